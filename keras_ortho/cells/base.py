@@ -1,0 +1,327 @@
+"""What every recurrent cell shares: arguments, weights, and a kernel made once.
+
+Keras's `RNN` calls `get_dropout_mask` and `get_recurrent_dropout_mask` of its cell
+once before its loop over time, and the two resets once after it, if the cell is a
+`DropoutRNNCell`. That is where a cell of this package makes its recurrent kernel
+from its free variables, so that the stock layer does it once per forward pass too.
+"""
+
+import dataclasses
+import inspect
+from typing import Any, ClassVar
+
+import keras
+from keras import ops
+
+from keras_ortho import initializers
+from keras_ortho.activations import modrelu
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.keras_internals import DropoutRNNCell, current_call
+
+
+@dataclasses.dataclass
+class _Sequence:
+    """What does not change from step to step while a sequence is read."""
+
+    kernel: Tensor
+    input_mask: Tensor | None
+    state_mask: Tensor | None
+    # The call into Keras that reads it.
+    call: Any
+
+
+class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
+    """Base of the cells `h' = activation(x U + h W)`, `W` made from free variables.
+
+    Every cell of the package has the arguments below, all but `units` by name
+    only. A subclass declares its own in `__init__`, and those of which it
+    changes the default, and passes the rest on. It gives `build_recurrent`,
+    which creates the free variables, and `recurrent_matrix`, the map from them
+    to `W`; where that has an inverse, `set_recurrent_matrix`.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        activation: `"modrelu"`, with the bias inside, or any activation of
+            Keras, applied to `x U + h W + b`. Default: `"modrelu"`.
+        use_bias: Whether there is a bias. modReLU without one is the identity,
+            so `False` needs another activation. Default: `True`.
+        kernel_initializer: Initializer of the input kernel `U`. Default:
+            `"small_uniform"`, uniform on (-0.01, 0.01).
+        recurrent_initializer: Initializer of the free variables, by default the
+            paper's. Or, where the map from them to `W` has an inverse, any
+            initializer of Keras that yields a matrix, such as `"orthogonal"` or
+            `"identity"`, or an array.
+        bias_initializer: Initializer of the bias. Default: `"zeros"`.
+        initial_state_initializer: Initializer of the initial state, where it is
+            trained. Default: `"small_uniform"`.
+        kernel_regularizer: Regularizer of the input kernel. Default: `None`.
+        recurrent_regularizer: Regularizer of the free variables. Default:
+            `None`.
+        bias_regularizer: Regularizer of the bias. Default: `None`.
+        kernel_constraint: Constraint of the input kernel. Default: `None`.
+        bias_constraint: Constraint of the bias. Default: `None`.
+        trainable_initial_state: Whether the state before the first step is a
+            trained vector, the same for every sequence, rather than zero. In a
+            stateful layer, which carries its state on, it is not trained; a layer
+            of this package then sets it at `reset_state()`, the stock `RNN`
+            zeros. Default: `False`.
+        dropout: Fraction of the inputs to drop, in `[0, 1)`. Default: 0.
+        recurrent_dropout: Fraction of the state to drop before it is multiplied
+            by `W`, in `[0, 1)`. Default: 0. Both masks stay the same over time,
+            and what is kept is scaled up, as everywhere in Keras: the state's
+            norm is then no longer preserved.
+        seed: Seed of the dropout. Default: `None`.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: The state, a tensor of shape `(batch, n)`, or a list of it.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
+
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            inherited = list(cls.__signature__.parameters.values())
+            cls.__signature__ = arguments.join(arguments.declared(cls), inherited)
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        activation: Any = "modrelu",
+        use_bias: bool = True,
+        kernel_initializer: Any = "small_uniform",
+        recurrent_initializer: Any,
+        bias_initializer: Any = "zeros",
+        initial_state_initializer: Any = "small_uniform",
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable_initial_state: bool = False,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        units = arguments.check_count("units", units)
+        dropout = arguments.check_fraction("dropout", dropout)
+        recurrent_dropout = arguments.check_fraction(
+            "recurrent_dropout", recurrent_dropout
+        )
+        if activation == "modrelu" and not use_bias:
+            raise ValueError(
+                "modReLU without a bias is the identity: `use_bias=False` needs "
+                "another `activation`. Received: activation='modrelu', "
+                f"use_bias={use_bias}"
+            )
+        super().__init__(**kwargs)
+        self.units = units
+        self.activation = (
+            activation if activation == "modrelu" else keras.activations.get(activation)
+        )
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.recurrent_initializer = initializers.get(recurrent_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.initial_state_initializer = initializers.get(initial_state_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.recurrent_regularizer = keras.regularizers.get(recurrent_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.trainable_initial_state = trainable_initial_state
+        self.dropout = dropout
+        self.recurrent_dropout = recurrent_dropout
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+        self.state_size = units
+        self.output_size = units
+        self._sequence: _Sequence | None = None
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Creates the weights.
+
+        Args:
+            input_shape: Shape of the inputs of one step, `(batch, m)`.
+
+        Raises:
+            ValueError: If the last axis is not known.
+        """
+        if input_shape[-1] is None:
+            raise ValueError(
+                "The last axis of the inputs must be known. "
+                f"Received: input_shape={input_shape}"
+            )
+        self.kernel = self.add_weight(
+            shape=(input_shape[-1], self.units),
+            name="kernel",
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.build_recurrent()
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                shape=(self.units,),
+                name="bias",
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        if self.trainable_initial_state:
+            self.initial_state = self.add_weight(
+                shape=(self.state_size,),
+                name="initial_state",
+                initializer=self.initial_state_initializer,
+            )
+
+    def build_recurrent(self) -> None:
+        """Creates the free variables of the recurrent matrix."""
+        raise NotImplementedError
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W`, for row vectors, from its variables.
+
+        Returns:
+            Tensor of shape `(n, n)` in the dtype of the variables, in float32
+            where that has fewer bits.
+        """
+        raise NotImplementedError
+
+    @property
+    def factorization_dtype(self) -> str:
+        """The dtype to make `W` in: that of the variables, at least float32."""
+        return "float64" if self.variable_dtype == "float64" else "float32"
+
+    def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
+        """Gives the state before the first step.
+
+        Args:
+            batch_size: Number of sequences.
+
+        Returns:
+            A list with one tensor of shape `(batch_size, n)`.
+        """
+        shape = (batch_size, self.state_size)
+        if not self.trainable_initial_state:
+            return [ops.zeros(shape, dtype=self.compute_dtype)]
+        state = ops.cast(self.initial_state, self.compute_dtype)
+        return [ops.broadcast_to(state, shape)]
+
+    def call(
+        self, inputs: Tensor, states: list[Tensor] | Tensor, training: bool = False
+    ) -> tuple[Tensor, list[Tensor] | Tensor]:
+        """Computes one step.
+
+        Args:
+            inputs: Tensor of shape `(batch, m)`.
+            states: The state, a tensor of shape `(batch, n)`, or a list of it.
+            training: Whether to drop out inputs and states.
+
+        Returns:
+            A pair of the output, of shape `(batch, n)`, and the new state, a
+            list if the state was given as one.
+        """
+        nested = isinstance(states, list | tuple)
+        state = states[0] if nested else states
+        sequence = self._sequence
+        # Only what the call that is under way has prepared may be used: an
+        # exception in a loop leaves what it had prepared behind.
+        if sequence is None or sequence.call is not current_call():
+            sequence = self._begin_sequence(inputs)
+            sequence.state_mask = self._mask(state, self.recurrent_dropout)
+        if training and sequence.input_mask is not None:
+            inputs = inputs * sequence.input_mask
+        if training and sequence.state_mask is not None:
+            state = state * sequence.state_mask
+        output = self.activate(
+            ops.matmul(inputs, self.kernel) + ops.matmul(state, sequence.kernel)
+        )
+        return output, [output] if nested else output
+
+    def activate(self, inputs: Tensor) -> Tensor:
+        """Applies bias and activation.
+
+        Args:
+            inputs: Tensor of shape `(batch, n)`, `x U + h W`.
+
+        Returns:
+            Tensor of the same shape.
+        """
+        if self.activation == "modrelu":
+            return modrelu(inputs, self.bias)
+        if self.bias is not None:
+            inputs = inputs + self.bias
+        return self.activation(inputs)
+
+    def _begin_sequence(self, inputs: Tensor) -> _Sequence:
+        return _Sequence(
+            kernel=ops.cast(self.recurrent_matrix(), self.compute_dtype),
+            input_mask=self._mask(inputs, self.dropout),
+            state_mask=None,
+            call=current_call(),
+        )
+
+    def _mask(self, like: Tensor, rate: float) -> Tensor | None:
+        return self._create_dropout_mask(like, rate) if rate > 0 else None
+
+    def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
+        """Begins a sequence: makes the kernel and the mask of the inputs.
+
+        Args:
+            step_input: Inputs of one step, of shape `(batch, m)`.
+
+        Returns:
+            The mask of the inputs, or `None` without dropout.
+        """
+        self._sequence = self._begin_sequence(step_input)
+        return self._sequence.input_mask
+
+    def get_recurrent_dropout_mask(self, step_input: Tensor) -> Tensor | None:
+        """Makes the mask of the states for the sequence that has begun.
+
+        Args:
+            step_input: State of shape `(batch, n)`.
+
+        Returns:
+            The mask of the states, or `None` without dropout.
+        """
+        if self._sequence is None:
+            return None
+        self._sequence.state_mask = self._mask(step_input, self.recurrent_dropout)
+        return self._sequence.state_mask
+
+    def reset_dropout_mask(self) -> None:
+        """Ends the sequence: forgets the kernel and the masks."""
+        self._sequence = None
+
+    def reset_recurrent_dropout_mask(self) -> None:
+        """Ends the sequence: forgets the kernel and the masks."""
+        self._sequence = None
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal cell.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {
+            **super().get_config(),
+            **{
+                name: arguments.serialize(getattr(self, name))
+                for name in arguments.names(type(self))
+            },
+        }
+
+
+RecurrentCell.__signature__ = arguments.join(arguments.declared(RecurrentCell), [])

@@ -1,0 +1,149 @@
+"""The layer of a cell: `LSTM` is to `LSTMCell` what `ScoRNN` is to `ScoRNNCell`."""
+
+import functools
+import inspect
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.keras_internals import rnn
+
+
+class RecurrentLayer(keras.layers.RNN):
+    """A recurrent layer around one kind of cell.
+
+    A subclass names its cell as `cell_class`, and has that cell's arguments and
+    those of `keras.layers.RNN`; each argument of the cell is an attribute.
+
+    Args:
+        *args: Arguments of the cell.
+        **kwargs: Arguments of the cell, of `keras.layers.RNN` and of a layer.
+    """
+
+    cell_class: ClassVar[type[RecurrentCell]]
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cell = list(cls.cell_class.__signature__.parameters.values())
+        cls.__signature__ = arguments.join(
+            cell, arguments.declared(keras.layers.RNN)[1:]
+        )
+        for name in arguments.names(cls.cell_class):
+            setattr(
+                cls, name, property(lambda self, name=name: getattr(self.cell, name))
+            )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        own = arguments.names(self.cell_class)
+        cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
+        cell = self.cell_class(
+            *args,
+            dtype=kwargs.get("dtype"),
+            trainable=kwargs.get("trainable", True),
+            **cell_kwargs,
+        )
+        super().__init__(cell, **kwargs)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W`, for row vectors, from its variables.
+
+        Returns:
+            Tensor of shape `(n, n)`, as the cell's method returns it.
+        """
+        return self.cell.recurrent_matrix()
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the free variables so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`.
+
+        Raises:
+            ValueError: As the cell's method.
+        """
+        self.cell.set_recurrent_matrix(matrix)
+
+    def inner_loop(
+        self,
+        sequences: Tensor,
+        initial_state: list[Tensor],
+        mask: Tensor | None,
+        training: bool = False,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Runs the cell over the steps.
+
+        Args:
+            sequences: Tensor of shape `(batch, time, m)`.
+            initial_state: List with a tensor of shape `(batch, n)`.
+            mask: Boolean tensor of shape `(batch, time)`, or `None`.
+            training: Whether to drop out inputs and states.
+
+        Returns:
+            The last output, all of them, and a list with the last state.
+        """
+        if self.go_backwards:
+            sequences = ops.flip(sequences, axis=1)
+            mask = None if mask is None else ops.flip(mask, axis=1)
+        last_output, outputs, states = rnn(
+            functools.partial(self.cell, training=training),
+            sequences,
+            initial_state,
+            mask=mask,
+            unroll=self.unroll,
+            input_length=sequences.shape[1],
+            return_all_outputs=self.return_sequences,
+        )
+        if self.zero_output_for_mask and mask is not None:
+            # Keras's own loops forget to, or take the mask the wrong way round,
+            # where they are unrolled.
+            last_output = ops.where(mask[:, -1:], last_output, 0)
+            if self.return_sequences:
+                outputs = ops.where(mask[:, :, None], outputs, 0)
+        return last_output, outputs, states
+
+    def reset_state(self) -> None:
+        """Sets the states of a stateful layer to the initial state.
+
+        That is zero, or the value of the trained initial state.
+        """
+        if self.states is None:
+            return
+        batch_size = self.states[0].shape[0]
+        for variable, value in zip(
+            self.states, self.get_initial_state(batch_size), strict=True
+        ):
+            variable.assign(value)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        config = super().get_config()
+        cell = config.pop("cell")["config"]
+        own = arguments.names(self.cell_class)
+        return {**config, **{name: cell[name] for name in own}}
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
+    ) -> "RecurrentLayer":
+        """Makes a layer from a config.
+
+        Args:
+            config: What `get_config` returned.
+            custom_objects: Classes and functions that Keras does not know.
+
+        Returns:
+            A new layer.
+        """
+        with keras.saving.custom_object_scope(custom_objects or {}):
+            return cls(**config)

@@ -1,0 +1,247 @@
+"""scoRNN: the scaled Cayley orthogonal recurrent neural network."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import SkewInitializer
+from keras_ortho.parametrizations.cayley import (
+    diagonal_signs,
+    num_entries,
+    scaled_cayley,
+)
+from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+
+Initializer: TypeAlias = Callable[..., Tensor]
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ScoRNNCell(RecurrentCell):
+    """Cell of the scaled Cayley orthogonal RNN (scoRNN).
+
+    One step is `h' = modReLU(x U + h W)`, with the orthogonal matrix
+    `W = (I + A)^-1 (I - A) D`. The strict upper triangle of the skew-symmetric
+    `A` is trained without a constraint; `D` is a diagonal of fixed signs. Inside a
+    recurrent layer `W` is made once for a sequence, not at every step.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        negative_ones: How many entries of `D` are -1, the last ones: an int is a
+            count in `0 .. n`, a float in `[0, 1]` a fraction of the units. A
+            setting of the task; the paper takes a half for the copying task and
+            a tenth for pixels and speech. Not used where `recurrent_initializer`
+            gives a matrix, which brings its signs along. Default: 0.5.
+        recurrent_initializer: Initializer of the free entries of `A`. Or any
+            initializer of Keras that yields an orthogonal matrix, such as
+            `"orthogonal"` or `"identity"`, or an array, taken through the
+            inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
+            (0, pi / 2).
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
+        order, of shape `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of
+        shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of shape `(n,)`,
+        where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(ScoRNNCell(170, negative_ones=85))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 170)
+
+    Reference:
+
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        negative_ones: int | float = 0.5,
+        *,
+        recurrent_initializer: Any = "henaff_skew",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units=units, recurrent_initializer=recurrent_initializer, **kwargs
+        )
+        self.negative_ones = negative_ones
+        diagonal_signs(self.units, negative_ones)  # Only to check them.
+
+    def build_recurrent(self) -> None:
+        """Creates the free entries of `A` and the signs `D`."""
+        if isinstance(self.recurrent_initializer, SkewInitializer):
+            make_entries = self.recurrent_initializer
+            signs = diagonal_signs(self.units, self.negative_ones)
+            make_signs = keras.initializers.Constant(signs)
+        else:
+            make_entries, make_signs = self._initializers_from_matrix()
+        self.recurrent_skew = self.add_weight(
+            shape=(num_entries(self.units),),
+            name="recurrent_skew",
+            initializer=make_entries,
+            regularizer=self.recurrent_regularizer,
+            autocast=False,  # Factorized in the precision of the variable.
+        )
+        self.recurrent_signs = self.add_weight(
+            shape=(self.units,),
+            name="recurrent_signs",
+            initializer=make_signs,
+            trainable=False,
+            autocast=False,
+        )
+
+    def _initializers_from_matrix(self) -> tuple[Initializer, Initializer]:
+        """Splits one initializer of a matrix in one for `A` and one for `D`."""
+
+        @functools.cache  # Random ones must be asked once for both.
+        def inverse() -> tuple[np.ndarray, np.ndarray]:
+            shape = (self.units, self.units)
+            matrix = self.recurrent_initializer(shape, dtype=self.factorization_dtype)
+            return scaled_cayley_inverse(ops.convert_to_numpy(matrix))
+
+        return (
+            lambda shape, dtype=None: ops.cast(inverse()[0], dtype),
+            lambda shape, dtype=None: ops.cast(inverse()[1], dtype),
+        )
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W = (I + A)^-1 (I - A) D`, for row vectors.
+
+        Returns:
+            Orthogonal tensor of shape `(n, n)`, in the dtype of the variables
+            and at least float32.
+        """
+        dtype = self.factorization_dtype
+        return scaled_cayley(
+            ops.cast(self.recurrent_skew, dtype), ops.cast(self.recurrent_signs, dtype)
+        )
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets `A` and `D` so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`, orthogonal up to `100 n`
+                times the machine epsilon of its dtype. The nearest orthogonal
+                matrix is used, and any has an `A` and `D`.
+
+        Raises:
+            ValueError: If it is of another shape or not orthogonal.
+        """
+        arguments.check_built(self)
+        matrix = ops.convert_to_numpy(matrix)
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        entries, signs = scaled_cayley_inverse(matrix)
+        self.recurrent_skew.assign(entries)
+        self.recurrent_signs.assign(signs)
+
+    def set_author_weights(
+        self,
+        A: np.ndarray,
+        D: np.ndarray,
+        U: np.ndarray | None = None,
+        b: np.ndarray | None = None,
+    ) -> None:
+        """Sets the weights from the matrices of the authors' released code.
+
+        Args:
+            A: Skew-symmetric array of shape `(n, n)`.
+            D: Diagonal of signs, of shape `(n,)` or `(n, n)`.
+            U: Input kernel of shape `(m, n)`. Default: `None`, kept as it is.
+            b: Bias of modReLU, of shape `(n,)`. Default: `None`, kept as it is.
+
+        Raises:
+            ValueError: If the cell is not built, `A` is not skew-symmetric, `D`
+                not a diagonal of signs, or a shape does not agree. No weight has
+                then changed.
+
+        Example:
+        >>> cell = ScoRNNCell(2)
+        >>> cell.build((None, 1))
+        >>> cell.set_author_weights(A=np.array([[0, 1], [-1, 0]]), D=np.ones(2))
+        """
+        arguments.check_built(self)
+        n = self.units
+        A, D = np.asarray(A), np.asarray(D)
+        if D.ndim == 2 and np.array_equal(D, np.diag(np.diag(D))):
+            D = np.diag(D)
+        arguments.check_shape("A", A, (n, n))
+        arguments.check_shape("D", D, (n,))
+        if np.any(A != -A.T):
+            raise ValueError(
+                "`A` must be skew-symmetric. Received: a matrix with "
+                f"max |A + A^T| = {np.abs(A + A.T).max()}"
+            )
+        if np.any(np.abs(D) != 1):
+            raise ValueError(f"`D` must hold 1 and -1. Received: D={D}")
+        if U is not None:
+            arguments.check_shape("U", np.asarray(U), tuple(self.kernel.shape))
+        if b is not None:
+            if self.bias is None:
+                raise ValueError(
+                    "`b` needs a cell with a bias. Received: use_bias=False"
+                )
+            arguments.check_shape("b", np.asarray(b), (n,))
+            self.bias.assign(b)
+        if U is not None:
+            self.kernel.assign(U)
+        self.recurrent_skew.assign(A[np.triu_indices(n, 1)])
+        self.recurrent_signs.assign(D)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ScoRNN(RecurrentLayer):
+    """The scaled Cayley orthogonal RNN (scoRNN), `ScoRNNCell` over a sequence.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        negative_ones: How many entries of `D` are -1: a count (an int) or a
+            fraction of the units (a float). Default: 0.5.
+        **kwargs: The other arguments of `ScoRNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = ScoRNN(170, negative_ones=85, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 170)
+
+    Reference:
+
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
+    """
+
+    cell_class = ScoRNNCell

@@ -1,0 +1,1 @@
+"""The papers' tasks, each a `tf.data` pipeline."""

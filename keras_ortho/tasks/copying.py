@@ -1,0 +1,120 @@
+"""The copying problem: ten symbols to give back after a long pause."""
+
+import math
+
+import numpy as np
+
+from keras_ortho.tasks.pipeline import Task, batches, check_sizes
+
+NUM_SYMBOLS = 10  # to remember
+ALPHABET = 8  # symbols 1 .. 8
+BLANK, MARKER = 0, 9
+INPUT_DEPTH = 10  # one-hot: blank, symbols, marker
+NUM_CLASSES = 9  # blank, symbols
+
+
+def baseline(delay: int) -> float:
+    """Cross-entropy of blanks, then symbols at random: all without memory.
+
+    Args:
+        delay: Number of steps `T` between the symbols and their recall.
+
+    Returns:
+        `10 log(8) / (T + 20)`, in nats, the mean over all steps.
+
+    Example:
+    >>> round(baseline(1000), 4)
+    0.0204
+    """
+    return NUM_SYMBOLS * math.log(ALPHABET) / (delay + 2 * NUM_SYMBOLS)
+
+
+def generate(
+    num_sequences: int, delay: int, seed: int | np.random.SeedSequence = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draws sequences of the copying problem.
+
+    The input is 10 symbols uniform on 1 .. 8, `T - 1` blanks, a marker, and 10
+    blanks; the target `T + 10` blanks, then the symbols.
+
+    Args:
+        num_sequences: Number of sequences.
+        delay: Number of steps `T`, at least 1.
+        seed: Seed. Default: 0.
+
+    Returns:
+        A pair of the inputs and the targets, both integers (uint8) of shape
+        `(num_sequences, T + 20)`.
+
+    Raises:
+        ValueError: If an argument is not a positive integer.
+
+    Example:
+    >>> x, y = generate(20_000, delay=1000, seed=0)
+
+    Reference:
+
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+      section 4.2, layout as in the authors' released code
+    """
+    check_sizes(num_sequences=num_sequences, delay=delay)
+    random = np.random.default_rng(seed)
+    symbols = random.integers(1, ALPHABET + 1, (num_sequences, NUM_SYMBOLS), "uint8")
+    inputs = np.full((num_sequences, delay + 2 * NUM_SYMBOLS), BLANK, "uint8")
+    inputs[:, :NUM_SYMBOLS] = symbols
+    inputs[:, delay + NUM_SYMBOLS - 1] = MARKER
+    targets = np.full_like(inputs, BLANK)
+    targets[:, -NUM_SYMBOLS:] = symbols
+    return inputs, targets
+
+
+def load(
+    delay: int = 1000,
+    *,
+    batch_size: int = 20,
+    train_size: int = 20_000,
+    test_size: int = 1_000,
+    shuffle: bool = False,
+    seed: int = 0,
+) -> Task:
+    """Makes the copying problem, with the sizes of the papers by default.
+
+    The loss is the cross-entropy of 9 classes, the mean over all steps.
+
+    Args:
+        delay: Number of steps `T` between the symbols and their recall.
+            Default: 1000.
+        batch_size: Sequences in a batch. Default: 20.
+        train_size: Number of training sequences. Default: 20 000.
+        test_size: Number of test sequences. Default: 1 000.
+        shuffle: Whether to change the order of the training sequences from epoch
+            to epoch. Default: `False`, cycled in one order, as the papers did.
+        seed: Seed of the sequences and their order. Default: 0.
+
+    Returns:
+        A `Task`: its `train` and `test` yield pairs of one-hot float32 inputs, of
+        shape `(batch, T + 20, 10)`, and integer targets, `(batch, T + 20)`.
+
+    Raises:
+        ValueError: If a size is not a positive integer.
+        ImportError: If TensorFlow is not installed.
+
+    Example:
+    >>> train, test, loss_without_memory = load(delay=1000)
+    """
+    check_sizes(batch_size=batch_size, train_size=train_size, test_size=test_size)
+    train, test, order = np.random.SeedSequence(seed).spawn(3)
+    return Task(
+        batches(
+            *generate(train_size, delay, train),
+            batch_size=batch_size,
+            shuffle_seed=int(order.generate_state(1)[0]) if shuffle else None,
+            one_hot_depth=INPUT_DEPTH,
+        ),
+        batches(
+            *generate(test_size, delay, test),
+            batch_size=batch_size,
+            one_hot_depth=INPUT_DEPTH,
+        ),
+        baseline(delay),
+    )

@@ -1,0 +1,78 @@
+"""From arrays to `tf.data`: batches in an order that a seed fixes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_ortho.extras import require
+
+
+class Task(NamedTuple):
+    """Training and test data of a task.
+
+    Attributes:
+        train: `tf.data.Dataset` of batches to train on.
+        test: `tf.data.Dataset` of batches to test on.
+        baseline: Loss of the best answer that remembers nothing.
+    """
+
+    train: Any
+    test: Any
+    baseline: float
+
+
+def check_sizes(**sizes: int) -> None:
+    """Checks arguments that count examples or steps.
+
+    Args:
+        **sizes: The arguments by name.
+
+    Raises:
+        ValueError: If one is not a positive integer.
+    """
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(
+                f"`{name}` must be a positive integer. Received: {name}={size!r}"
+            )
+
+
+def batches(
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    *,
+    batch_size: int,
+    shuffle_seed: int | None = None,
+    one_hot_depth: int | None = None,
+) -> Any:
+    """Makes batches of arrays.
+
+    Args:
+        inputs: Array of shape `(examples, ...)`.
+        targets: Array of shape `(examples, ...)`.
+        batch_size: Examples in a batch; the last one may be smaller.
+        shuffle_seed: Seed of the order, which then changes from epoch to epoch.
+            Default: `None`, in the order given.
+        one_hot_depth: Number of classes where the inputs are integers to make
+            one-hot, which as integers take a fraction of the memory. Default:
+            `None`, inputs as they are.
+
+    Returns:
+        A `tf.data.Dataset` of pairs.
+
+    Raises:
+        ImportError: If TensorFlow, which holds `tf.data`, is not installed.
+    """
+    tf = require("tensorflow")
+    inputs, targets = tf.constant(inputs), tf.constant(targets)
+
+    def pick(indices: Any) -> tuple[Any, Any]:
+        x, y = tf.gather(inputs, indices), tf.gather(targets, indices)
+        return (x if one_hot_depth is None else tf.one_hot(x, one_hot_depth)), y
+
+    # Shuffling numbers and picking whole batches costs far less than shuffling
+    # and stacking the sequences themselves.
+    indices = tf.data.Dataset.range(len(inputs))
+    if shuffle_seed is not None:
+        indices = indices.shuffle(len(inputs), seed=shuffle_seed)
+    return indices.batch(batch_size).map(pick).prefetch(tf.data.AUTOTUNE)

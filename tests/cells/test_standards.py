@@ -1,0 +1,590 @@
+"""The standards that every cell and layer meets."""
+
+import inspect
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from keras.src import testing
+
+from tests.cells.architectures import ARCHITECTURES, SHARED
+from tests.gradients import weight_gradients
+
+BATCH, TIME, FEATURES = 3, 5, 4
+EPS = np.finfo("float32").eps
+# Ten steps' worth of products of a handful of numbers of order one.
+ATOL = 100 * EPS
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str),
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
+]
+
+
+def sequences(seed=0, shape=(BATCH, TIME, FEATURES), dtype="float32"):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def lively(layer, seed=3):
+    """Gives a built layer weights of order one, so that nothing hides in noise."""
+    random = np.random.default_rng(seed)
+    for weight in layer.trainable_variables:
+        if weight.name in ("kernel", "bias", "initial_state"):
+            weight.assign(0.5 * random.normal(size=weight.shape))
+    return layer
+
+
+def make_layer(architecture, **kwargs):
+    layer = architecture.layer(**architecture.arguments, **kwargs)
+    batch = BATCH if kwargs.get("stateful") else None
+    layer.build((batch, TIME, FEATURES))
+    return lively(layer)
+
+
+def make_cell(architecture, **kwargs):
+    cell = architecture.cell(**architecture.arguments, **kwargs)
+    cell.build((None, FEATURES))
+    return lively(cell)
+
+
+def steps(cell, x, state=None, mask=None):
+    """A loop in Python over single calls of a cell."""
+    state = cell.get_initial_state(len(x)) if state is None else [state]
+    outputs = []
+    for t in range(x.shape[1]):
+        _, new = cell(x[:, t], state)
+        if mask is not None:
+            new = [ops.where(mask[:, t, None], new[0], state[0])]
+        state = new
+        outputs.append(state[0])
+    return np.stack([ops.convert_to_numpy(o) for o in outputs], axis=1)
+
+
+@pytest.mark.parametrize("go_backwards", [False, True])
+@pytest.mark.parametrize("unroll", [False, True])
+def test_layer_equals_its_cell(architecture, go_backwards, unroll):
+    x = sequences()
+    layer = make_layer(
+        architecture,
+        return_sequences=True,
+        return_state=True,
+        go_backwards=go_backwards,
+        unroll=unroll,
+    )
+    expected = steps(layer.cell, x[:, ::-1] if go_backwards else x)
+    outputs, state = layer(x)
+    assert outputs.shape == (BATCH, TIME, architecture.units)
+    np.testing.assert_allclose(outputs, expected, atol=ATOL)
+    np.testing.assert_allclose(state, expected[:, -1], atol=ATOL)
+    stock = keras.layers.RNN(layer.cell, go_backwards=go_backwards, unroll=unroll)
+    np.testing.assert_allclose(stock(x), expected[:, -1], atol=ATOL)
+
+
+@pytest.mark.parametrize("go_backwards", [False, True])
+@pytest.mark.parametrize("zero_output_for_mask", [False, True])
+@pytest.mark.parametrize("unroll", [False, True])
+def test_masks(architecture, go_backwards, zero_output_for_mask, unroll):
+    x = sequences()
+    # Whole, padded behind, padded in front and within, all of it.
+    mask = np.ones((4, TIME), bool)
+    mask[1, 3:] = mask[2, 0] = mask[2, 2] = mask[3] = False
+    x = np.concatenate([x, x[:1]])
+    layer = make_layer(
+        architecture,
+        return_sequences=True,
+        return_state=True,
+        go_backwards=go_backwards,
+        zero_output_for_mask=zero_output_for_mask,
+        unroll=unroll,
+    )
+    outputs, state = layer(x, mask=mask)
+    way = slice(None, None, -1 if go_backwards else 1)
+    expected = steps(layer.cell, x[:, way], mask=mask[:, way])
+    np.testing.assert_allclose(state, expected[:, -1], atol=ATOL)
+    if zero_output_for_mask:
+        expected = np.where(mask[:, way, None], expected, 0)
+    # Without it a step that is masked repeats the output of the step before, and
+    # gives zero, the initial state, where there was none.
+    np.testing.assert_allclose(outputs, expected, atol=ATOL)
+    layer.return_sequences = False
+    last, _ = layer(x, mask=mask)
+    np.testing.assert_allclose(last, expected[:, -1], atol=ATOL)
+
+
+def test_mask_of_a_masking_layer(architecture):
+    x = sequences()
+    x[1, 3:] = 0
+    layer = make_layer(architecture)
+    model = keras.Sequential(
+        [keras.Input((TIME, FEATURES)), keras.layers.Masking(), layer]
+    )
+    expected = layer(x[1:2, :3])
+    np.testing.assert_allclose(model(x)[1:2], expected, atol=ATOL)
+
+
+def test_initial_state(architecture):
+    x = sequences()
+    layer = make_layer(architecture)
+    start = np.random.default_rng(1).normal(size=(BATCH, architecture.units))
+    start = start.astype("float32")
+    expected = steps(layer.cell, x, state=start)[:, -1]
+    np.testing.assert_allclose(layer(x, initial_state=[start]), expected, atol=ATOL)
+
+
+def test_trainable_initial_state(architecture):
+    x = sequences()
+    layer = make_layer(architecture, trainable_initial_state=True)
+    assert layer.cell.initial_state.shape == (architecture.units,)
+    assert len(layer.trainable_weights) == architecture.num_trainable + 1
+    start = np.tile(layer.cell.initial_state, (BATCH, 1))
+    expected = steps(layer.cell, x, state=start)[:, -1]
+    np.testing.assert_allclose(layer(x), expected, atol=ATOL)
+    _, found = weight_gradients(layer, ops.sum, x)
+    assert np.all(np.abs(found["initial_state"]) > 0)
+    # The stock layer asks the cell, too.
+    np.testing.assert_allclose(keras.layers.RNN(layer.cell)(x), expected, atol=ATOL)
+
+
+@pytest.mark.parametrize("trainable_initial_state", [False, True])
+def test_stateful(architecture, trainable_initial_state):
+    x = sequences()
+    layer = make_layer(
+        architecture,
+        stateful=True,
+        trainable_initial_state=trainable_initial_state,
+    )
+    layer.reset_state()  # `lively` has given the initial state another value.
+    whole = steps(layer.cell, x)
+    np.testing.assert_allclose(layer(x[:, :2]), whole[:, 1], atol=ATOL)
+    np.testing.assert_allclose(layer(x[:, 2:]), whole[:, -1], atol=ATOL)
+    layer.reset_state()
+    start = layer.cell.initial_state if trainable_initial_state else 0.0
+    np.testing.assert_allclose(
+        layer.states[0], np.broadcast_to(start, layer.states[0].shape)
+    )
+    np.testing.assert_allclose(layer(x), whole[:, -1], atol=ATOL)
+
+
+def test_variable_lengths(architecture):
+    layer = architecture.layer(**architecture.arguments)
+    model = keras.Sequential([keras.Input((None, FEATURES)), layer])
+    lively(layer)
+    for length in (1, 3, 9):
+        x = sequences(shape=(2, length, FEATURES))
+        expected = steps(layer.cell, x)[:, -1]
+        np.testing.assert_allclose(model.predict(x, verbose=0), expected, atol=ATOL)
+
+
+def test_bidirectional(architecture):
+    layer = keras.layers.Bidirectional(
+        architecture.layer(**architecture.arguments, return_sequences=True)
+    )
+    x = sequences()
+    forward, backward = np.split(ops.convert_to_numpy(layer(x)), 2, axis=-1)
+    np.testing.assert_allclose(forward, steps(layer.forward_layer.cell, x), atol=ATOL)
+    np.testing.assert_allclose(
+        backward[:, ::-1], steps(layer.backward_layer.cell, x[:, ::-1]), atol=ATOL
+    )
+
+
+def test_stacked(architecture):
+    x = sequences()
+    first, second = (make_layer(architecture, return_sequences=True) for _ in "ab")
+    second = architecture.layer(**architecture.arguments)
+    expected = second(first(x))
+    stock = keras.layers.RNN([first.cell, second.cell])
+    np.testing.assert_allclose(stock(x), expected, atol=ATOL)
+
+
+def test_time_distributed(architecture):
+    x = sequences(shape=(2, 3, TIME, FEATURES))
+    layer = make_layer(architecture)
+    outputs = keras.layers.TimeDistributed(layer)(x)
+    for i in range(3):
+        np.testing.assert_allclose(outputs[:, i], layer(x[:, i]), atol=ATOL)
+
+
+@pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])
+def test_dropout(architecture, name):
+    x = np.ones((BATCH, TIME, FEATURES), "float32")
+    layer, twin = (make_layer(architecture, **{name: 0.5}, seed=1) for _ in range(2))
+    twin.set_weights(layer.get_weights())
+    once, again = (np.asarray(layer(x, training=True)) for _ in range(2))
+    assert np.abs(once - again).max() > 0.01
+    # The same seed, the same masks.
+    np.testing.assert_allclose(twin(x, training=True), once, atol=ATOL)
+    without = make_layer(architecture)
+    without.set_weights(layer.get_weights())
+    assert np.abs(once - without(x)).max() > 0.01
+    np.testing.assert_allclose(layer(x, training=False), without(x), atol=ATOL)
+
+
+def test_dropout_masks_stay_the_same_over_time(architecture):
+    cell = make_cell(architecture, dropout=0.5, recurrent_dropout=0.5, seed=1)
+    x = sequences(shape=(BATCH, TIME, FEATURES))
+    masks = []
+
+    class Spy(type(cell)):
+        def _mask(self, like, rate):
+            masks.append((tuple(like.shape), super()._mask(like, rate)))
+            return masks[-1][1]
+
+    cell.__class__ = Spy
+    layer = keras.layers.RNN(cell, unroll=True)
+    masked = layer(x, training=True)
+    cell.__class__ = architecture.cell
+    assert [shape for shape, _ in masks] == [
+        (BATCH, FEATURES),
+        (BATCH, architecture.units),
+    ]
+    cell.dropout = cell.recurrent_dropout = 0.0
+    input_mask, state_mask = (ops.convert_to_numpy(mask) for _, mask in masks)
+    state = cell.get_initial_state(BATCH)[0]
+    for t in range(TIME):
+        state, _ = cell(x[:, t] * input_mask, state * state_mask)
+    np.testing.assert_allclose(masked, state, atol=ATOL)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("stock", [False, True])
+def test_trains(architecture, jit_compile, stock):
+    keras.utils.set_random_seed(0)
+    layer = architecture.layer(**architecture.arguments, return_sequences=True)
+    if stock:
+        layer = keras.layers.RNN(
+            architecture.cell(**architecture.arguments), return_sequences=True
+        )
+    model = keras.Sequential(
+        [keras.Input((TIME, FEATURES)), layer, keras.layers.Dense(2)]
+    )
+    model.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=jit_compile)
+    x = sequences(shape=(32, TIME, FEATURES))
+    y = np.cumsum(x, axis=1)[:, :, :2]
+    before = model.get_weights()
+    losses = model.fit(x, y, epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < 0.8 * losses[0]
+    for weight, old in zip(model.trainable_weights, before, strict=False):
+        assert not np.array_equal(weight, old), weight.path
+    np.testing.assert_allclose(
+        model.predict(x, verbose=0), model(x), atol=ATOL * np.abs(y).max()
+    )
+
+
+def test_runs_eagerly_and_compiled_alike(architecture):
+    x, y = sequences(), np.ones((BATCH, architecture.units), "float32")
+    weights = []
+    for run_eagerly, jit_compile in [(True, False), (False, False), (False, True)]:
+        layer = make_layer(architecture)
+        model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
+        model.compile(
+            keras.optimizers.SGD(0.1),
+            "mse",
+            run_eagerly=run_eagerly,
+            jit_compile=jit_compile,
+        )
+        layer.set_weights(make_layer(architecture).get_weights())
+        if weights:
+            layer.set_weights(start)
+        else:
+            start = layer.get_weights()
+        model.fit(x, y, epochs=3, verbose=0)
+        weights.append(layer.get_weights())
+    for found in weights[1:]:
+        for value, expected in zip(found, weights[0], strict=True):
+            np.testing.assert_allclose(value, expected, atol=ATOL)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision(architecture, policy):
+    x = sequences()
+    layer = make_layer(architecture, dtype=policy)
+    exact = make_layer(architecture)
+    exact.set_weights(layer.get_weights())
+    outputs = layer(x)
+    compute = policy.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(outputs.dtype) == compute
+    assert layer.recurrent_matrix().dtype == exact.recurrent_matrix().dtype
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(ops.cast(outputs, "float32")),
+        ops.convert_to_numpy(exact(x)),
+        # Each of the steps rounds its products and the state.
+        atol=4
+        * TIME
+        * float(ops.cast(np.finfo("float32").eps, "float32"))
+        * 2 ** (16 if compute == "bfloat16" else 13),
+    )
+    model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
+    model.compile("sgd", "mse")
+    before = layer.get_weights()
+    model.fit(x, np.ones((BATCH, architecture.units)), verbose=0)
+    assert all(np.isfinite(w).all() for w in layer.get_weights())
+    assert not np.array_equal(layer.get_weights()[1], before[1])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_pure_precision(architecture, dtype):
+    layer = make_layer(architecture, dtype=dtype)
+    assert keras.backend.standardize_dtype(layer(sequences()).dtype) == dtype
+    kernel = "float64" if dtype == "float64" else "float32"
+    assert keras.backend.standardize_dtype(layer.recurrent_matrix().dtype) == kernel
+
+
+def test_is_registered_under_the_package_name(architecture):
+    for cls in (architecture.cell, architecture.layer):
+        assert keras.saving.get_registered_name(cls) == f"keras_ortho>{cls.__name__}"
+
+
+@pytest.mark.parametrize("kind", ["cell", "layer"])
+def test_config_holds_every_argument(architecture, kind):
+    cls = getattr(architecture, kind)
+    declared = {
+        name: parameter
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    }
+    given = {**architecture.arguments, **SHARED, **architecture.others}
+    if kind == "layer":
+        given |= dict.fromkeys(
+            ["return_sequences", "return_state", "go_backwards", "stateful"], True
+        )
+        given |= dict.fromkeys(["unroll", "zero_output_for_mask"], True)
+    # Every argument is given, with a value that is not its default.
+    assert set(given) == set(declared)
+    for name, value in given.items():
+        assert value != declared[name].default, name
+    config = cls(**given, name="named", dtype="mixed_bfloat16").get_config()
+    assert set(declared) <= set(config)
+    again = cls.from_config(json.loads(json.dumps(config)))
+    assert again.get_config() == config
+    for name, value in given.items():
+        if isinstance(value, int | float):
+            assert getattr(again, name) == value
+    assert again.name == "named"
+    assert again.dtype_policy.name == "mixed_bfloat16"
+
+
+@pytest.mark.parametrize("name", sorted(SHARED))
+def test_shared_arguments_have_an_effect(architecture, name):
+    """None of them is taken and then forgotten."""
+    arguments = {**architecture.arguments, name: SHARED[name]}
+    if name == "use_bias":
+        arguments["activation"] = "tanh"
+    if name == "initial_state_initializer":
+        arguments["trainable_initial_state"] = True
+    layer = architecture.layer(**arguments)
+    layer.build((None, TIME, FEATURES))
+    cell = layer.cell
+    weights = {weight.name: np.asarray(weight) for weight in cell.weights}
+    kernel, bias = cell.kernel, cell.bias
+    if name == "use_bias":
+        assert bias is None
+        assert "bias" not in weights
+    elif name == "kernel_initializer":
+        assert np.abs(weights["kernel"]).max() > 0.1
+    elif name == "bias_initializer":
+        np.testing.assert_array_equal(weights["bias"], 1)
+    elif name == "initial_state_initializer":
+        np.testing.assert_array_equal(weights["initial_state"], 1)
+    elif name.endswith("regularizer"):
+        bias.assign(np.ones(bias.shape))
+        layer(sequences())
+        assert len(layer.losses) == 1
+        assert float(layer.losses[0]) > 0
+    elif name == "kernel_constraint":
+        assert kernel.constraint is SHARED[name]
+    elif name == "bias_constraint":
+        assert bias.constraint is SHARED[name]
+    elif name == "activation":
+        assert layer.activation is keras.activations.tanh
+    elif name == "trainable_initial_state":
+        assert "initial_state" in weights
+    elif name == "seed":
+        assert layer.seed == 7  # What it does: `test_dropout`.
+    else:
+        x = sequences()
+        lively(layer)
+        assert np.abs(layer(x, training=True) - layer(x)).max() > 0
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_saves_and_loads(architecture, wrapped, tmp_path):
+    layer = architecture.layer(**architecture.arguments, trainable_initial_state=True)
+    if wrapped:
+        layer = keras.layers.Bidirectional(
+            keras.layers.RNN(architecture.cell(**architecture.arguments))
+        )
+    model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
+    model.compile("adam", "mse")
+    x = sequences()
+    model.fit(x, np.ones(model(x).shape), verbose=0)
+    path = tmp_path / "model.keras"
+    model.save(path)
+    loaded = keras.saving.load_model(path)
+    np.testing.assert_array_equal(
+        model.predict(x, verbose=0), loaded.predict(x, verbose=0)
+    )
+    model.save_weights(tmp_path / "model.weights.h5")
+    clone = keras.models.clone_model(model)
+    clone.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(
+        model.predict(x, verbose=0), clone.predict(x, verbose=0)
+    )
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="a SavedModel is TensorFlow's"
+)
+def test_exports(architecture, tmp_path):
+    import tensorflow as tf
+
+    layer = make_layer(architecture)
+    model = keras.Sequential([keras.Input((None, FEATURES)), layer])
+    model.export(tmp_path / "saved", verbose=False)
+    artifact = tf.saved_model.load(str(tmp_path / "saved"))
+    for length in (TIME, 2 * TIME):
+        x = sequences(shape=(2, length, FEATURES))
+        np.testing.assert_allclose(artifact.serve(x), model(x), atol=ATOL)
+
+
+class KerasChecks(testing.TestCase):
+    """Keras's own checks of a layer."""
+
+    def check(self, architecture, **kwargs):
+        arguments = {**architecture.arguments, **kwargs}
+        shape = (BATCH, TIME, architecture.units)
+        self.run_layer_test(
+            architecture.layer,
+            arguments,
+            input_shape=(BATCH, TIME, FEATURES),
+            call_kwargs={"training": True},
+            expected_output_shape=shape
+            if kwargs.get("return_sequences")
+            else shape[::2],
+            expected_num_trainable_weights=architecture.num_trainable,
+            expected_num_non_trainable_weights=architecture.num_fixed,
+            expected_num_seed_generators=1,
+            supports_masking=True,
+        )
+        self.run_layer_test(
+            keras.layers.RNN,
+            {"cell": architecture.cell(**architecture.arguments), **kwargs},
+            input_shape=(BATCH, TIME, FEATURES),
+            expected_output_shape=shape
+            if kwargs.get("return_sequences")
+            else shape[::2],
+            supports_masking=True,
+        )
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {},
+        {"return_sequences": True, "go_backwards": True},
+        {"unroll": True},
+    ],
+    ids=["plain", "backwards", "unrolled"],
+)
+def test_keras_layer_checks(architecture, kwargs):
+    KerasChecks().check(architecture, **kwargs)
+
+
+def test_keras_layer_checks_with_dropout(architecture):
+    arguments = {**architecture.arguments, "dropout": 0.5, "recurrent_dropout": 0.5}
+    KerasChecks().run_layer_test(
+        architecture.layer,
+        arguments,
+        input_shape=(BATCH, TIME, FEATURES),
+        call_kwargs={"training": True},
+        expected_output_shape=(BATCH, architecture.units),
+        expected_num_seed_generators=1,
+        supports_masking=True,
+    )
+
+
+def test_an_exception_in_the_loop_leaves_nothing_behind(architecture):
+    x = sequences()
+    cell = make_cell(architecture)
+    layer = keras.layers.RNN(cell, unroll=True)
+    expected = np.asarray(layer(x))
+
+    class Broken(type(cell)):
+        def activate(self, inputs):
+            raise RuntimeError("broken")
+
+    cell.__class__ = Broken
+    with pytest.raises(RuntimeError, match="broken"):
+        layer(x)
+    cell.__class__ = architecture.cell
+    weights = cell.get_weights()
+    # Other weights from here on: a kernel that was left behind would show.
+    other = make_cell(architecture)
+    cell.set_weights(other.get_weights())
+    np.testing.assert_allclose(steps(cell, x), steps(other, x), atol=ATOL)
+    np.testing.assert_allclose(layer(x), steps(other, x)[:, -1], atol=ATOL)
+    cell.set_weights(weights)
+    np.testing.assert_allclose(layer(x), expected, atol=ATOL)
+
+
+def test_one_cell_in_two_layers(architecture):
+    cell = make_cell(architecture)
+    inputs = keras.Input((TIME, FEATURES))
+    model = keras.Model(
+        inputs,
+        [
+            keras.layers.RNN(cell)(inputs),
+            keras.layers.RNN(cell, go_backwards=True)(inputs),
+        ],
+    )
+    x = sequences()
+    forward, backward = model(x)
+    np.testing.assert_allclose(forward, steps(cell, x)[:, -1], atol=ATOL)
+    np.testing.assert_allclose(backward, steps(cell, x[:, ::-1])[:, -1], atol=ATOL)
+
+
+def test_arguments_of_the_cell_are_attributes_of_the_layer(architecture):
+    layer = architecture.layer(**architecture.arguments, dropout=0.3)
+    assert layer.dropout == 0.3
+    for name, value in architecture.arguments.items():
+        assert getattr(layer, name) == value
+
+
+@pytest.mark.parametrize("units", [0, -3, 2.5, None, "six", True])
+def test_units_must_be_a_positive_integer(architecture, units):
+    arguments = {**architecture.arguments, "units": units}
+    with pytest.raises(
+        ValueError, match="`units` must be a positive integer. Received"
+    ):
+        architecture.cell(**arguments)
+
+
+@pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])
+@pytest.mark.parametrize("rate", [-0.1, 1, 1.5, None, "half"])
+def test_dropout_must_be_a_fraction(architecture, name, rate):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must be a fraction.*Received: {name}"
+    ):
+        architecture.layer(**architecture.arguments, **{name: rate})
+
+
+def test_modrelu_needs_its_bias(architecture):
+    with pytest.raises(
+        ValueError, match="Received: activation='modrelu', use_bias=False"
+    ):
+        architecture.cell(
+            **architecture.arguments, activation="modrelu", use_bias=False
+        )
+
+
+def test_unknown_arguments(architecture):
+    for cls in (architecture.cell, architecture.layer):
+        with pytest.raises((TypeError, ValueError), match="recurrent_constraint"):
+            cls(**architecture.arguments, recurrent_constraint="max_norm")
+
+
+def test_features_must_be_known(architecture):
+    with pytest.raises(ValueError, match=r"Received: input_shape=\(None, None\)"):
+        architecture.cell(**architecture.arguments).build((None, None))

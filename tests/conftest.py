@@ -1,0 +1,24 @@
+"""Fixtures that several test modules share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Keras computes in float32 all the same, but float64 must be there to test with.
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real data that `KERAS_ORTHO_DATA` names."""
+    folder = os.environ.get("KERAS_ORTHO_DATA")
+    if not folder:
+        pytest.skip("KERAS_ORTHO_DATA is unset: it names the folder of real data")
+    path = Path(folder)
+    if not path.is_dir():
+        raise FileNotFoundError(
+            f"KERAS_ORTHO_DATA must name a folder. Received: {folder!r}"
+        )
+    return path

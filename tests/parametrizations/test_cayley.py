@@ -1,0 +1,207 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.parametrizations import orthogonality_error, scaled_cayley
+from keras_ortho.parametrizations.cayley import (
+    diagonal_signs,
+    matrix_size,
+    num_entries,
+    skew_matrix,
+    upper_entries,
+)
+from tests import reference
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+SIZES = [1, 2, 3, 4, 5, 8, 17, 33, 64]
+
+
+def cayley64(entries, signs):
+    value = scaled_cayley(ops.convert_to_tensor(entries), ops.convert_to_tensor(signs))
+    return ops.convert_to_numpy(value)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_is_its_definition(n):
+    random = np.random.default_rng(n)
+    for negative_ones in {0, 1, n // 2, n}:
+        entries = random.normal(size=num_entries(n))
+        signs = diagonal_signs(n, negative_ones)
+        kernel = cayley64(entries, signs)
+        assert kernel.dtype == "float64"
+        condition = np.hypot(1, np.linalg.norm(reference.skew(entries, n), 2))
+        np.testing.assert_allclose(
+            kernel,
+            reference.scaled_cayley(entries, signs),
+            atol=10 * n * EPS * condition,
+        )
+        # det W = det D: the sign that `negative_ones` fixes for ever.
+        assert np.linalg.slogdet(kernel)[0] == (-1) ** negative_ones
+
+
+# The formula is the same code on every backend, and JAX compiles each operation for
+# each size: there, a few do.
+ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
+
+
+@pytest.mark.parametrize("n", range(1, 65) if ON_TENSORFLOW else SIZES)
+def test_gradient_of_theorem_3_2(n):
+    random = np.random.default_rng(n)
+    # Central differences in float64 are exact to about eps^(2/3), relative to the
+    # derivatives, when the step is eps^(1/3).
+    step = EPS ** (1 / 3)
+    for negative_ones in range(n + 1) if ON_TENSORFLOW else {0, n // 2, n}:
+        entries = random.normal(size=num_entries(n))
+        signs = diagonal_signs(n, negative_ones)
+        upstream = random.normal(size=(n, n))
+        direction = random.normal(size=entries.shape)
+
+        def function(a, upstream=upstream, signs=signs):
+            return ops.sum(scaled_cayley(a, ops.convert_to_tensor(signs)) * upstream)
+
+        def by_definition(a, upstream=upstream, signs=signs):
+            return np.sum(reference.scaled_cayley(a, signs) * upstream)
+
+        (found,) = gradients(function, entries)
+        assert found.shape == entries.shape
+        expected = (
+            by_definition(entries + step * direction)
+            - by_definition(entries - step * direction)
+        ) / (2 * step)
+        assert found @ direction == pytest.approx(
+            expected, abs=100 * n * EPS ** (2 / 3)
+        )
+
+
+@pytest.mark.parametrize(("n", "negative_ones"), [(2, 1), (5, 0), (6, 3), (9, 9)])
+def test_every_entry_of_the_gradient(n, negative_ones):
+    random = np.random.default_rng(0)
+    entries = random.normal(size=num_entries(n))
+    signs = diagonal_signs(n, negative_ones)
+    upstream = random.normal(size=(n, n))
+    (found,) = gradients(
+        lambda a: ops.sum(scaled_cayley(a, ops.convert_to_tensor(signs)) * upstream),
+        entries,
+    )
+    expected = reference.central_differences(
+        lambda a: np.sum(reference.scaled_cayley(a, signs) * upstream),
+        entries,
+        EPS ** (1 / 3),
+    )
+    np.testing.assert_allclose(found, expected, atol=100 * n * EPS ** (2 / 3))
+
+
+def test_the_signs_have_no_gradient():
+    entries, signs = np.ones(3), np.ones(3)
+    found = gradients(lambda a, d: ops.sum(scaled_cayley(a, d)), entries, signs)
+    np.testing.assert_array_equal(found[1], 0)
+
+
+def test_second_derivative():
+    n = 4
+    random = np.random.default_rng(0)
+    entries, direction = random.normal(size=(2, num_entries(n)))
+    signs = ops.convert_to_tensor(diagonal_signs(n, 2))
+    upstream = random.normal(size=(n, n))
+    step = EPS ** (1 / 3)
+
+    def gradient_along(a):
+        (g,) = gradients(lambda a: ops.sum(scaled_cayley(a, signs) * upstream), a)
+        return g
+
+    expected = (
+        gradient_along(entries + step * direction)
+        - gradient_along(entries - step * direction)
+    ) / (2 * step)
+    found = second_derivative(
+        lambda a: ops.sum(scaled_cayley(a, signs) * upstream), entries, direction
+    )
+    np.testing.assert_allclose(found, expected, atol=100 * n * EPS ** (2 / 3))
+
+
+def second_derivative(function, point, direction):
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return np.asarray(jax.grad(lambda a: jax.grad(function)(a) @ direction)(point))
+    import tensorflow as tf
+
+    a = tf.constant(point)
+    with tf.GradientTape() as outer:
+        outer.watch(a)
+        with tf.GradientTape() as inner:
+            inner.watch(a)
+            value = function(a)
+        along = tf.reduce_sum(inner.gradient(value, a) * direction)
+    return outer.gradient(along, a).numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [2, 33, 170, 512])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_orthogonality_within_its_bound(n, scale, dtype):
+    # Every singular value of I + A is at least 1, so its condition number is at
+    # most sqrt(1 + ||A||^2), and with it the error of the inverse in units of
+    # n eps.
+    entries = scale * np.random.default_rng(n).normal(size=num_entries(n))
+    norm = np.linalg.norm(reference.skew(entries, n), 2)
+    kernel = cayley64(entries.astype(dtype), diagonal_signs(n, 0.5).astype(dtype))
+    assert orthogonality_error(kernel) <= n * np.finfo(dtype).eps * np.hypot(1, norm)
+
+
+def test_skew_matrix_in_row_order():
+    skew = ops.convert_to_numpy(skew_matrix(np.array([1.0, 2.0, 3.0])))
+    np.testing.assert_array_equal(skew, [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]])
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_upper_entries_undo_skew_matrix(n):
+    entries = np.random.default_rng(n).normal(size=num_entries(n))
+    np.testing.assert_array_equal(upper_entries(skew_matrix(entries)), entries)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_matrix_size_undoes_num_entries(n):
+    assert matrix_size(num_entries(n)) == n
+
+
+@pytest.mark.parametrize("entries", [2, 4, -1, 7])
+def test_no_matrix_has_so_many_entries(entries):
+    with pytest.raises(ValueError, match=rf"Received: entries={entries}"):
+        matrix_size(entries)
+
+
+def test_shapes_must_agree():
+    with pytest.raises(ValueError, match=r"Received: entries.shape=\(3,\)"):
+        scaled_cayley(np.ones(3), np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("units", "negative_ones", "count"),
+    [
+        (170, 0.5, 85),
+        (170, 0.7, 119),
+        (170, 0.1, 17),
+        (425, 0.1, 43),
+        (190, 95, 95),
+        (5, 1, 1),
+        (5, 1.0, 5),
+        (5, 0, 0),
+        (5, 0.0, 0),
+        (3, 0.5, 2),
+        (8, np.int64(3), 3),
+    ],
+)
+def test_negative_ones(units, negative_ones, count):
+    signs = diagonal_signs(units, negative_ones)
+    np.testing.assert_array_equal(signs, [1] * (units - count) + [-1] * count)
+
+
+@pytest.mark.parametrize("negative_ones", [-1, 6, 1.5, -0.1, "half", None, True, 2.0])
+def test_negative_ones_out_of_range(negative_ones):
+    with pytest.raises(ValueError, match=r"`negative_ones` must .*Received: negative"):
+        diagonal_signs(5, negative_ones)

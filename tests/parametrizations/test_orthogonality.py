@@ -1,0 +1,23 @@
+import numpy as np
+import pytest
+
+from keras_ortho.parametrizations import orthogonality_error
+
+
+def test_distance():
+    assert orthogonality_error(np.eye(4)) == 0
+    # W^T W - I = diag(3, 0), of norm 3.
+    assert orthogonality_error(np.diag([2.0, -1.0])) == 3
+    assert orthogonality_error(np.diag([2.0, 2.0]).astype("float32")) == np.sqrt(18)
+
+
+def test_computes_in_float64():
+    # In float32 the product would round the difference away.
+    matrix = np.diag([1 + 2.0**-23]).astype("float32")
+    assert orthogonality_error(matrix) == pytest.approx(2.0**-22, rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 2, 2)])
+def test_must_be_square(shape):
+    with pytest.raises(ValueError, match="must be square. Received: matrix.shape="):
+        orthogonality_error(np.zeros(shape))

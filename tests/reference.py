@@ -1,0 +1,54 @@
+"""Independent NumPy references that several tests hold the package against."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def skew(entries: np.ndarray, n: int) -> np.ndarray:
+    matrix = np.zeros((n, n))
+    matrix[np.triu_indices(n, 1)] = entries
+    return matrix - matrix.T
+
+
+def scaled_cayley(entries: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """The definition, `W = (I + A)^-1 (I - A) D`, as it stands in the paper."""
+    n = len(signs)
+    a = skew(entries, n)
+    return np.linalg.solve(np.eye(n) + a, np.eye(n) - a) @ np.diag(signs)
+
+
+def modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.sign(z) * np.maximum(np.abs(z) + b, 0)
+
+
+def scornn(
+    x: np.ndarray,
+    weights: dict[str, np.ndarray],
+    h: np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    activation: Callable[[np.ndarray, np.ndarray], np.ndarray] = modrelu,
+) -> np.ndarray:
+    """All states of a scoRNN, `[batch, time, n]`, one step after the other."""
+    w = scaled_cayley(weights["recurrent_skew"], weights["recurrent_signs"])
+    if h is None:
+        h = np.zeros((len(x), len(w)))
+    states = []
+    for t in range(x.shape[1]):
+        new = activation(x[:, t] @ weights["kernel"] + h @ w, weights["bias"])
+        h = new if mask is None else np.where(mask[:, t, None], new, h)
+        states.append(h)
+    return np.stack(states, axis=1)
+
+
+def central_differences(
+    function: Callable[[np.ndarray], float], point: np.ndarray, step: float
+) -> np.ndarray:
+    """Gradient by central differences, in float64."""
+    gradient = np.zeros_like(point)
+    for index in np.ndindex(point.shape):
+        ahead, behind = point.copy(), point.copy()
+        ahead[index] += step
+        behind[index] -= step
+        gradient[index] = (function(ahead) - function(behind)) / (2 * step)
+    return gradient

@@ -1,0 +1,81 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from keras.src import testing
+
+from keras_ortho import ModReLU
+from keras_ortho.activations import modrelu
+from tests import reference
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+
+def test_literal_values():
+    z = np.array([-2.0, -0.5, 0.0, 0.5, 3.0])
+    np.testing.assert_array_equal(modrelu(z, -np.ones(5)), [-1, 0, 0, 0, 2])
+    np.testing.assert_array_equal(modrelu(z, np.ones(5)), [-3, -1.5, 0, 1.5, 4])
+
+
+def test_is_its_definition():
+    random = np.random.default_rng(0)
+    z, b = random.normal(size=(50, 7)), random.normal(size=7)
+    np.testing.assert_array_equal(modrelu(z, b), reference.modrelu(z, b))
+
+
+def test_gradient():
+    random = np.random.default_rng(0)
+    z, b = random.normal(size=(50, 7)), random.normal(size=7)
+    upstream = random.normal(size=(50, 7))
+    found = gradients(lambda z, b: ops.sum(modrelu(z, b) * upstream), z, b)
+    # Linear on either side of the kinks, none of which is this near: central
+    # differences are exact up to rounding.
+    step = 1e-5
+    assert np.abs(z).min() > step
+    assert np.abs(np.abs(z) + b).min() > step
+    for index, point in enumerate([z, b]):
+        expected = reference.central_differences(
+            lambda p, i=index: np.sum(
+                upstream * reference.modrelu(*((p, b) if i == 0 else (z, p)))
+            ),
+            point,
+            step,
+        )
+        # A sum of 350 terms is exact to 350 eps, divided by the step.
+        atol = 350 * np.finfo("float64").eps / step
+        np.testing.assert_allclose(found[index], expected, atol=atol)
+
+
+@pytest.mark.parametrize(("z", "b"), [(0.0, 1.0), (0.0, 0.0), (0.5, -0.5)])
+def test_gradient_is_zero_at_the_kinks(z, b):
+    found = gradients(lambda z, b: ops.sum(modrelu(z, b)), np.array([z]), np.array([b]))
+    np.testing.assert_array_equal(found, 0)
+
+
+class ModReLUTest(testing.TestCase):
+    def test_keras_layer_checks(self):
+        self.run_layer_test(
+            ModReLU,
+            {"bias_initializer": "ones", "bias_regularizer": "l2"},
+            input_shape=(2, 3, 4),
+            expected_output_shape=(2, 3, 4),
+            expected_num_trainable_weights=1,
+            expected_num_non_trainable_weights=0,
+            expected_num_losses=1,
+            supports_masking=True,
+        )
+
+
+def test_starts_as_the_identity_and_learns():
+    model = keras.Sequential([keras.Input((3,)), ModReLU()])
+    x = np.array([[-2.0, 0.5, 3.0]], "float32")
+    np.testing.assert_array_equal(model(x), x)
+    model.compile(keras.optimizers.SGD(0.5), "mse")
+    model.fit(x, np.array([[-3.0, 0.5, 2.0]]), epochs=50, verbose=0)
+    np.testing.assert_allclose(model.layers[0].bias, [1, 0, -1], atol=1e-3)
+
+
+def test_last_axis_must_be_known():
+    with pytest.raises(ValueError, match=r"Received: input_shape=\(2, None\)"):
+        ModReLU().build((2, None))
