@@ -104,7 +104,8 @@ class HenaffSkew(SkewInitializer, keras.initializers.RandomUniform):
         row = np.arange(0, size - 1, 2)
         position = row * (2 * size - row - 1) // 2
         indices = ops.convert_to_tensor(position[:, None], dtype="int32")
-        return ops.scatter(indices, ops.tan(angles / 2), shape)
+        # Keras's tangent gives float32 on JAX, whatever it gets.
+        return ops.cast(ops.scatter(indices, ops.tan(angles / 2), shape), angles.dtype)
 
 
 _NAMED = {"henaff_skew": HenaffSkew, "small_uniform": SmallUniform}

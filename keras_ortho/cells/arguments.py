@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 
-def declared(cls: type) -> list[inspect.Parameter]:
+def declared(cls: Any) -> list[inspect.Parameter]:
     """Lists the arguments that the `__init__` of a class names.
 
     Args:
@@ -43,7 +43,7 @@ def join(
     return inspect.Signature([p for p in own if p not in rest] + named + rest)
 
 
-def names(cls: type) -> list[str]:
+def names(cls: Any) -> list[str]:
     """Lists the arguments of a cell that its config must hold.
 
     Args:

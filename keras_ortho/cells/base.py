@@ -262,7 +262,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             return modrelu(inputs, self.bias)
         if self.bias is not None:
             inputs = inputs + self.bias
-        return self.activation(inputs)
+        # Some of Keras's functions give float32 on JAX, whatever they get.
+        return ops.cast(self.activation(inputs), inputs.dtype)
 
     def _begin_sequence(self, inputs: Tensor) -> _Sequence:
         return _Sequence(

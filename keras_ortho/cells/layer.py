@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import operator
 from typing import Any, ClassVar
 
 import keras
@@ -35,9 +36,7 @@ class RecurrentLayer(keras.layers.RNN):
             cell, arguments.declared(keras.layers.RNN)[1:]
         )
         for name in arguments.names(cls.cell_class):
-            setattr(
-                cls, name, property(lambda self, name=name: getattr(self.cell, name))
-            )
+            setattr(cls, name, property(operator.attrgetter(f"cell.{name}")))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         own = arguments.names(self.cell_class)

@@ -328,6 +328,7 @@ def test_mixed_precision(architecture, policy):
 def test_pure_precision(architecture, dtype):
     layer = make_layer(architecture, dtype=dtype)
     assert keras.backend.standardize_dtype(layer(sequences()).dtype) == dtype
+    assert {keras.backend.standardize_dtype(w.dtype) for w in layer.weights} == {dtype}
     kernel = "float64" if dtype == "float64" else "float32"
     assert keras.backend.standardize_dtype(layer.recurrent_matrix().dtype) == kernel
 

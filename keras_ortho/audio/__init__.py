@@ -1,0 +1,38 @@
+"""Speech signals: files, spectra and back."""
+
+from keras_ortho.audio.files import decode_audio, read_audio, resample_to_int16
+from keras_ortho.audio.resynthesis import resynthesize, resynthesize_reference
+from keras_ortho.audio.samples import to_float, to_int16, write_wav
+from keras_ortho.audio.stft import (
+    FRAME_LENGTH,
+    HOP_LENGTH,
+    NUM_BINS,
+    POWER_FLOOR,
+    SAMPLE_RATE,
+    SILENCE_DB,
+    istft,
+    log_power,
+    magnitude,
+    stft,
+)
+
+__all__ = [
+    "FRAME_LENGTH",
+    "HOP_LENGTH",
+    "NUM_BINS",
+    "POWER_FLOOR",
+    "SAMPLE_RATE",
+    "SILENCE_DB",
+    "decode_audio",
+    "istft",
+    "log_power",
+    "magnitude",
+    "read_audio",
+    "resample_to_int16",
+    "resynthesize",
+    "resynthesize_reference",
+    "stft",
+    "to_float",
+    "to_int16",
+    "write_wav",
+]

@@ -1,0 +1,127 @@
+"""From predicted log power back to speech.
+
+The network reads frame `t` and predicts frame `t + 1`: its output `y_hat[t]`, made
+from frames `0 .. t`, is frame `t + 1`. Of an utterance of `L` frames the outputs
+`y_hat[0 .. L-2]` are frames `1 .. L-1`; the last output, `y_hat[L-1]`, predicts the
+silence after the utterance and is dropped.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from keras_ortho.audio.samples import to_float
+from keras_ortho.audio.stft import (
+    FRAME_LENGTH,
+    HOP_LENGTH,
+    istft,
+    magnitude,
+    stft,
+)
+from keras_ortho.extras import require
+
+
+def resynthesize(
+    log_power: np.ndarray,
+    reference: np.ndarray,
+    *,
+    phase: Literal["reference", "griffin_lim"] = "reference",
+    iterations: int = 32,
+    seed: int = 0,
+) -> np.ndarray:
+    """Speech of the frames predicted for an utterance.
+
+    The first frame is the reference's own; the others have the magnitude
+    `sqrt(10^(dB / 10))` of the prediction, from which the floor of the log power is
+    not subtracted. A network that predicts log power knows no phase, so it is
+    borrowed from the same frame of the reference, which flatters every score, or
+    reconstructed from the magnitudes alone.
+
+    Args:
+        log_power: `[frames - 1, 129]` or `[frames, 129]`, in dB: row `t` is the
+            prediction of frame `t + 1` of the reference, `frames` the number of
+            its frames, `ceil(samples / 128) + 3`. The last of `frames` rows is
+            dropped.
+        reference: The true utterance at 8 kHz, `[samples]`, floating point with
+            a full scale of 1, or int16.
+        phase: `"reference"`, as Wisdom et al. score it, or `"griffin_lim"`.
+        iterations: Number of iterations of Griffin-Lim.
+        seed: Seed of the phases that Griffin-Lim starts from.
+
+    Returns:
+        float32 `[samples]`. To keep also the fraction of a hop after the end that
+        Wisdom et al. keep, pad the reference to a multiple of 128 samples.
+
+    Raises:
+        ValueError: If the shape of `log_power` does not fit the reference, an
+            input is not finite, or `phase` or `iterations` is not allowed.
+
+    Example:
+    >>> speech = np.sin(np.arange(1000) / 5)
+    >>> predicted = log_power(stft(speech))[1:]  # a perfect prediction
+    >>> resynthesize(predicted, speech).shape
+    (1000,)
+
+    Reference:
+
+    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5.4 and the
+      authors' `recon_timitpred.py`
+    - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
+      Transform", 1984
+    """
+    if phase not in ("reference", "griffin_lim"):
+        raise ValueError(
+            f"`phase` must be 'reference' or 'griffin_lim'. Received: {phase!r}"
+        )
+    if iterations < 1:
+        raise ValueError(f"`iterations` must be positive. Received: {iterations}")
+    signal = to_float(reference, "reference")
+    true = stft(signal)
+    log_power = np.asarray(log_power)
+    frames, bins = true.shape
+    if log_power.shape not in ((frames - 1, bins), (frames, bins)):
+        raise ValueError(
+            f"`log_power` must have the shape [{frames - 1}, {bins}], or "
+            f"[{frames}, {bins}], for a reference of {len(signal)} samples. "
+            f"Received: shape {log_power.shape}"
+        )
+    if not np.isfinite(log_power).all():
+        raise ValueError("`log_power` must be finite. Received: NaN or infinite values")
+    predicted = magnitude(log_power[: frames - 1])
+    magnitudes = np.concatenate([np.abs(true[:1]), predicted])
+    if phase == "reference":
+        spectrum = magnitudes * np.exp(1j * np.angle(true))
+        return istft(spectrum, length=len(signal))
+    padded = require("librosa", extra="speech").griffinlim(
+        magnitudes.T,
+        n_iter=iterations,
+        hop_length=HOP_LENGTH,
+        n_fft=FRAME_LENGTH,
+        center=False,
+        random_state=seed,
+    )
+    return padded[FRAME_LENGTH : FRAME_LENGTH + len(signal)]
+
+
+def resynthesize_reference(reference: np.ndarray) -> np.ndarray:
+    """The reference through the transform and back, as its estimates went.
+
+    Wisdom et al. score their predictions against this signal, not the original.
+
+    Args:
+        reference: `[samples]` at 8 kHz, floating point with a full scale of 1, or
+            int16.
+
+    Returns:
+        float32 `[samples]`, equal to the reference to rounding.
+
+    Raises:
+        ValueError: If `reference` is not one finite channel of either type.
+
+    Example:
+    >>> speech = np.sin(np.arange(1000) / 5)
+    >>> bool(np.allclose(resynthesize_reference(speech), speech, atol=1e-5))
+    True
+    """
+    signal = to_float(reference, "reference")
+    return istft(stft(signal), length=len(signal))

@@ -1,0 +1,106 @@
+"""Samples as floats or 16-bit integers, and WAV files of them."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from keras_ortho.extras import require
+
+FULL_SCALE = 32768
+
+
+def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
+    """Samples as float64, with 16-bit integers brought to a full scale of 1.
+
+    Args:
+        samples: `[samples]`, int16 or floating point.
+        name: What to call them in errors.
+
+    Returns:
+        float64 `[samples]`: int16 divided by 32768, floating point as it is.
+
+    Raises:
+        ValueError: If `samples` is not one finite channel of either type.
+
+    Example:
+    >>> to_float(np.array([-32768, 16384], "int16")).tolist()
+    [-1.0, 0.5]
+    """
+    samples = np.asarray(samples)
+    floating = np.issubdtype(samples.dtype, np.floating)
+    if samples.ndim != 1 or not (floating or samples.dtype == np.int16):
+        raise ValueError(
+            f"`{name}` must be int16 or floating point, of shape [samples]. "
+            f"Received: {samples.dtype} of shape {samples.shape}"
+        )
+    if not np.isfinite(samples).all():
+        raise ValueError(f"`{name}` must be finite. Received: NaN or infinite samples")
+    floats = samples.astype(np.float64)
+    return floats if floating else floats / FULL_SCALE
+
+
+def to_int16(samples: np.ndarray) -> np.ndarray:
+    """Samples as 16-bit integers, scaled down only if they exceed full scale.
+
+    The rule with which Wisdom et al. wrote their predictions: where the peak is
+    above 1 the signal is divided by it, and 1 becomes 32767.
+
+    Args:
+        samples: `[samples]`, floating point with a full scale of 1, or int16,
+            which is returned as it is.
+
+    Returns:
+        int16 `[samples]`, rounded to nearest.
+
+    Raises:
+        ValueError: As `to_float`.
+
+    Example:
+    >>> to_int16(np.array([0.5, -0.25])).tolist()
+    [16384, -8192]
+    >>> to_int16(np.array([2.0, -1.0])).tolist()
+    [32767, -16384]
+    """
+    floats = to_float(samples)
+    if np.asarray(samples).dtype == np.int16:
+        return np.array(samples)
+    peak = np.abs(floats).max(initial=1.0)
+    return np.rint(floats / peak * (FULL_SCALE - 1)).astype(np.int16)
+
+
+def write_wav(
+    path: str | os.PathLike[str], samples: np.ndarray, sample_rate: int
+) -> None:
+    """Writes a 16-bit WAV file; a file of that name is replaced at once or kept.
+
+    Args:
+        path: File to write, in a folder that exists.
+        samples: `[samples]`, as for `to_int16`.
+        sample_rate: Sampling rate in Hz.
+
+    Raises:
+        FileNotFoundError: If the folder does not exist.
+        ValueError: If `samples` does not fit `to_int16`, or `sample_rate` is not
+            positive.
+
+    Example:
+    ```python
+    write_wav("prediction.wav", waveform, 8000)
+    ```
+    """
+    path = Path(path)
+    integers = to_int16(samples)
+    if sample_rate < 1:
+        raise ValueError(f"`sample_rate` must be positive. Received: {sample_rate}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"The folder of `path` does not exist. Received: {os.fspath(path)}"
+        )
+    soundfile = require("soundfile", extra="speech")
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        soundfile.write(aside, integers, sample_rate, subtype="PCM_16", format="WAV")
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)

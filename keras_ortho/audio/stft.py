@@ -1,0 +1,168 @@
+"""The short-time Fourier transform of the TIMIT experiments, and back.
+
+Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks" (NeurIPS 2016),
+and Helfrich et al., "Orthogonal Recurrent Neural Networks with Scaled Cayley
+Transform" (ICML 2018), predict the next frame of 8 kHz speech: Hann windows of
+256 samples, half overlapped, as log power in 129 bins.
+"""
+
+import numpy as np
+
+from keras_ortho.extras import require
+
+SAMPLE_RATE = 8000
+FRAME_LENGTH = 256
+HOP_LENGTH = 128
+NUM_BINS = FRAME_LENGTH // 2 + 1
+POWER_FLOOR = 1e-5
+SILENCE_DB = -50.0  # 10 log10(POWER_FLOOR)
+
+
+def stft(
+    signal: np.ndarray,
+    *,
+    frame_length: int = FRAME_LENGTH,
+    hop_length: int = HOP_LENGTH,
+) -> np.ndarray:
+    """Short-time Fourier transform, with silence on both sides of the signal.
+
+    The signal is zero-padded at its end to a multiple of `hop_length`, and then
+    by `frame_length` zeros on both sides, so that every sample lies under as many
+    windows as any other. The window is the periodic Hann window; nothing is
+    normalised.
+
+    Args:
+        signal: `[samples]`, real, full scale at 1; taken as float32.
+        frame_length: Even number of samples under the window.
+        hop_length: Number of samples from one frame to the next; a divisor of
+            `frame_length`.
+
+    Returns:
+        complex64 `[frames, frame_length // 2 + 1]`, frames first. With the
+        default lengths there are `ceil(samples / 128) + 3` frames.
+
+    Raises:
+        ValueError: If `signal` is not one finite real channel, or a length does
+            not fit.
+
+    Example:
+    >>> stft(np.zeros(1000, "float32")).shape
+    (11, 129)
+    """
+    _check_lengths(frame_length, hop_length)
+    signal = np.asarray(signal)
+    if signal.ndim != 1 or np.iscomplexobj(signal):
+        raise ValueError(
+            "`signal` must be real, of shape [samples]. "
+            f"Received: {signal.dtype} of shape {signal.shape}"
+        )
+    if not np.isfinite(signal).all():
+        raise ValueError("`signal` must be finite. Received: NaN or infinite samples")
+    end = frame_length + -len(signal) % hop_length
+    padded = np.pad(signal.astype(np.float32, copy=False), (frame_length, end))
+    return (
+        require("librosa", extra="speech")
+        .stft(padded, n_fft=frame_length, hop_length=hop_length, center=False)
+        .T
+    )
+
+
+def istft(
+    spectrum: np.ndarray,
+    *,
+    length: int,
+    frame_length: int = FRAME_LENGTH,
+    hop_length: int = HOP_LENGTH,
+) -> np.ndarray:
+    """Inverse of `stft`: windowed overlap-add, divided by the squared windows.
+
+    Of spectra that no signal has, such as predicted ones, it gives the signal
+    whose transform is nearest in the least-squares sense (Griffin and Lim, 1984).
+
+    Args:
+        spectrum: `[frames, frame_length // 2 + 1]`, complex, as from `stft`.
+        length: Number of samples of the signal, without the silence on its sides.
+        frame_length: As for `stft`.
+        hop_length: As for `stft`.
+
+    Returns:
+        float32 `[length]`.
+
+    Raises:
+        ValueError: If the shape does not fit `frame_length`, or there are too few
+            frames for `length`.
+
+    Example:
+    >>> signal = np.sin(np.arange(1000, dtype="float32"))
+    >>> bool(np.allclose(istft(stft(signal), length=1000), signal, atol=1e-5))
+    True
+    """
+    _check_lengths(frame_length, hop_length)
+    spectrum = np.asarray(spectrum)
+    bins = frame_length // 2 + 1
+    if spectrum.ndim != 2 or spectrum.shape[1] != bins:
+        raise ValueError(
+            f"`spectrum` must have the shape [frames, {bins}]. "
+            f"Received: shape {spectrum.shape}"
+        )
+    longest = (len(spectrum) - 1) * hop_length - frame_length
+    if not 0 <= length <= longest:
+        raise ValueError(
+            f"`length` must lie in 0 .. {longest} for {len(spectrum)} frames. "
+            f"Received: {length}"
+        )
+    padded = require("librosa", extra="speech").istft(
+        spectrum.astype(np.complex64, copy=False).T,
+        n_fft=frame_length,
+        hop_length=hop_length,
+        center=False,
+    )
+    return padded[frame_length : frame_length + length]
+
+
+def log_power(spectrum: np.ndarray) -> np.ndarray:
+    """Log power `10 log10(1e-5 + |X|^2)` in dB, the experiments' feature.
+
+    Args:
+        spectrum: `[frames, bins]`, complex.
+
+    Returns:
+        float32 `[frames, bins]`, `SILENCE_DB` where the spectrum is zero.
+
+    Example:
+    >>> log_power(np.array([[0.0, 1.0, 10.0j]], "complex64")).round(2).tolist()
+    [[-50.0, 0.0, 20.0]]
+    """
+    # In float64, as float32's log10 puts silence a rounding below SILENCE_DB.
+    power = np.square(np.abs(spectrum), dtype=np.float64)
+    return (10 * np.log10(POWER_FLOOR + power)).astype(np.float32)
+
+
+def magnitude(log_power: np.ndarray) -> np.ndarray:
+    """Magnitude `sqrt(10^(dB / 10))` of a log power.
+
+    The floor of `log_power` is left in, as Wisdom et al. do: -50 dB becomes 0.003.
+
+    Args:
+        log_power: `[frames, bins]`, in dB.
+
+    Returns:
+        float32 `[frames, bins]`.
+
+    Example:
+    >>> magnitude(np.array([[-50.0, 0.0, 20.0]])).round(4).tolist()
+    [[0.0031999999191612005, 1.0, 10.0]]
+    """
+    return np.power(10.0, np.asarray(log_power, np.float32) / np.float32(20))
+
+
+def _check_lengths(frame_length: int, hop_length: int) -> None:
+    if frame_length < 2 or frame_length % 2:
+        raise ValueError(
+            f"`frame_length` must be even and positive. Received: {frame_length}"
+        )
+    if hop_length < 1 or frame_length % hop_length:
+        raise ValueError(
+            f"`hop_length` must divide `frame_length` ({frame_length}). "
+            f"Received: {hop_length}"
+        )

@@ -1,0 +1,34 @@
+"""Metrics: speech quality of waveforms, and masked errors of their frames."""
+
+from keras_ortho.metrics.active_level import ActiveLevel, active_level
+from keras_ortho.metrics.evaluators import PESQ, STOI, Evaluator, SegmentalSNR
+from keras_ortho.metrics.frame_mse import PaddedFrameMSE, ValidFrameMSE
+from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
+from keras_ortho.metrics.segsnr import (
+    SNRScores,
+    segmental_snr,
+    segmental_snr_loizou,
+)
+from keras_ortho.metrics.signals import UnscoredWarning
+from keras_ortho.metrics.speech import score_speech
+from keras_ortho.metrics.stoi import stoi
+
+__all__ = [
+    "PESQ",
+    "STOI",
+    "ActiveLevel",
+    "Evaluator",
+    "PaddedFrameMSE",
+    "SNRScores",
+    "SegmentalSNR",
+    "UnscoredWarning",
+    "ValidFrameMSE",
+    "active_level",
+    "mos_lqo_to_raw",
+    "pesq",
+    "raw_to_mos_lqo",
+    "score_speech",
+    "segmental_snr",
+    "segmental_snr_loizou",
+    "stoi",
+]

@@ -1,0 +1,226 @@
+"""Speech metrics that accumulate over batches of waveforms.
+
+They are evaluators on the host, and no `keras.metrics.Metric`: they score whole
+waveforms of different lengths with NumPy and C code, which neither a compiled
+evaluation step nor variables on a device can hold, and they keep the score of
+every utterance, of which some have none.
+"""
+
+import abc
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from keras_ortho.metrics.pesq import check_pesq_options, pesq, raw_to_mos_lqo
+from keras_ortho.metrics.segsnr import check_snr_options, segmental_snr
+from keras_ortho.metrics.signals import signal_pairs
+from keras_ortho.metrics.stoi import stoi
+
+RAW_PESQ_BOUNDS = (-0.5, 4.5)
+WIDE_BAND_PESQ_BOUNDS = (1.0, 4.65)
+
+
+class Evaluator(abc.ABC):
+    """Base of the evaluators: scores pairs of waveforms and keeps the scores.
+
+    A subclass sets `bounds` and defines `score`.
+
+    Args:
+        sample_rate: Sampling rate of all waveforms in Hz.
+        name: Name under which to report the result.
+
+    Attributes:
+        unit: Unit of the score; empty if it has none.
+        higher_is_better: Whether a higher score is better.
+        bounds: Least and greatest possible score.
+        name: As given.
+    """
+
+    unit: ClassVar[str] = ""
+    higher_is_better: ClassVar[bool] = True
+    bounds: tuple[float, float]
+
+    def __init__(self, sample_rate: int, name: str) -> None:
+        self.sample_rate = sample_rate
+        self.name = name
+        self._scores: list[float] = []
+
+    @abc.abstractmethod
+    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
+        """Score of one pair of waveforms, NaN where there is none.
+
+        Args:
+            estimate: `[samples]`.
+            reference: `[samples]`.
+
+        Returns:
+            The score.
+        """
+
+    def update(
+        self,
+        estimates: Sequence[np.ndarray],
+        references: Sequence[np.ndarray],
+        lengths: Sequence[int] | None = None,
+    ) -> None:
+        """Scores a batch.
+
+        Args:
+            estimates: Sequence of waveforms, or `[batch, samples]`; int16, or
+                floating point on the scale of the references.
+            references: As `estimates`, in the same order.
+            lengths: Number of samples of each pair, of which the rest is padding.
+
+        Raises:
+            ValueError: If the batch is not such; then none of it is scored.
+        """
+        pairs = signal_pairs(estimates, references, self.sample_rate, lengths)
+        self._scores += [self.score(*pair) for pair in pairs]
+
+    def result(self) -> float:
+        """Mean over the utterances that could be scored; NaN if there are none."""
+        scored = self.per_item[~np.isnan(self.per_item)]
+        return float(scored.mean()) if len(scored) else math.nan
+
+    def reset(self) -> None:
+        """Forgets all scores."""
+        self._scores = []
+
+    @property
+    def per_item(self) -> np.ndarray:
+        """Scores in the order of the updates, float64 `[items]`, NaN if unscored."""
+        return np.array(self._scores, np.float64)
+
+    @property
+    def num_unscored(self) -> int:
+        """Number of utterances that could not be scored."""
+        return int(np.isnan(self.per_item).sum())
+
+
+class SegmentalSNR(Evaluator):
+    """Mean segmental SNR of utterances, in dB.
+
+    Args:
+        sample_rate: Sampling rate in Hz. Default: 8000.
+        name: Default: `"segmental_snr"`.
+        activity: `"p56"` or `"all"`, as for `keras_ortho.metrics.segmental_snr`.
+        interpolate: As for `keras_ortho.metrics.segmental_snr`.
+        clamp: As for `keras_ortho.metrics.segmental_snr`.
+
+    Raises:
+        ValueError: If an option is not allowed.
+
+    Example:
+    >>> metric = SegmentalSNR(8000, interpolate=False)
+    >>> references = np.sin(np.arange(16000) / 5).reshape(2, 8000)
+    >>> metric.update(0.9 * references, references, lengths=[8000, 4000])
+    >>> round(metric.result(), 6), metric.num_unscored
+    (20.0, 0)
+    """
+
+    unit = "dB"
+
+    def __init__(
+        self,
+        sample_rate: int = 8000,
+        name: str = "segmental_snr",
+        *,
+        activity: Literal["p56", "all"] = "p56",
+        interpolate: bool = True,
+        clamp: tuple[float, float] | None = None,
+    ) -> None:
+        check_snr_options(activity, clamp)
+        super().__init__(sample_rate, name)
+        self.activity = activity
+        self.interpolate = interpolate
+        self.clamp = clamp
+        self.bounds = clamp or (-math.inf, math.inf)
+
+    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
+        """Segmental SNR of one pair; see `Evaluator.score`."""
+        return segmental_snr(
+            estimate,
+            reference,
+            self.sample_rate,
+            activity=self.activity,
+            interpolate=self.interpolate,
+            clamp=self.clamp,
+        ).segmental
+
+
+class STOI(Evaluator):
+    """Mean short-time objective intelligibility of utterances.
+
+    Args:
+        sample_rate: Sampling rate in Hz. Default: 8000.
+        name: Default: `"stoi"`.
+        extended: Whether to compute the extended measure. Default: `False`.
+
+    Example:
+    >>> metric = STOI(8000)
+    >>> references = np.random.default_rng(0).standard_normal((2, 8000))
+    >>> metric.update(references, references)
+    >>> round(metric.result(), 3)
+    1.0
+    """
+
+    bounds = (-1.0, 1.0)
+
+    def __init__(
+        self, sample_rate: int = 8000, name: str = "stoi", *, extended: bool = False
+    ) -> None:
+        super().__init__(sample_rate, name)
+        self.extended = extended
+
+    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
+        """Intelligibility of one pair; see `Evaluator.score`."""
+        return stoi(estimate, reference, self.sample_rate, extended=self.extended)
+
+
+class PESQ(Evaluator):
+    """Mean perceptual evaluation of speech quality of utterances.
+
+    Args:
+        sample_rate: 8000 or 16000 Hz. Default: 8000.
+        name: Default: `"pesq"`.
+        mode: `"nb"` or `"wb"`, as for `keras_ortho.metrics.pesq`.
+        scale: `"mos_lqo"` or `"raw"`, as for `keras_ortho.metrics.pesq`.
+
+    Raises:
+        ValueError: If the options do not fit each other.
+
+    Example:
+    >>> metric = PESQ(8000, scale="raw")
+    >>> metric.bounds
+    (-0.5, 4.5)
+    """
+
+    unit = "MOS"
+
+    def __init__(
+        self,
+        sample_rate: int = 8000,
+        name: str = "pesq",
+        *,
+        mode: Literal["nb", "wb"] = "nb",
+        scale: Literal["mos_lqo", "raw"] = "mos_lqo",
+    ) -> None:
+        check_pesq_options(sample_rate, mode, scale)
+        super().__init__(sample_rate, name)
+        self.mode = mode
+        self.scale = scale
+        least, greatest = RAW_PESQ_BOUNDS
+        if mode == "wb":
+            self.bounds = WIDE_BAND_PESQ_BOUNDS
+        elif scale == "raw":
+            self.bounds = RAW_PESQ_BOUNDS
+        else:
+            self.bounds = (raw_to_mos_lqo(least), raw_to_mos_lqo(greatest))
+
+    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
+        """Quality of one pair; see `Evaluator.score`."""
+        return pesq(
+            estimate, reference, self.sample_rate, mode=self.mode, scale=self.scale
+        )

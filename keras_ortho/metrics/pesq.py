@@ -1,0 +1,132 @@
+"""Perceptual evaluation of speech quality, ITU-T P.862."""
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from keras_ortho.extras import require
+from keras_ortho.metrics.signals import signal_pair, unscored
+
+SAMPLE_RATES = (8000, 16000)
+
+
+def pesq(
+    estimate: np.ndarray,
+    reference: np.ndarray,
+    sample_rate: int,
+    *,
+    mode: Literal["nb", "wb"] = "nb",
+    scale: Literal["mos_lqo", "raw"] = "mos_lqo",
+) -> float:
+    """Perceptual evaluation of speech quality (PESQ), with the package pesq.
+
+    There are two scales, which must not be compared with each other: the raw
+    score of P.862, which MATLAB tools print and with which the TIMIT results of
+    Wisdom et al. were stated, and the listening quality (MOS-LQO) of P.862.1 and
+    P.862.2 that most libraries return.
+
+    Args:
+        estimate: Estimated signal, `[samples]`, int16 or floating point. The
+            longer of the two signals is cut to the shorter.
+        reference: True signal, `[samples]`, on the same scale.
+        sample_rate: 8000 or 16000 Hz.
+        mode: `"nb"` (narrow band, P.862) or `"wb"` (wide band, P.862.2, 16 kHz
+            only).
+        scale: `"mos_lqo"`, or `"raw"` for the raw score of narrow band.
+
+    Returns:
+        The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw). NaN with an
+        `UnscoredWarning` where PESQ finds no utterance, a signal is silent, or
+        they are shorter than a quarter of a second.
+
+    Raises:
+        ValueError: If a signal is not one finite channel, or an option does not
+            fit.
+        ImportError: If pesq is not installed; it is built by a C compiler.
+
+    Example:
+    ```python
+    pesq(estimate, reference, 8000, scale="raw")
+    ```
+
+    Reference:
+
+    - ITU-T Recommendations P.862, P.862.1 and P.862.2
+    """
+    check_pesq_options(sample_rate, mode, scale)
+    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    package = require("pesq", extra="speech")
+    for name, signal in (("estimate", estimate), ("reference", reference)):
+        if not signal.any():
+            return unscored(f"the {name} is silent or empty")
+    try:
+        score = package.pesq(sample_rate, reference, estimate, mode)
+    except (package.NoUtterancesError, package.BufferTooShortError) as error:
+        return unscored(f"{error.args[0].decode()} (PESQ)")
+    except ValueError:
+        # All that is left: the power of a very faint estimate underflows to 0/0.
+        return unscored("the estimate is too faint for PESQ")
+    return mos_lqo_to_raw(score) if scale == "raw" else float(score)
+
+
+def check_pesq_options(sample_rate: int, mode: str, scale: str) -> None:
+    """Complains of options that PESQ does not have.
+
+    Args:
+        sample_rate: As for `pesq`.
+        mode: As for `pesq`.
+        scale: As for `pesq`.
+
+    Raises:
+        ValueError: If one is not allowed, or does not fit another.
+    """
+    if sample_rate not in SAMPLE_RATES:
+        raise ValueError(
+            f"`sample_rate` must be one of {SAMPLE_RATES} for PESQ. "
+            f"Received: {sample_rate}"
+        )
+    if mode not in ("nb", "wb"):
+        raise ValueError(f"`mode` must be 'nb' or 'wb'. Received: {mode!r}")
+    if scale not in ("mos_lqo", "raw"):
+        raise ValueError(f"`scale` must be 'mos_lqo' or 'raw'. Received: {scale!r}")
+    if mode == "wb" and sample_rate == 8000:
+        raise ValueError(
+            "8 kHz speech has narrow band only: use `mode='nb'`. Received: mode='wb'"
+        )
+    if mode == "wb" and scale == "raw":
+        raise ValueError(
+            "The raw scale is that of `mode='nb'`. Received: mode='wb', scale='raw'"
+        )
+
+
+def mos_lqo_to_raw(mos_lqo: float) -> float:
+    """Raw P.862 score of a narrow-band MOS-LQO, the inverse of P.862.1.
+
+    Args:
+        mos_lqo: Between 0.999 and 4.999, exclusively.
+
+    Returns:
+        The raw score.
+
+    Example:
+    >>> round(mos_lqo_to_raw(1.2955202), 4)
+    1.4291
+    """
+    return (4.6607 - math.log(4 / (mos_lqo - 0.999) - 1)) / 1.4945
+
+
+def raw_to_mos_lqo(raw: float) -> float:
+    """Narrow-band MOS-LQO of a raw P.862 score, P.862.1's mapping.
+
+    Args:
+        raw: Raw score, -0.5 to 4.5.
+
+    Returns:
+        The MOS-LQO.
+
+    Example:
+    >>> round(raw_to_mos_lqo(4.5), 3)
+    4.549
+    """
+    return 0.999 + 4 / (1 + math.exp(-1.4945 * raw + 4.6607))

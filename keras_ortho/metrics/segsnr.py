@@ -1,0 +1,208 @@
+"""Segmental signal-to-noise ratio, as VOICEBOX and as Loizou define it."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from keras_ortho.metrics.active_level import active_level
+from keras_ortho.metrics.signals import signal_pair, unscored
+
+FRAME_SECONDS = 0.01
+ZERO_REFERENCE_DB = -100.0
+ZERO_ERROR_DB = 100.0
+LOIZOU_FRAME_SECONDS = 0.03
+LOIZOU_STEP = 0.25  # of a frame
+
+
+class SNRScores(NamedTuple):
+    """Segmental and global signal-to-noise ratio of an utterance.
+
+    Attributes:
+        segmental: Mean of the frames' ratios in dB.
+        overall: Global ratio in dB, of the energies summed over the frames;
+            `inf` where there is no error at all.
+        frames_used: Number of frames that were scored.
+        frames: Number of frames that there are.
+    """
+
+    segmental: float
+    overall: float
+    frames_used: int
+    frames: int
+
+
+def segmental_snr(
+    estimate: np.ndarray,
+    reference: np.ndarray,
+    sample_rate: int,
+    *,
+    activity: Literal["p56", "all"] = "p56",
+    interpolate: bool = True,
+    clamp: tuple[float, float] | None = None,
+) -> SNRScores:
+    """Segmental SNR as VOICEBOX defines it, with which TIMIT was scored.
+
+    Frames of 10 ms, neither overlapping nor windowed. The ratio of a frame is
+    `10 log10(sum(r^2) / sum((r - s)^2))` dB, -100 dB where the reference `r` is
+    all zero, and 100 dB where the error is exactly zero. With `interpolate` the
+    error is the least over shifts of the estimate `s` by up to one sample either
+    way, interpolated linearly.
+
+    The defaults are VOICEBOX's own (mode `Vq`).
+
+    Args:
+        estimate: Estimated signal, `[samples]`, int16 or floating point. The
+            longer of the two signals is cut to the shorter.
+        reference: True signal, `[samples]`, on the same scale.
+        sample_rate: Sampling rate in Hz, at least 1000.
+        activity: `"p56"` scores the frames of which more than half is active
+            speech in the reference (ITU-T P.56, VOICEBOX's `V`), `"all"` all
+            (`w`).
+        interpolate: Whether to allow the shift (`q`, or else `z`).
+        clamp: Least and greatest ratio of a frame in dB, such as `(-10, 35)`;
+            by default none.
+
+    Returns:
+        `SNRScores`, NaN with an `UnscoredWarning` where the reference is silent,
+        never active, or shorter than a frame.
+
+    Raises:
+        ValueError: If a signal is not one finite channel, or an option is not
+            allowed.
+
+    Example:
+    >>> reference = np.sin(np.arange(8000) / 5)
+    >>> scores = segmental_snr(0.9 * reference, reference, 8000, interpolate=False)
+    >>> round(scores.segmental, 6), round(scores.overall, 6)
+    (20.0, 20.0)
+
+    Reference:
+
+    - Brookes, "VOICEBOX: A speech processing toolbox for MATLAB", `v_snrseg`
+    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
+    """
+    check_snr_options(activity, clamp)
+    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    size = round(FRAME_SECONDS * sample_rate)
+    margin = int(interpolate)
+    count = max(0, (len(reference) - 2 * margin) // size)
+
+    def frames(signal: np.ndarray, shift: int = 0) -> np.ndarray:
+        start = margin + shift
+        return signal[start : start + count * size].reshape(count, size)
+
+    error = frames(reference) - frames(estimate)
+    noise = np.sum(error**2, axis=1)
+    if interpolate:
+        steps = [frames(estimate, shift) - frames(estimate) for shift in (-1, 1)]
+        noise = np.minimum(*(_least_error(error, step) for step in steps))
+    power = np.sum(frames(reference) ** 2, axis=1)
+    if not power.any():
+        reason = "shorter than a frame" if count == 0 else "silent"
+        nan = unscored(f"the reference is {reason}")
+        return SNRScores(nan, nan, 0, count)
+    used = np.ones(count, bool)
+    if activity == "p56":
+        active = frames(active_level(reference, sample_rate).active)
+        used = np.sum(active, axis=1) > size / 2
+        if not used.any():
+            nan = unscored("no frame of the reference is active speech")
+            return SNRScores(nan, nan, 0, count)
+    ratios = _decibels(power, noise)[used]
+    if clamp is not None:
+        ratios = ratios.clip(*clamp)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        overall = 10 * np.log10(np.sum(power[used]) / np.sum(noise[used]))
+    return SNRScores(float(ratios.mean()), float(overall), int(used.sum()), count)
+
+
+def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
+    """Complains of options that `segmental_snr` does not have.
+
+    Args:
+        activity: As for `segmental_snr`.
+        clamp: As for `segmental_snr`.
+
+    Raises:
+        ValueError: If one is not allowed.
+    """
+    if activity not in ("p56", "all"):
+        raise ValueError(f"`activity` must be 'p56' or 'all'. Received: {activity!r}")
+    if clamp is not None and not clamp[0] < clamp[1]:
+        raise ValueError(f"`clamp` must be (least, greatest). Received: {clamp}")
+
+
+def _least_error(error: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """Error energies after the best part, 0 to 1, of a step of the estimate."""
+    length = np.sum(step**2, axis=1)
+    part = np.divide(
+        np.sum(error * step, axis=1),
+        length,
+        out=np.zeros_like(length),
+        where=length > 0,
+    )
+    return np.sum((error - part.clip(0, 1)[:, None] * step) ** 2, axis=1)
+
+
+def _decibels(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = 10 * np.log10(power / noise)
+    ratios[noise == 0] = ZERO_ERROR_DB
+    ratios[power == 0] = ZERO_REFERENCE_DB
+    return ratios
+
+
+def segmental_snr_loizou(
+    estimate: np.ndarray,
+    reference: np.ndarray,
+    sample_rate: int,
+    *,
+    clamp: tuple[float, float] = (-10.0, 35.0),
+) -> float:
+    """Segmental SNR as Loizou defines it for speech enhancement.
+
+    Hann-windowed frames of 30 ms, 75% overlapping, all of them but the last; each
+    frame's ratio is clamped. It is another measure than `segmental_snr`: compare
+    neither with the other.
+
+    Args:
+        estimate: Estimated signal, as for `segmental_snr`.
+        reference: True signal, as for `segmental_snr`.
+        sample_rate: Sampling rate in Hz, at least 1000.
+        clamp: Least and greatest ratio of a frame in dB.
+
+    Returns:
+        The mean of the frames' ratios in dB; NaN with an `UnscoredWarning` where
+        the reference is silent or shorter than two frames' steps.
+
+    Raises:
+        ValueError: As `segmental_snr`.
+
+    Example:
+    >>> reference = np.sin(np.arange(8000) / 5)
+    >>> round(segmental_snr_loizou(0.9 * reference, reference, 8000), 6)
+    20.0
+
+    Reference:
+
+    - Loizou, "Speech Enhancement: Theory and Practice", 2nd edition, 2013, 11.1.1
+    """
+    check_snr_options("all", clamp)
+    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    size = round(LOIZOU_FRAME_SECONDS * sample_rate)
+    step = int(LOIZOU_STEP * LOIZOU_FRAME_SECONDS * sample_rate)
+    count = (len(reference) - size) // step
+    if count < 1:
+        return unscored("the reference is shorter than two frames")
+    if not reference.any():
+        return unscored("the reference is silent")
+    window = np.hanning(size + 2)[1:-1]
+
+    def energies(signal: np.ndarray) -> np.ndarray:
+        frames = np.lib.stride_tricks.sliding_window_view(signal, size)[::step][:count]
+        return np.sum((frames * window) ** 2, axis=1)
+
+    epsilon = np.finfo(np.float64).eps
+    noise = energies(reference - estimate)
+    ratios = 10 * np.log10(energies(reference) / (noise + epsilon) + epsilon)
+    return float(ratios.clip(*clamp).mean())

@@ -1,0 +1,106 @@
+"""All speech scores of many utterances, in parallel processes."""
+
+import functools
+import multiprocessing
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+
+from keras_ortho.extras import require
+from keras_ortho.metrics.pesq import check_pesq_options, mos_lqo_to_raw, pesq
+from keras_ortho.metrics.segsnr import segmental_snr
+from keras_ortho.metrics.signals import UnscoredWarning, signal_pairs
+from keras_ortho.metrics.stoi import stoi
+
+# In the seconds that a process takes to start, one scores a hundred utterances.
+UTTERANCES_PER_PROCESS = 256
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+def score_speech(
+    estimates: Sequence[np.ndarray],
+    references: Sequence[np.ndarray],
+    sample_rate: int = 8000,
+    *,
+    processes: int | None = None,
+    progress: bool = True,
+) -> dict[str, np.ndarray]:
+    """Scores utterances as the TIMIT experiments report them.
+
+    With more than one process, call it below `if __name__ == "__main__":`; each
+    process is started afresh and imports the script.
+
+    Args:
+        estimates: Sequence of waveforms; int16, or floating point on the scale of
+            the references.
+        references: As `estimates`, in the same order.
+        sample_rate: 8000 or 16000 Hz. Default: 8000.
+        processes: Number of processes; 1 is the process that calls. Default: one
+            for every 256 utterances, but no more than there are CPUs.
+        progress: Whether to show a progress bar. Default: `True`.
+
+    Returns:
+        For each score an array `[utterances]`, float64, in the order given, NaN
+        where an utterance has no such score: `"segmental_snr"` and `"global_snr"`
+        in dB, `"stoi"`, and the narrow-band `"pesq_mos_lqo"` and `"pesq_raw"`.
+
+    Raises:
+        ValueError: If a waveform is not one finite channel, the sampling rate is
+            another, or there are not as many estimates as references.
+        ImportError: If a package that scores is not installed.
+
+    Example:
+    ```python
+    scores = score_speech(estimates, references)
+    print({name: np.nanmean(values) for name, values in scores.items()})
+    ```
+    """
+    check_pesq_options(sample_rate, "nb", "raw")
+    pairs = signal_pairs(estimates, references, sample_rate)
+    if processes is None:
+        needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
+        processes = max(1, min(needed, os.cpu_count() or 1))
+    elif processes < 1:
+        raise ValueError(f"`processes` must be positive. Received: {processes}")
+    score = functools.partial(_score_pair, sample_rate=sample_rate)
+    tqdm = require("tqdm", extra="speech").tqdm
+    bar = functools.partial(
+        tqdm, total=len(pairs), desc="Scoring", unit="utt", disable=not progress
+    )
+    if processes == 1:
+        results = list(bar(map(score, pairs)))
+    else:
+        # Not by fork: the threads of TensorFlow and JAX do not survive it.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            results = list(bar(pool.map(score, pairs, chunksize=4)))
+    for index, (_, reasons) in enumerate(results):
+        for reason in reasons:
+            warnings.warn(f"Utterance {index}: {reason}", UnscoredWarning, stacklevel=2)
+    names = ("segmental_snr", "global_snr", "stoi", "pesq_mos_lqo", "pesq_raw")
+    return {
+        name: np.array([scores[name] for scores, _ in results], np.float64)
+        for name in names
+    }
+
+
+def _score_pair(pair: Pair, sample_rate: int) -> tuple[dict[str, float], list[str]]:
+    """Scores of a pair by name, and why there are none where there are none."""
+    estimate, reference = pair
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnscoredWarning)
+        snr = segmental_snr(estimate, reference, sample_rate)
+        intelligibility = stoi(estimate, reference, sample_rate)
+        quality = pesq(estimate, reference, sample_rate)
+    scores = {
+        "segmental_snr": snr.segmental,
+        "global_snr": snr.overall,
+        "stoi": intelligibility,
+        "pesq_mos_lqo": quality,
+        "pesq_raw": mos_lqo_to_raw(quality),
+    }
+    return scores, [str(warning.message) for warning in caught]

@@ -1,0 +1,237 @@
+import sys
+
+import numpy as np
+import pytest
+import scipy.signal
+import soundfile
+
+from keras_ortho.audio.files import decode_audio, read_audio, resample_to_int16
+
+SAMPLES = np.random.default_rng(0).integers(-32768, 32768, 1000).astype(np.int16)
+
+
+@pytest.fixture
+def sphere(tmp_path):
+    path = tmp_path / "SA1.WAV"
+    soundfile.write(path, SAMPLES, 16000, format="NIST", subtype="PCM_16")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("container", "endian"),
+    [("NIST", "LITTLE"), ("NIST", "BIG"), ("WAV", None), ("FLAC", None)],
+)
+def test_16_bit_files_read_sample_for_sample(tmp_path, container, endian):
+    path = tmp_path / "speech.wav"
+    soundfile.write(path, SAMPLES, 16000, "PCM_16", endian, container)
+    samples, rate = read_audio(path)
+    assert rate == 16000
+    assert samples.dtype == np.int16
+    assert samples.flags.c_contiguous
+    np.testing.assert_array_equal(samples, SAMPLES)
+
+
+def test_sphere_equals_riff_of_the_same_recordings(data_dir):
+    pairs = sorted((data_dir / "timit_riff_pairs").glob("*/*.wav"))
+    assert len(pairs) == 10
+    for riff in pairs:
+        sphere = data_dir / "timit_nltk_sample" / riff.parent.name / riff.name
+        assert sphere.read_bytes()[:7] == b"NIST_1A"
+        samples, rate = read_audio(sphere)
+        expected, expected_rate = soundfile.read(riff, dtype="int16")
+        assert rate == expected_rate == 16000
+        np.testing.assert_array_equal(samples, expected)
+
+
+def test_another_writers_sphere_file(data_dir):
+    samples, rate = read_audio(data_dir / "sphere_other" / "test.sph")
+    expected, expected_rate = soundfile.read(
+        data_dir / "sphere_other" / "test.wav", dtype="int16"
+    )
+    assert rate == expected_rate == 48000
+    np.testing.assert_array_equal(samples, expected)
+
+
+def test_first_channel_unless_mono_is_asked_for(tmp_path):
+    path = tmp_path / "stereo.wav"
+    soundfile.write(path, np.stack([SAMPLES, -SAMPLES // 2], axis=1), 16000)
+    np.testing.assert_array_equal(read_audio(path)[0], SAMPLES)
+    with pytest.raises(ValueError, match=f"One channel expected, not 2.*{path}"):
+        read_audio(path, mono=True)
+
+
+def test_floating_point_is_scaled_and_clipped(tmp_path):
+    path = tmp_path / "float.wav"
+    soundfile.write(path, np.array([0.5, -1.0, 1.0, 1.5]), 8000, "FLOAT")
+    assert read_audio(path)[0].tolist() == [16384, -32768, 32767, 32767]
+    soundfile.write(path, np.array([0.5, np.nan]), 8000, "FLOAT")
+    with pytest.raises(ValueError, match="not finite"):
+        read_audio(path)
+
+
+@pytest.mark.parametrize("length", [3, 500, 1023])
+def test_sphere_header_cut_short(sphere, length):
+    data = sphere.read_bytes()[:length]
+    match = "Truncated|Not an audio file"
+    with pytest.raises(ValueError, match=match) as error:
+        decode_audio(data, name="SA1.WAV")
+    assert "Received: SA1.WAV" in str(error.value)
+
+
+@pytest.mark.parametrize("missing", [1, 2, 999, 2000])
+def test_sphere_data_cut_short(sphere, missing):
+    sphere.write_bytes(sphere.read_bytes()[:-missing])
+    left = 1000 - -(-missing // 2)
+    with pytest.raises(ValueError, match=f"promises 1000 samples, {left} are there"):
+        read_audio(sphere)
+
+
+def test_sphere_data_beyond_the_header(sphere):
+    sphere.write_bytes(sphere.read_bytes() + b"more")
+    with pytest.raises(ValueError, match="promises 1000 samples, 1002 are there"):
+        read_audio(sphere)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"channel_count -i 1", b"channel_count -i 0"),
+        (b"channel_count -i 1", b"channel_count -i 2"),
+        (b"sample_rate -i 16000", b"sample_rate -i 00000"),
+        (b"sample_n_bytes -i 2", b"sample_n_bytes -i 9"),
+    ],
+)
+def test_sphere_header_that_cannot_be_right(sphere, old, new):
+    data = sphere.read_bytes()
+    assert old in data
+    with pytest.raises(ValueError, match=r"Received: SA1\.WAV"):
+        decode_audio(data.replace(old, new), name="SA1.WAV")
+
+
+@pytest.mark.parametrize("missing", [1, 2, 1000, 2000])
+def test_riff_data_cut_short(tmp_path, missing):
+    path = tmp_path / "speech.wav"
+    soundfile.write(path, SAMPLES, 16000)
+    path.write_bytes(path.read_bytes()[:-missing])
+    match = f"'data' chunk promises 2000 bytes, {2000 - missing} are there"
+    with pytest.raises(ValueError, match=match):
+        read_audio(path)
+
+
+def test_riff_of_unknown_length_and_with_a_tail(tmp_path):
+    path = tmp_path / "speech.wav"
+    soundfile.write(path, SAMPLES, 16000)
+    data = path.read_bytes()
+    piped = data.replace((2000).to_bytes(4, "little"), b"\xff" * 4)
+    assert piped != data
+    for variant in (piped, data + b"LIST\x04\x00\x00\x00abcd"):
+        np.testing.assert_array_equal(decode_audio(variant, name="x")[0], SAMPLES)
+
+
+@pytest.mark.parametrize("part", [0.02, 0.5, 0.9])
+def test_flac_cut_short(tmp_path, part):
+    path = tmp_path / "speech.flac"
+    soundfile.write(path, np.repeat(SAMPLES, 20), 16000)
+    data = path.read_bytes()
+    with pytest.raises(ValueError, match="Received: x"):
+        decode_audio(data[: int(part * len(data))], name="x")
+
+
+@pytest.mark.parametrize("samples", [np.zeros(0), np.zeros((0, 2))])
+@pytest.mark.parametrize("container", ["NIST", "WAV"])
+def test_no_samples(tmp_path, samples, container):
+    path = tmp_path / "empty.wav"
+    soundfile.write(path, samples, 16000, format=container)
+    with pytest.raises(ValueError, match="holds no samples"):
+        read_audio(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "The file is empty"),
+        (b"a letter, and no speech", "Not an audio file that can be read"),
+        (b"RIFF", "Not an audio file that can be read"),
+        (b"NIST_1A\n   1024\n" + b" " * 1100, "Not an audio file that can be read"),
+        (bytes(5000), "Not an audio file that can be read"),
+    ],
+)
+def test_no_audio(tmp_path, data, message):
+    path = tmp_path / "SX1.WAV"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=f"{message}.*Received: {path}"):
+        read_audio(path)
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"SX1\.WAV"):
+        read_audio(tmp_path / "SX1.WAV")
+
+
+def test_missing_soundfile_names_the_extra(sphere, monkeypatch):
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    with pytest.raises(ImportError, match=r"keras-ortho\[speech\]"):
+        read_audio(sphere)
+
+
+@pytest.mark.parametrize("name", ["dr2-faem0_sx42", "dr2-marc0_sx108"])
+def test_resampling_gives_the_published_clean_files(data_dir, name):
+    folder, sentence = name.split("_")
+    samples, rate = read_audio(
+        data_dir / "timit_nltk_sample" / folder / f"{sentence}.wav"
+    )
+    expected, _ = read_audio(
+        data_dir / "speech_quality" / "timit_8k" / f"{name}_clean.wav"
+    )
+    np.testing.assert_array_equal(resample_to_int16(samples, rate), expected)
+
+
+@pytest.mark.parametrize(
+    ("rate", "samples", "expected"),
+    [(16000, 999, 500), (8000, 7, 7), (44100, 441, 80), (4000, 10, 20), (48000, 7, 2)],
+)
+def test_length_after_resampling(rate, samples, expected):
+    resampled = resample_to_int16(SAMPLES[:samples], rate)
+    assert resampled.dtype == np.int16
+    assert len(resampled) == expected
+
+
+def test_resampling_keeps_a_tone_and_removes_what_would_alias():
+    time = np.arange(16000) / 16000
+    low = np.rint(10000 * np.sin(2 * np.pi * 1000 * time)).astype(np.int16)
+    high = np.rint(10000 * np.sin(2 * np.pi * 7000 * time)).astype(np.int16)
+    middle = slice(1000, 7000)
+    expected = 10000 * np.sin(2 * np.pi * 1000 * np.arange(8000) / 8000)
+    # The Kaiser window's ripple in the pass band and its stop band: 0.5 %.
+    np.testing.assert_allclose(
+        resample_to_int16(low, 16000)[middle], expected[middle], atol=50
+    )
+    assert np.abs(resample_to_int16(high, 16000)[middle]).max() < 50
+
+
+def test_resampling_clips_what_overshoots():
+    square = np.repeat(np.array([32767, -32768] * 20, np.int16), 40)
+    overshooting = scipy.signal.resample_poly(square.astype(float), 1, 2)
+    assert overshooting.max() > 32767
+    assert overshooting.min() < -32768
+    expected = np.clip(np.rint(overshooting), -32768, 32767)
+    np.testing.assert_array_equal(resample_to_int16(square, 16000), expected)
+
+
+def test_resampling_to_the_same_rate_copies():
+    resampled = resample_to_int16(SAMPLES, 8000)
+    np.testing.assert_array_equal(resampled, SAMPLES)
+    assert not np.shares_memory(resampled, SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate", "message"),
+    [
+        (np.zeros(10), 16000, "must be int16"),
+        (np.zeros((10, 2), np.int16), 16000, r"shape \(10, 2\)"),
+        (np.zeros(10, np.int16), 0, "must be positive. Received: 0 and 8000"),
+    ],
+)
+def test_resampling_rejects(samples, rate, message):
+    with pytest.raises(ValueError, match=message):
+        resample_to_int16(samples, rate)

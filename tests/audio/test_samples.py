@@ -1,0 +1,99 @@
+"""Tests of samples and WAV files."""
+
+import os
+
+import numpy as np
+import pytest
+
+from keras_ortho.audio import to_float, to_int16, write_wav
+
+soundfile = pytest.importorskip("soundfile")
+
+
+def test_to_float():
+    integers = np.array([-32768, -1, 0, 32767], np.int16)
+    np.testing.assert_array_equal(to_float(integers), integers / 32768)
+    floats = np.array([-2.0, 0.5], np.float32)
+    np.testing.assert_array_equal(to_float(floats), floats)
+    assert to_float(floats).dtype == np.float64
+
+
+def test_a_peak_below_full_scale_is_left():
+    floats = np.array([-1.0, 0.25, 1.0])
+    np.testing.assert_array_equal(to_int16(floats), [-32767, 8192, 32767])
+
+
+def test_a_peak_above_full_scale_is_brought_to_it():
+    np.testing.assert_array_equal(
+        to_int16(np.array([-4.0, 1.0, 0.0])), [-32767, 8192, 0]
+    )
+
+
+def test_int16_is_left():
+    integers = np.array([-32768, 3], np.int16)
+    result = to_int16(integers)
+    np.testing.assert_array_equal(result, integers)
+    assert not np.shares_memory(result, integers)
+
+
+def test_empty():
+    assert to_int16(np.zeros(0)).shape == (0,)
+
+
+def test_round_trip():
+    integers = np.arange(-32767, 32768, 97).astype(np.int16)
+    # 32767 against 32768: less than one step, and half a step of rounding.
+    assert np.abs(to_int16(to_float(integers)) - integers.astype(int)).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (np.zeros((2, 3)), r"Received: float64 of shape \(2, 3\)"),
+        (np.zeros(3, np.uint8), "Received: uint8"),
+        (np.zeros(3, complex), "Received: complex128"),
+        (np.array([np.inf]), "must be finite"),
+    ],
+)
+@pytest.mark.parametrize("function", [to_float, to_int16])
+def test_bad_samples(function, samples, message):
+    with pytest.raises(ValueError, match=message):
+        function(samples)
+
+
+def test_wav(tmp_path):
+    path = tmp_path / "tone.wav"
+    samples = np.sin(np.arange(800) / 5)
+    write_wav(path, samples, 8000)
+    read, rate = soundfile.read(path, dtype="int16")
+    np.testing.assert_array_equal(read, to_int16(samples))
+    assert rate == 8000
+    assert soundfile.info(path).subtype == "PCM_16"
+    write_wav(path, samples[:10], 16000)
+    assert soundfile.info(path).frames == 10
+    assert os.listdir(tmp_path) == ["tone.wav"]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "tone.wav"
+    write_wav(path, np.ones(10), 8000)
+    before = path.read_bytes()
+
+    def fail_half_way(file, *arguments, **options):
+        with open(file, "wb") as half:
+            half.write(b"RIFF")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(soundfile, "write", fail_half_way)
+    with pytest.raises(OSError, match="no space"):
+        write_wav(path, np.zeros(10), 8000)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["tone.wav"]
+
+
+def test_bad_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        write_wav(tmp_path / "nowhere" / "a.wav", np.zeros(10), 8000)
+    with pytest.raises(ValueError, match=r"`sample_rate` .* Received: 0"):
+        write_wav(tmp_path / "a.wav", np.zeros(10), 0)
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,100 @@
+"""Tests of the active speech level."""
+
+import numpy as np
+import pytest
+
+from keras_ortho.metrics.active_level import _band_pass, _hold, active_level
+
+
+def tone(frequency: float, seconds: float, sample_rate: int) -> np.ndarray:
+    times = np.arange(int(seconds * sample_rate)) / sample_rate
+    return np.sin(2 * np.pi * frequency * times)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "sample_rate", "loss"),
+    [
+        (200, 8000, 0.25),
+        (200, 16000, 0.25),
+        (1000, 8000, 0.0),
+        (1000, 16000, 0.0),
+        (5500, 16000, 0.25),
+    ],
+)
+def test_pass_band(frequency, sample_rate, loss):
+    settled = _band_pass(tone(frequency, 2, sample_rate), sample_rate)[sample_rate:]
+    # A whole number of periods, so that the power of the sine is exactly 1/2.
+    gain = 10 * np.log10(2 * np.mean(settled**2))
+    assert gain == pytest.approx(-loss, abs=1e-3)
+
+
+@pytest.mark.parametrize(("frequency", "sample_rate"), [(75, 8000), (7800, 16000)])
+def test_stop_band(frequency, sample_rate):
+    settled = _band_pass(tone(frequency, 2, sample_rate), sample_rate)[sample_rate:]
+    assert 10 * np.log10(2 * np.mean(settled**2)) <= -50
+
+
+def test_low_rates_have_no_low_pass():
+    settled = _band_pass(tone(3900, 2, 8000), 8000)[8000:]
+    assert 10 * np.log10(2 * np.mean(settled**2)) == pytest.approx(0, abs=1e-3)
+
+
+def test_hold_is_a_causal_maximum():
+    values = np.random.default_rng(0).standard_normal(3000)
+    size = 201  # 0.2 s at 1 kHz, and the sample itself
+    expected = [values[max(0, i - size + 1) : i + 1].max() for i in range(len(values))]
+    np.testing.assert_array_equal(_hold(values, 1000), expected)
+
+
+def test_level_is_that_of_the_speech_without_its_pauses():
+    sample_rate = 8000
+    signal = np.zeros(10 * sample_rate)
+    signal[: 5 * sample_rate] = 0.1 * tone(1000, 5, sample_rate)
+    level, activity, active = active_level(signal, sample_rate)
+    true_level = 10 * np.log10(0.1**2 / 2)
+    # The hangover, and the decay of the envelope to 15.9 dB below, count as active:
+    # less than 0.4 s of 5.
+    assert true_level - 10 * np.log10(5.4 / 5) < level < true_level
+    assert 0.5 < activity < 0.54
+    assert active[sample_rate : 5 * sample_rate].all()
+    assert active[: int(5.2 * sample_rate)].mean() > 0.99
+    assert not active[int(5.5 * sample_rate) :].any()
+
+
+def test_scale(speech):
+    signal = speech(5)
+    level, activity, active = active_level(signal, 8000)
+    loud = active_level(8 * signal, 8000)  # a power of 2: the same bins
+    assert loud.level - level == pytest.approx(20 * np.log10(8), abs=1e-9)
+    assert loud.activity == pytest.approx(activity)
+    np.testing.assert_array_equal(loud.active, active)
+
+
+def test_int16_is_full_scale_1(speech):
+    integers = np.rint(speech(3) * 32768).astype(np.int16)
+    assert (
+        active_level(integers, 8000).level == active_level(integers / 32768, 8000).level
+    )
+
+
+@pytest.mark.parametrize("samples", [0, 10, 8000])
+def test_silence(samples):
+    level, activity, active = active_level(np.zeros(samples), 8000)
+    assert level == -np.inf
+    assert activity == 0
+    assert active.shape == (samples,)
+    assert not active.any()
+
+
+@pytest.mark.parametrize(
+    ("signal", "sample_rate", "message"),
+    [
+        (np.zeros((2, 10)), 8000, r"`signal` must .* Received: float64 of shape"),
+        (np.zeros(10, int), 8000, "Received: int64"),
+        (np.array([0.0, np.nan]), 8000, "`signal` must be finite"),
+        (np.zeros(10), 100, "`sample_rate` must .* Received: 100"),
+    ],
+)
+def test_bad_input(signal, sample_rate, message):
+    with pytest.raises(ValueError, match=message):
+        active_level(signal, sample_rate)

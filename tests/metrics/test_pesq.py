@@ -1,0 +1,101 @@
+"""Tests of PESQ."""
+
+import numpy as np
+import pytest
+
+from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
+from keras_ortho.metrics.signals import UnscoredWarning
+
+pytest.importorskip("pesq")
+
+
+@pytest.mark.parametrize("mode", ["nb", "wb"])
+def test_real_speech(scored_pairs, mode):
+    for pair in scored_pairs:
+        if mode == "wb" and pair["fs"] == 8000:
+            continue
+        score = pesq(pair["estimate"], pair["reference"], pair["fs"], mode=mode)
+        # The C code works in single precision.
+        assert score == pytest.approx(pair[f"pesq_{mode}_mos_lqo"], abs=1e-5)
+
+
+def test_published(scored_pairs):
+    # As the packages pesq and pysepm publish them.
+    published = [1.0832337141036987, 1.1624178886413574, 1.0594704151153564]
+    scores = [
+        pesq(pair["estimate"], pair["reference"], pair["fs"], mode="wb")
+        for pair in scored_pairs[:3]
+    ]
+    np.testing.assert_allclose(scores, published, atol=1e-5)
+
+
+def test_raw_real_speech(scored_pairs):
+    for pair in scored_pairs:
+        score = pesq(pair["estimate"], pair["reference"], pair["fs"], scale="raw")
+        expected = pair["pesq_nb_raw_p862_by_inverting_p862_1"]
+        assert score == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("raw", [-0.5, 1.0, 2.75, 4.5])
+def test_scales_are_inverse(raw):
+    assert mos_lqo_to_raw(raw_to_mos_lqo(raw)) == pytest.approx(raw, abs=1e-12)
+
+
+def test_argument_order(speech):
+    package = pytest.importorskip("pesq")
+    reference = speech(3)
+    estimate = reference + 0.003 * np.random.default_rng(1).standard_normal(24000)
+    score = pesq(estimate, reference, 8000)
+    assert score == package.pesq(8000, reference, estimate, "nb")
+    assert score != package.pesq(8000, estimate, reference, "nb")
+
+
+def test_perfect(speech):
+    reference = speech(3)
+    assert pesq(reference, reference, 8000, scale="raw") == pytest.approx(4.5, abs=1e-5)
+
+
+def test_types_and_lengths(speech):
+    reference = np.rint(speech(2) * 32768).astype(np.int16)
+    estimate = np.rint(speech(2, seed=1) * 32768).astype(np.int16)
+    expected = pesq(estimate / 32768, reference / 32768, 8000)
+    assert pesq(np.append(estimate, estimate), reference, 8000) == expected
+
+
+@pytest.mark.parametrize(
+    ("estimate", "reference", "reason"),
+    [
+        (1.0, 0.0, "the reference is silent"),
+        (0.0, 1.0, "the estimate is silent"),
+        (0.0, 0.0, "the estimate is silent"),
+        (1e-30, 1.0, "too faint"),
+        (1.0, 1e-30, "No utterances"),
+    ],
+)
+def test_unscored(estimate, reference, reason, speech):
+    with pytest.warns(UnscoredWarning, match=reason) as caught:
+        score = pesq(estimate * speech(2), reference * speech(2), 8000)
+    assert np.isnan(score)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(("samples", "reason"), [(0, "empty"), (1000, "1/4 of a sec")])
+def test_too_short(samples, reason, speech):
+    signal = speech(2)[:samples]
+    with pytest.warns(UnscoredWarning, match=reason):
+        assert np.isnan(pesq(signal, signal, 8000))
+
+
+@pytest.mark.parametrize(
+    ("sample_rate", "options", "message"),
+    [
+        (10000, {}, "one of .8000, 16000. .* Received: 10000"),
+        (8000, {"mode": "wb"}, "8 kHz speech has narrow band only"),
+        (16000, {"mode": "swb"}, "`mode` .* Received: 'swb'"),
+        (16000, {"scale": "mos"}, "`scale` .* Received: 'mos'"),
+        (16000, {"mode": "wb", "scale": "raw"}, "raw scale"),
+    ],
+)
+def test_bad_options(sample_rate, options, message):
+    with pytest.raises(ValueError, match=message):
+        pesq(np.ones(16000), np.ones(16000), sample_rate, **options)

@@ -1,0 +1,181 @@
+"""Tests of the segmental SNR."""
+
+import numpy as np
+import pytest
+
+from keras_ortho.metrics.active_level import active_level
+from keras_ortho.metrics.segsnr import segmental_snr, segmental_snr_loizou
+from keras_ortho.metrics.signals import UnscoredWarning
+
+MODES = {
+    "Vq": {},
+    "Vz": {"interpolate": False},
+    "wq": {"activity": "all"},
+    "wz": {"activity": "all", "interpolate": False},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_real_speech(scored_pairs, mode):
+    for pair in scored_pairs:
+        expected = pair[f"snrseg_voicebox_{mode}"]
+        scores = segmental_snr(
+            pair["estimate"], pair["reference"], pair["fs"], **MODES[mode]
+        )
+        assert scores.frames_used == expected["frames_used"]
+        assert scores.frames == expected["frames"]
+        # Half of the sixth decimal, to which they were rounded; and rounding here.
+        assert scores.segmental == pytest.approx(expected["seg_db"], abs=5.1e-7)
+        assert scores.overall == pytest.approx(expected["glo_db"], abs=5.1e-7)
+
+
+def test_loizou_real_speech(scored_pairs):
+    for pair in scored_pairs:
+        score = segmental_snr_loizou(pair["estimate"], pair["reference"], pair["fs"])
+        assert score == pytest.approx(pair["snrseg_loizou_db"], abs=1e-10)
+
+
+def test_loizou_published(scored_pairs):
+    # MATLAB's, of the book's example files, as the pysepm package publishes them.
+    published = [-0.21686174881958412, -1.2033705198493232]
+    scores = [
+        segmental_snr_loizou(pair["estimate"], pair["reference"], pair["fs"])
+        for pair in scored_pairs[1:3]
+    ]
+    np.testing.assert_allclose(scores, published, atol=1e-10)
+
+
+def frame_snr(estimate, reference, start, size):
+    """The definition of one frame, with the shift found by trying 10 001 of them."""
+    r, s = reference[start : start + size], estimate[start : start + size]
+    errors = []
+    for shift in (-1, 1):
+        shifted = estimate[start + shift : start + shift + size]
+        parts = np.linspace(0, 1, 10001)[:, None]
+        errors.append(np.sum((r - (1 - parts) * s - parts * shifted) ** 2, axis=1))
+    return 10 * np.log10(np.sum(r**2) / np.min(errors))
+
+
+def test_shift_against_search(speech):
+    reference = speech(0.3) + 1e-3
+    estimate = reference + 0.02 * np.random.default_rng(1).standard_normal(2400)
+    frames = [
+        frame_snr(estimate, reference, start, 80) for start in range(1, 2400 - 80, 80)
+    ]
+    scores = segmental_snr(estimate, reference, 8000, activity="all")
+    assert scores.frames_used == len(frames) == 29
+    # The best of the shifts tried is 1e-4 / 2 from the best, the error quadratic.
+    assert scores.segmental == pytest.approx(np.mean(frames), abs=1e-6)
+
+
+def test_definition_without_shift(speech):
+    reference, noise = speech(2), 0.01 * speech(2, seed=1)
+    power = np.sum(reference.reshape(-1, 80) ** 2, axis=1)
+    error = np.sum(noise.reshape(-1, 80) ** 2, axis=1)
+    # The pauses are exactly zero in both.
+    ratios = np.full(200, -100.0)
+    ratios[power > 0] = 10 * np.log10(power[power > 0] / error[power > 0])
+    options = {"activity": "all", "interpolate": False}
+    scores = segmental_snr(reference + noise, reference, 8000, **options)
+    assert scores.segmental == pytest.approx(ratios.mean())
+    assert scores.overall == pytest.approx(10 * np.log10(power.sum() / error.sum()))
+    clamped = segmental_snr(
+        reference + noise, reference, 8000, **options, clamp=(-10, 35)
+    )
+    assert clamped.segmental == pytest.approx(ratios.clip(-10, 35).mean())
+    assert clamped.overall == scores.overall
+
+
+def test_only_active_frames_count(speech):
+    reference = np.concatenate([speech(2), np.zeros(8000)])
+    estimate = reference + 0.01
+    active = active_level(reference, 8000).active.reshape(-1, 80).sum(axis=1) > 40
+    power = np.sum(reference.reshape(-1, 80) ** 2, axis=1)[active]
+    scores = segmental_snr(estimate, reference, 8000, interpolate=False)
+    assert scores.frames_used == active.sum() < scores.frames == 300
+    error = 80 * 0.01**2 * active.sum()
+    assert scores.overall == pytest.approx(10 * np.log10(power.sum() / error))
+
+
+def test_a_delay_below_a_sample_is_forgiven():
+    signal = np.random.default_rng(0).standard_normal(8001)
+    reference = 0.7 * signal[1:] + 0.3 * signal[:-1]
+    # Exact but for rounding, 16 digits: more than 200 dB.
+    assert segmental_snr(signal[1:], reference, 8000).segmental > 200
+    assert segmental_snr(signal[1:], reference, 8000, interpolate=False).segmental < 20
+
+
+def test_limits(speech):
+    reference = speech(2) + 0.1
+    same = segmental_snr(reference, reference, 8000, activity="all")
+    assert same.segmental == 100
+    assert same.overall == np.inf
+    reference[:800] = 0
+    scores = segmental_snr(
+        reference, reference, 8000, activity="all", interpolate=False
+    )
+    assert scores.segmental == pytest.approx((10 * -100 + 190 * 100) / 200)
+
+
+def test_silent_estimate_is_0_db(speech):
+    reference = speech(2)
+    scores = segmental_snr(np.zeros_like(reference), reference, 8000)
+    assert scores.overall == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("score", [segmental_snr, segmental_snr_loizou])
+def test_types_and_lengths(score, speech):
+    reference = np.rint(speech(2) * 32768).astype(np.int16)
+    estimate = np.rint(speech(2, seed=1) * 32768).astype(np.int16)
+    expected = score(estimate / 32768, reference / 32768, 8000)
+    assert score(estimate, reference, 8000) == expected
+    longer = np.concatenate([estimate, estimate])
+    assert score(longer, reference, 8000) == expected
+    # float32 holds 16-bit samples exactly.
+    assert score((estimate / 32768).astype(np.float32), reference, 8000) == expected
+
+
+@pytest.mark.parametrize("score", [segmental_snr, segmental_snr_loizou])
+@pytest.mark.parametrize(
+    ("samples", "reason"), [(8000, "silent"), (60, "shorter"), (0, "shorter")]
+)
+def test_unscored(score, samples, reason):
+    with pytest.warns(UnscoredWarning, match=reason) as caught:
+        scores = score(np.ones(samples), np.zeros(samples), 8000)
+    assert np.isnan(np.ravel(scores)[0])
+    assert caught[0].filename == __file__
+
+
+def test_never_active():
+    reference = np.zeros(8000)
+    reference[-1] = 1  # active, but not for half a frame
+    with pytest.warns(UnscoredWarning, match="no frame"):
+        scores = segmental_snr(reference, reference, 8000, interpolate=False)
+    assert np.isnan(scores.segmental)
+    assert scores.frames == 100
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"activity": "vad"}, "`activity` .* Received: 'vad'"),
+        ({"clamp": (35, -10)}, "`clamp`"),
+        ({"sample_rate": 10}, "`sample_rate` .* Received: 10"),
+        ({"estimate": np.zeros((1, 800))}, "`estimate` must"),
+        ({"reference": np.zeros(800, np.int32)}, "`reference` .* Received: int32"),
+        ({"estimate": np.full(800, np.inf)}, "`estimate` must be finite"),
+    ],
+)
+def test_bad_input(changes, message):
+    arguments = {
+        "estimate": np.ones(800),
+        "reference": np.ones(800),
+        "sample_rate": 8000,
+    }
+    with pytest.raises(ValueError, match=message):
+        segmental_snr(**arguments | changes)
+
+
+def test_loizou_bad_clamp():
+    with pytest.raises(ValueError, match="`clamp`"):
+        segmental_snr_loizou(np.ones(800), np.ones(800), 8000, clamp=(1, 1))

@@ -1,0 +1,67 @@
+"""Tests of scoring many utterances."""
+
+import numpy as np
+import pytest
+
+from keras_ortho.metrics import UnscoredWarning, pesq, score_speech, segmental_snr, stoi
+
+pytest.importorskip("pesq")
+pytest.importorskip("pystoi")
+pytest.importorskip("tqdm")
+
+
+@pytest.fixture
+def utterances(speech):
+    references = [speech(1 + 0.2 * seed, seed=seed) for seed in range(6)]
+    rng = np.random.default_rng(9)
+    return [r + 0.03 * rng.standard_normal(len(r)) for r in references], references
+
+
+def test_scores(utterances):
+    scores = score_speech(*utterances, processes=1, progress=False)
+    pairs = list(zip(*utterances, strict=True))
+    snr = [segmental_snr(*pair, 8000) for pair in pairs]
+    expected = {
+        "segmental_snr": [s.segmental for s in snr],
+        "global_snr": [s.overall for s in snr],
+        "stoi": [stoi(*pair, 8000) for pair in pairs],
+        "pesq_mos_lqo": [pesq(*pair, 8000) for pair in pairs],
+        "pesq_raw": [pesq(*pair, 8000, scale="raw") for pair in pairs],
+    }
+    assert scores.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(scores[name], values)
+
+
+def test_processes_give_the_same_in_the_same_order(utterances):
+    estimates, references = utterances
+    estimates[4] = np.zeros_like(estimates[4])
+    with pytest.warns(UnscoredWarning, match="Utterance 4: .*estimate is silent"):
+        alone = score_speech(estimates, references, processes=1, progress=False)
+    with pytest.warns(UnscoredWarning, match="Utterance 4: .*estimate is silent"):
+        together = score_speech(estimates, references, processes=2, progress=False)
+    assert np.isnan(alone["pesq_raw"][4])
+    assert np.isfinite(alone["stoi"]).all()
+    for name, values in alone.items():
+        np.testing.assert_array_equal(together[name], values)
+
+
+def test_progress(utterances, capfd):
+    estimates, references = utterances
+    score_speech(estimates[:2], references[:2])
+    assert "Scoring: 100%" in capfd.readouterr().err
+
+
+def test_no_utterances():
+    scores = score_speech([], [], progress=False)
+    assert all(values.shape == (0,) for values in scores.values())
+
+
+def test_bad_input(utterances):
+    estimates, references = utterances
+    with pytest.raises(ValueError, match="as many"):
+        score_speech(estimates[1:], references)
+    with pytest.raises(ValueError, match="`sample_rate`"):
+        score_speech(estimates, references, 11025)
+    with pytest.raises(ValueError, match=r"`processes` .* Received: 0"):
+        score_speech(estimates, references, processes=0)

@@ -1,0 +1,184 @@
+"""The pair of optimizers, with the package's variables, through Keras's training."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_ortho import ScoRNN, ScoRNNCell
+from keras_ortho.optimizers import RMSpropTF1, paper_optimizer
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.filterwarnings("ignore:Skipping variable loading"),
+]
+
+TIME, FEATURES, UNITS = 6, 3, 5
+EPS = np.finfo("float32").eps
+
+
+def make_model(optimizer=None, jit_compile=False, dtype=None, nested=False):
+    keras.utils.set_random_seed(0)
+    layer = ScoRNN(UNITS, dtype=dtype, kernel_initializer="glorot_uniform")
+    if nested:
+        layer = keras.layers.Bidirectional(
+            keras.layers.RNN([ScoRNNCell(UNITS), ScoRNNCell(UNITS)])
+        )
+    model = keras.Sequential(
+        [
+            keras.Input((TIME, FEATURES)),
+            layer,
+            keras.layers.Dense(2, dtype="float32"),
+        ]
+    )
+    model.compile(optimizer or paper_optimizer(), "mse", jit_compile=jit_compile)
+    return model
+
+
+def data(batches=4):
+    x = np.random.default_rng(0).normal(size=(8 * batches, TIME, FEATURES))
+    return x.astype("float32"), x.sum(axis=1)[:, :2].astype("float32")
+
+
+def fit(model, epochs=1, **kwargs):
+    model.fit(*data(), batch_size=8, epochs=epochs, shuffle=False, verbose=0, **kwargs)
+
+
+def of_optimizer(model, wanted):
+    """Names of the variables that one of the two holds slots for."""
+    (found,) = [o for o in model.optimizer.optimizers if isinstance(o, wanted)]
+    return {v.path.split("/")[-1] for v in found._trainable_variables}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_which_variable_gets_which(nested):
+    model = make_model(nested=nested)
+    fit(model)
+    assert of_optimizer(model, RMSpropTF1) == {"recurrent_skew"}
+    assert of_optimizer(model, keras.optimizers.Adam) == {"kernel", "bias"}
+    recurrent = [o for o in model.optimizer.optimizers if isinstance(o, RMSpropTF1)][0]
+    assert len(recurrent._trainable_variables) == (4 if nested else 1)
+
+
+def test_defaults_are_the_papers():
+    recurrent, others = paper_optimizer().optimizers
+    assert float(recurrent.learning_rate.numpy()) == pytest.approx(1e-4)
+    assert float(others.learning_rate.numpy()) == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_each_rule_is_applied(jit_compile):
+    """Against single optimizers that train their variables and freeze the others."""
+    rates = {"recurrent": keras.optimizers.SGD(0.3), "others": keras.optimizers.SGD(0.0)}
+    model = make_model(paper_optimizer(**rates), jit_compile)
+    before = {w.path: np.array(w) for w in model.trainable_weights}
+    fit(model)
+    for weight in model.trainable_weights:
+        moved = np.abs(weight - before[weight.path]).max()
+        assert (moved > 0) == weight.path.endswith("recurrent_skew"), weight.path
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_compiled_as_eager(jit_compile):
+    eager, compiled = make_model(), make_model(jit_compile=jit_compile)
+    eager.run_eagerly = True
+    fit(eager, epochs=2)
+    fit(compiled, epochs=2)
+    for value, expected in zip(compiled.get_weights(), eager.get_weights(), strict=True):
+        # Eight steps of at most the rate 1e-3, in rounding.
+        np.testing.assert_allclose(value, expected, atol=100 * EPS)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_resumes_to_the_same_result(jit_compile, tmp_path):
+    unbroken = make_model(jit_compile=jit_compile)
+    fit(unbroken, epochs=4)
+    model = make_model(jit_compile=jit_compile)
+    fit(model, epochs=2)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded.optimizer, keras.optimizers.MultiOptimizer)
+    saved = [np.asarray(v) for v in model.optimizer.variables]
+    for value, expected in zip(loaded.optimizer.variables, saved, strict=True):
+        np.testing.assert_array_equal(value, expected)
+    fit(loaded, epochs=2)
+    for value, expected in zip(loaded.get_weights(), unbroken.get_weights(), strict=True):
+        np.testing.assert_allclose(value, expected, atol=10 * EPS)
+
+
+def test_backup_and_restore(tmp_path):
+    unbroken = make_model()
+    fit(unbroken, epochs=3)
+
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 2:
+                raise KeyboardInterrupt
+
+    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+    with pytest.raises(KeyboardInterrupt):
+        fit(make_model(), epochs=3, callbacks=[backup, Stop()])
+    model = make_model()
+    fit(model, epochs=3, callbacks=[keras.callbacks.BackupAndRestore(tmp_path / "backup")])
+    for value, expected in zip(model.get_weights(), unbroken.get_weights(), strict=True):
+        np.testing.assert_allclose(value, expected, atol=10 * EPS)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_schedules(jit_compile):
+    """A rate that is zero from the third step on."""
+    schedule = keras.optimizers.schedules.PiecewiseConstantDecay([1], [0.1, 0.0])
+    optimizer = paper_optimizer(
+        keras.optimizers.SGD(schedule), keras.optimizers.SGD(0.0)
+    )
+    model = make_model(optimizer, jit_compile)
+    x, y = data()
+    skews = [model.layers[0].get_weights()[1]]
+    for _ in range(4):
+        model.train_on_batch(x, y)
+        skews.append(model.layers[0].get_weights()[1])
+    steps = [np.abs(b - a).max() for a, b in zip(skews, skews[1:], strict=False)]
+    assert steps[0] > 0
+    assert steps[1] > 0
+    assert steps[2:] == [0, 0]
+
+
+@pytest.mark.parametrize("clipping", ["clipnorm", "global_clipnorm", "clipvalue"])
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_clipping_reaches_the_free_entries(clipping, jit_compile):
+    """Their gradient is dense: a sparse one would pass unclipped."""
+    recurrent = keras.optimizers.SGD(1.0, **{clipping: 1e-4})
+    model = make_model(paper_optimizer(recurrent), jit_compile)
+    before = model.layers[0].get_weights()[1]
+    x, y = data()
+    model.train_on_batch(x, 100 * y)
+    moved = model.layers[0].get_weights()[1] - before
+    length = np.abs(moved).max() if clipping == "clipvalue" else np.linalg.norm(moved)
+    assert length == pytest.approx(1e-4, rel=1e-2)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision(policy, jit_compile):
+    model = make_model(dtype=policy, jit_compile=jit_compile)
+    exact = make_model()
+    exact.set_weights(model.get_weights())
+    for m in (model, exact):
+        fit(m, epochs=5)
+    assert model.evaluate(*data(), verbose=0) == pytest.approx(
+        exact.evaluate(*data(), verbose=0), rel=0.02
+    )
+    assert model.layers[0].cell.recurrent_skew.dtype == "float32"
+
+
+def test_loss_scaling():
+    """Under the loss scaling of float16 the steps are those without it."""
+    plain, scaled = make_model(), make_model()
+    scaled.compile(
+        keras.optimizers.LossScaleOptimizer(paper_optimizer(), initial_scale=128.0),
+        "mse",
+        jit_compile=False,
+    )
+    fit(plain)
+    fit(scaled)
+    for value, expected in zip(scaled.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_allclose(value, expected, atol=100 * EPS)
