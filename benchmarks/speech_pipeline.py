@@ -1,0 +1,153 @@
+"""Measures the speech pipeline: seconds of audio per second, from files to records.
+
+Makes a corpus of noise with the rise and fall of speech, as NIST SPHERE files of about
+three seconds, and runs `data_prep` on it: discovery, hashing, decoding, resampling,
+transform, records, manifest. The worker processes are started, and have done some
+work, before the clock is; the files are in the page cache. Beside it stands the time
+of the whole command, with the start of its processes.
+
+Run it as `python benchmarks/speech_pipeline.py [--seconds 2000] [--workers 2]`.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import Executor
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # `data_prep` is no part of the installed package.
+
+from data_prep.pipeline import prepare  # noqa: E402
+from data_prep.storage import write_json  # noqa: E402
+from data_prep.workers import worker_pool  # noqa: E402
+
+RATE = 16_000
+UTTERANCE_SECONDS = 3.0
+SENTENCES = 8  # utterances of a speaker
+GOAL = 1_000  # seconds of audio per second
+PACKAGES = ("librosa", "numpy", "scipy", "soundfile", "tensorflow")
+
+
+def make_corpus(folder: Path, seconds: float, seed: int) -> float:
+    """Writes noise modulated at the rate of syllables, in TIMIT's layout.
+
+    Args:
+        folder: Where to.
+        seconds: How much audio, about.
+        seed: Of the noise.
+
+    Returns:
+        The exact seconds of audio.
+    """
+    rng = np.random.default_rng(seed)
+    count = max(8 * SENTENCES, round(seconds / UTTERANCE_SECONDS))
+    total = 0
+    for number in range(count):
+        speaker, sentence = divmod(number, SENTENCES)
+        samples = int(RATE * UTTERANCE_SECONDS * rng.uniform(0.5, 1.5))
+        syllables = np.sin(2 * np.pi * 4 * np.arange(samples) / RATE) ** 2
+        signal = 2_000 * syllables * rng.standard_normal(samples)
+        name = f"{'fm'[speaker % 2]}{_letters(speaker // 2)}0"
+        path = folder / f"dr{speaker % 8 + 1}-{name}" / f"sx{sentence}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, signal.astype(np.int16), RATE, format="NIST")
+        total += samples
+    return total / RATE
+
+
+def _letters(number: int) -> str:
+    return "".join(chr(ord("a") + number // 26**place % 26) for place in range(3))
+
+
+def start_workers(pool: Executor, workers: int, folder: Path) -> None:
+    """Waits until each worker runs and has made records.
+
+    Args:
+        pool: The workers.
+        workers: How many there are.
+        folder: For the records.
+    """
+    seen: set[int] = set()
+    while len(seen) < workers:
+        naps = [pool.submit(_nap) for _ in range(workers)]
+        seen.update(nap.result() for nap in naps)
+    make_corpus(folder / "corpus", 200, seed=1)
+    prepare(folder / "corpus", folder / "records", pool=pool)
+
+
+def _nap() -> int:
+    time.sleep(0.1)
+    return os.getpid()
+
+
+def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
+    """Times the pipeline.
+
+    Args:
+        seconds: Seconds of audio, about.
+        workers: Number of worker processes, each on a core.
+        repeats: How often to run it.
+
+    Returns:
+        What was measured, and where.
+    """
+    cores = sorted(os.sched_getaffinity(0))[:workers]
+    os.sched_setaffinity(0, cores)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        audio = make_corpus(folder / "corpus", seconds, seed=0)
+        times = []
+        with worker_pool(workers) as pool:
+            start_workers(pool, workers, folder / "start")
+            for repeat in range(repeats):
+                start = time.perf_counter()
+                prepare(folder / "corpus", folder / f"records{repeat}", pool=pool)
+                times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "data_prep", "--workers", str(workers)]
+        command += [str(folder / "corpus"), str(folder / "records")]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        whole = time.perf_counter() - start
+    return {
+        "audio_seconds": audio,
+        "workers": workers,
+        "cores": len(cores),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "seconds": times,
+        "audio_seconds_per_second": audio / statistics.median(times),
+        "goal": GOAL,
+        "command_seconds_with_start": whole,
+    }
+
+
+def main() -> None:
+    """Runs the benchmark, prints the result and writes it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=2_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "out" / "benchmarks" / "speech_pipeline.json"
+    )
+    options = parser.parse_args()
+    result = measure(options.seconds, options.workers, options.repeats)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    write_json(options.out, result)
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

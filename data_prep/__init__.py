@@ -1,0 +1,1 @@
+"""From the TIMIT corpus to sharded records: `python -m data_prep CORPUS OUT`."""

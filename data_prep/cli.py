@@ -1,0 +1,98 @@
+"""The command line of `python -m data_prep`."""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+
+from data_prep.pipeline import NUM_SHARDS, prepare
+from data_prep.report import summarize
+from data_prep.splits import MODES, SPLITS
+from data_prep.workers import worker_pool
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: The command line without the program; by default `sys.argv`'s.
+
+    Returns:
+        The exit status: 0, or 1 after an error that was printed.
+    """
+    options = _parser().parse_args(arguments)
+    workers = options.workers
+    try:
+        with worker_pool(workers) if workers else contextlib.nullcontext() as pool:
+            outcome = prepare(
+                options.corpus,
+                options.out,
+                mode=options.splits,
+                seed=options.seed,
+                num_shards=dict(zip(SPLITS, options.shards, strict=True)),
+                strict=options.strict,
+                pool=pool,
+                progress=True,
+            )
+    except BrokenProcessPool:
+        print("error: a worker process was killed; run again", file=sys.stderr)
+        return 1
+    except (ImportError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(
+        summarize(
+            outcome.manifest,
+            written=outcome.written,
+            rejected=outcome.rejected,
+            passed_over=len(outcome.passed_over),
+        )
+    )
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m data_prep",
+        description="Makes records of 8 kHz audio and log power from a copy of TIMIT. "
+        "Run again, it redoes what changed and continues what was cut off.",
+    )
+    parser.add_argument("corpus", metavar="CORPUS", help="the folder of the corpus")
+    parser.add_argument("out", metavar="OUT", help="the folder to write")
+    parser.add_argument(
+        "--splits",
+        choices=("auto", *MODES),
+        default="auto",
+        help="timit: the corpus's own; wisdom: as Wisdom et al. (2016) filter it; "
+        "speakers: by --seed; auto (the default): timit, if its test speakers are "
+        "there, else speakers",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="for --splits speakers")
+    parser.add_argument(
+        "--workers",
+        type=_natural,
+        default=len(os.sched_getaffinity(0)),
+        help="number of processes (default: one a core); 0: this one alone",
+    )
+    parser.add_argument(
+        "--shards",
+        type=_natural,
+        nargs=len(SPLITS),
+        metavar=tuple(name.upper() for name in SPLITS),
+        default=tuple(NUM_SHARDS[name] for name in SPLITS),
+        help="number of shards of each split (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail if a file cannot be used, and leave the earlier result as it was",
+    )
+    return parser
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a whole number, at least 0, not {text!r}")
+    return int(text)

@@ -1,0 +1,70 @@
+"""The command line of `python -m data_prep.demo_corpus`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from data_prep.demo_corpus.sentences import MAX_SENTENCES
+from data_prep.demo_corpus.speakers import MAX_SPEAKERS
+from data_prep.demo_corpus.tree import write_corpus
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: The command line without the program; by default `sys.argv`'s.
+
+    Returns:
+        The exit status: 0, or 1 after an error that was printed.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        written = write_corpus(
+            options.out,
+            speakers=options.speakers,
+            sentences=options.sentences,
+            seed=options.seed,
+            progress=True,
+        )
+    except (ImportError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if written:
+        count = options.speakers * options.sentences
+        print(f"Wrote {count} sentences of synthetic speech to {options.out}")
+    else:
+        print(f"{options.out} holds this corpus already: left as it is")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m data_prep.demo_corpus",
+        description="Synthesizes a small corpus of speech and writes it like TIMIT: "
+        "TRAIN/DR1/FAAA0/SA1.WAV, .TXT and .PHN. It needs no license and no download.",
+    )
+    parser.add_argument("out", metavar="OUT", help="the folder to write")
+    parser.add_argument(
+        "--speakers",
+        type=int,
+        default=12,
+        help=f"number of speakers, 1 to {MAX_SPEAKERS} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        default=10,
+        help=f"of each speaker, 1 to {MAX_SENTENCES} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="of voices, texts and variation (default: %(default)s)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

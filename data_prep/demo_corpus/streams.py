@@ -1,0 +1,34 @@
+"""Independent random generators, each a function of the corpus's seed and a key."""
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Stream(IntEnum):
+    """What the numbers are drawn for."""
+
+    SPEAKER = 0
+    TEXT = 1
+    UTTERANCE = 2
+
+
+def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:
+    """A generator that depends on nothing but its arguments.
+
+    Args:
+        seed: Seed of the corpus, at least 0.
+        stream: What the numbers are for.
+        *key: Numbers of the speaker and of the sentence.
+
+    Returns:
+        A NumPy generator; other arguments give an independent one.
+
+    Example:
+    >>> int(generator(0, Stream.TEXT, 1).integers(100)) == int(
+    ...     generator(0, Stream.TEXT, 1).integers(100)
+    ... )
+    True
+    """
+    sequence = np.random.SeedSequence(seed, spawn_key=(stream, *key))
+    return np.random.default_rng(sequence)

@@ -1,0 +1,145 @@
+"""Writes the demo corpus as a tree of files like TIMIT's."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from data_prep.demo_corpus.filters import RATE
+from data_prep.demo_corpus.recording import Recording, record
+from data_prep.demo_corpus.sentences import MAX_SENTENCES, Sentence, reading_list
+from data_prep.demo_corpus.speakers import MAX_SPEAKERS, draw_speaker
+from data_prep.demo_corpus.streams import Stream, generator
+from keras_ortho.extras import require
+
+VERSION = 1
+"""To be raised whenever the same arguments give other files."""
+
+LABEL = "demo_corpus.json"
+"""The file that says what the folder holds."""
+
+
+def write_corpus(
+    out: str | os.PathLike[str],
+    *,
+    speakers: int = 12,
+    sentences: int = 10,
+    seed: int = 0,
+    progress: bool = False,
+) -> bool:
+    """Synthesizes the corpus and writes it.
+
+    Each sentence is `TRAIN/{region}/{speaker}/{sentence}.WAV`, 16-bit little-endian
+    NIST SPHERE at 16 kHz, with its text in `.TXT` and its phones in `.PHN`, as in
+    TIMIT. The same arguments give the same files; fewer speakers or sentences give
+    some of the same. The folder appears complete or not at all.
+
+    Args:
+        out: Folder to write. It may exist, if it is empty or holds this corpus.
+        speakers: Number of speakers, 1 to 260; every other one is a woman.
+        sentences: Number of sentences of each speaker, 1 to 34.
+        seed: Seed of the voices, of the texts that only one speaker reads, and of
+            all variation; at least 0.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        Whether the corpus was written: False if it was there.
+
+    Raises:
+        ValueError: If a number is out of range.
+        FileExistsError: If `out` is a file, or holds anything but this corpus.
+        ImportError: If SciPy, soundfile or tqdm is not installed.
+
+    Example:
+    ```python
+    write_corpus("demo", speakers=2, sentences=3)
+    ```
+    """
+    _check("speakers", speakers, 1, MAX_SPEAKERS)
+    _check("sentences", sentences, 1, MAX_SENTENCES)
+    _check("seed", seed, 0, None)
+    root = Path(out).resolve()
+    label: dict[str, str | int] = {
+        "corpus": "synthetic speech for demonstration, laid out like TIMIT",
+        "version": VERSION,
+        "speakers": speakers,
+        "sentences": sentences,
+        "seed": seed,
+    }
+    if _is_written(root, label):
+        return False
+    tqdm = require("tqdm", extra="speech").tqdm
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{root.name}.", dir=root.parent) as aside,
+        tqdm(
+            total=speakers * sentences, unit=" sentences", disable=not progress
+        ) as bar,
+    ):
+        tree = Path(aside, root.name)
+        for number in range(speakers):
+            speaker = draw_speaker(number, seed=seed)
+            folder = tree / "TRAIN" / speaker.region / speaker.name
+            folder.mkdir(parents=True)
+            for i, sentence in enumerate(reading_list(number, sentences, seed=seed)):
+                rng = generator(seed, Stream.UTTERANCE, number, i)
+                write_recording(folder, sentence, record(sentence.text, speaker, rng))
+                bar.update()
+        text = json.dumps(label, indent=2) + "\n"
+        (tree / LABEL).write_text(text, encoding="utf-8")
+        os.replace(tree, root)
+    return True
+
+
+def write_recording(folder: Path, sentence: Sentence, recording: Recording) -> None:
+    """Writes a recording's samples, text and phones.
+
+    Args:
+        folder: Existing folder of the speaker.
+        sentence: What was read; its name is that of the files.
+        recording: The recording.
+    """
+    soundfile = require("soundfile", extra="speech")
+    path = folder / sentence.name
+    soundfile.write(
+        path.with_suffix(".WAV"),
+        recording.samples,
+        RATE,
+        format="NIST",
+        subtype="PCM_16",
+        endian="LITTLE",
+    )
+    text = f"0 {len(recording.samples)} {sentence.text}\n"
+    path.with_suffix(".TXT").write_text(text, encoding="ascii")
+    lines = [f"{begin} {end} {label}\n" for begin, end, label in recording.phones]
+    path.with_suffix(".PHN").write_text("".join(lines), encoding="ascii")
+
+
+def _is_written(root: Path, label: dict[str, str | int]) -> bool:
+    """Whether `root` holds the corpus of `label`; raises if it holds another thing."""
+    if not root.exists():
+        return False
+    if not root.is_dir():
+        raise FileExistsError(f"`out` must be a folder. Received the file: {root}")
+    if not any(root.iterdir()):
+        return False
+    path = root / LABEL
+    if not path.is_file():
+        raise FileExistsError(
+            "`out` must be a new or empty folder, or hold this corpus. "
+            f"Received: {root}"
+        )
+    found = path.read_text(encoding="utf-8")
+    if found != json.dumps(label, indent=2) + "\n":
+        raise FileExistsError(
+            "`out` holds a demo corpus made by another version or with other "
+            f"arguments: {' '.join(found.split())}. Received: {root}"
+        )
+    return True
+
+
+def _check(name: str, value: int, low: int, high: int | None) -> None:
+    """Raises unless a number lies from `low` to `high`."""
+    if value < low or (high is not None and value > high):
+        limits = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"`{name}` must be {limits}. Received: {value}")

@@ -1,0 +1,61 @@
+"""From the bytes of a recording to what its record holds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keras_ortho.audio.files import decode_audio, resample_to_int16
+from keras_ortho.audio.stft import FRAME_LENGTH, SAMPLE_RATE, log_power, stft
+
+HIGHEST_RATE = 192_000  # Above it a header is taken for damaged.
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a record holds of a recording.
+
+    Attributes:
+        audio: int16 `[samples]` at 8 kHz.
+        log_power: float32 `[frames, 129]`, in dB.
+    """
+
+    audio: np.ndarray
+    log_power: np.ndarray
+
+
+def extract(data: bytes, *, name: str) -> Features:
+    """Decodes a recording, resamples it to 8 kHz and takes its log power.
+
+    Args:
+        data: The whole audio file.
+        name: What to call it in errors.
+
+    Returns:
+        Its features.
+
+    Raises:
+        ValueError: If the file is damaged or truncated, not mono, silent, shorter
+            than one frame, or of a sampling rate that cannot be right.
+
+    Example:
+    ```python
+    path = Path("TIMIT/TRAIN/DR1/FCJF0/SX127.WAV")
+    features = extract(path.read_bytes(), name=path.name)
+    ```
+    """
+    samples, rate = decode_audio(data, name=name, mono=True)
+    if not SAMPLE_RATE <= rate <= HIGHEST_RATE:
+        raise ValueError(
+            f"The sampling rate must lie in {SAMPLE_RATE} .. {HIGHEST_RATE} Hz, "
+            f"not {rate}. Received: {name}"
+        )
+    if (samples == samples[0]).all():
+        raise ValueError(f"Silent: all samples are {samples[0]}. Received: {name}")
+    audio = resample_to_int16(samples, rate)
+    if len(audio) < FRAME_LENGTH:
+        raise ValueError(
+            f"Too short: {len(audio)} samples at {SAMPLE_RATE} Hz, less than a frame "
+            f"of {FRAME_LENGTH}. Received: {name}"
+        )
+    signal = audio.astype(np.float32) / 32768
+    return Features(audio, log_power(stft(signal)))

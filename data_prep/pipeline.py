@@ -1,0 +1,182 @@
+"""The whole run: from a corpus to a folder of records with a manifest."""
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data_prep.corpus import Corpus, Unused, discover
+from data_prep.manifest import build_manifest
+from data_prep.plan import (
+    HASHING_THREADS,
+    OWN_FILE,
+    Shard,
+    hash_sources,
+    plan_shards,
+)
+from data_prep.report import REPORT, list_rejected, write_report
+from data_prep.shards import Sidecar, find_shard, write_shard
+from data_prep.splits import SPLITS, resolve_mode, split
+from data_prep.storage import locked, write_json
+from keras_ortho.extras import require
+from keras_ortho.tasks.timit_records import MANIFEST
+
+NUM_SHARDS = {"train": 16, "valid": 4, "test": 2}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did.
+
+    Attributes:
+        manifest: Contents of the manifest.
+        written: Number of shards written; the others were there already.
+        rejected: Files that should have made a record and could not.
+        passed_over: Files that are copies, or no utterances.
+    """
+
+    manifest: Mapping[str, Any]
+    written: int
+    rejected: tuple[Unused, ...]
+    passed_over: tuple[Unused, ...]
+
+
+def prepare(
+    corpus: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    mode: str = "auto",
+    seed: int = 0,
+    num_shards: Mapping[str, int] = NUM_SHARDS,
+    strict: bool = False,
+    pool: Executor | None = None,
+    progress: bool = False,
+) -> Outcome:
+    """Makes the records of a corpus, or brings them up to date.
+
+    The manifest is replaced last, so that at every moment it names complete
+    shards. Only shards whose sources, or whose making, changed are written; a run
+    that was killed is continued by the next one and ends in the same bytes.
+
+    Args:
+        corpus: A copy of TIMIT.
+        out: The folder for the records; made if need be. Other files in it are
+            left alone.
+        mode: How to divide the corpus; see `data_prep.splits.split`.
+        seed: As for `data_prep.splits.split`.
+        num_shards: Number of shards of each split.
+        strict: Whether a file that cannot be used is an error. The shards made
+            until then stay for the next run; the manifest and its shards do too.
+        pool: The processes that work on shards; by default this one.
+        progress: Whether to show a progress bar on a terminal.
+
+    Returns:
+        What was done.
+
+    Raises:
+        OSError: If a folder or file is missing or cannot be written.
+        ValueError: If there is nothing to do, `out` and `corpus` overlap, or,
+            when `strict`, files are rejected.
+
+    Example:
+    ```python
+    prepare("TIMIT", "records").manifest["splits"]["train"]["num_utterances"]  # 3696
+    ```
+    """
+    _check(Path(corpus), Path(out), num_shards)
+    found = discover(corpus)
+    mode = resolve_mode(mode, found.utterances)
+    splits = split(found.utterances, mode, seed=seed)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        chosen = [u for name in SPLITS for u in splits[name]]
+        sources, unreadable = hash_sources(found.root, chosen)
+        shards = plan_shards(splits, sources, num_shards)
+        sidecars = _find_all(shards, out)
+        missing = [shard for shard in shards if shard.stem not in sidecars]
+        bar = require("tqdm", extra="speech").tqdm(
+            total=sum(len(shard.sources) for shard in shards),
+            initial=sum(len(s.sources) for s in shards if s.stem in sidecars),
+            unit="utterance",
+            disable=None if progress else True,
+        )
+        with bar:
+            for shard, sidecar in _write_all(missing, found, out, pool):
+                sidecars[shard.stem] = sidecar
+                bar.update(len(shard.sources))
+        ordered = [(shard, sidecars[shard.stem]) for shard in shards]
+        rejected = _rejected(ordered, unreadable)
+        if strict and rejected:
+            raise ValueError(
+                f"Files that cannot be used: {len(rejected)}{list_rejected(rejected)}"
+            )
+        how = {"splits": mode, "seed": seed if mode == "speakers" else None}
+        manifest = build_manifest(
+            ordered, rejected, how | {"num_shards": {**num_shards}}
+        )
+        unused = sorted((*rejected, *found.passed_over), key=lambda u: u.path)
+        write_report(out, unused)
+        write_json(out / MANIFEST, manifest)
+        _prune(out, {shard.stem for shard in shards})
+    return Outcome(manifest, len(missing), rejected, found.passed_over)
+
+
+def _check(corpus: Path, out: Path, num_shards: Mapping[str, int]) -> None:
+    if set(num_shards) != set(SPLITS) or min(num_shards.values()) < 1:
+        raise ValueError(
+            f"`num_shards` must give each of {SPLITS} at least one. "
+            f"Received: {dict(num_shards)}"
+        )
+    source, target = corpus.resolve(), out.resolve()
+    if target.is_relative_to(source) or source.is_relative_to(target):
+        raise ValueError(
+            "`out` must lie apart from `corpus`, neither inside the other. "
+            f"Received: {out} and {corpus}"
+        )
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"`out` must be a folder. Received: {out}")
+
+
+def _find_all(shards: list[Shard], out: Path) -> dict[str, Sidecar]:
+    with ThreadPoolExecutor(HASHING_THREADS) as threads:
+        found = threads.map(lambda shard: find_shard(shard, out), shards)
+        return {s.stem: f for s, f in zip(shards, found, strict=True) if f is not None}
+
+
+def _write_all(
+    shards: list[Shard], corpus: Corpus, out: Path, pool: Executor | None
+) -> Iterator[tuple[Shard, Sidecar]]:
+    if pool is None:
+        for shard in shards:
+            yield shard, write_shard(shard, corpus.root, out)
+        return
+    # The largest first, so that none is left to the end.
+    by_size = sorted(shards, key=lambda shard: -len(shard.sources))
+    futures = {pool.submit(write_shard, s, corpus.root, out): s for s in by_size}
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _rejected(
+    shards: list[tuple[Shard, Sidecar]], unreadable: list[Unused]
+) -> tuple[Unused, ...]:
+    damaged = [Unused(**r) for _, sidecar in shards for r in sidecar["rejected"]]
+    return tuple(sorted(unreadable + damaged, key=lambda unused: unused.path))
+
+
+def _prune(out: Path, stems: set[str]) -> None:
+    """Removes what earlier runs left, and nothing that is not this program's."""
+    for path in out.iterdir():
+        if (
+            path.name not in (MANIFEST, REPORT)
+            and OWN_FILE.fullmatch(path.name)
+            and not (path.stem in stems and path.suffix in (".tfrecord", ".json"))
+        ):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,173 @@
+"""Which utterance goes to which shard, and what a shard is called.
+
+A shard's name carries a signature of all that its contents follow from: a shard of
+that name never has to be overwritten, and whatever changes makes a new one.
+"""
+
+import hashlib
+import json
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_prep.corpus import Unused, Utterance
+from data_prep.splits import SPLITS, Splits
+from data_prep.storage import file_sha256
+from keras_ortho.audio.stft import (
+    FRAME_LENGTH,
+    HOP_LENGTH,
+    NUM_BINS,
+    POWER_FLOOR,
+    SAMPLE_RATE,
+)
+from keras_ortho.extras import require
+from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
+
+HASHING_THREADS = 8
+PARAMETERS = {
+    "frame_length": FRAME_LENGTH,
+    "hop_length": HOP_LENGTH,
+    "num_bins": NUM_BINS,
+    "power_floor": POWER_FLOOR,
+    "sample_rate": SAMPLE_RATE,
+}
+OWN_FILE = re.compile(
+    rf"(?:(?:{'|'.join(SPLITS)})-\d{{5}}-of-\d{{5}}-[0-9a-f]{{16}}\.(?:tfrecord|json)"
+    r"|manifest\.json|report\.csv)(?:\.tmp-\d+)?"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An utterance and the SHA-256 of its file."""
+
+    utterance: Utterance
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard to be written, or to be found on disk.
+
+    Attributes:
+        split: `"train"`, `"valid"` or `"test"`.
+        index: Its number in the split.
+        count: Number of shards of the split.
+        sources: Its utterances, sorted by id.
+        signature: SHA-256 of all that its contents follow from.
+    """
+
+    split: str
+    index: int
+    count: int
+    sources: tuple[Source, ...]
+    signature: str
+
+    @property
+    def stem(self) -> str:
+        """Name of the shard and of its sidecar, without their suffixes."""
+        return (
+            f"{self.split}-{self.index:05d}-of-{self.count:05d}-{self.signature[:16]}"
+        )
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries whose arithmetic the features are."""
+    modules = {
+        name: require(name, extra="speech")
+        for name in ("librosa", "numpy", "scipy", "soundfile")
+    }
+    versions = {name: module.__version__ for name, module in modules.items()}
+    return versions | {"libsndfile": modules["soundfile"].__libsndfile_version__}
+
+
+def hash_sources(
+    root: Path, utterances: Iterable[Utterance]
+) -> tuple[dict[str, Source], list[Unused]]:
+    """Hashes the files of utterances.
+
+    Args:
+        root: The corpus.
+        utterances: The utterances.
+
+    Returns:
+        The sources by utterance id, and the files that cannot be read.
+    """
+    sources, unreadable = {}, []
+    utterances = list(utterances)
+    with ThreadPoolExecutor(HASHING_THREADS) as threads:
+        outcomes = threads.map(lambda u: _hash(root / u.path), utterances)
+        for utterance, (digest, reason) in zip(utterances, outcomes, strict=True):
+            if digest:
+                sources[utterance.id] = Source(utterance, digest)
+            else:
+                unreadable.append(Unused(utterance.path, reason))
+    return sources, unreadable
+
+
+def _hash(path: Path) -> tuple[str, str]:
+    try:
+        # To open a pipe would wait for its other end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "", "Not a regular file"
+        return file_sha256(path), ""
+    except OSError as error:
+        return "", f"Cannot be read: {error.strerror}"
+
+
+def plan_shards(
+    splits: Splits, sources: Mapping[str, Source], num_shards: Mapping[str, int]
+) -> list[Shard]:
+    """Distributes the utterances of each split over its shards.
+
+    An utterance's shard follows from its id alone, so a file that is added,
+    changed or removed touches one shard.
+
+    Args:
+        splits: The utterances of each split.
+        sources: Sources by utterance id; utterances without one are left out.
+        num_shards: Number of shards of each split.
+
+    Returns:
+        The shards that have utterances, by split and index.
+    """
+    versions = library_versions()
+    shards = []
+    for split in SPLITS:
+        count = num_shards[split]
+        members: dict[int, list[Source]] = {}
+        for utterance in sorted(splits[split]):
+            if utterance.id in sources:
+                index = shard_index(utterance.id, count)
+                members.setdefault(index, []).append(sources[utterance.id])
+        for index, chosen in sorted(members.items()):
+            signature = _signature(split, index, count, chosen, versions)
+            shards.append(Shard(split, index, count, tuple(chosen), signature))
+    return shards
+
+
+def shard_index(utterance_id: str, count: int) -> int:
+    """The shard of an utterance, in 0 .. count - 1, the same on every machine."""
+    digest = hashlib.sha256(utterance_id.encode()).digest()
+    return int.from_bytes(digest[:8], "big") % count
+
+
+def _signature(
+    split: str,
+    index: int,
+    count: int,
+    sources: Iterable[Source],
+    versions: Mapping[str, str],
+) -> str:
+    contents = {
+        "format": [FORMAT, FORMAT_VERSION],
+        "parameters": PARAMETERS,
+        "versions": versions,
+        "shard": [split, index, count],
+        # The path too: it is in the sidecar, and the dialect is read off it.
+        "sources": [[s.utterance.id, s.utterance.path, s.sha256] for s in sources],
+    }
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,78 @@
+"""What a run tells: the files without a record, and the summary."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from data_prep.corpus import Unused
+from data_prep.splits import COMPLETE
+from data_prep.storage import replacing
+
+REPORT = "report.csv"
+
+
+def write_report(out: Path, unused: Iterable[Unused]) -> None:
+    """Writes `report.csv`: the path and the reason of each file without a record.
+
+    Args:
+        out: The folder to write to.
+        unused: The files.
+    """
+    with (
+        replacing(out / REPORT) as aside,
+        # A path need not be valid UTF-8.
+        aside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as f,
+    ):
+        writer = csv.writer(f, lineterminator="\n")
+        writer.writerow(["path", "reason"])
+        writer.writerows([u.path, u.reason] for u in unused)
+
+
+def list_rejected(rejected: Iterable[Unused]) -> str:
+    """The rejected files and the reasons, one a line."""
+    lines = "".join(f"\n  {r.path}: {r.reason}" for r in rejected)
+    return lines.encode(errors="backslashreplace").decode()
+
+
+def summarize(
+    manifest: Mapping[str, Any],
+    *,
+    written: int,
+    rejected: Iterable[Unused],
+    passed_over: int,
+) -> str:
+    """What a run did, for people.
+
+    Args:
+        manifest: Contents of the manifest.
+        written: Number of shards that this run wrote.
+        rejected: The rejected files.
+        passed_over: Number of files that are copies or no utterances.
+
+    Returns:
+        Lines of text.
+    """
+    mode = manifest["parameters"]["splits"]
+    lines = []
+    for name, split in manifest["splits"].items():
+        utterances = split["num_utterances"]
+        line = (
+            f"{name}: {utterances} utterances, {split['seconds'] / 60:.1f} minutes, "
+            f"at most {split['max_frames']} frames"
+        )
+        complete = COMPLETE.get(mode, {}).get(name, utterances)
+        if utterances != complete:
+            line += f" (the complete corpus has {complete} utterances)"
+        lines.append(line)
+    shards = sum(len(split["shards"]) for split in manifest["splits"].values())
+    lines.append(f"shards: {written} written, {shards - written} unchanged")
+    if passed_over:
+        lines.append(
+            f"passed over: {passed_over} copies or files that are no utterances; "
+            f"see {REPORT}"
+        )
+    rejected = list(rejected)
+    if rejected:
+        lines.append(f"rejected: {len(rejected)}{list_rejected(rejected)}")
+    return "\n".join(lines)

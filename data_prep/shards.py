@@ -1,0 +1,139 @@
+"""Writes a shard of records with its sidecar, and tells whether one is intact."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from data_prep.corpus import Utterance
+from data_prep.features import Features, extract
+from data_prep.plan import Shard, Source
+from data_prep.storage import file_sha256, replacing, write_json
+
+Sidecar = dict[str, Any]
+
+
+def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
+    """Makes a shard; its sidecar is in place before it is.
+
+    Args:
+        shard: What to write.
+        root: The corpus.
+        out: The folder to write to.
+
+    Returns:
+        The contents of the sidecar: what is in the shard, from which files, and
+        which files were rejected.
+
+    Raises:
+        OSError: If a file cannot be written, or a source no longer is what it was
+            when it was hashed.
+    """
+    import tensorflow as tf  # Seconds to import: only where records are written.
+
+    utterances, rejected = [], []
+    try:
+        with replacing(_record_path(shard, out)) as aside:
+            with tf.io.TFRecordWriter(str(aside)) as writer:
+                for source in shard.sources:
+                    path = source.utterance.path
+                    try:
+                        features = extract(_read(root / path, source), name=path)
+                    except ValueError as error:
+                        reason = str(error).removesuffix(f" Received: {path}")
+                        rejected.append({"path": path, "reason": reason})
+                        continue
+                    writer.write(encode(source.utterance, features))
+                    utterances.append(_describe(source, features))
+            sidecar = {
+                "shard": _record_path(shard, out).name,
+                "signature": shard.signature,
+                "sha256": file_sha256(aside),
+                "bytes": aside.stat().st_size,
+                "utterances": utterances,
+                "rejected": rejected,
+            }
+            write_json(_sidecar_path(shard, out), sidecar)
+    except tf.errors.OpError as error:
+        raise OSError(f"Cannot write {shard.stem}: {error.message}") from error
+    return sidecar
+
+
+def find_shard(shard: Shard, out: Path) -> Sidecar | None:
+    """The sidecar of a shard that is on disk as it was written.
+
+    Args:
+        shard: What to look for.
+        out: The folder to look in.
+
+    Returns:
+        The sidecar's contents, or None where the shard or its sidecar is missing
+        or damaged.
+    """
+    try:
+        sidecar = json.loads(_sidecar_path(shard, out).read_bytes())
+        digest = file_sha256(_record_path(shard, out))
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(sidecar, dict) or sidecar.get("signature") != shard.signature:
+        return None
+    return sidecar if sidecar.get("sha256") == digest else None
+
+
+def encode(utterance: Utterance, features: Features) -> bytes:
+    """An utterance as a serialized `tf.train.Example`, always the same bytes.
+
+    Args:
+        utterance: Whose features they are.
+        features: Its features.
+
+    Returns:
+        The record. Arrays are raw little-endian bytes: `audio` int16 `[samples]`,
+        `log_power` float32 `[num_frames * 129]`.
+    """
+    import tensorflow as tf
+
+    def feature(value: bytes) -> tf.train.Feature:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+
+    frames = tf.train.Int64List(value=[len(features.log_power)])
+    example = tf.train.Example(
+        features=tf.train.Features(
+            feature={
+                "utterance_id": feature(utterance.id.encode()),
+                "speaker": feature(utterance.speaker.encode()),
+                "sentence": feature(utterance.sentence.encode()),
+                "dialect": feature(utterance.dialect.encode()),
+                "num_frames": tf.train.Feature(int64_list=frames),
+                "log_power": feature(features.log_power.astype("<f4").tobytes()),
+                "audio": feature(features.audio.astype("<i2").tobytes()),
+            }
+        )
+    )
+    # A map of protocol buffers is otherwise written in any order.
+    return example.SerializeToString(deterministic=True)
+
+
+def _read(path: Path, source: Source) -> bytes:
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != source.sha256:
+        raise OSError(f"The file changed during the run; run again. Received: {path}")
+    return data
+
+
+def _describe(source: Source, features: Features) -> dict[str, str | int]:
+    return {
+        "id": source.utterance.id,
+        "source": source.utterance.path,
+        "source_sha256": source.sha256,
+        "samples": len(features.audio),
+        "frames": len(features.log_power),
+    }
+
+
+def _record_path(shard: Shard, out: Path) -> Path:
+    return out / f"{shard.stem}.tfrecord"
+
+
+def _sidecar_path(shard: Shard, out: Path) -> Path:
+    return out / f"{shard.stem}.json"

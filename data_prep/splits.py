@@ -1,0 +1,139 @@
+"""Divides the utterances into train, valid and test.
+
+The two SA sentences, which every speaker reads, are in no split.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+
+from data_prep.corpus import Utterance
+
+Splits = dict[str, list[Utterance]]
+
+SPLITS = ("train", "valid", "test")
+MODES = ("timit", "wisdom", "speakers")
+
+# Number of utterances of the complete corpus.
+COMPLETE = {
+    "timit": {"train": 3696, "valid": 400, "test": 192},
+    "wisdom": {"train": 3640, "valid": 400, "test": 192},
+}
+
+# Two men and a woman of each dialect region: table 1 of the corpus's testset.doc.
+_CORE_TEST_SPEAKERS = """
+mdab0 mwbt0 felc0 mtas1 mwew0 fpas0 mjmp0 mlnt0 fpkt0 mlll0 mtls0 fjlm0
+mbpm0 mklt0 fnlp0 mcmj0 mjdh0 fmgd0 mgrt0 mnjm0 fdhc0 mjln0 mpam0 fmld0
+"""
+CORE_TEST_SPEAKERS = frozenset(_CORE_TEST_SPEAKERS.split())
+
+# Of the other 144 test speakers: A. K. Halberstadt, "Heterogeneous Acoustic
+# Measurements and Multiple Classifiers for Speech Recognition", MIT, 1998.
+_DEVELOPMENT_SPEAKERS = """
+faks0 fdac1 fjem0 mgwt0 mjar0 mmdb1 mmdm2 mpdf0 fcmh0 fkms0 mbdg0 mbwm0 mcsh0
+fadg0 fdms0 fedw0 mgjf0 mglb0 mrtk0 mtaa0 mtdt0 mthc0 mwjg0 fnmr0 frew0 fsem0
+mbns0 mmjr0 mdls0 mdlf0 mdvc0 mers0 fmah0 fdrw0 mrcs0 mrjm4 fcal1 mmwh0 fjsj0
+majc0 mjsw0 mreb0 fgjd0 fjmg0 mroa0 mteb0 mjfc0 mrjr0 fmml0 mrws1
+"""
+DEVELOPMENT_SPEAKERS = frozenset(_DEVELOPMENT_SPEAKERS.split())
+
+
+def resolve_mode(mode: str, utterances: Iterable[Utterance]) -> str:
+    """The mode that `"auto"` stands for: `"timit"` with core-test speakers.
+
+    Args:
+        mode: `"auto"` or one of `MODES`.
+        utterances: All utterances of the corpus.
+
+    Returns:
+        One of `MODES`.
+
+    Raises:
+        ValueError: If there is no such mode.
+    """
+    if mode in MODES:
+        return mode
+    if mode != "auto":
+        raise ValueError(f"`mode` must be 'auto' or one of {MODES}. Received: {mode!r}")
+    core = any(u.part == "test" and u.speaker in CORE_TEST_SPEAKERS for u in utterances)
+    return "timit" if core else "speakers"
+
+
+def split(utterances: Sequence[Utterance], mode: str, *, seed: int = 0) -> Splits:
+    """Divides utterances into train, valid and test.
+
+    Args:
+        utterances: All utterances of the corpus.
+        mode: `"timit"`: train is the corpus's TRAIN part (3 696 utterances), valid
+            the 50 development speakers (400) and test the 24 core-test speakers
+            (192) of its TEST part. `"wisdom"`: the same, but train without the
+            files that have "sa" anywhere in their path, as Wisdom et al. (2016)
+            filter them: seven speakers, fsah0 for one, are lost with the SA
+            sentences (3 640). `"speakers"`: for other selections of speakers: an
+            eighth of the men and of the women each to valid and to test, at least
+            one where there are three. `"auto"`: see `resolve_mode`.
+        seed: Chooses the speakers under `"speakers"`. Each speaker's place in the
+            order depends on the seed and the speaker alone.
+
+    Returns:
+        The utterances of `"train"`, `"valid"` and `"test"`, each in the given order.
+
+    Raises:
+        ValueError: If there is no such mode, or a split would be empty.
+
+    Example:
+    ```python
+    splits = split(discover("TIMIT").utterances, "timit")
+    len(splits["train"])  # 3696
+    ```
+    """
+    mode = resolve_mode(mode, utterances)
+    utterances = [u for u in utterances if not u.sentence.startswith("sa")]
+    assign = _assign_by_seed(utterances, seed) if mode == "speakers" else _assign_timit
+    splits: Splits = {name: [] for name in SPLITS}
+    for utterance in utterances:
+        name = assign(utterance)
+        if name and not (mode == "wisdom" and _dropped_by_wisdom(name, utterance)):
+            splits[name].append(utterance)
+    empty = [name for name, members in splits.items() if not members]
+    if empty:
+        needs = {
+            "speakers": "three men or three women",
+            "timit": "the TRAIN and TEST folders of the complete corpus",
+        }["speakers" if mode == "speakers" else "timit"]
+        raise ValueError(
+            f"Mode {mode!r} needs {needs}: nothing for {', '.join(empty)}. "
+            f"Received: {len({u.speaker for u in utterances})} speakers"
+        )
+    return splits
+
+
+def _assign_timit(utterance: Utterance) -> str | None:
+    if utterance.part == "train":
+        return "train"
+    if utterance.part == "test" and utterance.speaker in DEVELOPMENT_SPEAKERS:
+        return "valid"
+    if utterance.part == "test" and utterance.speaker in CORE_TEST_SPEAKERS:
+        return "test"
+    return None
+
+
+def _dropped_by_wisdom(name: str, utterance: Utterance) -> bool:
+    # Of the path only the speaker's folder can hold it: what lies above the part
+    # must not matter, and sentences sa1 and sa2 are out already.
+    return name == "train" and "sa" in utterance.speaker
+
+
+def _assign_by_seed(
+    utterances: Sequence[Utterance], seed: int
+) -> Callable[[Utterance], str]:
+    names = {}
+    for sex in "fm":
+        speakers = sorted(
+            {u.speaker for u in utterances if u.speaker.startswith(sex)},
+            key=lambda speaker: hashlib.sha256(f"{seed}:{speaker}".encode()).digest(),
+        )
+        share = max(1, (len(speakers) + 4) // 8) if len(speakers) >= 3 else 0
+        names.update(dict.fromkeys(speakers, "train"))
+        names.update(dict.fromkeys(speakers[:share], "valid"))
+        names.update(dict.fromkeys(speakers[share : 2 * share], "test"))
+    return lambda utterance: names[utterance.speaker]

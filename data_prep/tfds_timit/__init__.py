@@ -1,0 +1,1 @@
+"""TIMIT as a `tensorflow-datasets` builder."""

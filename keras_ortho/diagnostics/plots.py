@@ -1,0 +1,112 @@
+"""Figures of training runs and of speech, as PNG files."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_ortho.audio.stft import HOP_LENGTH, SAMPLE_RATE
+from keras_ortho.extras import require
+
+
+def plot_curves(
+    path: str | os.PathLike[str],
+    curves: Mapping[str, Sequence[float]],
+    *,
+    x: Mapping[str, Sequence[float]] | None = None,
+    baselines: Mapping[str, float] | None = None,
+    xlabel: str = "epoch",
+    ylabel: str = "loss",
+    log: bool = False,
+) -> None:
+    """Draws learning curves, and levels to compare them with.
+
+    Args:
+        path: PNG file to write.
+        curves: Figures by name, one an epoch.
+        x: Where on the x axis, for each curve. Default: 1, 2, ...
+        baselines: Horizontal lines by name. Default: none.
+        xlabel: What the x axis shows. Default: `"epoch"`.
+        ylabel: What the y axis shows, with its unit. Default: `"loss"`.
+        log: Whether the y axis is logarithmic. Default: `False`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+
+    Example:
+
+    >>> plot_curves("loss.png", {"scoRNN": [3.0, 2.0, 1.5]}, baselines={"LSTM": 1.7})
+    """
+    figure, axes = _subplots(1, (7, 4.5))
+    for name, values in curves.items():
+        steps = np.arange(1, len(values) + 1) if x is None else x[name]
+        axes[0].plot(steps, values, label=name)
+    for name, level in (baselines or {}).items():
+        axes[0].axhline(level, color="gray", linestyle="--", linewidth=1)
+        axes[0].annotate(
+            name, (1, level), (-4, 3), ("axes fraction", "data"), "offset points",
+            ha="right", color="gray",
+        )
+    axes[0].set(xlabel=xlabel, ylabel=ylabel)
+    if log:
+        axes[0].set_yscale("log")
+    axes[0].grid(alpha=0.3)
+    axes[0].legend()
+    _save(figure, path)
+
+
+def plot_spectrograms(
+    path: str | os.PathLike[str],
+    spectrograms: Mapping[str, np.ndarray],
+    *,
+    sample_rate: int = SAMPLE_RATE,
+    hop_length: int = HOP_LENGTH,
+) -> None:
+    """Draws spectrograms below each other, on one scale.
+
+    Args:
+        path: PNG file to write.
+        spectrograms: Log power in dB by name, arrays of shape `(frames, bins)`.
+        sample_rate: In Hz. Default: 8000.
+        hop_length: Samples from frame to frame. Default: 128.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+
+    Example:
+
+    >>> plot_spectrograms("speech.png", {"clean": log_power(stft(speech))})
+    """
+    figure, axes = _subplots(len(spectrograms), (9, 2.2 * len(spectrograms)))
+    top = max(float(power.max()) for power in spectrograms.values())
+    for axis, (name, power) in zip(axes, spectrograms.items(), strict=True):
+        image = axis.imshow(
+            power.T,
+            origin="lower",
+            aspect="auto",
+            vmin=top - 70,
+            vmax=top,
+            cmap="magma",
+            extent=(0, len(power) * hop_length / sample_rate, 0, sample_rate / 2000),
+        )
+        axis.set(title=name, ylabel="kHz")
+        axis.label_outer()
+    axes[-1].set_xlabel("seconds")
+    figure.colorbar(image, ax=list(axes), label="dB", fraction=0.05, pad=0.02)
+    _save(figure, path)
+
+
+def _subplots(rows: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    # Without pyplot, which keeps every figure and picks a screen to show it on.
+    figure = require("matplotlib.figure", extra="plot").Figure(
+        figsize=size, layout="constrained"
+    )
+    return figure, figure.subplots(rows, 1, squeeze=False, sharex=True)[:, 0]
+
+
+def _save(figure: Any, path: str | os.PathLike[str]) -> None:
+    aside = Path(path).with_suffix(".aside.png")
+    figure.savefig(aside, dpi=120)
+    os.replace(aside, path)

@@ -1,0 +1,178 @@
+"""Training runs that last: logged, plotted, and continued after a kill."""
+
+import csv
+import json
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+
+def train(
+    model: keras.Model,
+    data: Any,
+    folder: str | os.PathLike[str],
+    *,
+    epochs: int,
+    validation_data: Any,
+    monitor: str = "val_loss",
+    save_seconds: float = 30.0,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    **kwargs: Any,
+) -> list[dict[str, float]]:
+    """Runs `model.fit` so that a killed run continues where it was.
+
+    The model, its optimizer, the state of its dropout and the history are saved now
+    and then. Called again with the same arguments it goes on from there, to the same
+    weights as an unbroken run if `data` has a fixed order; one that is shuffled
+    anew begins its orders again. Where all epochs are done it only loads. In the
+    end the model has the weights of the best epoch.
+
+    Args:
+        model: A compiled model. Its weights are where a new run starts.
+        data: `tf.data.Dataset` to train on.
+        folder: Folder of this run. In the end it holds `best.keras` and
+            `history.csv`; nothing but what a run wrote should be in it.
+        epochs: Number of epochs in all.
+        validation_data: `tf.data.Dataset` to choose the best epoch on.
+        monitor: Name of the figure that is least in the best epoch. Default:
+            `"val_loss"`.
+        save_seconds: Least time between two saves, in seconds. Default: 30.
+        callbacks: More callbacks. Default: none.
+        **kwargs: Other arguments of `model.fit`, such as `verbose`.
+
+    Returns:
+        A dictionary for each epoch, with `"epoch"` from 1 on, `"seconds"`, and
+        the figures that `model.fit` reports.
+
+    Raises:
+        ValueError: If `epochs` is not positive, or `monitor` no figure of `fit`.
+
+    Example:
+
+    >>> history = train(model, task.train, "out/run", epochs=10,
+    ...                 validation_data=task.test)
+    """
+    if epochs < 1:
+        raise ValueError(f"`epochs` must be positive. Received: epochs={epochs}")
+    run = _Run(Path(folder), monitor, save_seconds)
+    run.set_model(model)
+    run.restore()
+    if len(run.history) < epochs:
+        model.fit(
+            data,
+            initial_epoch=len(run.history),
+            epochs=epochs,
+            validation_data=validation_data,
+            callbacks=[run, *callbacks],
+            shuffle=False,  # It is the data set's own matter.
+            **kwargs,
+        )
+    run.finish()
+    return run.history
+
+
+class _Run(keras.callbacks.Callback):
+    """The state of a run, in memory and on disk.
+
+    The history, and with it the model and its optimizer, are saved as one folder
+    that appears at once, by being renamed.
+    """
+
+    def __init__(self, folder: Path, monitor: str, save_seconds: float) -> None:
+        super().__init__()
+        self.folder = folder
+        self.monitor = monitor
+        self.save_seconds = save_seconds
+        self.history: list[dict[str, float]] = []
+        self.started = self.saved = time.monotonic()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def states(self) -> list[Path]:
+        """The folders of complete states, the newest last."""
+        return sorted(self.folder.glob("epoch-[0-9]*[0-9]"))
+
+    def restore(self) -> None:
+        if not self.states():
+            return
+        state = self.states()[-1]
+        with open(state / "history.csv", newline="") as file:
+            self.history = [
+                {name: float(value) for name, value in row.items()}
+                for row in csv.DictReader(file)
+            ]
+        self.model.optimizer.build(self.model.trainable_variables)
+        self.model.load_weights(state / "last.weights.h5")
+        seeds = json.loads((state / "seeds.json").read_text())
+        for variable, value in zip(self.seeds(), seeds, strict=True):
+            variable.assign(value)
+
+    def seeds(self) -> list[Any]:
+        """The states of random generators, which Keras does not save as weights."""
+        weights = {id(weight) for weight in self.model.weights}
+        return [v for v in self.model.variables if id(v) not in weights]
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.started = time.monotonic()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        logs = logs or {}
+        if self.monitor not in logs:
+            raise ValueError(
+                f"`monitor` must be one of the figures of `fit`: {sorted(logs)}. "
+                f"Received: monitor={self.monitor!r}"
+            )
+        now = time.monotonic()
+        figures = {name: float(value) for name, value in logs.items()}
+        best = min((row[self.monitor] for row in self.history), default=float("inf"))
+        self.history.append(
+            {"epoch": epoch + 1, "seconds": round(now - self.started, 3), **figures}
+        )
+        if figures[self.monitor] < best:
+            _save_weights(self.model, self.folder / "best.weights.h5")
+        if now - self.saved > self.save_seconds:
+            self.save()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self.save()
+
+    def save(self) -> None:
+        older = self.states()
+        aside = self.folder / "aside"
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        self.model.save_weights(aside / "last.weights.h5")
+        seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
+        (aside / "seeds.json").write_text(json.dumps(seeds))
+        with open(aside / "history.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, self.history[0])
+            writer.writeheader()
+            writer.writerows(self.history)
+        newest = self.folder / f"epoch-{len(self.history):06d}"
+        if newest not in older:
+            os.replace(aside, newest)
+        for state in older:
+            if state != newest:
+                shutil.rmtree(state)
+        shutil.rmtree(aside, ignore_errors=True)
+        self.saved = time.monotonic()
+
+    def finish(self) -> None:
+        """Gives the model the weights of the best epoch, and saves it."""
+        self.model.load_weights(self.folder / "best.weights.h5")
+        aside = self.folder / "aside.keras"
+        self.model.save(aside)
+        os.replace(aside, self.folder / "best.keras")
+        shutil.copyfile(
+            self.states()[-1] / "history.csv", self.folder / "history.csv"
+        )
+
+
+def _save_weights(model: keras.Model, path: Path) -> None:
+    aside = path.with_name("aside.weights.h5")
+    model.save_weights(aside)
+    os.replace(aside, path)

@@ -1,0 +1,196 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from data_prep.cli import main
+from tests.data_prep.corpora import contents, noise, write_corpus, write_sphere
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "corpus"
+    write_corpus(folder)
+    return folder
+
+
+def test_summary(corpus, capsys):
+    out = corpus.parent / "out"
+    (corpus / "dr1-faaa0" / "sx1.wav").write_bytes(b"")
+    (corpus / "dr2-fbbb0" / "sx1.wav.wav").touch()
+    options = [str(corpus), str(out), "--workers", "0", "--shards", "2", "1", "1"]
+    assert main(options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    splits = json.loads((out / "manifest.json").read_bytes())["splits"]
+    assert [line.split(",")[0] for line in lines[:3]] == [
+        f"{name}: {splits[name]['num_utterances']} utterances"
+        for name in ("train", "valid", "test")
+    ]
+    assert lines[3:] == [
+        "shards: 4 written, 0 unchanged",
+        "passed over: 1 copies or files that are no utterances; see report.csv",
+        "rejected: 1",
+        "  dr1-faaa0/sx1.wav: The file is empty.",
+    ]
+    assert main(options) == 0
+    assert "shards: 0 written, 4 unchanged" in capsys.readouterr().out
+
+
+def test_missing_utterances_of_the_standard_splits_are_pointed_out(tmp_path, capsys):
+    for path in ("TRAIN/DR1/FAAA0", "TEST/DR1/FAKS0", "TEST/DR1/MDAB0"):
+        write_sphere(tmp_path / "corpus" / path / "SX1.WAV", noise(0))
+    arguments = [str(tmp_path / "corpus"), str(tmp_path / "out"), "--workers", "0"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    for count in (3696, 400, 192):
+        assert f"at most 10 frames (the complete corpus has {count} utterances)" in out
+
+
+def test_strict(corpus, capsys):
+    (corpus / "dr1-faaa0" / "sx1.wav").write_bytes(b"")
+    out = corpus.parent / "out"
+    assert main([str(corpus), str(out), "--strict", "--workers", "0"]) == 1
+    assert "\n  dr1-faaa0/sx1.wav: The file is empty." in capsys.readouterr().err
+    assert not (out / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("corpus_name", "message"),
+    [
+        ("nowhere", "error: The corpus folder does not exist. Received: "),
+        ("empty", "error: No utterances: "),
+    ],
+)
+def test_errors_are_one_line(tmp_path, capsys, corpus_name, message):
+    (tmp_path / "empty").mkdir()
+    assert main([str(tmp_path / corpus_name), str(tmp_path / "out")]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+
+
+def test_a_missing_library_names_the_extra(corpus, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "librosa", None)
+    assert main([str(corpus), str(corpus.parent / "out"), "--workers", "0"]) == 1
+    assert 'pip install "keras-ortho[speech]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--workers", "-1"],
+        ["--workers", "two"],
+        ["--shards", "2"],
+        ["--splits", "random"],
+        ["--seed", "x"],
+    ],
+)
+def test_options_that_make_no_sense(corpus, options):
+    with pytest.raises(SystemExit, match="2"):
+        main([str(corpus), str(corpus.parent / "out"), *options])
+
+
+# --- A command that is killed -------------------------------------------------------
+
+SHARDS = ["--shards", "160", "40", "40"]
+
+
+def start(corpus, out, workers):
+    command = [sys.executable, "-m", "data_prep", *SHARDS, "--workers", str(workers)]
+    return subprocess.Popen(
+        [*command, str(corpus), str(out)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def children(pid):
+    """Processes that a process has started, and theirs."""
+    found = []
+    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, listing.read_text().split()):
+            found += [child, *children(child)]
+    return found
+
+
+def is_running(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def kill_at(process, out, new_files, delay):
+    """Kills a run some time after it has made some files; checks its workers end."""
+    seen = set(os.listdir(out))
+    made = 0
+    while process.poll() is None and made < new_files:
+        now = set(os.listdir(out))
+        made += len(now - seen)
+        seen |= now
+        time.sleep(0.001)
+    time.sleep(delay)
+    workers = children(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    deadline = time.monotonic() + 30
+    while any(is_running(pid) for pid in workers):
+        assert time.monotonic() < deadline, "workers outlive the command"
+        time.sleep(0.01)
+    return process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("kills", "workers"), [(3, 1), pytest.param(20, 2, marks=pytest.mark.slow)]
+)
+def test_killed_and_run_again_it_ends_in_the_same_bytes(tmp_path, kills, workers):
+    corpus, out = tmp_path / "corpus", tmp_path / "out"
+    # So many that the last run is still far from the end when it is killed.
+    write_corpus(corpus, sentences=tuple(f"sx{n}" for n in range(4 * kills)))
+    whole = [str(corpus), str(tmp_path / "whole"), "--workers", "0", *SHARDS]
+    assert main(whole) == 0
+    out.mkdir()
+    moments = random.Random(kills)
+    for _ in range(kills):
+        # Before the first file, or within the work; a file is there for some ms.
+        new_files = moments.randrange(0, 12)
+        delay = moments.uniform(0, 5) if new_files == 0 else moments.uniform(0, 0.01)
+        assert kill_at(start(corpus, out, workers), out, new_files, delay)
+    assert not (out / "manifest.json").exists()
+    assert main([str(corpus), str(out), "--workers", "0", *SHARDS]) == 0
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_a_worker_that_is_killed_is_an_error_and_no_hang(tmp_path):
+    corpus, out = tmp_path / "corpus", tmp_path / "out"
+    write_corpus(corpus)
+    out.mkdir()
+    process = start(corpus, out, workers=2)
+    deadline = time.monotonic() + 60
+    workers = []
+    while not workers and time.monotonic() < deadline:
+        command = "multiprocessing.spawn"
+        workers = [p for p in children(process.pid) if command in command_line(p)]
+        time.sleep(0.001)
+    os.kill(workers[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"error: a worker process was killed; run again" in err
+    assert not (out / "manifest.json").exists()
+
+
+def command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

@@ -1,0 +1,143 @@
+from collections import Counter
+
+import pytest
+
+from data_prep.corpus import Utterance
+from data_prep.splits import (
+    COMPLETE,
+    CORE_TEST_SPEAKERS,
+    DEVELOPMENT_SPEAKERS,
+    MODES,
+    SPLITS,
+    resolve_mode,
+    split,
+)
+
+SENTENCES = ("sa1", "sa2", "si1", "si2", "si3", "sx1", "sx2", "sx3", "sx4", "sx5")
+
+
+def utterances(speakers, part=None):
+    return [
+        Utterance(f"{s}_{sentence}", s, sentence, "dr1", part, f"{s}/{sentence}.wav")
+        for s in sorted(speakers)
+        for sentence in SENTENCES
+    ]
+
+
+@pytest.fixture(scope="module")
+def complete():
+    """630 speakers: 462 in TRAIN, seven with "sa" in their names, 168 in TEST."""
+    test = CORE_TEST_SPEAKERS | DEVELOPMENT_SPEAKERS
+    test |= {f"m{number:03d}9" for number in range(94)}
+    train = {f"f{number:03d}0" for number in range(130)}
+    train |= {f"m{number:03d}0" for number in range(325)}
+    train |= {"fsah0", "fsag0", "fsak0", "msat0", "msat1", "mesa0", "mssa0"}
+    assert (len(train), len(test), len(train & test)) == (462, 168, 0)
+    return utterances(train, "train") + utterances(test, "test")
+
+
+def test_speaker_lists():
+    assert Counter(s[0] for s in CORE_TEST_SPEAKERS) == {"m": 16, "f": 8}
+    assert len(DEVELOPMENT_SPEAKERS) == 50
+    assert not CORE_TEST_SPEAKERS & DEVELOPMENT_SPEAKERS
+
+
+@pytest.mark.parametrize("mode", ["timit", "wisdom"])
+def test_counts_of_the_complete_corpus(complete, mode):
+    assert len(complete) == 6300
+    splits = split(complete, mode)
+    assert {name: len(members) for name, members in splits.items()} == COMPLETE[mode]
+    assert {u.speaker for u in splits["valid"]} == DEVELOPMENT_SPEAKERS
+    assert {u.speaker for u in splits["test"]} == CORE_TEST_SPEAKERS
+    assert {u.part for u in splits["train"]} == {"train"}
+
+
+def test_wisdom_drops_seven_speakers(complete):
+    dropped = set(split(complete, "timit")["train"])
+    dropped -= set(split(complete, "wisdom")["train"])
+    assert len(dropped) == 56
+    assert {u.speaker for u in dropped} == {
+        *("fsah0", "fsag0", "fsak0", "msat0", "msat1", "mesa0", "mssa0")
+    }
+
+
+def test_where_the_corpus_lies_does_not_matter_to_wisdom(complete):
+    moved = [
+        Utterance(u.id, u.speaker, u.sentence, u.dialect, u.part, f"usa/{u.path}")
+        for u in complete
+    ]
+    assert len(split(moved, "wisdom")["train"]) == 3640
+
+
+def test_a_core_test_speaker_in_the_train_part_is_trained_on(complete):
+    train = {u.speaker for u in complete if u.part == "train"} | {"mdab0"}
+    test = {u.speaker for u in complete if u.part == "test"} - {"mdab0"}
+    splits = split(utterances(train, "train") + utterances(test, "test"), "timit")
+    assert {u.speaker for u in splits["test"]} == CORE_TEST_SPEAKERS - {"mdab0"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_sa_sentence_and_no_speaker_twice(complete, mode):
+    splits = split(complete, mode)
+    speakers = [{u.speaker for u in splits[name]} for name in SPLITS]
+    assert sum(map(len, speakers)) == len(set.union(*speakers))
+    assert not any(u.sentence.startswith("sa") for name in SPLITS for u in splits[name])
+
+
+@pytest.mark.parametrize(
+    ("women", "men", "expected"),
+    [
+        (8, 8, {"train": 12, "valid": 2, "test": 2}),
+        (3, 0, {"train": 1, "valid": 1, "test": 1}),
+        (3, 2, {"train": 3, "valid": 1, "test": 1}),
+        (4, 12, {"train": 10, "valid": 3, "test": 3}),
+        (20, 100, {"train": 88, "valid": 16, "test": 16}),
+    ],
+)
+def test_an_eighth_of_the_women_and_of_the_men(women, men, expected):
+    speakers = [f"f{n:03d}0" for n in range(women)] + [f"m{n:03d}0" for n in range(men)]
+    splits = split(utterances(speakers), "speakers")
+    found = {name: {u.speaker for u in members} for name, members in splits.items()}
+    assert {name: len(members) for name, members in found.items()} == expected
+    for sex, number in (("f", women), ("m", men)):
+        held_out = sum(s.startswith(sex) for s in found["test"])
+        assert held_out == (max(1, int(number / 8 + 0.5)) if number > 2 else 0)
+        assert held_out == sum(s.startswith(sex) for s in found["valid"])
+
+
+def test_the_seed_chooses_the_speakers():
+    everyone = utterances([f"f{n:03d}0" for n in range(40)])
+    tests = {
+        tuple(sorted({u.speaker for u in split(everyone, "speakers", seed=s)["test"]}))
+        for s in range(10)
+    }
+    assert len(tests) == 10
+    assert split(everyone, "speakers", seed=3) == split(everyone, "speakers", seed=3)
+    reordered = split(everyone[::-1], "speakers", seed=3)
+    assert set(reordered["test"]) == set(split(everyone, "speakers", seed=3)["test"])
+
+
+def test_the_choice_is_the_same_everywhere():
+    # Literal values: the digests that order the speakers must never change.
+    splits = split(utterances([f"m{n:03d}0" for n in range(6)]), "speakers", seed=0)
+    assert {u.speaker for u in splits["valid"]} == {"m0010"}
+    assert {u.speaker for u in splits["test"]} == {"m0000"}
+
+
+def test_auto(complete):
+    assert resolve_mode("auto", complete) == "timit"
+    assert resolve_mode("auto", [u for u in complete if u.part == "train"]) == (
+        "speakers"
+    )
+    assert resolve_mode("wisdom", []) == "wisdom"
+    assert split(complete, "auto") == split(complete, "timit")
+    with pytest.raises(ValueError, match="Received: 'random'"):
+        resolve_mode("random", complete)
+
+
+def test_an_empty_split_is_an_error(complete):
+    train = [u for u in complete if u.part == "train"]
+    with pytest.raises(ValueError, match=r"needs the TRAIN and TEST.*valid, test"):
+        split(train, "timit")
+    with pytest.raises(ValueError, match=r"needs three men or three women.*test"):
+        split(utterances(["faaa0", "fbbb0", "maaa0"]), "speakers")

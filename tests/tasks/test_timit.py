@@ -1,0 +1,166 @@
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from data_prep.pipeline import prepare
+from keras_ortho.tasks.timit import load, utterances
+from keras_ortho.tasks.timit_records import SPLITS, read_manifest
+from tests.data_prep.corpora import write_corpus
+
+SPEAKERS = tuple(f"{sex}{letter * 3}0" for sex in "fm" for letter in "abcdef")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("timit")
+    write_corpus(path / "corpus", SPEAKERS, ("sx1", "sx2", "sx3"))
+    prepare(path / "corpus", path / "records", mode="speakers")
+    return path / "records"
+
+
+def rows(dataset):
+    """The batches' rows of x, y and weight, those of each batch as wide as it."""
+    return [
+        row for batch in dataset.as_numpy_iterator() for row in zip(*batch, strict=True)
+    ]
+
+
+def frames_of(x, weight):
+    return x[: int(weight.sum())]
+
+
+def test_layout(folder):
+    data = load(folder, batch_size=5)
+    manifest = read_manifest(folder)
+    for name in SPLITS:
+        records = list(utterances(folder, name))
+        longest = max(len(r.log_power) for r in records)
+        assert data.num_utterances[name] == len(records)
+        assert data.num_frames[name] == sum(len(r.log_power) for r in records)
+        assert data.max_frames[name] == longest
+        assert data.max_frames[name] == manifest["splits"][name]["max_frames"]
+    for name in ("valid", "test"):
+        records = list(utterances(folder, name))
+        found = rows(getattr(data, name))
+        assert len(found) == len(records)
+        for (x, y, weight), record in zip(found, records, strict=True):
+            count = len(record.log_power)
+            assert x.shape == y.shape == (data.max_frames[name], 129)
+            assert x.dtype == y.dtype == weight.dtype == np.float32
+            np.testing.assert_array_equal(weight, np.arange(len(weight)) < count)
+            np.testing.assert_array_equal(x[:count], record.log_power)
+            np.testing.assert_array_equal(y[: count - 1], record.log_power[1:])
+            assert (x[count:] == -50).all()
+            assert (y[count - 1 :] == -50).all()
+
+
+def test_the_order_of_train_is_new_each_epoch_and_fixed_by_the_seed(folder):
+    def epochs(seed, count=2):
+        train = load(folder, splits=["train"], shuffle_seed=seed).train
+        return [[row[0].sum() for row in rows(train)] for _ in range(count)]
+
+    first, second = epochs(7)
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert epochs(7) == [first, second]
+    assert epochs(8) != [first, second]
+    plain = [r.log_power for r in utterances(folder, "train")]
+    train = load(folder, shuffle_seed=None).train
+    for (x, _, weight), log_power in zip(rows(train), plain, strict=True):
+        np.testing.assert_array_equal(frames_of(x, weight), log_power)
+
+
+def test_pad_to_batch(folder):
+    whole = load(folder, batch_size=2, splits=["valid"]).valid
+    tight = load(folder, batch_size=2, splits=["valid"], pad_to="batch").valid
+    widths = []
+    for wide, narrow in zip(
+        whole.as_numpy_iterator(), tight.as_numpy_iterator(), strict=True
+    ):
+        width = narrow[0].shape[1]
+        widths.append(width)
+        assert width == narrow[2].sum(axis=1).max()
+        for a, b in zip(wide, narrow, strict=True):
+            np.testing.assert_array_equal(a[:, :width], b)
+        assert not wide[2][:, width:].any()
+    assert len(set(widths)) > 1
+
+
+def test_legacy_swapped_targets(folder):
+    right = load(folder, splits=["test"]).test
+    swapped = load(folder, splits=["test"], legacy_swapped_targets=True).test
+    for (x, y, weight), (y2, x2, weight2) in zip(
+        rows(right), rows(swapped), strict=True
+    ):
+        np.testing.assert_array_equal(x, x2)
+        np.testing.assert_array_equal(y, y2)
+        np.testing.assert_array_equal(weight, weight2)
+        # What the network then reads, shifted by one step, is what it must output.
+        valid = int(weight.sum())
+        np.testing.assert_array_equal(y2[: valid - 1], x2[1:valid])
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 1000])
+def test_keras_knows_the_number_of_batches(folder, batch_size):
+    data = load(folder, batch_size=batch_size)
+    for name in SPLITS:
+        dataset = getattr(data, name)
+        batches = -(-data.num_utterances[name] // batch_size)
+        assert len(dataset) == batches == len(list(dataset))
+
+
+def test_only_what_was_asked_for(folder):
+    data = load(folder, splits=["valid"])
+    assert data.train is data.test is None
+    assert data.valid is not None
+    assert set(data.num_utterances) == set(SPLITS)
+
+
+def test_keras_computes_the_papers_error(folder):
+    """The sum over valid steps, over batch x all steps x bins: Wisdom et al."""
+    data = load(folder, batch_size=100)
+    x, y, weight = next(data.test.as_numpy_iterator())
+    model = keras.Sequential([keras.Input((None, 129)), keras.layers.Identity()])
+    model.compile(loss="mse")
+    loss = model.evaluate(data.test, verbose=0)
+    error = (x.astype(np.float64) - y) ** 2 * weight[..., None]
+    expected = error.sum() / (len(x) * data.max_frames["test"] * 129)
+    # Sums over x.size float32 terms, in blocks: errors grow as their logarithm.
+    np.testing.assert_allclose(loss, expected, rtol=32 * np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "`batch_size` must be positive. Received: 0"),
+        ({"splits": []}, r"`splits` must be some of .* Received: \[\]"),
+        ({"splits": ["dev"]}, r"Received: \['dev'\]"),
+        ({"pad_to": "longest"}, "Received: 'longest'"),
+    ],
+)
+def test_arguments(folder, options, message):
+    with pytest.raises(ValueError, match=message):
+        load(folder, **options)
+
+
+def test_tensorflow_is_imported_where_it_is_needed(folder):
+    program = (
+        "import sys\n"
+        "sys.modules['tensorflow'] = None\n"
+        "from keras_ortho.tasks.timit import load\n"
+        "from keras_ortho.tasks.timit_records import read_manifest\n"
+        f"read_manifest({str(folder)!r})\n"
+        "try:\n"
+        f"    load({str(folder)!r})\n"
+        "except ImportError as error:\n"
+        "    print(error)"
+    )
+    environment = os.environ | {"KERAS_BACKEND": "jax"}
+    command = [sys.executable, "-c", program]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert "`tensorflow`" in process.stdout

@@ -1,0 +1,97 @@
+import csv
+
+import keras
+import numpy as np
+import pytest
+
+from keras_ortho import ScoRNN
+from keras_ortho.optimizers import paper_optimizer
+from keras_ortho.tasks import adding
+from keras_ortho.training import train
+
+pytestmark = pytest.mark.backends
+
+
+class Killed(BaseException):
+    pass
+
+
+def run(folder, epochs=4, kill_at=None, **kwargs):
+    keras.utils.set_random_seed(0)
+    task = adding.load(10, batch_size=8, train_size=40, test_size=16, shuffle=False)
+    model = keras.Sequential(
+        [keras.Input((10, 2)), ScoRNN(6, dropout=0.1, seed=1), keras.layers.Dense(1)]
+    )
+    model.compile(paper_optimizer(others=keras.optimizers.Adam(0.03)), "mse")
+
+    class Kill(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == kill_at:
+                raise Killed
+
+    kwargs = {"save_seconds": 0.0, "verbose": 0, "callbacks": [Kill()], **kwargs}
+    history = train(
+        model, task.train, folder, epochs=epochs, validation_data=task.test, **kwargs
+    )
+    return model, history
+
+
+def figures(history):
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in history]
+
+
+@pytest.mark.parametrize("kill_at", [1, 3])
+def test_a_killed_run_ends_as_an_unbroken_one(kill_at, tmp_path):
+    unbroken, expected = run(tmp_path / "unbroken")
+    with pytest.raises(Killed):
+        run(tmp_path / "broken", kill_at=kill_at)
+    resumed, history = run(tmp_path / "broken")
+    assert [row["epoch"] for row in history] == [1, 2, 3, 4]
+    assert figures(history) == figures(expected)
+    for value, wanted in zip(resumed.get_weights(), unbroken.get_weights(), strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+def test_ends_with_the_best_epoch(tmp_path):
+    model, history = run(tmp_path)
+    best = min(row["val_loss"] for row in history)
+    task = adding.load(10, batch_size=8, train_size=40, test_size=16, seed=0)
+    assert model.evaluate(task.test, verbose=0) == pytest.approx(best, rel=1e-5)
+    loaded = keras.saving.load_model(tmp_path / "best.keras")
+    for value, wanted in zip(loaded.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(value, wanted)
+    with open(tmp_path / "history.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["val_loss"]) for row in rows] == [r["val_loss"] for r in history]
+    assert not list(tmp_path.glob("aside*"))
+
+
+def test_a_finished_run_only_loads(tmp_path):
+    model, history = run(tmp_path)
+    again, same = run(tmp_path, kill_at=0)
+    assert same == history
+    for value, wanted in zip(again.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+def test_more_epochs_go_on(tmp_path):
+    run(tmp_path / "two", epochs=2)
+    _, history = run(tmp_path / "two")
+    _, expected = run(tmp_path / "four")
+    assert figures(history) == figures(expected)
+
+
+def test_a_half_written_state_is_ignored(tmp_path):
+    with pytest.raises(Killed):
+        run(tmp_path, kill_at=2)
+    (tmp_path / "aside").mkdir(exist_ok=True)
+    (tmp_path / "aside" / "last.weights.h5").write_bytes(b"half")
+    _, history = run(tmp_path)
+    assert len(history) == 4
+
+
+def test_bad_arguments(tmp_path):
+    with pytest.raises(ValueError, match="Received: epochs=0"):
+        run(tmp_path, epochs=0)
+    with pytest.raises(ValueError, match=r"\['loss', 'val_loss'\].*Received: monitor="):
+        run(tmp_path, monitor="val_accuracy")
