@@ -22,7 +22,7 @@ def train(
     monitor: str = "val_loss",
     save_seconds: float = 30.0,
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    **kwargs: Any,
+    progress: bool = True,
 ) -> list[dict[str, float]]:
     """Runs `model.fit` so that a killed run continues where it was.
 
@@ -43,7 +43,7 @@ def train(
             `"val_loss"`.
         save_seconds: Least time between two saves, in seconds. Default: 30.
         callbacks: More callbacks. Default: none.
-        **kwargs: Other arguments of `model.fit`, such as `verbose`.
+        progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
         A dictionary for each epoch, with `"epoch"` from 1 on, `"seconds"`, and
@@ -59,7 +59,7 @@ def train(
     """
     if epochs < 1:
         raise ValueError(f"`epochs` must be positive. Received: epochs={epochs}")
-    run = _Run(Path(folder), monitor, save_seconds)
+    run = _Run(Path(folder), monitor, save_seconds, epochs if progress else None)
     run.set_model(model)
     run.restore()
     if len(run.history) < epochs:
@@ -70,7 +70,7 @@ def train(
             validation_data=validation_data,
             callbacks=[run, *callbacks],
             shuffle=False,  # It is the data set's own matter.
-            **kwargs,
+            verbose=0,
         )
     run.finish()
     return run.history
@@ -83,8 +83,13 @@ class _Run(keras.callbacks.Callback):
     that appears at once, by being renamed.
     """
 
-    def __init__(self, folder: Path, monitor: str, save_seconds: float) -> None:
+    def __init__(
+        self, folder: Path, monitor: str, save_seconds: float, bar: int | None
+    ) -> None:
         super().__init__()
+        self.bar = bar and keras.utils.Progbar(
+            bar, unit_name="epoch", stateful_metrics=["loss", monitor]
+        )
         self.folder = folder
         self.monitor = monitor
         self.save_seconds = save_seconds
@@ -132,6 +137,9 @@ class _Run(keras.callbacks.Callback):
         self.history.append(
             {"epoch": epoch + 1, "seconds": round(now - self.started, 3), **figures}
         )
+        if self.bar:
+            shown = [(name, figures[name]) for name in ("loss", self.monitor)]
+            self.bar.update(epoch + 1, shown)
         if figures[self.monitor] < best:
             _save_weights(self.model, self.folder / "best.weights.h5")
         if now - self.saved > self.save_seconds:
@@ -167,9 +175,7 @@ class _Run(keras.callbacks.Callback):
         aside = self.folder / "aside.keras"
         self.model.save(aside)
         os.replace(aside, self.folder / "best.keras")
-        shutil.copyfile(
-            self.states()[-1] / "history.csv", self.folder / "history.csv"
-        )
+        shutil.copyfile(self.states()[-1] / "history.csv", self.folder / "history.csv")
 
 
 def _save_weights(model: keras.Model, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import functools
 import importlib
 import json
 import os
@@ -76,20 +77,18 @@ def imported(request) -> dict:
     return {"expected": request.param, **json.loads(result.stdout.splitlines()[-1])}
 
 
-def requirements() -> dict[str, set[str]]:
-    """The distributions that each extra of setup.cfg names; "" is the package."""
+def requirements() -> dict[str, list[str]]:
+    """What each extra of setup.cfg requires; "" is the package itself."""
     config = configparser.ConfigParser()
     config.read_string((ROOT / "setup.cfg").read_text(encoding="utf-8"))
     texts = {"": config["options"]["install_requires"]}
     texts |= dict(config["options.extras_require"])
-    return {
-        extra: {
-            normalized(re.match(r"[\w.-]+", line)[0])
-            for line in text.splitlines()
-            if line
-        }
-        for extra, text in texts.items()
-    }
+    return {extra: text.split() for extra, text in texts.items()}
+
+
+def distributions(extra: str) -> set[str]:
+    """The distributions that an extra requires."""
+    return {normalized(re.match(r"[\w.-]+", line)[0]) for line in requirements()[extra]}
 
 
 def normalized(distribution: str) -> str:
@@ -97,25 +96,29 @@ def normalized(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
+brought_by = functools.cache(metadata.packages_distributions)
+
+
 def distributions_of(module: str) -> set[str]:
     """The installed distributions that bring a module."""
-    names = metadata.packages_distributions().get(module.partition(".")[0], [])
+    names = brought_by().get(module.partition(".")[0], [])
     return {normalized(name) for name in names}
 
 
 def require_calls() -> list[tuple[str, str, str]]:
-    """Where, which module and which extra: each call of `extras.require`."""
+    """The calls of `extras.require` that name a module: where, which, which extra."""
     calls = []
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in (
-                "require",
-                "extras.require",
-            ):
-                extras = [word.value for word in node.keywords if word.arg == "extra"]
-                extra = ast.literal_eval(extras[0]) if extras else None
-                where = f"{path.relative_to(ROOT)}:{node.lineno}"
-                calls.append((where, ast.literal_eval(node.args[0]), extra or ""))
+            match node:
+                case ast.Call(
+                    func=ast.Name("require") | ast.Attribute(attr="require"),
+                    args=[ast.Constant(module)],
+                    keywords=words,
+                ):
+                    extra = next((ast.literal_eval(word.value) for word in words), "")
+                    where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                    calls.append((where, module, extra))
     return calls
 
 
@@ -144,10 +147,8 @@ def test_imports_on_each_backend_alone(imported):
 
 
 def test_import_loads_no_extra(imported):
-    extras = requirements()
-    optional = set().union(
-        *(names for extra, names in extras.items() if extra not in TOOLS | {"", "jax"})
-    )
+    extras = requirements().keys() - TOOLS - {"", "jax"}
+    optional = set().union(*(distributions(extra) for extra in extras))
     loaded = {
         module: sorted(distributions_of(module) & optional)
         for module in imported["loaded"]
@@ -189,27 +190,21 @@ def test_ships_its_types():
     ("where", "module", "extra"), require_calls(), ids=lambda value: value or "package"
 )
 def test_required_module_is_in_the_extra_that_is_named(where, module, extra):
-    extras = requirements()
-    assert extra in extras, f"{where} names an extra that setup.cfg does not"
-    assert distributions_of(module) & extras[extra], (
+    assert extra in requirements(), f"{where} names an extra that setup.cfg does not"
+    assert distributions_of(module) & distributions(extra), (
         f"{where}: {module} is of {distributions_of(module)}, and the extra "
-        f"{extra!r} holds {extras[extra]}"
+        f"{extra!r} requires {distributions(extra)}"
     )
 
 
 def test_every_requirement_is_used():
     used = imports() | {module for _, module, _ in require_calls()}
     brought = set().union(*(distributions_of(module) for module in used))
-    named = set().union(
-        *(names for extra, names in requirements().items() if extra not in TOOLS)
-    )
-    assert named <= brought
+    extras = requirements().keys() - TOOLS
+    assert set().union(*(distributions(extra) for extra in extras)) <= brought
 
 
 def test_all_extra_holds_the_others():
-    config = configparser.ConfigParser()
-    config.read_string((ROOT / "setup.cfg").read_text(encoding="utf-8"))
-    listed = re.fullmatch(
-        r"keras-ortho\[(.*)\]", config["options.extras_require"]["all"].strip()
-    )
-    assert set(listed[1].split(",")) == set(requirements()) - TOOLS - {""}
+    (listed,) = requirements()["all"]
+    assert listed == "keras-ortho[speech,data,plot,jax]"
+    assert set(listed[12:-1].split(",")) == requirements().keys() - TOOLS - {""}

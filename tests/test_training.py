@@ -29,7 +29,7 @@ def run(folder, epochs=4, kill_at=None, **kwargs):
             if epoch == kill_at:
                 raise Killed
 
-    kwargs = {"save_seconds": 0.0, "verbose": 0, "callbacks": [Kill()], **kwargs}
+    kwargs = {"save_seconds": 0.0, "progress": False, "callbacks": [Kill()], **kwargs}
     history = train(
         model, task.train, folder, epochs=epochs, validation_data=task.test, **kwargs
     )
@@ -40,6 +40,11 @@ def figures(history):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in history]
 
 
+def assert_same_weights(model, expected):
+    for value, wanted in zip(model.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
 @pytest.mark.parametrize("kill_at", [1, 3])
 def test_a_killed_run_ends_as_an_unbroken_one(kill_at, tmp_path):
     unbroken, expected = run(tmp_path / "unbroken")
@@ -48,8 +53,7 @@ def test_a_killed_run_ends_as_an_unbroken_one(kill_at, tmp_path):
     resumed, history = run(tmp_path / "broken")
     assert [row["epoch"] for row in history] == [1, 2, 3, 4]
     assert figures(history) == figures(expected)
-    for value, wanted in zip(resumed.get_weights(), unbroken.get_weights(), strict=True):
-        np.testing.assert_array_equal(value, wanted)
+    assert_same_weights(resumed, unbroken)
 
 
 def test_ends_with_the_best_epoch(tmp_path):
@@ -58,8 +62,7 @@ def test_ends_with_the_best_epoch(tmp_path):
     task = adding.load(10, batch_size=8, train_size=40, test_size=16, seed=0)
     assert model.evaluate(task.test, verbose=0) == pytest.approx(best, rel=1e-5)
     loaded = keras.saving.load_model(tmp_path / "best.keras")
-    for value, wanted in zip(loaded.get_weights(), model.get_weights(), strict=True):
-        np.testing.assert_array_equal(value, wanted)
+    assert_same_weights(loaded, model)
     with open(tmp_path / "history.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [float(row["val_loss"]) for row in rows] == [r["val_loss"] for r in history]
@@ -70,8 +73,7 @@ def test_a_finished_run_only_loads(tmp_path):
     model, history = run(tmp_path)
     again, same = run(tmp_path, kill_at=0)
     assert same == history
-    for value, wanted in zip(again.get_weights(), model.get_weights(), strict=True):
-        np.testing.assert_array_equal(value, wanted)
+    assert_same_weights(again, model)
 
 
 def test_more_epochs_go_on(tmp_path):
@@ -88,6 +90,13 @@ def test_a_half_written_state_is_ignored(tmp_path):
     (tmp_path / "aside" / "last.weights.h5").write_bytes(b"half")
     _, history = run(tmp_path)
     assert len(history) == 4
+
+
+def test_shows_progress(tmp_path, capsys):
+    run(tmp_path, progress=True)
+    shown = capsys.readouterr().out
+    assert "4/4" in shown
+    assert "val_loss" in shown
 
 
 def test_bad_arguments(tmp_path):

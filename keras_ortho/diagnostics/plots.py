@@ -46,8 +46,13 @@ def plot_curves(
     for name, level in (baselines or {}).items():
         axes[0].axhline(level, color="gray", linestyle="--", linewidth=1)
         axes[0].annotate(
-            name, (1, level), (-4, 3), ("axes fraction", "data"), "offset points",
-            ha="right", color="gray",
+            name,
+            (1, level),
+            (-4, 3),
+            ("axes fraction", "data"),
+            "offset points",
+            ha="right",
+            color="gray",
         )
     axes[0].set(xlabel=xlabel, ylabel=ylabel)
     if log:

@@ -8,6 +8,7 @@ triangle in row order, and `D` a diagonal of signs. Helfrich, Willmott and Ye,
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from keras import ops
@@ -104,7 +105,7 @@ def _forward(entries: Tensor, signs: Tensor) -> Tensor:
 
 
 def _backward(
-    inputs: tuple[Tensor, Tensor], kernel: Tensor, upstream: Tensor
+    inputs: Sequence[Tensor], kernel: Tensor, upstream: Tensor
 ) -> tuple[Tensor, Tensor]:
     # Theorem 3.2 of the paper: dL/dA = V^T - V with
     # V = (I + A)^-T G (D + W^T). As (I + A)^-1 = (I + W D) / 2, the first factor

@@ -275,6 +275,7 @@ def test_trains(architecture, jit_compile, stock):
 
 def test_runs_eagerly_and_compiled_alike(architecture):
     x, y = sequences(), np.ones((BATCH, architecture.units), "float32")
+    start = make_layer(architecture).get_weights()
     weights = []
     for run_eagerly, jit_compile in [(True, False), (False, False), (False, True)]:
         layer = make_layer(architecture)
@@ -285,11 +286,7 @@ def test_runs_eagerly_and_compiled_alike(architecture):
             run_eagerly=run_eagerly,
             jit_compile=jit_compile,
         )
-        layer.set_weights(make_layer(architecture).get_weights())
-        if weights:
-            layer.set_weights(start)
-        else:
-            start = layer.get_weights()
+        layer.set_weights(start)
         model.fit(x, y, epochs=3, verbose=0)
         weights.append(layer.get_weights())
     for found in weights[1:]:

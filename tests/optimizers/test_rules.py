@@ -1,5 +1,7 @@
 """The pair of optimizers, with the package's variables, through Keras's training."""
 
+from itertools import pairwise
+
 import keras
 import numpy as np
 import pytest
@@ -43,6 +45,11 @@ def fit(model, epochs=1, **kwargs):
     model.fit(*data(), batch_size=8, epochs=epochs, shuffle=False, verbose=0, **kwargs)
 
 
+def assert_same_weights(model, expected, atol):
+    for value, wanted in zip(model.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_allclose(value, wanted, atol=atol)
+
+
 def of_optimizer(model, wanted):
     """Names of the variables that one of the two holds slots for."""
     (found,) = [o for o in model.optimizer.optimizers if isinstance(o, wanted)]
@@ -55,7 +62,7 @@ def test_which_variable_gets_which(nested):
     fit(model)
     assert of_optimizer(model, RMSpropTF1) == {"recurrent_skew"}
     assert of_optimizer(model, keras.optimizers.Adam) == {"kernel", "bias"}
-    recurrent = [o for o in model.optimizer.optimizers if isinstance(o, RMSpropTF1)][0]
+    recurrent = next(o for o in model.optimizer.optimizers if type(o) is RMSpropTF1)
     assert len(recurrent._trainable_variables) == (4 if nested else 1)
 
 
@@ -68,8 +75,10 @@ def test_defaults_are_the_papers():
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_each_rule_is_applied(jit_compile):
     """Against single optimizers that train their variables and freeze the others."""
-    rates = {"recurrent": keras.optimizers.SGD(0.3), "others": keras.optimizers.SGD(0.0)}
-    model = make_model(paper_optimizer(**rates), jit_compile)
+    optimizer = paper_optimizer(
+        recurrent=keras.optimizers.SGD(0.3), others=keras.optimizers.SGD(0.0)
+    )
+    model = make_model(optimizer, jit_compile)
     before = {w.path: np.array(w) for w in model.trainable_weights}
     fit(model)
     for weight in model.trainable_weights:
@@ -83,9 +92,8 @@ def test_compiled_as_eager(jit_compile):
     eager.run_eagerly = True
     fit(eager, epochs=2)
     fit(compiled, epochs=2)
-    for value, expected in zip(compiled.get_weights(), eager.get_weights(), strict=True):
-        # Eight steps of at most the rate 1e-3, in rounding.
-        np.testing.assert_allclose(value, expected, atol=100 * EPS)
+    # Eight steps of at most the rate 1e-3, in rounding.
+    assert_same_weights(compiled, eager, atol=100 * EPS)
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
@@ -101,8 +109,7 @@ def test_resumes_to_the_same_result(jit_compile, tmp_path):
     for value, expected in zip(loaded.optimizer.variables, saved, strict=True):
         np.testing.assert_array_equal(value, expected)
     fit(loaded, epochs=2)
-    for value, expected in zip(loaded.get_weights(), unbroken.get_weights(), strict=True):
-        np.testing.assert_allclose(value, expected, atol=10 * EPS)
+    assert_same_weights(loaded, unbroken, atol=10 * EPS)
 
 
 def test_backup_and_restore(tmp_path):
@@ -118,9 +125,9 @@ def test_backup_and_restore(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fit(make_model(), epochs=3, callbacks=[backup, Stop()])
     model = make_model()
-    fit(model, epochs=3, callbacks=[keras.callbacks.BackupAndRestore(tmp_path / "backup")])
-    for value, expected in zip(model.get_weights(), unbroken.get_weights(), strict=True):
-        np.testing.assert_allclose(value, expected, atol=10 * EPS)
+    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+    fit(model, epochs=3, callbacks=[backup])
+    assert_same_weights(model, unbroken, atol=10 * EPS)
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
@@ -136,7 +143,7 @@ def test_schedules(jit_compile):
     for _ in range(4):
         model.train_on_batch(x, y)
         skews.append(model.layers[0].get_weights()[1])
-    steps = [np.abs(b - a).max() for a, b in zip(skews, skews[1:], strict=False)]
+    steps = [np.abs(after - before).max() for before, after in pairwise(skews)]
     assert steps[0] > 0
     assert steps[1] > 0
     assert steps[2:] == [0, 0]
@@ -180,5 +187,4 @@ def test_loss_scaling():
     )
     fit(plain)
     fit(scaled)
-    for value, expected in zip(scaled.get_weights(), plain.get_weights(), strict=True):
-        np.testing.assert_allclose(value, expected, atol=100 * EPS)
+    assert_same_weights(scaled, plain, atol=100 * EPS)

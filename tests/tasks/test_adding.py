@@ -15,7 +15,7 @@ def test_sequences(length):
     assert values.max() < 1
     assert set(np.unique(markers)) == {0, 1}
     assert np.all(markers.sum(axis=1) == 2)
-    rows, steps = np.nonzero(markers)
+    _, steps = np.nonzero(markers)
     first, second = steps.reshape(-1, 2).T
     half = (length - 1) // 2
     # Both take every place of their half: 0 .. 98 and 99 .. 199 for T = 200.
@@ -28,7 +28,7 @@ def test_baseline():
     _, y = adding.generate(100_000, 3, seed=0)
     # The variance of the sum of two uniform numbers, to five standard errors.
     assert np.mean((y - 1) ** 2) == pytest.approx(adding.BASELINE, abs=5 * 0.2 / 316)
-    assert adding.BASELINE == pytest.approx(0.167, abs=5e-4)
+    assert pytest.approx(0.167, abs=5e-4) == adding.BASELINE
 
 
 def test_seeds():
