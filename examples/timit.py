@@ -12,6 +12,7 @@ dissertation; 200 epochs on the whole of TIMIT take about a day on 2 cores.
 """
 
 import argparse
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +80,7 @@ def main() -> None:
             "epoch": int(np.argmin(curves[name])) + 1,
             "validation_valid_frame_mse": min(curves[name]),
         }
-        predictors[name] = lambda x, model=model: model.predict(x, verbose=0)
+        predictors[name] = functools.partial(model.predict, verbose=0)
 
     utterances = list(timit.utterances(options.records, "test"))
     references = [resynthesize_reference(u.audio) for u in utterances]
@@ -206,7 +207,7 @@ def mean_frame(train_data: Any) -> np.ndarray:
 
 def errors(predict: Callable[[np.ndarray], np.ndarray], data: Any) -> dict[str, float]:
     """The mean squared error in dB² under both definitions."""
-    metrics = [ValidFrameMSE(), PaddedFrameMSE()]
+    metrics: list[Any] = [ValidFrameMSE(), PaddedFrameMSE()]
     for x, y, weight in data:
         for metric in metrics:
             metric.update_state(y, predict(x), sample_weight=weight)

@@ -1,7 +1,6 @@
 """scoRNN: the scaled Cayley orthogonal recurrent neural network."""
 
 import functools
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import keras
@@ -20,7 +19,8 @@ from keras_ortho.parametrizations.cayley import (
 )
 from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
 
-Initializer: TypeAlias = Callable[..., Tensor]
+# Anything that Keras calls with a shape and a dtype.
+Initializer: TypeAlias = Any
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
