@@ -35,8 +35,8 @@ PARAMETERS = {
     "sample_rate": SAMPLE_RATE,
 }
 OWN_FILE = re.compile(
-    rf"(?:(?:{'|'.join(SPLITS)})-\d{{5}}-of-\d{{5}}-[0-9a-f]{{16}}\.(?:tfrecord|json)"
-    r"|manifest\.json|report\.csv)(?:\.tmp-\d+)?"
+    rf"(?:tmp-\d+-)?(?:(?:{'|'.join(SPLITS)})-\d{{5}}-of-\d{{5}}-[0-9a-f]{{16}}\.(?:tfrecord|json)"
+    r"|manifest\.json|report\.csv)"
 )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from data_prep.corpus import Utterance
 from data_prep.features import Features, extract
 from data_prep.plan import Shard, Source
-from data_prep.storage import file_sha256, replacing, write_json
+from data_prep.storage import file_sha256, write_json
+from keras_ortho.files import replacing
 
 Sidecar = dict[str, Any]
 

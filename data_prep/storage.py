@@ -1,33 +1,16 @@
-"""Files that appear whole or not at all, hashes, and the lock on a folder."""
+"""JSON files, hashes, and the lock on a folder."""
 
 import contextlib
 import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from keras_ortho.files import replacing
+
 LOCK = ".lock"
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yields a path to write; at the end the file there replaces `path`.
-
-    Args:
-        path: The file to make. Until the end, and if an error ends the writing,
-            it stays as it was.
-    """
-    aside = path.with_name(f"{path.name}.tmp-{os.getpid()}")
-    try:
-        yield aside
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -48,7 +48,8 @@ def main() -> None:
     epochs = [(i + 1) / options.evaluations for i in range(len(errors))]
     for epoch, error in zip(epochs, errors, strict=True):
         print(f"epoch {epoch:.2f}: test MSE {error:.5f}")
-    name = f"{options.model}, {options.units} units"
+    name = {"scornn": "scoRNN", "lstm": "LSTM"}[options.model]
+    name = f"{name}, {options.units} units"
     plot_curves(
         options.out / "curve.png",
         {name: errors},

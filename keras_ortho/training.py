@@ -11,6 +11,8 @@ from typing import Any
 
 import keras
 
+from keras_ortho.files import replacing
+
 
 def train(
     model: keras.Model,
@@ -141,7 +143,8 @@ class _Run(keras.callbacks.Callback):
             shown = [(name, figures[name]) for name in ("loss", self.monitor)]
             self.bar.update(epoch + 1, shown)
         if figures[self.monitor] < best:
-            _save_weights(self.model, self.folder / "best.weights.h5")
+            with replacing(self.folder / "best.weights.h5") as aside:
+                self.model.save_weights(aside)
         if now - self.saved > self.save_seconds:
             self.save()
 
@@ -172,13 +175,7 @@ class _Run(keras.callbacks.Callback):
     def finish(self) -> None:
         """Gives the model the weights of the best epoch, and saves it."""
         self.model.load_weights(self.folder / "best.weights.h5")
-        aside = self.folder / "aside.keras"
-        self.model.save(aside)
-        os.replace(aside, self.folder / "best.keras")
-        shutil.copyfile(self.states()[-1] / "history.csv", self.folder / "history.csv")
-
-
-def _save_weights(model: keras.Model, path: Path) -> None:
-    aside = path.with_name("aside.weights.h5")
-    model.save_weights(aside)
-    os.replace(aside, path)
+        with replacing(self.folder / "best.keras") as aside:
+            self.model.save(aside)
+        with replacing(self.folder / "history.csv") as aside:
+            shutil.copyfile(self.states()[-1] / "history.csv", aside)

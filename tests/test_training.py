@@ -66,7 +66,12 @@ def test_ends_with_the_best_epoch(tmp_path):
     with open(tmp_path / "history.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [float(row["val_loss"]) for row in rows] == [r["val_loss"] for r in history]
-    assert not list(tmp_path.glob("aside*"))
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "best.keras",
+        "best.weights.h5",
+        "epoch-000004",
+        "history.csv",
+    }
 
 
 def test_a_finished_run_only_loads(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_ortho.extras import require
+from keras_ortho.files import replacing
 
 FULL_SCALE = 32768
 
@@ -98,9 +99,5 @@ def write_wav(
             f"The folder of `path` does not exist. Received: {os.fspath(path)}"
         )
     soundfile = require("soundfile", extra="speech")
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as aside:
         soundfile.write(aside, integers, sample_rate, subtype="PCM_16", format="WAV")
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_ortho.audio.stft import HOP_LENGTH, SAMPLE_RATE
 from keras_ortho.extras import require
+from keras_ortho.files import replacing
 
 
 def plot_curves(
@@ -112,6 +112,5 @@ def _subplots(rows: int, size: tuple[float, float]) -> tuple[Any, Any]:
 
 
 def _save(figure: Any, path: str | os.PathLike[str]) -> None:
-    aside = Path(path).with_suffix(".aside.png")
-    figure.savefig(aside, dpi=120)
-    os.replace(aside, path)
+    with replacing(path) as aside:
+        figure.savefig(aside, format="png", dpi=120)

@@ -126,7 +126,7 @@ def test_other_splits_replace_the_old_ones_and_leave_other_files(corpus):
     out = corpus.parent / "out"
     (out / "notes.txt").write_text("mine")
     (out / "train.tfrecord").write_text("mine too")
-    (out / "train-00000-of-00003-0123456789abcdef.tfrecord.tmp-77").write_text("old")
+    (out / "tmp-77-train-00000-of-00003-0123456789abcdef.tfrecord").write_text("old")
     run(corpus, seed=1)
     found = contents(out)
     assert found.pop("notes.txt") == b"mine"

@@ -47,7 +47,7 @@ def test_names():
         start = f"{shard.split}-0000{shard.index}-of-0000{NUM_SHARDS[shard.split]}-"
         assert shard.stem == start + shard.signature[:16]
         assert OWN_FILE.fullmatch(shard.stem + ".tfrecord")
-        assert OWN_FILE.fullmatch(shard.stem + ".json.tmp-123")
+        assert OWN_FILE.fullmatch(f"tmp-123-{shard.stem}.json")
 
 
 @pytest.mark.parametrize(

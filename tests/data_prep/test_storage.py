@@ -4,33 +4,7 @@ import sys
 
 import pytest
 
-from data_prep.storage import file_sha256, locked, replacing, write_json
-
-
-def test_the_file_appears_at_the_end(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("old")
-    with replacing(path) as aside:
-        assert aside.parent == tmp_path
-        aside.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_an_error_leaves_the_file_as_it_was(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("old")
-
-    def fail():
-        with replacing(path) as aside:
-            aside.write_text("half")
-            raise RuntimeError("broken off")
-
-    with pytest.raises(RuntimeError, match="broken off"):
-        fail()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
+from data_prep.storage import file_sha256, locked, write_json
 
 
 def test_json_is_the_same_for_the_same_value(tmp_path):
