@@ -17,8 +17,13 @@ def test_appears_whole(tmp_path):
 def test_an_error_leaves_the_file_as_it_was(tmp_path):
     path = tmp_path / "result.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError, match="halfway"), replacing(path) as aside:
-        aside.write_text("half")
-        raise RuntimeError("halfway")
+
+    def fail():
+        with replacing(path) as aside:
+            aside.write_text("half")
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

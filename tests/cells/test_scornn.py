@@ -64,7 +64,10 @@ def test_other_activations(activation):
     }[activation]
     x = np.random.default_rng(0).normal(size=(2, 6, 3))
     expected = reference.scornn(x, weights_of(layer), activation=numpy_activation)
-    np.testing.assert_allclose(layer(x), expected, atol=1000 * EPS64)
+    # Keras's tanh gives float32 on JAX, whatever it gets.
+    single = activation == "tanh" and keras.backend.backend() == "jax"
+    atol = 100 * EPS32 if single else 1000 * EPS64
+    np.testing.assert_allclose(layer(x), expected, atol=atol)
 
 
 @pytest.mark.parametrize("name", ["scornn_n16_rho6", "scornn_n17_rho0"])

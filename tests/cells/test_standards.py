@@ -14,6 +14,8 @@ from tests.gradients import weight_gradients
 
 BATCH, TIME, FEATURES = 3, 5, 4
 EPS = np.finfo("float32").eps
+# Without XLA JAX runs one operation after the other: `test_runs_eagerly_...` does.
+XLA = [True] if keras.backend.backend() == "jax" else [False, True]
 # Ten steps' worth of products of a handful of numbers of order one.
 ATOL = 100 * EPS
 
@@ -248,7 +250,7 @@ def test_dropout_masks_stay_the_same_over_time(architecture):
     np.testing.assert_allclose(masked, state, atol=ATOL)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", XLA)
 @pytest.mark.parametrize("stock", [False, True])
 def test_trains(architecture, jit_compile, stock):
     keras.utils.set_random_seed(0)
