@@ -126,7 +126,7 @@ def get(identifier: Any) -> Any:
         ValueError: If there is none.
 
     Example:
-    >>> get("henaff_skew").high
+    >>> get("henaff_skew").maxval
     1.5707963267948966
     """
     if isinstance(identifier, str) and identifier in _NAMED:

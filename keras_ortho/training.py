@@ -56,8 +56,13 @@ def train(
 
     Example:
 
-    >>> history = train(model, task.train, "out/run", epochs=10,
-    ...                 validation_data=task.test)
+    >>> from keras_ortho.tasks import adding
+    >>> task = adding.load(20, train_size=500, test_size=100)
+    >>> model = keras.Sequential([keras.layers.SimpleRNN(8), keras.layers.Dense(1)])
+    >>> model.compile("adam", "mse")
+    >>> history = train(
+    ...     model, task.train, "run", epochs=2, validation_data=task.test
+    ... )
     """
     if epochs < 1:
         raise ValueError(f"`epochs` must be positive. Received: epochs={epochs}")

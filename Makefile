@@ -1,0 +1,78 @@
+# Installs, runs and tests the project. Needs GNU make 4.3 and a POSIX shell.
+
+VENV = .venv
+# Unless given: the environment's own Python, else the newest one that the package
+# supports. Each is run, as a name on the PATH is no proof of a Python behind it.
+PYTHON ?= $(shell for python in $(VENV)/bin/python \
+	python3.13 python3.12 python3.11 python3 /usr/bin/python3; do \
+	"$$python" scripts/check_system.py --version-only 2>/dev/null && \
+	echo "$$python" && exit; done; echo python3)
+run = $(VENV)/bin/python
+# Two processes: most of a test is tracing, which keeps one core busy.
+pytest = $(run) -m pytest -n 2
+
+define check_system
+@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON). On Debian and \
+Ubuntu: apt-get install python3 python3-venv python3-dev gcc libc6-dev" >&2; exit 1; }
+@$(PYTHON) scripts/check_system.py --venv $(VENV)
+endef
+
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test test-all lint timit bench clean python timit-dir
+
+help: ## list the targets (the default)
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
+
+demo: OUT = out/demo
+demo: $(VENV)/.demo ## run the demonstration: [OUT=out/demo]
+	$(run) examples/demo.py --out $(OUT)
+
+test: $(VENV)/.test ## run the tests on both backends, without the slow ones
+	KERAS_BACKEND=jax $(pytest) -m "backends and not slow"
+	KERAS_BACKEND=tensorflow $(pytest) -m "not slow"
+
+test-all: $(VENV)/.test ## run all tests on both backends
+	KERAS_BACKEND=jax $(pytest) -m backends
+	KERAS_BACKEND=tensorflow $(pytest)
+
+lint: $(VENV)/.test ## check style, types and the Dockerfile
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/hadolint Dockerfile
+
+timit: OUT = out/timit
+timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=out/timit]
+	$(run) -m data_prep "$(TIMIT_DIR)" $(OUT)/records
+	$(run) examples/timit.py --records $(OUT)/records --out $(OUT)
+
+bench: $(VENV)/.test ## run the benchmarks
+	$(run) benchmarks/speech_pipeline.py
+
+clean: ## remove the environment, the caches and what was built; out/ stays
+	test ! -f $(VENV)/pyvenv.cfg || rm -r $(VENV)
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -r {} +
+
+# An environment may be installed twice: for the demonstration and for the tests. The
+# empty files say which of the two succeeded since the requirements last changed.
+$(VENV)/.demo: extras = speech,plot
+$(VENV)/.test: extras = all,dev
+$(VENV)/.demo $(VENV)/.test: setup.cfg pyproject.toml
+	$(check_system)
+	$(run) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	$(run) -m pip install -e ".[$(extras)]"
+	@touch $@
+
+# A Python that was asked for by name must be the one that an environment made earlier
+# holds, too.
+ifneq ($(origin PYTHON),file)
+$(VENV)/.demo $(VENV)/.test: | python
+endif
+python:
+	$(check_system)
+
+timit-dir:
+	@test -d "$(TIMIT_DIR)" || { echo "TIMIT_DIR must name the folder of the TIMIT \
+	corpus: make timit TIMIT_DIR=/path/to/TIMIT. Received: '$(TIMIT_DIR)'" >&2; exit 1; }

@@ -1,0 +1,51 @@
+"""Every example in a docstring runs, and every public name has a docstring."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import keras
+import numpy as np
+import pytest
+
+import keras_ortho
+from keras_ortho import audio
+
+MODULES = [
+    "keras_ortho",
+    *(m.name for m in pkgutil.walk_packages(keras_ortho.__path__, "keras_ortho.")),
+]
+
+
+class AnyOutput(doctest.OutputChecker):
+    """The outputs are for the reader: tensors print differently on each backend."""
+
+    def check_output(self, want, got, optionflags):
+        return True
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Some write a file.
+    module = importlib.import_module(name)
+    model = keras.Sequential([keras.Input((3, 2)), keras_ortho.ScoRNN(4)])
+    names = {**vars(keras_ortho), **vars(audio), **vars(module)}
+    names |= {"np": np, "keras": keras}
+    names |= {"model": model, "speech": np.sin(np.arange(1000) / 5)}
+    runner = doctest.DocTestRunner(AnyOutput())
+    for test in doctest.DocTestFinder().find(module, name, globs=names):
+        report = []
+        runner.run(test, out=report.append)
+        assert runner.failures == 0, "".join(report)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_are_documented(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for public in vars(module).values():
+        own = getattr(public, "__module__", None) == name
+        if own and (inspect.isclass(public) or inspect.isfunction(public)):
+            if not public.__name__.startswith("_"):
+                assert public.__doc__, public
