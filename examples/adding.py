@@ -33,7 +33,6 @@ def main() -> None:
         seed=options.seed,
     )
     model = network(options)
-    print(f"{model.count_params():,} parameters")
     started = time.monotonic()
     history = model.fit(
         task.train.repeat(),

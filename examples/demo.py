@@ -27,6 +27,7 @@ def main() -> None:
     out = options.out.resolve()
     corpus, records = str(out / "corpus"), str(out / "records")
     timit = ["--records", records, "--out", str(out), "--units", "128"]
+    timit += ["--batch-size", "8"]
     for command in (
         ["-m", "data_prep.demo_corpus", corpus],
         ["-m", "data_prep", corpus, records],

@@ -65,7 +65,7 @@ def main() -> None:
     rows: dict[str, dict[str, float]] = {REPEAT: {"parameters": 0}}
     curves: dict[str, list[float]] = {}
     for name, model in models(options, mean).items():
-        print(f"\n{name}: {model.count_params():,} parameters")
+        print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
             model,
             data.train,

@@ -123,7 +123,8 @@ def missing_compiler() -> Missing | None:
             )
         except (OSError, subprocess.CalledProcessError):
             return Missing(
-                f"a C compiler (`{compiler}`), to compile the package pesq",
+                f"a C compiler (`{compiler}`, or another named by the variable CC), "
+                "to compile the package pesq",
                 ["gcc", "libc6-dev"],
             )
     return None

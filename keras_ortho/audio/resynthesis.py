@@ -6,6 +6,7 @@ from frames `0 .. t`, is frame `t + 1`. Of an utterance of `L` frames the output
 silence after the utterance and is dropped.
 """
 
+import inspect
 from typing import Literal
 
 import numpy as np
@@ -92,13 +93,16 @@ def resynthesize(
     if phase == "reference":
         spectrum = magnitudes * np.exp(1j * np.angle(true))
         return istft(spectrum, length=len(signal))
-    padded = require("librosa", extra="speech").griffinlim(
+    griffinlim = require("librosa", extra="speech").griffinlim
+    # What librosa 0.11 calls random_state is rng from 1.0 on.
+    renamed = "rng" in inspect.signature(griffinlim).parameters
+    padded = griffinlim(
         magnitudes.T,
         n_iter=iterations,
         hop_length=HOP_LENGTH,
         n_fft=FRAME_LENGTH,
         center=False,
-        random_state=seed,
+        **{"rng" if renamed else "random_state": seed},
     )
     return padded[FRAME_LENGTH : FRAME_LENGTH + len(signal)]
 

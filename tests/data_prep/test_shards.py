@@ -84,7 +84,7 @@ def test_sidecar(shard, tmp_path):
 def test_the_sidecar_is_there_before_the_shard(shard, tmp_path, monkeypatch):
     out = tmp_path / "out"
     seen = []
-    monkeypatch.setattr("data_prep.storage.os.replace", lambda a, b: seen.append(b))
+    monkeypatch.setattr("keras_ortho.files.os.replace", lambda a, b: seen.append(b))
     write_shard(shard, tmp_path / "corpus", out)
     assert [path.suffix for path in seen] == [".json", ".tfrecord"]
     assert list(out.iterdir()) == []

@@ -78,7 +78,7 @@ def test_all_that_is_missing_is_named_at_once(check_system, monkeypatch, capsys)
     without(check_system, monkeypatch, "venv", "headers", "compiler")
     assert check_system.main([]) == 1
     text = capsys.readouterr().err
-    for part in ("ensurepip", "Python.h", "a C compiler (`no-such-compiler -O2`)"):
+    for part in ("ensurepip", "Python.h", "a C compiler (`no-such-compiler -O2`"):
         assert part in text
     python = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     expected = {"gcc", "libc6-dev", f"{python}-venv", f"{python}-dev"}
