@@ -33,10 +33,16 @@ def main() -> None:
         seed=options.seed,
     )
     model = network(options)
+    steps = len(task.train) // options.evaluations
+    if steps == 0:
+        raise SystemExit(
+            "An epoch needs a batch of 50 sequences for each evaluation. Received: "
+            f"--train-size {options.train_size} --evaluations {options.evaluations}"
+        )
     started = time.monotonic()
     history = model.fit(
         task.train.repeat(),
-        steps_per_epoch=len(task.train) // options.evaluations,
+        steps_per_epoch=steps,
         epochs=options.epochs * options.evaluations,
         validation_data=task.test,
         callbacks=[keras.callbacks.CSVLogger(options.out / "history.csv")],
