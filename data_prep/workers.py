@@ -1,25 +1,51 @@
 """Worker processes that end when the process that started them ends."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 
 
-def worker_pool(workers: int) -> ProcessPoolExecutor:
+@contextlib.contextmanager
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of fresh processes, started when they are first needed.
 
     Args:
         workers: Number of processes.
 
-    Returns:
+    Yields:
         The pool. A killed parent takes its workers with it; an interrupt from the
         keyboard is left to the parent.
+
+    Raises:
+        BrokenProcessPool: If a worker died.
     """
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
+    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker)
+    try:
+        yield pool
+    except Exception as error:
+        _raise_if_broken(pool, error)
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _raise_if_broken(pool: ProcessPoolExecutor, error: Exception) -> None:
+    try:
+        pool.submit(int)
+    except BrokenProcessPool as broken:
+        # The pool ends its other workers by itself, but for one that was being
+        # started at that moment: for that one it would wait for ever. Starting it
+        # may also have failed in some other way than by saying that it is broken.
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise broken from error
 
 
 def _start_worker() -> None:

@@ -33,6 +33,7 @@ from keras_ortho.audio import (
     write_wav,
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
+from keras_ortho.files import replacing
 from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE, score_speech
 from keras_ortho.optimizers import RMSpropTF1, paper_optimizer
 from keras_ortho.tasks import timit
@@ -73,6 +74,11 @@ def main() -> None:
             epochs=options.epochs,
             validation_data=data.valid,
             monitor="val_valid_frame_mse",
+            settings={
+                key: str(value)
+                for key, value in vars(options).items()
+                if key not in ("out", "epochs")
+            },
         )
         curves[name] = [row["val_valid_frame_mse"] for row in history]
         rows[name] = {
@@ -98,6 +104,8 @@ def main() -> None:
         ]
         scores = score_speech(estimates, references)
         rows[name] |= {key: float(np.nanmean(v)) for key, v in scores.items()}
+        unscored = max(int(np.isnan(v).sum()) for v in scores.values())
+        rows[name]["utterances_without_a_score"] = unscored
         pictures[name] = log_power(stft(estimates[0]))
         save_wav(options.out, utterances[0].id, name.replace(" ", "_"), estimates[0])
 
@@ -148,7 +156,7 @@ def parse() -> argparse.Namespace:
 
 
 def models(options: argparse.Namespace, mean: np.ndarray) -> dict[str, keras.Model]:
-    """Makes scoRNN and the LSTM, compiled, with as nearly as many parameters."""
+    """Makes scoRNN, and the LSTM with as close as possible to as many parameters."""
 
     def network(layer: keras.layers.Layer, optimizer: Any) -> keras.Model:
         # Both start from the mean spectrum rather than from 0 dB.
@@ -188,7 +196,7 @@ def trained_parameters(model: keras.Model) -> int:
 
 
 def lstm_units(parameters: int, features: int = NUM_BINS) -> int:
-    """The size of the LSTM whose network has as nearly that many parameters."""
+    """The size of the LSTM whose network is closest to that many parameters."""
 
     def count(n: int) -> int:
         return 4 * n * (n + features + 1) + features * (n + 1)
@@ -238,10 +246,11 @@ def report(
     table = "\n".join(lines)
     settings = {key: str(value) for key, value in vars(options).items()}
     sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
-    (options.out / "results.md").write_text(table + "\n")
-    (options.out / "results.json").write_text(
-        json.dumps({"settings": settings, "data": sizes, "results": rows}, indent=1)
-    )
+    results = {"settings": settings, "data": sizes, "results": rows}
+    with replacing(options.out / "results.md") as aside:
+        aside.write_text(table + "\n")
+    with replacing(options.out / "results.json") as aside:
+        aside.write_text(json.dumps(results, indent=1))
     print(f"\n{table}")
 
 

@@ -2,16 +2,19 @@
 
 import csv
 import json
+import math
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_ortho.files import replacing
+
+BEST = "best.weights.h5"
 
 
 def train(
@@ -24,6 +27,7 @@ def train(
     monitor: str = "val_loss",
     save_seconds: float = 30.0,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    settings: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> list[dict[str, float]]:
     """Runs `model.fit` so that a killed run continues where it was.
@@ -35,7 +39,7 @@ def train(
     end the model has the weights of the best epoch.
 
     Args:
-        model: A compiled model. Its weights are where a new run starts.
+        model: A built and compiled model. Its weights are where a new run starts.
         data: `tf.data.Dataset` to train on.
         folder: Folder of this run. In the end it holds `best.keras` and
             `history.csv`; nothing but what a run wrote should be in it.
@@ -44,7 +48,10 @@ def train(
         monitor: Name of the figure that is least in the best epoch. Default:
             `"val_loss"`.
         save_seconds: Least time between two saves, in seconds. Default: 30.
-        callbacks: More callbacks. Default: none.
+        callbacks: More callbacks, whose own state is not saved. Default: none.
+        settings: What makes this run another one than others, as JSON can hold it:
+            a run is only continued with those that it was started with. Default:
+            none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
@@ -52,13 +59,17 @@ def train(
         the figures that `model.fit` reports.
 
     Raises:
-        ValueError: If `epochs` is not positive, or `monitor` no figure of `fit`.
+        ValueError: If `epochs` is not positive, the model is not built, `monitor`
+            is no figure of `fit` or in no epoch finite, or the folder holds a run
+            with other settings.
 
     Example:
 
     >>> from keras_ortho.tasks import adding
     >>> task = adding.load(20, train_size=500, test_size=100)
-    >>> model = keras.Sequential([keras.layers.SimpleRNN(8), keras.layers.Dense(1)])
+    >>> model = keras.Sequential(
+    ...     [keras.Input((20, 2)), keras.layers.SimpleRNN(8), keras.layers.Dense(1)]
+    ... )
     >>> model.compile("adam", "mse")
     >>> history = train(
     ...     model, task.train, "run", epochs=2, validation_data=task.test
@@ -66,6 +77,12 @@ def train(
     """
     if epochs < 1:
         raise ValueError(f"`epochs` must be positive. Received: epochs={epochs}")
+    if not model.built:
+        raise ValueError(
+            "`model` must be built: give it an `Input`, or call it once. "
+            f"Received: {model.name} with built=False"
+        )
+    _check_settings(Path(folder), dict(settings or {}))
     run = _Run(Path(folder), monitor, save_seconds, epochs if progress else None)
     run.set_model(model)
     run.restore()
@@ -81,6 +98,24 @@ def train(
         )
     run.finish()
     return run.history
+
+
+def _check_settings(folder: Path, settings: dict[str, Any]) -> None:
+    path = folder / "settings.json"
+    settings = json.loads(json.dumps(settings))
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as aside:
+            aside.write_text(json.dumps(settings, indent=1))
+        return
+    before = json.loads(path.read_text())
+    keys = sorted({*before, *settings})
+    differ = [k for k in keys if before.get(k) != settings.get(k)]
+    if differ:
+        raise ValueError(
+            f"`folder` holds a run with other settings: {folder}. Received: "
+            + ", ".join(f"{k}={settings.get(k)} not {before.get(k)}" for k in differ)
+        )
 
 
 class _Run(keras.callbacks.Callback):
@@ -102,7 +137,6 @@ class _Run(keras.callbacks.Callback):
         self.save_seconds = save_seconds
         self.history: list[dict[str, float]] = []
         self.started = self.saved = time.monotonic()
-        folder.mkdir(parents=True, exist_ok=True)
 
     def states(self) -> list[Path]:
         """The folders of complete states, the newest last."""
@@ -115,8 +149,12 @@ class _Run(keras.callbacks.Callback):
         with open(state / "history.csv", newline="") as file:
             self.history = [
                 {name: float(value) for name, value in row.items()}
+                | {"epoch": int(row["epoch"])}
                 for row in csv.DictReader(file)
             ]
+        # An epoch that the kill has undone may have been better.
+        with replacing(self.folder / BEST) as aside:
+            shutil.copyfile(state / BEST, aside)
         self.model.optimizer.build(self.model.trainable_variables)
         self.model.load_weights(state / "last.weights.h5")
         seeds = json.loads((state / "seeds.json").read_text())
@@ -127,6 +165,10 @@ class _Run(keras.callbacks.Callback):
         """The states of random generators, which Keras does not save as weights."""
         weights = {id(weight) for weight in self.model.weights}
         return [v for v in self.model.variables if id(v) not in weights]
+
+    def finite(self) -> list[dict[str, float]]:
+        """The epochs that may be the best."""
+        return [row for row in self.history if math.isfinite(row[self.monitor])]
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.started = time.monotonic()
@@ -140,7 +182,7 @@ class _Run(keras.callbacks.Callback):
             )
         now = time.monotonic()
         figures = {name: float(value) for name, value in logs.items()}
-        best = min((row[self.monitor] for row in self.history), default=float("inf"))
+        best = min((row[self.monitor] for row in self.finite()), default=float("inf"))
         self.history.append(
             {"epoch": epoch + 1, "seconds": round(now - self.started, 3), **figures}
         )
@@ -148,7 +190,7 @@ class _Run(keras.callbacks.Callback):
             shown = [(name, figures[name]) for name in ("loss", self.monitor)]
             self.bar.update(epoch + 1, shown)
         if figures[self.monitor] < best:
-            with replacing(self.folder / "best.weights.h5") as aside:
+            with replacing(self.folder / BEST) as aside:
                 self.model.save_weights(aside)
         if now - self.saved > self.save_seconds:
             self.save()
@@ -157,11 +199,14 @@ class _Run(keras.callbacks.Callback):
         self.save()
 
     def save(self) -> None:
+        if not self.finite():  # Nothing to go on from.
+            return
         older = self.states()
         aside = self.folder / "aside"
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         self.model.save_weights(aside / "last.weights.h5")
+        shutil.copyfile(self.folder / BEST, aside / BEST)
         seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
         (aside / "seeds.json").write_text(json.dumps(seeds))
         with open(aside / "history.csv", "w", newline="") as file:
@@ -179,7 +224,12 @@ class _Run(keras.callbacks.Callback):
 
     def finish(self) -> None:
         """Gives the model the weights of the best epoch, and saves it."""
-        self.model.load_weights(self.folder / "best.weights.h5")
+        if not self.finite():
+            raise ValueError(
+                f"`monitor` must be finite in some epoch. Received: {self.monitor} "
+                f"was {self.history[-1][self.monitor]} in each of {len(self.history)}"
+            )
+        self.model.load_weights(self.folder / BEST)
         with replacing(self.folder / "best.keras") as aside:
             self.model.save(aside)
         with replacing(self.folder / "history.csv") as aside:

@@ -69,6 +69,7 @@ def test_ends_with_the_best_epoch(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {
         "best.keras",
         "best.weights.h5",
+        "settings.json",
         "epoch-000004",
         "history.csv",
     }
@@ -95,6 +96,68 @@ def test_a_half_written_state_is_ignored(tmp_path):
     (tmp_path / "aside" / "last.weights.h5").write_bytes(b"half")
     _, history = run(tmp_path)
     assert len(history) == 4
+
+
+@pytest.fixture
+def forged(monkeypatch):
+    """Runs whose validation losses are given."""
+
+    def forge(folder, figures, **kwargs):
+        from keras_ortho import training
+
+        original = training._Run.on_epoch_end
+        weights = {}
+
+        def on_epoch_end(run, epoch, logs=None):
+            weights[epoch] = run.model.get_weights()
+            original(run, epoch, {**logs, "val_loss": figures[epoch]})
+
+        with monkeypatch.context() as patch:
+            patch.setattr(training._Run, "on_epoch_end", on_epoch_end)
+            model, history = run(folder, epochs=len(figures), **kwargs)
+        return model, history, weights
+
+    return forge
+
+
+def test_the_best_epoch_is_one_of_the_history(forged, tmp_path):
+    """Not one that was better, after the last save, and went with the kill."""
+    with pytest.raises(Killed):
+        forged(tmp_path, [5.0, 4.0, 1.0, 9.0], kill_at=3, save_seconds=1e9)
+    # Nothing had been saved but by the end of `fit`, which a kill does not reach.
+    assert not list(tmp_path.glob("epoch-*"))
+    with pytest.raises(Killed):
+        forged(tmp_path, [5.0, 4.0, 9.0, 9.0], kill_at=2)
+    with pytest.raises(Killed):
+        forged(tmp_path, [5.0, 4.0, 1.0, 9.0], kill_at=3, save_seconds=1e9)
+    model, history, _ = forged(tmp_path, [5.0, 4.0, 6.0, 7.0])
+    assert [row["val_loss"] for row in history] == [5.0, 4.0, 6.0, 7.0]
+    expected, _, _ = forged(tmp_path / "unbroken", [5.0, 4.0, 6.0, 7.0])
+    assert_same_weights(model, expected)
+
+
+def test_epochs_without_a_figure_are_not_the_best(forged, tmp_path):
+    nan = float("nan")
+    model, history, weights = forged(tmp_path, [nan, 3.0, nan, 4.0])
+    assert len(history) == 4
+    for value, wanted in zip(model.get_weights(), weights[1], strict=True):
+        np.testing.assert_array_equal(value, wanted)
+    with pytest.raises(ValueError, match="must be finite in some epoch. Received: val"):
+        forged(tmp_path / "never", [nan, nan])
+
+
+def test_a_run_is_not_continued_with_other_settings(tmp_path):
+    run(tmp_path, epochs=1, settings={"rate": 0.1, "units": 6})
+    run(tmp_path, epochs=2, settings={"rate": 0.1, "units": 6})
+    with pytest.raises(ValueError, match=r"Received: rate=0.2 not 0.1$"):
+        run(tmp_path, epochs=2, settings={"rate": 0.2, "units": 6})
+
+
+def test_the_model_must_be_built(tmp_path):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="Received: .* with built=False"):
+        train(model, None, tmp_path, epochs=1, validation_data=None)
 
 
 def test_shows_progress(tmp_path, capsys):

@@ -1,16 +1,17 @@
 """What must be written once per backend, and the choice between them.
 
 `with_gradient(forward, backward)` makes a function of tensors whose gradient is
-given by hand. Everything else in the package is written with `keras.ops`.
+given by hand; `eagerly()` computes at once within a trace. Everything else in the
+package is written with `keras.ops`.
 """
 
 import keras
 
 if keras.backend.backend() == "tensorflow":
-    from keras_ortho.backend.tensorflow import with_gradient
+    from keras_ortho.backend.tensorflow import eagerly, with_gradient
 elif keras.backend.backend() == "jax":
-    from keras_ortho.backend.jax import with_gradient
+    from keras_ortho.backend.jax import eagerly, with_gradient
 else:
-    from keras_ortho.backend.autodiff import with_gradient
+    from keras_ortho.backend.autodiff import eagerly, with_gradient
 
-__all__ = ["with_gradient"]
+__all__ = ["eagerly", "with_gradient"]

@@ -1,5 +1,7 @@
 """Any other backend: its own differentiation of the forward function."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 from keras_ortho.backend.types import Backward, Forward
 
 
@@ -15,3 +17,12 @@ def with_gradient(forward: Forward, backward: Backward) -> Forward:
     """
     del backward
     return forward
+
+
+def eagerly() -> AbstractContextManager:
+    """Does nothing: these backends always compute at once.
+
+    Returns:
+        A context manager.
+    """
+    return nullcontext()

@@ -1,6 +1,7 @@
-"""JAX: gradients by hand through `jax.custom_vjp`."""
+"""JAX: gradients by hand, and eager computation within a trace."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import jax
 import keras
@@ -18,7 +19,7 @@ def with_gradient(forward: Forward, backward: Backward) -> Forward:
 
     Returns:
         A function with the value of `forward` and the gradient of `backward`.
-        It can be differentiated more than once.
+        It can be differentiated more than once, in reverse mode.
     """
     function = jax.custom_vjp(forward)
 
@@ -33,3 +34,12 @@ def with_gradient(forward: Forward, backward: Backward) -> Forward:
 
     function.defvjp(save, gradient)
     return lambda *inputs: function(*map(keras.ops.convert_to_tensor, inputs))
+
+
+def eagerly() -> AbstractContextManager:
+    """Computes what is inside at once, also where a function is being traced.
+
+    Returns:
+        A context manager.
+    """
+    return jax.ensure_compile_time_eval()

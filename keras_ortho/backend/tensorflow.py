@@ -1,6 +1,7 @@
-"""TensorFlow: gradients by hand through `tf.custom_gradient`."""
+"""TensorFlow: gradients by hand, and eager computation within a trace."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import tensorflow as tf
 
@@ -17,7 +18,7 @@ def with_gradient(forward: Forward, backward: Backward) -> Forward:
 
     Returns:
         A function with the value of `forward` and the gradient of `backward`.
-        It can be differentiated more than once.
+        It can be differentiated more than once, in reverse mode.
     """
 
     @tf.custom_gradient
@@ -25,43 +26,17 @@ def with_gradient(forward: Forward, backward: Backward) -> Forward:
         output = forward(*inputs)
 
         def gradient(upstream: Tensor) -> Sequence[Tensor]:
-            return _pullback(forward, backward, inputs, output, upstream)
+            return backward(inputs, output, upstream)
 
         return output, gradient
 
     return lambda *inputs: function(*map(tf.convert_to_tensor, inputs))
 
 
-def _pullback(
-    forward: Forward,
-    backward: Backward,
-    inputs: Sequence[Tensor],
-    output: Tensor,
-    upstream: Tensor,
-) -> Sequence[Tensor]:
-    """Calls `backward`, and sees to it that its result has a derivative too.
+def eagerly() -> AbstractContextManager:
+    """Computes what is inside at once, also where a function is being traced.
 
-    TensorFlow does not record what happens inside a custom gradient when it runs
-    eagerly, so `output` is a constant there: a second derivative that relied on
-    it would silently come out wrong. It recomputes `output` instead.
+    Returns:
+        A context manager.
     """
-
-    @tf.custom_gradient
-    def pullback(upstream: Tensor, *inputs: Tensor) -> tuple[Sequence[Tensor], Forward]:
-        gradients = list(backward(inputs, output, upstream))
-
-        def second(*higher: Tensor) -> Sequence[Tensor]:
-            sources = [upstream, *inputs]
-            with tf.GradientTape() as tape:
-                tape.watch(sources)
-                recomputed = list(backward(inputs, forward(*inputs), upstream))
-            return tape.gradient(
-                recomputed,
-                sources,
-                output_gradients=list(higher),
-                unconnected_gradients=tf.UnconnectedGradients.ZERO,
-            )
-
-        return gradients, second
-
-    return pullback(upstream, *inputs)
+    return tf.init_scope()

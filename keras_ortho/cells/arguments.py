@@ -37,7 +37,7 @@ def join(
     rest = [p for p in own if p.kind is p.VAR_KEYWORD]
     named = [
         p.replace(kind=p.KEYWORD_ONLY)
-        for p in others
+        for p in (others if rest else [])
         if p.name not in known and p.kind is not p.VAR_KEYWORD
     ]
     return inspect.Signature([p for p in own if p not in rest] + named + rest)
@@ -60,7 +60,7 @@ def names(cls: Any) -> list[str]:
     return [
         name
         for name, parameter in cls.__signature__.parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
 
 
@@ -115,7 +115,8 @@ def check_fraction(name: str, value: Any) -> float:
     Raises:
         ValueError: If it is not in `[0, 1)`.
     """
-    if not isinstance(value, int | float) or not 0 <= value < 1:
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    if not is_number or not 0 <= value < 1:
         raise ValueError(
             f"`{name}` must be a fraction of at least 0 and less than 1. "
             f"Received: {name}={value!r}"

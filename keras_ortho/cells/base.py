@@ -212,6 +212,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             A list with one tensor of shape `(batch_size, n)`.
         """
+        if self.trainable_initial_state:
+            arguments.check_built(self)
         shape = (batch_size, self.state_size)
         if not self.trainable_initial_state:
             return [ops.zeros(shape, dtype=self.compute_dtype)]
@@ -237,7 +239,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         sequence = self._sequence
         # Only what the call that is under way has prepared may be used: an
         # exception in a loop leaves what it had prepared behind.
-        if sequence is None or sequence.call is not current_call():
+        call = current_call(self)
+        if sequence is None or call is None or sequence.call is not call:
             sequence = self._begin_sequence(inputs)
             sequence.state_mask = self._mask(state, self.recurrent_dropout)
         if training and sequence.input_mask is not None:
@@ -270,11 +273,13 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             kernel=ops.cast(self.recurrent_matrix(), self.compute_dtype),
             input_mask=self._mask(inputs, self.dropout),
             state_mask=None,
-            call=current_call(),
+            call=current_call(self),
         )
 
     def _mask(self, like: Tensor, rate: float) -> Tensor | None:
-        return self._create_dropout_mask(like, rate) if rate > 0 else None
+        if rate == 0:
+            return None
+        return self._create_dropout_mask(ops.cast(like, self.compute_dtype), rate)
 
     def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
         """Begins a sequence: makes the kernel and the mask of the inputs.
@@ -285,8 +290,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             The mask of the inputs, or `None` without dropout.
         """
-        self._sequence = self._begin_sequence(step_input)
-        return self._sequence.input_mask
+        self._sequence = sequence = self._begin_sequence(step_input)
+        return sequence.input_mask
 
     def get_recurrent_dropout_mask(self, step_input: Tensor) -> Tensor | None:
         """Makes the mask of the states for the sequence that has begun.
@@ -297,10 +302,11 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             The mask of the states, or `None` without dropout.
         """
-        if self._sequence is None:
-            return None
-        self._sequence.state_mask = self._mask(step_input, self.recurrent_dropout)
-        return self._sequence.state_mask
+        mask = self._mask(step_input, self.recurrent_dropout)
+        sequence = self._sequence
+        if sequence is not None:
+            sequence.state_mask = mask
+        return mask
 
     def reset_dropout_mask(self) -> None:
         """Ends the sequence: forgets the kernel and the masks."""

@@ -9,10 +9,17 @@ from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
 __all__ = ["DropoutRNNCell", "current_call", "rnn"]
 
 
-def current_call() -> Any:
-    """Finds the outermost call of a layer or model that is under way.
+def current_call(cell: Any) -> Any:
+    """Finds the outermost call of a layer or model, around a cell's, under way.
+
+    Args:
+        cell: The cell. A call that begins with it is not around it.
 
     Returns:
-        The object that stands for that call, or `None` outside of any.
+        The object that stands for that call, be it by `__call__` or by
+        `stateless_call`, or `None` outside of any.
     """
-    return get_global_attribute("current_call_ctx")
+    call = get_global_attribute("current_call_ctx")
+    if call is not None and call.entry_layer is not cell:
+        return call
+    return get_global_attribute("stateless_scope")

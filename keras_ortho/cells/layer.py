@@ -35,7 +35,7 @@ class RecurrentLayer(keras.layers.RNN):
         cls.__signature__ = arguments.join(
             cell, arguments.declared(keras.layers.RNN)[1:]
         )
-        for name in arguments.names(cls.cell_class):
+        for name in set(arguments.names(cls.cell_class)) - set(vars(cls)):
             setattr(cls, name, property(operator.attrgetter(f"cell.{name}")))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

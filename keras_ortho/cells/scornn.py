@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -117,8 +118,12 @@ class ScoRNNCell(RecurrentCell):
 
         @functools.cache  # Random ones must be asked once for both.
         def inverse() -> tuple[np.ndarray, np.ndarray]:
-            matrix = self.recurrent_initializer(shape, dtype=self.factorization_dtype)
-            return scaled_cayley_inverse(ops.convert_to_numpy(matrix))
+            # The signs are chosen by the values of the matrix, so there must be
+            # values, also where the cell is built while a function is traced.
+            with eagerly():
+                dtype = self.factorization_dtype
+                matrix = self.recurrent_initializer(shape, dtype=dtype)
+                return scaled_cayley_inverse(ops.convert_to_numpy(matrix))
 
         return (
             lambda shape, dtype=None: ops.cast(inverse()[0], dtype),
@@ -132,6 +137,7 @@ class ScoRNNCell(RecurrentCell):
             Orthogonal tensor of shape `(n, n)`, in the dtype of the variables
             and at least float32.
         """
+        arguments.check_built(self)
         dtype = self.factorization_dtype
         return scaled_cayley(
             ops.cast(self.recurrent_skew, dtype), ops.cast(self.recurrent_signs, dtype)
@@ -183,6 +189,9 @@ class ScoRNNCell(RecurrentCell):
         arguments.check_built(self)
         n = self.units
         A, D = np.asarray(A), np.asarray(D)
+        for name, array in {"A": A, "D": D, "U": U, "b": b}.items():
+            if array is not None and not np.isfinite(array).all():
+                raise ValueError(f"`{name}` must be finite. Received: one that is not")
         if D.ndim == 2 and np.array_equal(D, np.diag(np.diag(D))):
             D = np.diag(D)
         arguments.check_shape("A", A, (n, n))

@@ -69,7 +69,7 @@ def plot_spectrograms(
     sample_rate: int = SAMPLE_RATE,
     hop_length: int = HOP_LENGTH,
 ) -> None:
-    """Draws spectrograms below each other, on one scale.
+    """Draws spectrograms below each other, on one scale: 70 dB from their peak.
 
     Args:
         path: PNG file to write.

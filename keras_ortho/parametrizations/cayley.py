@@ -177,8 +177,8 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
     """
     count = negative_ones
     if isinstance(negative_ones, float | np.floating) and 0 <= negative_ones <= 1:
-        # The fraction that was meant is the decimal one: 0.1 of 425 is 42.5 and
-        # rounds to 43, whatever the binary neighbor of 0.1 gives.
+        # The fraction that was meant is the decimal one: 0.7 of 45 is 31.5 and
+        # rounds to 32, while the binary neighbor of 0.7 gives a little less.
         count = int(np.floor(round(float(negative_ones) * size, 9) + 0.5))
     is_count = isinstance(count, int | np.integer) and not isinstance(count, bool)
     if not is_count or not 0 <= count <= size:

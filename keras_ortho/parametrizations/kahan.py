@@ -18,7 +18,7 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     which the plain Cayley transform has no inverse. The pair is not unique.
 
     Args:
-        matrix: Array of shape `(n, n)`, orthogonal up to `100 n` times the
+        matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
             rounding unit of its dtype; the nearest orthogonal matrix is used.
 
     Returns:
@@ -27,7 +27,8 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value beyond rounding; and the diagonal of `D`, of shape `(n,)`.
 
     Raises:
-        ValueError: If the matrix is not square, not finite or not orthogonal.
+        ValueError: If the matrix is not square, not of float16, float32, float64
+            or integers, not finite, or not orthogonal.
 
     Example:
     >>> scaled_cayley_inverse(-np.eye(2))
@@ -49,8 +50,13 @@ def _nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
         )
+    if matrix.dtype.kind in "biu":
+        matrix = matrix.astype("float64")
     if matrix.dtype not in ("float16", "float32", "float64"):
-        matrix = matrix.astype("float64" if matrix.dtype.kind in "biu" else "float32")
+        raise ValueError(
+            "`matrix` must hold real numbers of 16 bits (float16), 32 or 64. "
+            f"Received: matrix.dtype={matrix.dtype}"
+        )
     tolerance = 100 * len(matrix) * np.finfo(matrix.dtype).eps
     matrix = matrix.astype("float64")
     if not np.isfinite(matrix).all():

@@ -143,6 +143,14 @@ def models(architecture):
         "two layers": ([rnn(cell(), return_sequences=True), layer()], 2),
         "stacked cells": ([rnn([cell(), cell()])], 2),
         "bidirectional": ([keras.layers.Bidirectional(rnn(cell()))], 2),
+        "time distributed": (
+            [
+                keras.layers.Reshape((1, 12, 4)),
+                keras.layers.TimeDistributed(layer()),
+                keras.layers.Reshape((-1,)),
+            ],
+            1,
+        ),
         "dropout": ([layer(dropout=0.1, recurrent_dropout=0.1)], 1),
     }
 

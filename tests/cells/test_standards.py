@@ -194,7 +194,7 @@ def test_bidirectional(architecture):
 
 def test_stacked(architecture):
     x = sequences()
-    first, second = (make_layer(architecture, return_sequences=True) for _ in "ab")
+    first = make_layer(architecture, return_sequences=True)
     second = architecture.layer(**architecture.arguments)
     expected = second(first(x))
     stock = keras.layers.RNN([first.cell, second.cell])
@@ -588,3 +588,130 @@ def test_unknown_arguments(architecture):
 def test_features_must_be_known(architecture):
     with pytest.raises(ValueError, match=r"Received: input_shape=\(None, None\)"):
         architecture.cell(**architecture.arguments).build((None, None))
+
+
+@pytest.mark.parametrize("initializer", [None, "orthogonal", np.eye(6)])
+@pytest.mark.parametrize("stock", [False, True])
+def test_is_built_within_fit(architecture, stock, initializer):
+    """Where the weights are made while a training step is being traced."""
+    arguments = dict(architecture.arguments)
+    if initializer is not None:
+        arguments["recurrent_initializer"] = initializer
+    layer = architecture.layer(**arguments)
+    if stock:
+        layer = keras.layers.RNN(architecture.cell(**arguments))
+    model = keras.Sequential([layer, keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    model.fit(sequences(), np.zeros((BATCH, 1)), verbose=0)
+    kernel = ops.convert_to_numpy(layer.cell.recurrent_matrix())
+    if not isinstance(initializer, np.ndarray):
+        return
+    # One step of Adam away from the identity.
+    assert np.abs(kernel - np.eye(architecture.units)).max() < 0.01
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_stateless_call(architecture, dropout):
+    """Keras's functional form, as a training loop in JAX calls it."""
+    x = sequences()
+    layer = make_layer(architecture, dropout=dropout, recurrent_dropout=dropout, seed=1)
+    state = [
+        [v.value for v in layer.trainable_variables],
+        [v.value for v in layer.non_trainable_variables],
+    ]
+
+    def call(trainable, fixed, x):
+        return layer.stateless_call(trainable, fixed, x, training=True)[0]
+
+    expected = make_layer(
+        architecture, dropout=dropout, recurrent_dropout=dropout, seed=1
+    )
+    expected.set_weights(layer.get_weights())
+    expected = ops.convert_to_numpy(expected(x, training=True))
+    np.testing.assert_allclose(call(*state, x), expected, atol=ATOL)
+    if keras.backend.backend() == "jax":
+        import jax
+
+        np.testing.assert_allclose(jax.jit(call)(*state, x), expected, atol=ATOL)
+
+
+def test_a_call_without_keras_around_it_uses_no_old_kernel(architecture):
+    x = sequences()
+    layer = make_layer(architecture, unroll=True)
+
+    class Broken(architecture.cell):
+        def activate(self, inputs):
+            raise RuntimeError("broken")
+
+    layer.cell.__class__ = Broken
+    with pytest.raises(RuntimeError, match="broken"):
+        layer.call(ops.convert_to_tensor(x))
+    layer.cell.__class__ = architecture.cell
+    other = make_cell(architecture)
+    layer.cell.set_weights(other.get_weights())
+    state = np.ones((BATCH, architecture.units), "float32")
+    inputs = ops.convert_to_tensor(x[:, 0])
+    found, _ = layer.cell.call(inputs, [ops.convert_to_tensor(state)])
+    expected, _ = other(x[:, 0], [state])
+    np.testing.assert_allclose(found, expected, atol=ATOL)
+
+
+@pytest.mark.parametrize("cell_policy", ["mixed_bfloat16", "float32"])
+@pytest.mark.parametrize("layer_policy", ["mixed_bfloat16", "float32"])
+def test_cell_of_another_policy(architecture, cell_policy, layer_policy):
+    cell = architecture.cell(**architecture.arguments, dtype=cell_policy)
+    layer = keras.layers.RNN(cell, dtype=layer_policy)
+    expected = layer_policy.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(layer(sequences()).dtype) == expected
+
+
+def test_dropout_in_a_single_call_of_a_cell(architecture):
+    cell = make_cell(architecture, recurrent_dropout=0.5, seed=1)
+    x = np.zeros((BATCH, FEATURES), "float32")
+    state = np.ones((BATCH, architecture.units), "float32")
+    outputs = [np.asarray(cell(x, [state], training=t)[0]) for t in (False, True)]
+    assert np.abs(outputs[0] - outputs[1]).max() > 0.01
+
+
+def test_a_frozen_layer(architecture):
+    layer = architecture.layer(**architecture.arguments, trainable=False)
+    layer.build((None, TIME, FEATURES))
+    assert layer.trainable_weights == []
+    assert layer.cell.trainable_weights == []
+
+
+def test_input_must_be_sequences(architecture):
+    with pytest.raises(ValueError, match="expected ndim=3"):
+        architecture.layer(**architecture.arguments)(np.zeros((2, FEATURES)))
+
+
+def test_mixed_precision_makes_the_kernel_from_whole_variables(architecture):
+    """Only the result is rounded to the compute dtype, not what it is made from."""
+    cell = architecture.cell(
+        **architecture.arguments, dtype="mixed_bfloat16", activation="linear"
+    )
+    cell.build((None, FEATURES))
+    state = np.eye(architecture.units, dtype="float32")
+    inputs = np.zeros((architecture.units, FEATURES), "float32")
+    kernel, _ = cell(inputs, [ops.cast(state, "bfloat16")])
+    expected = ops.cast(cell.recurrent_matrix(), "bfloat16")
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(ops.cast(kernel, "float32")),
+        ops.convert_to_numpy(ops.cast(expected, "float32")),
+    )
+
+
+def test_subclasses(architecture):
+    """A cell of the user's own, with an argument more, or passing all on."""
+
+    @keras.saving.register_keras_serializable(package="tests")
+    class Own(architecture.cell):
+        def __init__(self, *args, gain=1.0, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.gain = gain
+
+    cell = Own(**architecture.arguments, gain=2.0, dropout=0.5)
+    again = Own.from_config(cell.get_config())
+    assert again.gain == 2.0
+    assert again.dropout == 0.5
+    assert again.get_config() == cell.get_config()

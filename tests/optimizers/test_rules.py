@@ -76,7 +76,7 @@ def test_defaults_are_the_papers():
 
 @pytest.mark.parametrize("jit_compile", XLA)
 def test_each_rule_is_applied(jit_compile):
-    """Against single optimizers that train their variables and freeze the others."""
+    """A rate of zero for one group leaves it, and nothing else, as it was."""
     optimizer = paper_optimizer(
         recurrent=keras.optimizers.SGD(0.3), others=keras.optimizers.SGD(0.0)
     )

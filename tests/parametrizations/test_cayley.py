@@ -131,13 +131,17 @@ def second_derivative(function, point, direction):
     import tensorflow as tf
 
     a = tf.constant(point)
-    with tf.GradientTape() as outer:
-        outer.watch(a)
-        with tf.GradientTape() as inner:
-            inner.watch(a)
-            value = function(a)
-        along = tf.reduce_sum(inner.gradient(value, a) * direction)
-    return outer.gradient(along, a).numpy()
+    found = []
+    for traced in (function, tf.function(function)):
+        with tf.GradientTape() as outer:
+            outer.watch(a)
+            with tf.GradientTape() as inner:
+                inner.watch(a)
+                value = traced(a)
+            along = tf.reduce_sum(inner.gradient(value, a) * direction)
+        found.append(outer.gradient(along, a).numpy())
+    np.testing.assert_allclose(*found, rtol=1e-12)
+    return found[0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -187,6 +191,8 @@ def test_shapes_must_agree():
         (170, 0.7, 119),
         (170, 0.1, 17),
         (425, 0.1, 43),
+        (45, 0.7, 32),
+        (50, 0.29, 15),
         (190, 95, 95),
         (5, 1, 1),
         (5, 1.0, 5),
