@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, batches, check_sizes
+from keras_ortho.tasks.pipeline import Task, check_sizes, make_task
 
 # Variance of the sum of two numbers uniform on (0, 1): what always answering 1
 # costs.
@@ -93,14 +93,12 @@ def load(
     Example:
     >>> train, test, baseline = load(length=200)
     """
-    check_sizes(batch_size=batch_size, train_size=train_size, test_size=test_size)
-    train, test, order = np.random.SeedSequence(seed).spawn(3)
-    return Task(
-        batches(
-            *generate(train_size, length, train),
-            batch_size=batch_size,
-            shuffle_seed=int(order.generate_state(1)[0]) if shuffle else None,
-        ),
-        batches(*generate(test_size, length, test), batch_size=batch_size),
+    return make_task(
+        lambda num, seed: generate(num, length, seed),
         BASELINE,
+        batch_size=batch_size,
+        train_size=train_size,
+        test_size=test_size,
+        shuffle=shuffle,
+        seed=seed,
     )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, batches, check_sizes
+from keras_ortho.tasks.pipeline import Task, check_sizes, make_task
 
 NUM_SYMBOLS = 10  # to remember
 ALPHABET = 8  # symbols 1 .. 8
@@ -102,19 +102,14 @@ def load(
     Example:
     >>> train, test, loss_without_memory = load(delay=1000)
     """
-    check_sizes(batch_size=batch_size, train_size=train_size, test_size=test_size)
-    train, test, order = np.random.SeedSequence(seed).spawn(3)
-    return Task(
-        batches(
-            *generate(train_size, delay, train),
-            batch_size=batch_size,
-            shuffle_seed=int(order.generate_state(1)[0]) if shuffle else None,
-            one_hot_depth=INPUT_DEPTH,
-        ),
-        batches(
-            *generate(test_size, delay, test),
-            batch_size=batch_size,
-            one_hot_depth=INPUT_DEPTH,
-        ),
+    check_sizes(delay=delay)
+    return make_task(
+        lambda num, seed: generate(num, delay, seed),
         baseline(delay),
+        batch_size=batch_size,
+        train_size=train_size,
+        test_size=test_size,
+        shuffle=shuffle,
+        seed=seed,
+        one_hot_depth=INPUT_DEPTH,
     )

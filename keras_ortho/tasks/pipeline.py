@@ -1,5 +1,6 @@
 """From arrays to `tf.data`: batches in an order that a seed fixes."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +65,8 @@ def batches(
         ImportError: If TensorFlow, which holds `tf.data`, is not installed.
     """
     tf = require("tensorflow")
-    inputs, targets = tf.constant(inputs), tf.constant(targets)
+    with tf.device("CPU"):  # A batch at a time goes to the GPU, not all of them.
+        inputs, targets = tf.constant(inputs), tf.constant(targets)
 
     def pick(indices: Any) -> tuple[Any, Any]:
         x, y = tf.gather(inputs, indices), tf.gather(targets, indices)
@@ -76,3 +78,52 @@ def batches(
     if shuffle_seed is not None:
         indices = indices.shuffle(len(inputs), seed=shuffle_seed)
     return indices.batch(batch_size).map(pick).prefetch(tf.data.AUTOTUNE)
+
+
+def make_task(
+    generate: Callable[[int, np.random.SeedSequence], tuple[np.ndarray, np.ndarray]],
+    baseline: float,
+    *,
+    batch_size: int,
+    train_size: int,
+    test_size: int,
+    shuffle: bool,
+    seed: int,
+    one_hot_depth: int | None = None,
+) -> Task:
+    """Makes a task of sequences that are drawn.
+
+    Args:
+        generate: Draws a number of sequences from a seed: their inputs and targets.
+        baseline: Loss of the best answer that remembers nothing.
+        batch_size: Sequences in a batch.
+        train_size: Number of training sequences.
+        test_size: Number of test sequences.
+        shuffle: Whether to change the order of the training sequences from epoch to
+            epoch.
+        seed: Seed of the sequences and their order.
+        one_hot_depth: As for `batches`. Default: `None`.
+
+    Returns:
+        The task.
+
+    Raises:
+        ValueError: If a size is not a positive integer.
+        ImportError: If TensorFlow is not installed.
+    """
+    check_sizes(batch_size=batch_size, train_size=train_size, test_size=test_size)
+    train, test, order = np.random.SeedSequence(seed).spawn(3)
+    return Task(
+        batches(
+            *generate(train_size, train),
+            batch_size=batch_size,
+            shuffle_seed=int(order.generate_state(1)[0]) if shuffle else None,
+            one_hot_depth=one_hot_depth,
+        ),
+        batches(
+            *generate(test_size, test),
+            batch_size=batch_size,
+            one_hot_depth=one_hot_depth,
+        ),
+        baseline,
+    )
