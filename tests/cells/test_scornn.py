@@ -153,6 +153,13 @@ def test_set_recurrent_matrix(n):
         )
 
 
+def test_a_cell_without_weights_has_no_matrix():
+    for method in ("recurrent_matrix", "get_initial_state"):
+        cell = ScoRNNCell(3, trainable_initial_state=True)
+        with pytest.raises(ValueError, match="Received: .* with built=False"):
+            getattr(cell, method)()
+
+
 def test_set_recurrent_matrix_of_another_shape():
     cell = built(ScoRNNCell, units=4)
     before = cell.get_weights()
@@ -229,6 +236,8 @@ def test_author_weights():
     [
         ({"A": np.eye(5)}, r"`A` must be skew.*Received: .* = 2.0"),
         ({"A": np.zeros((4, 4))}, r"Received: A.shape=\(4, 4\)"),
+        ({"A": np.full((5, 5), np.nan)}, "`A` must be finite. Received: one"),
+        ({"U": np.full((3, 5), np.inf)}, "`U` must be finite. Received: one"),
         ({"D": np.zeros(5)}, "`D` must hold 1 and -1. Received: D="),
         ({"D": np.ones((5, 5))}, r"Received: D.shape=\(5, 5\)"),
         ({"U": np.zeros((5, 3))}, r"Received: U.shape=\(5, 3\)"),

@@ -1,5 +1,9 @@
+import multiprocessing
 import os
 import signal
+from concurrent.futures.process import BrokenProcessPool
+
+import pytest
 
 from data_prep.workers import worker_pool
 
@@ -9,3 +13,29 @@ def test_an_interrupt_is_left_to_the_parent():
         worker = pool.submit(os.getpid).result()
         os.kill(worker, signal.SIGINT)
         assert pool.submit(os.getpid).result() == worker != os.getpid()
+
+
+def test_a_broken_pool_is_said_to_be_broken_and_is_left():
+    """Also where the death of a worker first shows as some other error."""
+
+    def fail():
+        with worker_pool(1) as pool:
+            os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)
+            with pytest.raises(BrokenProcessPool):
+                pool.submit(os.getpid).result(timeout=60)
+            raise OSError("handle is closed")
+
+    with pytest.raises(BrokenProcessPool) as caught:
+        fail()
+    assert isinstance(caught.value.__cause__, OSError)
+    assert multiprocessing.active_children() == []
+
+
+def test_another_error_stays_what_it_is():
+    def fail():
+        with worker_pool(1) as pool:
+            pool.submit(os.getpid).result()
+            raise ValueError("of the caller's")
+
+    with pytest.raises(ValueError, match="of the caller's"):
+        fail()

@@ -53,7 +53,7 @@ def test_load_shuffled():
     np.testing.assert_array_equal(np.sort(first, axis=0), np.sort(second, axis=0))
 
 
-@pytest.mark.parametrize("delay", [0, -1, 2.5, True])
+@pytest.mark.parametrize("delay", [0, -1, -20, 2.5, True])
 def test_bad_delay(delay):
     with pytest.raises(ValueError, match="`delay` must be a positive integer"):
         copying.load(delay, train_size=10, test_size=10)
