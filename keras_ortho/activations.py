@@ -5,7 +5,30 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
+
+# Keeps the modulus of complex modReLU and its reciprocal finite at zero, as in the
+# code of the uRNN's and the scuRNN's authors.
+MODULUS_EPSILON = 1e-5
+
+
+def _forward(inputs: Tensor, bias: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    sign = ops.sign(inputs)
+    output = sign * ops.relu(sign * inputs + bias)
+    return output, (output, bias)
+
+
+def _backward(saved: tuple[Tensor, Tensor], upstream: Tensor) -> tuple[Tensor, Tensor]:
+    # The output has the sign of the input, and is zero where the gradient is.
+    output, bias = saved
+    sign = ops.sign(output)
+    gradient = upstream * ops.abs(sign)
+    axes = tuple(range(len(output.shape) - len(bias.shape)))
+    return gradient, ops.sum(sign * upstream, axis=axes)
+
+
+_modrelu = with_gradient(_forward, _backward)
 
 
 def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
@@ -32,8 +55,53 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8, after
       [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
-    sign = ops.stop_gradient(ops.sign(inputs))
-    return sign * ops.relu(sign * inputs + bias)
+    return _modrelu(inputs, bias)
+
+
+def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
+    """ModReLU of complex numbers, `z relu(|z| + b) / |z|`.
+
+    The modulus is taken as `m = sqrt(|z|^2 + 1e-5)`, and divided by as
+    `m + 1e-5`, in float32 at least.
+
+    Args:
+        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
+        bias: Tensor of shape `(n,)`.
+
+    Returns:
+        Tensor of the shape and dtype of `inputs`.
+
+    Example:
+    >>> complex_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
+    [1.8, 2.4]
+
+    Reference:
+
+    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
+      equation 8
+    """
+    inputs = ops.convert_to_tensor(inputs)
+    scale, _ = modulus_scale(inputs, bias)
+    return inputs * ops.cast(ops.concatenate([scale, scale], axis=-1), inputs.dtype)
+
+
+def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Computes what complex modReLU multiplies each complex number with.
+
+    Args:
+        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
+        bias: Tensor of shape `(n,)`.
+
+    Returns:
+        A pair of tensors of shape `(..., n)`, float32 at least: the factor
+        `relu(m + b) / (m + 1e-5)`, and the modulus `m`.
+    """
+    if keras.backend.standardize_dtype(inputs.dtype) in ("float16", "bfloat16"):
+        inputs = ops.cast(inputs, "float32")  # The square of 300 is no float16.
+    real, imaginary = ops.split(inputs, 2, axis=-1)
+    modulus = ops.sqrt(real * real + imaginary * imaginary + MODULUS_EPSILON)
+    positive = ops.relu(modulus + ops.cast(bias, modulus.dtype))
+    return positive / (modulus + MODULUS_EPSILON), modulus
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -22,6 +22,12 @@ def modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.sign(z) * np.maximum(np.abs(z) + b, 0)
 
 
+def complex_modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """As the authors of the uRNN and the scuRNN guard it at zero."""
+    modulus = np.sqrt(np.abs(z) ** 2 + 1e-5)
+    return z * np.maximum(modulus + b, 0) / (modulus + 1e-5)
+
+
 def scornn(
     x: np.ndarray,
     weights: dict[str, np.ndarray],

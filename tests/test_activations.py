@@ -5,7 +5,7 @@ from keras import ops
 from keras.src import testing
 
 from keras_ortho import ModReLU
-from keras_ortho.activations import modrelu
+from keras_ortho.activations import complex_modrelu, modrelu
 from tests import reference
 from tests.gradients import gradients
 
@@ -51,6 +51,25 @@ def test_gradient():
 def test_gradient_is_zero_at_the_kinks(z, b):
     found = gradients(lambda z, b: ops.sum(modrelu(z, b)), np.array([z]), np.array([b]))
     np.testing.assert_array_equal(found, 0)
+
+
+def test_complex_is_its_definition():
+    random = np.random.default_rng(0)
+    z, b = random.normal(size=(2, 50, 7)), random.normal(size=7)
+    found = complex_modrelu(np.concatenate(z, axis=-1), b)
+    expected = reference.complex_modrelu(z[0] + 1j * z[1], b)
+    np.testing.assert_allclose(
+        found,
+        np.concatenate([expected.real, expected.imag], axis=-1),
+        rtol=8 * np.finfo("float64").eps,
+    )
+
+
+def test_complex_does_not_overflow_in_float16():
+    z = ops.cast([[300.0, 400.0]], "float16")
+    found = complex_modrelu(z, ops.cast([-100.0], "float16"))
+    assert keras.backend.standardize_dtype(found.dtype) == "float16"
+    np.testing.assert_allclose(found, [[240.0, 320.0]], rtol=1e-3)
 
 
 class ModReLUTest(testing.TestCase):

@@ -1,22 +1,24 @@
 """Any other backend: its own differentiation of the forward function."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from keras_ortho.backend.types import Backward, Forward
+from keras_ortho.backend.types import Backward, Forward, Tensor
 
 
-def with_gradient(forward: Forward, backward: Backward) -> Forward:
-    """Returns `forward`, which the backend differentiates by itself.
+def with_gradient(forward: Forward, backward: Backward) -> Callable[..., Tensor]:
+    """Returns the value of `forward`, which the backend differentiates by itself.
 
     Args:
-        forward: Function of tensors that returns one tensor.
+        forward: Function of tensors that returns one tensor and what the gradient
+            needs.
         backward: Not used here.
 
     Returns:
-        `forward`.
+        A function of tensors that returns one tensor.
     """
     del backward
-    return forward
+    return lambda *inputs: forward(*inputs)[0]
 
 
 def eagerly() -> AbstractContextManager:

@@ -1,7 +1,8 @@
 """JAX: gradients by hand, and eager computation within a trace."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import jax
 import keras
@@ -9,30 +10,25 @@ import keras
 from keras_ortho.backend.types import Backward, Forward, Tensor
 
 
-def with_gradient(forward: Forward, backward: Backward) -> Forward:
+def with_gradient(forward: Forward, backward: Backward) -> Callable[..., Tensor]:
     """Gives `forward` the gradient that `backward` computes.
 
     Args:
-        forward: Function of tensors that returns one tensor.
-        backward: Function of `(inputs, output, upstream)` that returns the
-            gradient of every input (zeros for one that has none).
+        forward: Function of tensors that returns one tensor and what the gradient
+            needs.
+        backward: Function of what was saved and of the upstream gradient, which
+            returns the gradient of every input (zeros for one that has none).
 
     Returns:
         A function with the value of `forward` and the gradient of `backward`.
         It can be differentiated more than once, in reverse mode.
     """
-    function = jax.custom_vjp(forward)
+    function = jax.custom_vjp(lambda *inputs: forward(*inputs)[0])
 
-    def save(*inputs: Tensor) -> tuple[Tensor, tuple[Sequence[Tensor], Tensor]]:
-        output = forward(*inputs)
-        return output, (inputs, output)
+    def gradient(saved: Any, upstream: Tensor) -> tuple[Tensor, ...]:
+        return tuple(backward(saved, upstream))
 
-    def gradient(
-        saved: tuple[Sequence[Tensor], Tensor], upstream: Tensor
-    ) -> tuple[Tensor, ...]:
-        return tuple(backward(*saved, upstream))
-
-    function.defvjp(save, gradient)
+    function.defvjp(forward, gradient)
     return lambda *inputs: function(*map(keras.ops.convert_to_tensor, inputs))
 
 

@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 # A tensor of the active backend. They have no common base class.
 Tensor: TypeAlias = Any
 
-# inputs -> output
-Forward: TypeAlias = Callable[..., Tensor]
+# inputs -> output, and what the gradient needs: tensors in tuples, or nothing else
+# that JAX would not trace.
+Forward: TypeAlias = Callable[..., tuple[Tensor, Any]]
 
-# (inputs, output, dL/doutput) -> dL/dinput for every input
-Backward: TypeAlias = Callable[[Sequence[Tensor], Tensor, Tensor], Sequence[Tensor]]
+# (what was saved, dL/doutput) -> dL/dinput for every input
+Backward: TypeAlias = Callable[[Any, Tensor], Sequence[Tensor]]

@@ -7,14 +7,18 @@ from its free variables, so that the stock layer does it once per forward pass t
 """
 
 import dataclasses
+import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_ortho import initializers
-from keras_ortho.activations import modrelu
+from keras_ortho.activations import complex_modrelu, modrelu
+from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.keras_internals import DropoutRNNCell, current_call
@@ -38,7 +42,13 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     only. A subclass declares its own in `__init__`, and those of which it
     changes the default, and passes the rest on. It gives `build_recurrent`,
     which creates the free variables, and `recurrent_matrix`, the map from them
-    to `W`; where that has an inverse, `set_recurrent_matrix`.
+    to `W`; where that has an inverse, `set_recurrent_matrix`. A cell with gates has
+    a `step` of its own.
+
+    A complex state of `n` units (`complex_state`) is held as `2n` reals, the real
+    parts first; `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
+    and modReLU works on the modulus of a unit. Another activation works on each of
+    the reals, and its bias has the shape `(2n,)`.
 
     Args:
         units: Number of units `n`, a positive integer.
@@ -83,12 +93,21 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         ValueError: If an argument is out of its range.
     """
 
+    # Whether the state is that of complex units.
+    complex_state: ClassVar[bool] = False
+    # Arguments of the class above that a class gives itself.
+    given_arguments: ClassVar[frozenset[str]] = frozenset()
+
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
-            inherited = list(cls.__signature__.parameters.values())
+            inherited = [
+                parameter
+                for name, parameter in cls.__signature__.parameters.items()
+                if name not in cls.given_arguments
+            ]
             cls.__signature__ = arguments.join(arguments.declared(cls), inherited)
 
     def __init__(
@@ -143,8 +162,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.recurrent_dropout = recurrent_dropout
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
-        self.state_size = units
-        self.output_size = units
+        self.state_size = 2 * units if self.complex_state else units
+        self.output_size = self.state_size
         self._sequence: _Sequence | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -162,7 +181,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
                 f"Received: input_shape={input_shape}"
             )
         self.kernel = self.add_weight(
-            shape=(input_shape[-1], self.units),
+            shape=(input_shape[-1], self.state_size),
             name="kernel",
             initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer,
@@ -171,8 +190,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.build_recurrent()
         self.bias = None
         if self.use_bias:
+            modulus = self.complex_state and self.activation == "modrelu"
             self.bias = self.add_weight(
-                shape=(self.units,),
+                shape=(self.units if modulus else self.state_size,),
                 name="bias",
                 initializer=self.bias_initializer,
                 regularizer=self.bias_regularizer,
@@ -198,6 +218,44 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         """
         raise NotImplementedError
 
+    def initializers_from_matrix(
+        self, inverse: Callable[[np.ndarray], tuple[np.ndarray, ...]], count: int
+    ) -> list[Callable[..., Tensor]]:
+        """Splits `recurrent_initializer`, of a matrix, into one for each variable.
+
+        Args:
+            inverse: From an array of shape `(n, n)` to the values of the free
+                variables.
+            count: How many variables it gives.
+
+        Returns:
+            A list of initializers.
+
+        Raises:
+            ValueError: If the initializer is an array of another shape.
+        """
+        shape = (self.units, self.units)
+        initializer = self.recurrent_initializer
+        given = None
+        if isinstance(initializer, keras.initializers.Constant):
+            given = np.asarray(initializer.value)
+            arguments.check_shape("recurrent_initializer", given, shape)
+
+        @functools.cache  # A random one must be asked once for all variables.
+        def values() -> tuple[np.ndarray, ...]:
+            if given is not None:
+                return inverse(given)
+            # Inverses branch on the values of the matrix, so there must be
+            # values, also where the cell is built while a function is traced.
+            with eagerly():
+                matrix = initializer(shape, dtype=self.factorization_dtype)
+                return inverse(ops.convert_to_numpy(matrix))
+
+        return [
+            lambda shape, dtype=None, index=index: ops.cast(values()[index], dtype)
+            for index in range(count)
+        ]
+
     @property
     def factorization_dtype(self) -> str:
         """The dtype to make `W` in: that of the variables, at least float32."""
@@ -210,7 +268,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             batch_size: Number of sequences.
 
         Returns:
-            A list with one tensor of shape `(batch_size, n)`.
+            A list with one tensor of shape `(batch_size, state_size)`.
         """
         if self.trainable_initial_state:
             arguments.check_built(self)
@@ -247,22 +305,47 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             inputs = inputs * sequence.input_mask
         if training and sequence.state_mask is not None:
             state = state * sequence.state_mask
-        output = self.activate(
-            ops.matmul(inputs, self.kernel) + ops.matmul(state, sequence.kernel)
+        state = self.step(inputs, state, sequence.kernel)
+        return self.read_out(state), [state] if nested else state
+
+    def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
+        """Computes the new state.
+
+        Args:
+            inputs: Tensor of shape `(batch, m)`.
+            state: Tensor of shape `(batch, state_size)`.
+            kernel: `W` in the compute dtype.
+
+        Returns:
+            Tensor of shape `(batch, state_size)`.
+        """
+        return self.activate(
+            ops.matmul(inputs, self.kernel) + ops.matmul(state, kernel)
         )
-        return output, [output] if nested else output
+
+    def read_out(self, states: Tensor) -> Tensor:
+        """Gives the output for a state: the state itself.
+
+        Args:
+            states: Tensor of shape `(..., state_size)`.
+
+        Returns:
+            Tensor of shape `(..., output_size)`.
+        """
+        return states
 
     def activate(self, inputs: Tensor) -> Tensor:
         """Applies bias and activation.
 
         Args:
-            inputs: Tensor of shape `(batch, n)`, `x U + h W`.
+            inputs: Tensor of shape `(batch, state_size)`, `x U + h W`.
 
         Returns:
             Tensor of the same shape.
         """
         if self.activation == "modrelu":
-            return modrelu(inputs, self.bias)
+            function = complex_modrelu if self.complex_state else modrelu
+            return function(inputs, self.bias)
         if self.bias is not None:
             inputs = inputs + self.bias
         # Some of Keras's functions give float32 on JAX, whatever they get.

@@ -1,18 +1,16 @@
 """scoRNN: the scaled Cayley orthogonal recurrent neural network."""
 
-import functools
 from typing import Any, TypeAlias
 
 import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import SkewInitializer
+from keras_ortho.initializers import FreeInitializer
 from keras_ortho.parametrizations.cayley import (
     diagonal_signs,
     num_entries,
@@ -88,12 +86,14 @@ class ScoRNNCell(RecurrentCell):
 
     def build_recurrent(self) -> None:
         """Creates the free entries of `A` and the signs `D`."""
-        if isinstance(self.recurrent_initializer, SkewInitializer):
-            make_entries: Initializer = self.recurrent_initializer
+        if isinstance(self.recurrent_initializer, FreeInitializer):
             signs = diagonal_signs(self.units, self.negative_ones)
+            make_entries: Initializer = self.recurrent_initializer
             make_signs: Initializer = keras.initializers.Constant(signs)
         else:
-            make_entries, make_signs = self._initializers_from_matrix()
+            make_entries, make_signs = self.initializers_from_matrix(
+                scaled_cayley_inverse, 2
+            )
         self.recurrent_skew = self.add_weight(
             shape=(num_entries(self.units),),
             name="recurrent_skew",
@@ -107,27 +107,6 @@ class ScoRNNCell(RecurrentCell):
             initializer=make_signs,
             trainable=False,
             autocast=False,
-        )
-
-    def _initializers_from_matrix(self) -> tuple[Initializer, Initializer]:
-        """Splits one initializer of a matrix in one for `A` and one for `D`."""
-        shape = (self.units, self.units)
-        if isinstance(self.recurrent_initializer, keras.initializers.Constant):
-            given = np.asarray(self.recurrent_initializer.value)
-            arguments.check_shape("recurrent_initializer", given, shape)
-
-        @functools.cache  # Random ones must be asked once for both.
-        def inverse() -> tuple[np.ndarray, np.ndarray]:
-            # The signs are chosen by the values of the matrix, so there must be
-            # values, also where the cell is built while a function is traced.
-            with eagerly():
-                dtype = self.factorization_dtype
-                matrix = self.recurrent_initializer(shape, dtype=dtype)
-                return scaled_cayley_inverse(ops.convert_to_numpy(matrix))
-
-        return (
-            lambda shape, dtype=None: ops.cast(inverse()[0], dtype),
-            lambda shape, dtype=None: ops.cast(inverse()[1], dtype),
         )
 
     def recurrent_matrix(self) -> Tensor:

@@ -8,7 +8,6 @@ triangle in row order, and `D` a diagonal of signs. Helfrich, Willmott and Ye,
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from keras import ops
@@ -96,21 +95,20 @@ def upper_entries(matrix: Tensor) -> Tensor:
     return ops.take(ops.reshape(matrix, (-1,)), position)
 
 
-def _forward(entries: Tensor, signs: Tensor) -> Tensor:
+def _forward(entries: Tensor, signs: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     identity = ops.eye(signs.shape[0], dtype=entries.dtype)
     inverse = ops.inv(identity + skew_matrix(entries))
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, and rounding harms the right side
     # less: by a factor of ten where A is large.
-    return (2.0 * inverse - identity) * signs
+    kernel = (2.0 * inverse - identity) * signs
+    return kernel, (signs, kernel)
 
 
-def _backward(
-    inputs: Sequence[Tensor], kernel: Tensor, upstream: Tensor
-) -> tuple[Tensor, Tensor]:
+def _backward(saved: tuple[Tensor, Tensor], upstream: Tensor) -> tuple[Tensor, Tensor]:
     # Theorem 3.2 of the paper: dL/dA = V^T - V with
     # V = (I + A)^-T G (D + W^T). As (I + A)^-1 = (I + W D) / 2, the first factor
     # is D (D + W^T) / 2, and nothing needs to be factorized again.
-    _, signs = inputs
+    signs, kernel = saved
     factor = ops.diag(signs) + ops.transpose(kernel)
     product = ops.matmul(ops.matmul(factor, upstream), factor)
     v = 0.5 * signs[:, None] * product

@@ -21,7 +21,7 @@ class Architecture:
         arguments: Small arguments to make either.
         others: For each own argument a value that is not its default.
         units: The size of the state and the output that `arguments` give.
-        num_trainable: Number of trained weights, without an initial state.
+        num_trainable: Number of trained weights, as `arguments` give them.
         num_fixed: Number of weights that are not trained.
         num_factorizations: How many factorizations make its kernel.
     """
@@ -34,6 +34,12 @@ class Architecture:
     num_trainable: int
     num_fixed: int
     num_factorizations: int
+
+    @property
+    def starts_trained(self) -> bool:
+        """Whether the initial state is trained unless told otherwise."""
+        signature = self.cell.__signature__
+        return signature.parameters["trainable_initial_state"].default
 
     def __str__(self) -> str:
         return self.layer.__name__

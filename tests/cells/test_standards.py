@@ -140,7 +140,8 @@ def test_trainable_initial_state(architecture):
     x = sequences()
     layer = make_layer(architecture, trainable_initial_state=True)
     assert layer.cell.initial_state.shape == (architecture.units,)
-    assert len(layer.trainable_weights) == architecture.num_trainable + 1
+    added = not architecture.starts_trained
+    assert len(layer.trainable_weights) == architecture.num_trainable + added
     start = np.tile(layer.cell.initial_state, (BATCH, 1))
     expected = steps(layer.cell, x, state=start)[:, -1]
     np.testing.assert_allclose(layer(x), expected, atol=ATOL)

@@ -1,4 +1,4 @@
-"""Initializers of the papers, and of the free variables of a parametrization."""
+"""Initializers of the free entries of a skew matrix."""
 
 import math
 from typing import Any
@@ -8,40 +8,12 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.initializers.free import FreeInitializer
 from keras_ortho.parametrizations.cayley import matrix_size
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class SmallUniform(keras.initializers.RandomUniform):
-    """Uniform on `(-0.01, 0.01)`: the papers' input kernels.
-
-    Args:
-        minval: Lower bound. Default: -0.01.
-        maxval: Upper bound. Default: 0.01.
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
-
-    Example:
-    >>> kernel = SmallUniform(seed=0)((1, 170))
-    """
-
-    def __init__(
-        self, minval: float = -0.01, maxval: float = 0.01, seed: Any = None
-    ) -> None:
-        super().__init__(minval=minval, maxval=maxval, seed=seed)
-
-
-class SkewInitializer:
-    """Marks the initializers that make the free entries of a skew matrix.
-
-    A cell calls one with the shape `(n (n - 1) / 2,)` of the entries. Any other
-    initializer it calls with `(n, n)`, for a matrix that it takes through the
-    inverse of its parametrization.
-    """
-
-
-@keras.saving.register_keras_serializable(package="keras_ortho")
-class HenaffSkew(SkewInitializer, keras.initializers.RandomUniform):
+class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     """Skew matrix of 2 x 2 blocks whose Cayley transform rotates by `t_j`.
 
     The blocks are `[[0, s_j], [-s_j, 0]]` with `s_j = tan(t_j / 2)` and `t_j`
@@ -106,32 +78,3 @@ class HenaffSkew(SkewInitializer, keras.initializers.RandomUniform):
         indices = ops.convert_to_tensor(position[:, None], dtype="int32")
         # Keras's tangent gives float32 on JAX, whatever it gets.
         return ops.cast(ops.scatter(indices, ops.tan(angles / 2), shape), angles.dtype)
-
-
-_NAMED = {"henaff_skew": HenaffSkew, "small_uniform": SmallUniform}
-
-
-def get(identifier: Any) -> Any:
-    """Finds an initializer by its name, also the papers'.
-
-    Args:
-        identifier: `"henaff_skew"`, `"small_uniform"`, an array, or anything
-            that `keras.initializers.get` takes.
-
-    Returns:
-        A new initializer for a name or a config, one that gives its values for
-        an array, otherwise the initializer itself.
-
-    Raises:
-        ValueError: If there is none.
-
-    Example:
-    >>> get("henaff_skew").maxval
-    1.5707963267948966
-    """
-    if isinstance(identifier, str) and identifier in _NAMED:
-        return _NAMED[identifier]()
-    if ops.is_tensor(identifier) or isinstance(identifier, np.ndarray):
-        # Keras would make a function of it, which no config can hold.
-        return keras.initializers.Constant(ops.convert_to_numpy(identifier))
-    return keras.initializers.get(identifier)

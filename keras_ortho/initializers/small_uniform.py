@@ -1,0 +1,25 @@
+"""The initializer of the papers' input kernels."""
+
+from typing import Any
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class SmallUniform(keras.initializers.RandomUniform):
+    """Uniform on `(-0.01, 0.01)`: the papers' input kernels.
+
+    Args:
+        minval: Lower bound. Default: -0.01.
+        maxval: Upper bound. Default: 0.01.
+        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
+            of its own.
+
+    Example:
+    >>> kernel = SmallUniform(seed=0)((1, 170))
+    """
+
+    def __init__(
+        self, minval: float = -0.01, maxval: float = 0.01, seed: Any = None
+    ) -> None:
+        super().__init__(minval=minval, maxval=maxval, seed=seed)
