@@ -1,8 +1,10 @@
-"""modReLU: the activation that orthogonal and unitary networks use."""
+"""modReLU, the activation of orthogonal and unitary networks, and leaky ReLU."""
 
+import math
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
@@ -102,6 +104,81 @@ def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     modulus = ops.sqrt(real * real + imaginary * imaginary + MODULUS_EPSILON)
     positive = ops.relu(modulus + ops.cast(bias, modulus.dtype))
     return positive / (modulus + MODULUS_EPSILON), modulus
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class LeakyReLU:
+    """Leaky ReLU of a slope, `max(z, negative_slope z)` for one of at most 1.
+
+    A function with a setting, for the `activation` of a layer. Its derivative at 0 is
+    the slope. The string `"leaky_relu"` names Keras's, which has the slope 0.2.
+
+    Args:
+        negative_slope: Slope for negative inputs, at least 0. Default: 0.1, oRNN's.
+
+    Raises:
+        ValueError: If the slope is negative or not finite.
+
+    Example:
+    >>> LeakyReLU(0.1)(np.array([-2.0, 3.0]))
+    [-0.2, 3]
+
+    Reference:
+
+    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html),
+      whose code has the slope 0.1
+    """
+
+    def __init__(self, negative_slope: float = 0.1) -> None:
+        is_number = isinstance(negative_slope, int | float | np.integer | np.floating)
+        if not is_number or not 0 <= negative_slope < math.inf:
+            raise ValueError(
+                "`negative_slope` must be a finite number, at least 0. "
+                f"Received: negative_slope={negative_slope!r}"
+            )
+        self.negative_slope = float(negative_slope)
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Applies the activation.
+
+        Args:
+            inputs: Tensor of any shape.
+
+        Returns:
+            Tensor of the same shape and dtype.
+        """
+        return ops.leaky_relu(inputs, negative_slope=self.negative_slope)
+
+    def __repr__(self) -> str:
+        return f"LeakyReLU({self.negative_slope})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LeakyReLU):
+            return NotImplemented
+        return self.negative_slope == other.negative_slope
+
+    def __hash__(self) -> int:
+        return hash((LeakyReLU, self.negative_slope))
+
+    def get_config(self) -> dict[str, float]:
+        """Gives the arguments that make an equal activation.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {"negative_slope": self.negative_slope}
+
+    @classmethod
+    def from_config(cls, config: dict[str, float]) -> "LeakyReLU":
+        """Makes an activation from a config.
+
+        Args:
+            config: What `get_config` returned.
+
+        Returns:
+            A new activation.
+        """
+        return cls(**config)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -18,8 +18,31 @@ def scaled_cayley(entries: np.ndarray, signs: np.ndarray) -> np.ndarray:
     return np.linalg.solve(np.eye(n) + a, np.eye(n) - a) @ np.diag(signs)
 
 
+def householder(reflectors: np.ndarray, n: int) -> np.ndarray:
+    """One reflector after the other: of all `n` coordinates, of the last `n - 1` ..."""
+    product = np.eye(n)
+    for k in range(n, 0, -1):
+        u, reflectors = reflectors[:k], reflectors[k:]
+        factor = np.eye(n)
+        if k == 1 and u.size:
+            factor[-1, -1] = -1.0 if u[0] < 0 else 1.0
+        elif np.any(u):
+            factor[-k:, -k:] -= 2 * np.outer(u, u) / (u @ u)
+        product = product @ factor
+    return product
+
+
 def modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.sign(z) * np.maximum(np.abs(z) + b, 0)
+
+
+def as_complex(reals: np.ndarray) -> np.ndarray:
+    real, imaginary = np.split(reals, 2, axis=-1)
+    return real + 1j * imaginary
+
+
+def as_reals(numbers: np.ndarray) -> np.ndarray:
+    return np.concatenate([numbers.real, numbers.imag], axis=-1)
 
 
 def complex_modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,17 +1,46 @@
 """What must be written once per backend, and the choice between them.
 
 `with_gradient(forward, backward)` makes a function of tensors whose gradient is
-given by hand; `eagerly()` computes at once within a trace. Everything else in the
-package is written with `keras.ops`.
+given by hand; `eagerly()` computes at once within a trace; `scan`, `stack`,
+`time_slice` and `batch_pieces` are what the recurrence is made of. Everything else in
+the package is written with `keras.ops`.
 """
 
 import keras
 
 if keras.backend.backend() == "tensorflow":
-    from keras_ortho.backend.tensorflow import eagerly, with_gradient
+    from keras_ortho.backend.tensorflow import (
+        batch_pieces,
+        eagerly,
+        scan,
+        stack,
+        time_slice,
+        with_gradient,
+    )
 elif keras.backend.backend() == "jax":
-    from keras_ortho.backend.jax import eagerly, with_gradient
+    from keras_ortho.backend.jax import (
+        batch_pieces,
+        eagerly,
+        scan,
+        stack,
+        time_slice,
+        with_gradient,
+    )
 else:
-    from keras_ortho.backend.autodiff import eagerly, with_gradient
+    from keras_ortho.backend.autodiff import (
+        batch_pieces,
+        eagerly,
+        scan,
+        stack,
+        time_slice,
+        with_gradient,
+    )
 
-__all__ = ["eagerly", "with_gradient"]
+__all__ = [
+    "batch_pieces",
+    "eagerly",
+    "scan",
+    "stack",
+    "time_slice",
+    "with_gradient",
+]

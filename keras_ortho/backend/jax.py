@@ -1,4 +1,4 @@
-"""JAX: gradients by hand, and eager computation within a trace."""
+"""JAX: gradients by hand, loops over time, eager computation within a trace."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -7,10 +7,12 @@ from typing import Any
 import jax
 import keras
 
-from keras_ortho.backend.types import Backward, Forward, Tensor
+from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 
 
-def with_gradient(forward: Forward, backward: Backward) -> Callable[..., Tensor]:
+def with_gradient(
+    forward: Forward, backward: Backward, *, once: bool = False
+) -> Callable[..., Tensor]:
     """Gives `forward` the gradient that `backward` computes.
 
     Args:
@@ -18,6 +20,7 @@ def with_gradient(forward: Forward, backward: Backward) -> Callable[..., Tensor]
             needs.
         backward: Function of what was saved and of the upstream gradient, which
             returns the gradient of every input (zeros for one that has none).
+        once: Not used here: JAX differentiates what is saved, too.
 
     Returns:
         A function with the value of `forward` and the gradient of `backward`.
@@ -39,3 +42,71 @@ def eagerly() -> AbstractContextManager:
         A context manager.
     """
     return jax.ensure_compile_time_eval()
+
+
+def scan(
+    step: Step,
+    carry: tuple[Tensor, ...],
+    sequences: tuple[Tensor, ...] = (),
+    *,
+    length: int,
+    collect: tuple[tuple[tuple[Any, ...], Any], ...] = (),
+    reverse: bool = False,
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Loops over steps, one op in the program.
+
+    Args:
+        step: Function of the carry, the index and the entries of `sequences` for
+            one step, which returns the next carry and what to collect.
+        carry: Tensors that go from step to step.
+        sequences: Tensors whose first axis is that of the steps.
+        length: Number of steps.
+        collect: Not used here: JAX knows what a step returns.
+        reverse: Whether to go from the last step to the first. What is collected
+            stays in the order of the steps.
+
+    Returns:
+        A pair of the last carry and what was collected.
+    """
+    return jax.lax.scan(
+        lambda carry, entries: step(carry, *entries),
+        carry,
+        (jax.numpy.arange(length), sequences),
+        length=length,
+        reverse=reverse,
+    )
+
+
+def stack(steps: Tensor) -> Tensor:
+    """Returns what a scan has collected, a tensor already.
+
+    Args:
+        steps: One of the values that `scan` collected.
+
+    Returns:
+        The same.
+    """
+    return steps
+
+
+def time_slice(sequences: Tensor, start: Any, length: int) -> Tensor:
+    """Takes successive steps.
+
+    Args:
+        sequences: Tensor of shape `(batch, time, ...)`.
+        start: Index of the first step, an int or a scalar tensor.
+        length: How many.
+
+    Returns:
+        Tensor of shape `(batch, length, ...)`.
+    """
+    return jax.lax.dynamic_slice_in_dim(sequences, start, length, axis=1)
+
+
+def batch_pieces() -> int:
+    """Says in how many pieces to cut a batch, to loop over each by itself.
+
+    Returns:
+        1: XLA runs independent loops one after the other.
+    """
+    return 1

@@ -1,18 +1,27 @@
-"""TensorFlow: gradients by hand, and eager computation within a trace."""
+"""TensorFlow: gradients by hand, loops over time, eager computation within a trace."""
 
+import dataclasses
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from keras_ortho.backend.types import Backward, Forward, Tensor
+from keras_ortho.backend.types import Backward, Forward, Step, Tensor
+
+ONCE = (
+    "A layer of keras_ortho can be differentiated once on TensorFlow. For second "
+    "derivatives use its cell in `keras.layers.RNN`, or `unroll=True`."
+)
 
 # dL/doutput -> dL/dinput for every input
 Gradient: TypeAlias = Callable[[Tensor], Sequence[Tensor]]
 
 
-def with_gradient(forward: Forward, backward: Backward) -> Callable[..., Tensor]:
+def with_gradient(
+    forward: Forward, backward: Backward, *, once: bool = False
+) -> Callable[..., Tensor]:
     """Gives `forward` the gradient that `backward` computes.
 
     Args:
@@ -20,19 +29,27 @@ def with_gradient(forward: Forward, backward: Backward) -> Callable[..., Tensor]
             needs.
         backward: Function of what was saved and of the upstream gradient, which
             returns the gradient of every input (zeros for one that has none).
+        once: Whether more is saved than inputs and the output. TensorFlow would
+            take that for constant in a second derivative; asking for one is then
+            an error. Default: `False`.
 
     Returns:
         A function with the value of `forward` and the gradient of `backward`.
-        It can be differentiated more than once, in reverse mode, where all that
-        is saved are inputs and the output.
+        It can be differentiated in reverse mode, more than once unless `once`.
     """
+
+    def gradient(saved: Any, upstream: Tensor) -> Sequence[Tensor]:
+        gradients = backward(saved, upstream)
+        if not once:
+            return gradients
+        return [tf.raw_ops.PreventGradient(input=g, message=ONCE) for g in gradients]
 
     @tf.custom_gradient
     def function(
         *inputs: Tensor,
     ) -> tuple[Tensor, Callable[[Tensor], Sequence[Tensor]]]:
         output, saved = forward(*inputs)
-        return output, lambda upstream: backward(saved, upstream)
+        return output, lambda upstream: gradient(saved, upstream)
 
     return lambda *inputs: function(*map(tf.convert_to_tensor, inputs))
 
@@ -44,3 +61,140 @@ def eagerly() -> AbstractContextManager:
         A context manager.
     """
     return tf.init_scope()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Steps:
+    """A list of tensors, one a step: no copy is made of what a step yields."""
+
+    array: tf.TensorArray
+    # Of one step; sizes that only the running program knows are tensors.
+    shape: tuple[Any, ...]
+    length: Any
+
+
+def scan(
+    step: Step,
+    carry: tuple[Tensor, ...],
+    sequences: tuple[Any, ...] = (),
+    *,
+    length: Any,
+    collect: tuple[tuple[tuple[Any, ...], Any], ...] = (),
+    reverse: bool = False,
+) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+    """Loops over steps, one op in the graph.
+
+    Args:
+        step: Function of the carry, the index and the entries of `sequences` for
+            one step, which returns the next carry and what to collect.
+        carry: Tensors that go from step to step.
+        sequences: Tensors whose first axis is that of the steps, or what an
+            earlier scan has collected.
+        length: Number of steps, an int or a scalar tensor.
+        collect: Shape and dtype of each tensor that is collected.
+        reverse: Whether to go from the last step to the first. What is collected
+            stays in the order of the steps.
+
+    Returns:
+        A pair of the last carry and what was collected: see `stack`.
+    """
+    sources = [s.array if isinstance(s, _Steps) else _unstack(s) for s in sequences]
+    arrays = tuple(tf.TensorArray(dtype, _room(length)) for _, dtype in collect)
+    first = length - 1 if reverse else 0
+
+    def body(index: Tensor, carry: tuple, arrays: tuple) -> tuple:
+        entries = tuple(source.read(index) for source in sources)
+        after, collected = step(carry, index, entries)
+        for old, new in zip(carry, after, strict=True):
+            new.set_shape(old.shape)
+        arrays = tuple(
+            array.write(index, value)
+            for array, value in zip(arrays, collected, strict=True)
+        )
+        return index + (-1 if reverse else 1), tuple(after), arrays
+
+    _, carry, arrays = tf.while_loop(
+        lambda index, *_: index >= 0 if reverse else index < length,
+        body,
+        (tf.convert_to_tensor(first, tf.int32), tuple(carry), arrays),
+        maximum_iterations=length,
+    )
+    return carry, tuple(
+        _Steps(array, shape, length)
+        for array, (shape, _) in zip(arrays, collect, strict=True)
+    )
+
+
+def stack(steps: _Steps) -> Tensor:
+    """Makes one tensor of what a scan has collected.
+
+    Args:
+        steps: One of the values that `scan` collected.
+
+    Returns:
+        Tensor whose first axis is that of the steps.
+    """
+    if tf.executing_eagerly():
+        return steps.array.stack()
+    stacked = tf.raw_ops.TensorListStack(
+        input_handle=steps.array.flow,
+        # `TensorArray.stack` does not know it of a list that may have no entries.
+        element_shape=tf.stack(steps.shape),
+        element_dtype=steps.array.dtype,
+    )
+    known = [size if isinstance(size, int) else None for size in steps.shape]
+    stacked.set_shape([None, *known])
+    return stacked if isinstance(steps.length, int) else stacked[: steps.length]
+
+
+def _room(length: Any) -> Any:
+    """A length for lists: XLA compiles a loop that never runs, too, with its reads."""
+    return length if isinstance(length, int) else tf.maximum(length, 1)
+
+
+def _unstack(sequence: Tensor) -> tf.TensorArray:
+    length = sequence.shape[0]
+    if length is None:
+        length = tf.shape(sequence)[0]
+        rest = [[0, 0]] * (len(sequence.shape) - 1)
+        sequence = tf.pad(sequence, [[0, _room(length) - length], *rest])
+    array = tf.TensorArray(
+        sequence.dtype, _room(length), element_shape=sequence.shape[1:]
+    )
+    return array.unstack(sequence)
+
+
+def time_slice(sequences: Tensor, start: Any, length: Any) -> Tensor:
+    """Takes successive steps.
+
+    Args:
+        sequences: Tensor of shape `(batch, time, ...)`.
+        start: Index of the first step, an int or a scalar tensor.
+        length: How many, an int or a scalar tensor.
+
+    Returns:
+        Tensor of shape `(batch, length, ...)`.
+    """
+    shape = tf.unstack(tf.shape(sequences))
+    rest = [0] * (len(shape) - 2)
+    part = tf.slice(sequences, [0, start, *rest], [shape[0], length, *shape[2:]])
+    known = sequences.shape.as_list()
+    known[1] = length if isinstance(length, int) else None
+    part.set_shape(known)
+    return part
+
+
+def batch_pieces() -> int:
+    """Says in how many pieces to cut a batch, to loop over each by itself.
+
+    On a CPU each core then keeps its part of the state, and the recurrent matrix,
+    in its own cache, and none waits for another at every step.
+
+    Returns:
+        The number of cores, at most 4, without a GPU; otherwise 1.
+    """
+    if tf.config.list_logical_devices("GPU"):
+        return 1
+    cores = len(os.sched_getaffinity(0))
+    threads = tf.config.threading.get_inter_op_parallelism_threads()
+    return min(cores, threads or cores, 4)

@@ -12,3 +12,9 @@ Forward: TypeAlias = Callable[..., tuple[Tensor, Any]]
 
 # (what was saved, dL/doutput) -> dL/dinput for every input
 Backward: TypeAlias = Callable[[Any, Tensor], Sequence[Tensor]]
+
+# (carry, index, entries of the sequences) -> next carry, what to collect
+Step: TypeAlias = Callable[
+    [tuple[Tensor, ...], Tensor, tuple[Tensor, ...]],
+    tuple[tuple[Tensor, ...], tuple[Tensor, ...]],
+]

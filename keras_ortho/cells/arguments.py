@@ -124,6 +124,31 @@ def check_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_number(name: str, value: Any, positive: bool = False) -> float:
+    """Checks that an argument is a finite number that is not negative.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+        positive: Whether it must be more than 0. Default: `False`.
+
+    Returns:
+        The value as a float.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    numeric = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, bool) or not numeric or not 0 <= value < np.inf:
+        numeric = False
+    if not numeric or (positive and value == 0):
+        least = "more than" if positive else "at least"
+        raise ValueError(
+            f"`{name}` must be a finite number of {least} 0. Received: {name}={value!r}"
+        )
+    return float(value)
+
+
 def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     """Checks the shape of an array.
 

@@ -7,7 +7,6 @@ from its free variables, so that the stock layer does it once per forward pass t
 """
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -18,10 +17,30 @@ from keras import ops
 
 from keras_ortho import initializers
 from keras_ortho.activations import complex_modrelu, modrelu
-from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
+from keras_ortho.cells.from_matrix import initializers_from_matrix
 from keras_ortho.cells.keras_internals import DropoutRNNCell, current_call
+from keras_ortho.recurrence import Pointwise, find
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainStep:
+    """A step `f(x U + h W)` as the recurrence takes it, for one sequence.
+
+    Attributes:
+        kernel: `W` in the compute dtype.
+        bias: The bias, or zeros.
+        activation: The activation with its derivative.
+        input_mask: What to multiply the inputs with, or `None`.
+        state_mask: What to multiply the states with before `W`, or `None`.
+    """
+
+    kernel: Tensor
+    bias: Tensor
+    activation: Pointwise
+    input_mask: Tensor | None
+    state_mask: Tensor | None
 
 
 @dataclasses.dataclass
@@ -95,6 +114,10 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     # Whether the state is that of complex units.
     complex_state: ClassVar[bool] = False
+    # Whether `step` adds to the state. Recurrent dropout takes units from the product
+    # with `W` only: their share of the sum stays, or it would vanish and the others
+    # grow from step to step.
+    residual: ClassVar[bool] = False
     # Arguments of the class above that a class gives itself.
     given_arguments: ClassVar[frozenset[str]] = frozenset()
 
@@ -234,27 +257,16 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Raises:
             ValueError: If the initializer is an array of another shape.
         """
-        shape = (self.units, self.units)
-        initializer = self.recurrent_initializer
-        given = None
-        if isinstance(initializer, keras.initializers.Constant):
-            given = np.asarray(initializer.value)
-            arguments.check_shape("recurrent_initializer", given, shape)
-
-        @functools.cache  # A random one must be asked once for all variables.
-        def values() -> tuple[np.ndarray, ...]:
-            if given is not None:
-                return inverse(given)
-            # Inverses branch on the values of the matrix, so there must be
-            # values, also where the cell is built while a function is traced.
-            with eagerly():
-                matrix = initializer(shape, dtype=self.factorization_dtype)
-                return inverse(ops.convert_to_numpy(matrix))
-
-        return [
-            lambda shape, dtype=None, index=index: ops.cast(values()[index], dtype)
-            for index in range(count)
-        ]
+        return initializers_from_matrix(
+            "recurrent_initializer",
+            self.recurrent_initializer,
+            (self.units, self.units),
+            inverse,
+            count,
+            dtype=self.factorization_dtype,
+            # An array may be the real form of a complex matrix.
+            check_shape=not self.complex_state,
+        )
 
     @property
     def factorization_dtype(self) -> str:
@@ -303,10 +315,13 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             sequence.state_mask = self._mask(state, self.recurrent_dropout)
         if training and sequence.input_mask is not None:
             inputs = inputs * sequence.input_mask
+        masked = state
         if training and sequence.state_mask is not None:
-            state = state * sequence.state_mask
-        state = self.step(inputs, state, sequence.kernel)
-        return self.read_out(state), [state] if nested else state
+            masked = state * sequence.state_mask
+        new = self.step(inputs, masked, sequence.kernel)
+        if self.residual and masked is not state:
+            new = new + (state - masked)
+        return self.read_out(new), [new] if nested else new
 
     def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
         """Computes the new state.
@@ -350,6 +365,36 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             inputs = inputs + self.bias
         # Some of Keras's functions give float32 on JAX, whatever they get.
         return ops.cast(self.activation(inputs), inputs.dtype)
+
+    def plain_step(self, training: bool) -> PlainStep | None:
+        """Describes the step, for the sequence that has begun.
+
+        Args:
+            training: Whether to drop out inputs and states.
+
+        Returns:
+            The description, or `None` where a class has a step of its own, or the
+            derivative of the activation is not known.
+        """
+        methods = ("call", "step", "activate")
+        plain = all(
+            getattr(type(self), name) is getattr(RecurrentCell, name)
+            for name in methods
+        )
+        activation = find(self.activation, self.complex_state)
+        sequence = self._sequence
+        if not plain or activation is None or sequence is None:
+            return None
+        bias = self.bias
+        if bias is None:
+            bias = ops.zeros((self.state_size,), dtype=self.compute_dtype)
+        return PlainStep(
+            kernel=sequence.kernel,
+            bias=bias,
+            activation=activation,
+            input_mask=sequence.input_mask if training else None,
+            state_mask=sequence.state_mask if training else None,
+        )
 
     def _begin_sequence(self, inputs: Tensor) -> _Sequence:
         return _Sequence(

@@ -13,6 +13,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.keras_internals import rnn
+from keras_ortho.recurrence import recurrence
 
 
 class RecurrentLayer(keras.layers.RNN):
@@ -21,8 +22,17 @@ class RecurrentLayer(keras.layers.RNN):
     A subclass names its cell as `cell_class`, and has that cell's arguments and
     those of `keras.layers.RNN`; each argument of the cell is an attribute.
 
+    Where the cell's step is the base's, and its activation one whose derivative is
+    known (modReLU, ReLU, leaky ReLU, tanh, sigmoid, none), the whole sequence is
+    computed by `keras_ortho.recurrence`, with a gradient of its own, which can be
+    differentiated once, in reverse mode. Otherwise, and with `unroll`, Keras's loop
+    runs the cell, as `keras.layers.RNN(cell)` does, to the same result.
+
     Args:
         *args: Arguments of the cell.
+        recompute: Whether to keep only some states for the gradient and compute
+            those between again, for long sequences: `True` keeps about the square
+            root of their number, an int `k` every `k`-th. Default: `False`.
         **kwargs: Arguments of the cell, of `keras.layers.RNN` and of a layer.
     """
 
@@ -32,13 +42,20 @@ class RecurrentLayer(keras.layers.RNN):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cell = list(cls.cell_class.__signature__.parameters.values())
+        own = [
+            p for p in arguments.declared(RecurrentLayer) if p.kind is p.KEYWORD_ONLY
+        ]
         cls.__signature__ = arguments.join(
-            cell, arguments.declared(keras.layers.RNN)[1:]
+            cell, own + arguments.declared(keras.layers.RNN)[1:]
         )
         for name in set(arguments.names(cls.cell_class)) - set(vars(cls)):
             setattr(cls, name, property(operator.attrgetter(f"cell.{name}")))
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, recompute: bool | int = False, **kwargs: Any
+    ) -> None:
+        if not isinstance(recompute, bool):
+            recompute = arguments.check_count("recompute", recompute)
         own = arguments.names(self.cell_class)
         cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
         cell = self.cell_class(
@@ -48,6 +65,7 @@ class RecurrentLayer(keras.layers.RNN):
             **cell_kwargs,
         )
         super().__init__(cell, **kwargs)
+        self.recompute = recompute
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
     def recurrent_matrix(self) -> Tensor:
@@ -90,6 +108,57 @@ class RecurrentLayer(keras.layers.RNN):
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
+        loop = self._stock_loop if self.unroll else self._whole_sequence
+        return loop(sequences, initial_state, mask, training)
+
+    def _whole_sequence(
+        self,
+        sequences: Tensor,
+        initial_state: list[Tensor],
+        mask: Tensor | None,
+        training: bool,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Runs the recurrence, with its own gradient, where the cell is a plain one."""
+        plain = self.cell.plain_step(training)
+        if plain is None:
+            return self._stock_loop(sequences, initial_state, mask, training)
+        if plain.input_mask is not None:
+            sequences = sequences * plain.input_mask[:, None]
+        (state,) = initial_state
+        states = recurrence(
+            sequences,
+            self.cell.kernel,
+            plain.kernel,
+            plain.bias,
+            state,
+            plain.activation,
+            mask=mask,
+            state_mask=plain.state_mask,
+            return_sequences=self.return_sequences,
+            recompute=self.recompute,
+            training=training,
+        )
+        last = states[:, -1] if self.return_sequences else states
+        outputs = self.cell.read_out(states)
+        if mask is not None:
+            shown = mask
+            if not self.zero_output_for_mask:
+                # As in Keras the output is zero, not the initial state, until the
+                # first step that counts.
+                shown = ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
+            shown = shown[:, :, None] if self.return_sequences else shown[:, -1:]
+            outputs = ops.where(shown, outputs, 0)
+        last_output = outputs[:, -1] if self.return_sequences else outputs
+        return last_output, outputs, [last]
+
+    def _stock_loop(
+        self,
+        sequences: Tensor,
+        initial_state: list[Tensor],
+        mask: Tensor | None,
+        training: bool,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Runs the cell step by step."""
         last_output, outputs, states = rnn(
             functools.partial(self.cell, training=training),
             sequences,
@@ -129,7 +198,11 @@ class RecurrentLayer(keras.layers.RNN):
         config = super().get_config()
         cell = config.pop("cell")["config"]
         own = arguments.names(self.cell_class)
-        return {**config, **{name: cell[name] for name in own}}
+        return {
+            **config,
+            "recompute": self.recompute,
+            **{name: cell[name] for name in own},
+        }
 
     @classmethod
     def from_config(

@@ -109,7 +109,9 @@ def test_masks(architecture, go_backwards, zero_output_for_mask, unroll):
     if zero_output_for_mask:
         expected = np.where(mask[:, way, None], expected, 0)
     # Without it a step that is masked repeats the output of the step before, and
-    # gives zero, the initial state, where there was none.
+    # gives zero, as in Keras, where there was none.
+    started = np.cumsum(mask[:, way], axis=1) > 0
+    expected = np.where(started[:, :, None], expected, 0)
     np.testing.assert_allclose(outputs, expected, atol=ATOL)
     layer.return_sequences = False
     last, _ = layer(x, mask=mask)
@@ -247,8 +249,35 @@ def test_dropout_masks_stay_the_same_over_time(architecture):
     input_mask, state_mask = (ops.convert_to_numpy(mask) for _, mask in masks)
     state = cell.get_initial_state(BATCH)[0]
     for t in range(TIME):
-        state, _ = cell(x[:, t] * input_mask, state * state_mask)
+        kept = state * state_mask
+        left = state - kept if cell.residual else 0
+        state = cell(x[:, t] * input_mask, kept)[0] + left
     np.testing.assert_allclose(masked, state, atol=ATOL)
+
+
+@pytest.mark.parametrize("recompute", [False, 2])
+@pytest.mark.parametrize("return_sequences", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_layer_has_the_gradient_of_the_stock_loop(
+    architecture, masked, return_sequences, recompute
+):
+    """A gradient by hand, where the layer has one, against autodiff."""
+    x = sequences()
+    mask = np.ones((BATCH, TIME), bool)
+    mask[0, 2:] = mask[1, 1] = False
+    kwargs = {"mask": mask if masked else None, "training": True}
+    shared = {"trainable_initial_state": True, "go_backwards": True}
+    shared["return_sequences"] = return_sequences
+    layer = make_layer(architecture, recompute=recompute, **shared)
+    stock = make_layer(architecture, unroll=True, **shared)
+    stock.set_weights(layer.get_weights())
+    (_, found), (_, expected) = (
+        weight_gradients(each, lambda h: ops.sum(ops.sin(h)), x, **kwargs)
+        for each in (layer, stock)
+    )
+    for name, gradient in expected.items():
+        atol = ATOL * max(1, np.abs(gradient).max())
+        np.testing.assert_allclose(found[name], gradient, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize("jit_compile", XLA)
@@ -284,7 +313,7 @@ def test_runs_eagerly_and_compiled_alike(architecture):
         layer = make_layer(architecture)
         model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
         model.compile(
-            keras.optimizers.SGD(0.1),
+            keras.optimizers.SGD(0.01),
             "mse",
             run_eagerly=run_eagerly,
             jit_compile=jit_compile,
@@ -328,7 +357,8 @@ def test_mixed_precision(architecture, policy):
 def test_pure_precision(architecture, dtype):
     layer = make_layer(architecture, dtype=dtype)
     assert keras.backend.standardize_dtype(layer(sequences()).dtype) == dtype
-    assert {keras.backend.standardize_dtype(w.dtype) for w in layer.weights} == {dtype}
+    dtypes = {keras.backend.standardize_dtype(w.dtype) for w in layer.weights}
+    assert {d for d in dtypes if "float" in d} == {dtype}
     kernel = "float64" if dtype == "float64" else "float32"
     assert keras.backend.standardize_dtype(layer.recurrent_matrix().dtype) == kernel
 
@@ -351,7 +381,7 @@ def test_config_holds_every_argument(architecture, kind):
         given |= dict.fromkeys(
             ["return_sequences", "return_state", "go_backwards", "stateful"], True
         )
-        given |= dict.fromkeys(["unroll", "zero_output_for_mask"], True)
+        given |= dict.fromkeys(["recompute", "unroll", "zero_output_for_mask"], True)
     # Every argument is given, with a value that is not its default.
     assert set(given) == set(declared)
     for name, value in given.items():
@@ -392,8 +422,8 @@ def test_shared_arguments_have_an_effect(architecture, name):
     elif name.endswith("regularizer"):
         bias.assign(np.ones(bias.shape))
         layer(sequences())
-        assert len(layer.losses) == 1
-        assert float(layer.losses[0]) > 0
+        assert len(layer.losses) >= 1  # Some have several variables of a kind.
+        assert sum(map(float, layer.losses)) > 0
     elif name == "kernel_constraint":
         assert kernel.constraint is SHARED[name]
     elif name == "bias_constraint":
@@ -591,24 +621,24 @@ def test_features_must_be_known(architecture):
         architecture.cell(**architecture.arguments).build((None, None))
 
 
-@pytest.mark.parametrize("initializer", [None, "orthogonal", np.eye(6)])
 @pytest.mark.parametrize("stock", [False, True])
-def test_is_built_within_fit(architecture, stock, initializer):
+def test_is_built_within_fit(architecture, stock):
     """Where the weights are made while a training step is being traced."""
-    arguments = dict(architecture.arguments)
-    if initializer is not None:
-        arguments["recurrent_initializer"] = initializer
-    layer = architecture.layer(**arguments)
-    if stock:
-        layer = keras.layers.RNN(architecture.cell(**arguments))
-    model = keras.Sequential([layer, keras.layers.Dense(1)])
-    model.compile("adam", "mse")
-    model.fit(sequences(), np.zeros((BATCH, 1)), verbose=0)
-    kernel = ops.convert_to_numpy(layer.cell.recurrent_matrix())
-    if not isinstance(initializer, np.ndarray):
-        return
-    # One step of Adam away from the identity.
-    assert np.abs(kernel - np.eye(architecture.units)).max() < 0.01
+    for initializer in (None, *architecture.matrices):
+        arguments = dict(architecture.arguments)
+        if initializer is not None:
+            arguments["recurrent_initializer"] = initializer
+        layer = architecture.layer(**arguments)
+        if stock:
+            layer = keras.layers.RNN(architecture.cell(**arguments))
+        model = keras.Sequential([layer, keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+        model.fit(sequences(), np.zeros((BATCH, 1)), verbose=0)
+        kernel = ops.convert_to_numpy(layer.cell.recurrent_matrix())
+        assert np.isfinite(kernel).all()
+        if isinstance(initializer, np.ndarray):
+            # One step of Adam away from it.
+            assert np.abs(kernel - initializer).max() < 0.01
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
@@ -688,16 +718,22 @@ def test_input_must_be_sequences(architecture):
 
 def test_mixed_precision_makes_the_kernel_from_whole_variables(architecture):
     """Only the result is rounded to the compute dtype, not what it is made from."""
-    cell = architecture.cell(
-        **architecture.arguments, dtype="mixed_bfloat16", activation="linear"
-    )
+    kernels = []
+
+    class Spy(architecture.cell):
+        def step(self, inputs, state, kernel):
+            kernels.append(kernel)
+            return super().step(inputs, state, kernel)
+
+    cell = architecture.cell(**architecture.arguments, dtype="mixed_bfloat16")
     cell.build((None, FEATURES))
-    state = np.eye(architecture.units, dtype="float32")
-    inputs = np.zeros((architecture.units, FEATURES), "float32")
-    kernel, _ = cell(inputs, [ops.cast(state, "bfloat16")])
+    cell.__class__ = Spy
+    cell(sequences()[:, 0], cell.get_initial_state(BATCH))
     expected = ops.cast(cell.recurrent_matrix(), "bfloat16")
+    assert len(kernels) == 1
+    assert keras.backend.standardize_dtype(kernels[0].dtype) == "bfloat16"
     np.testing.assert_array_equal(
-        ops.convert_to_numpy(ops.cast(kernel, "float32")),
+        ops.convert_to_numpy(ops.cast(kernels[0], "float32")),
         ops.convert_to_numpy(ops.cast(expected, "float32")),
     )
 

@@ -1,0 +1,163 @@
+"""A segment of successive steps: its states, and the way back through it.
+
+Everything is time first: `(time, batch, units)`.
+"""
+
+import dataclasses
+
+from keras import ops
+
+from keras_ortho.backend import scan, stack
+from keras_ortho.backend.types import Tensor
+from keras_ortho.recurrence.pointwise import Pointwise
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """What is the same at every step."""
+
+    kernel: Tensor
+    recurrent_kernel: Tensor
+    bias: Tensor
+    activation: Pointwise
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """Computes `x U`, with the bias unless that is inside the activation."""
+        projected = _product(inputs, self.kernel)
+        return projected if self.activation.own_bias else projected + self.bias
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    """Successive steps of some sequences.
+
+    Attributes:
+        inputs: Tensor of shape `(time, batch, m)`.
+        start: The state before, of shape `(batch, n)`.
+        mask: Tensor of shape `(time, batch, 1)`, 1 for steps that count and 0 for
+            others, or `None`.
+        state_mask: Tensor of shape `(batch, n)`, or `None`.
+    """
+
+    inputs: Tensor
+    start: Tensor
+    mask: Tensor | None
+    state_mask: Tensor | None
+
+    def drop(self, states: Tensor) -> Tensor:
+        """Applies the mask of the states."""
+        return states if self.state_mask is None else states * self.state_mask
+
+
+def segment_states(weights: Weights, segment: Segment) -> tuple[Tensor, Tensor]:
+    """Computes the states of a segment.
+
+    Args:
+        weights: The weights.
+        segment: The inputs, and the state before.
+
+    Returns:
+        A pair of the last state, and all of them.
+    """
+    projected = weights.project(segment.inputs)
+    masks = () if segment.mask is None else (segment.mask,)
+
+    def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
+        (state,), (inputs, *mask) = carry, entries
+        product = ops.matmul(segment.drop(state), weights.recurrent_kernel)
+        after = weights.activation.value(inputs + product, weights.bias)
+        if mask:
+            after = ops.where(mask[0] > 0, after, state)
+        return (after,), (after,)
+
+    (last,), (states,) = scan(
+        step,
+        (segment.start,),
+        (projected, *masks),
+        length=ops.shape(projected)[0],
+        collect=((ops.shape(projected)[1:], projected.dtype),),
+    )
+    return last, stack(states)
+
+
+def segment_gradients(
+    weights: Weights,
+    segment: Segment,
+    states: Tensor,
+    above: Tensor | None,
+    gradient: Tensor,
+) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor, Tensor]]:
+    """Takes the gradient back through a segment.
+
+    Args:
+        weights: The weights.
+        segment: The inputs, and the state before.
+        states: Its states.
+        above: Gradient with respect to the outputs, `(time, batch, n)`, or `None`
+            where only the last one of the sequence is used.
+        gradient: Gradient with respect to the last state, from what follows.
+
+    Returns:
+        The gradients with respect to the state before, to the inputs, and to `U`,
+        `W` and `b`.
+    """
+    activation = weights.activation
+    before = ops.concatenate([segment.start[None], states], axis=0)[:-1]
+    before = segment.drop(before)
+    kept = states
+    if activation.from_inputs:
+        product = _product(before, weights.recurrent_kernel)
+        kept = weights.project(segment.inputs) + product
+    factors = activation.factors(kept, weights.bias)
+    transposed = ops.transpose(weights.recurrent_kernel)
+    masks = () if segment.mask is None else (segment.mask,)
+    aboves = () if above is None else (above,)
+
+    def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
+        (gradient,) = carry
+        factors, mask, above = (
+            entries[: len(entries) - len(masks) - len(aboves)],
+            entries[len(entries) - len(masks) - len(aboves) :][: len(masks)],
+            entries[len(entries) - len(aboves) :],
+        )
+        if above:
+            gradient = gradient + above[0]
+        into = gradient * mask[0] if mask else gradient
+        into = activation.pull(factors, into)
+        before = segment.drop(ops.matmul(into, transposed))
+        if mask:
+            before = before + gradient * (1 - mask[0])
+        return (before,), (into,)
+
+    (gradient,), (collected,) = scan(
+        step,
+        (gradient,),
+        (*factors, *masks, *aboves),
+        length=ops.shape(states)[0],
+        collect=((ops.shape(states)[1:], states.dtype),),
+        reverse=True,
+    )
+    gradients = stack(collected)
+    rows = _rows(gradients)
+    terms = activation.bias_terms(kept, weights.bias, gradients)
+    return (
+        gradient,
+        _product(gradients, ops.transpose(weights.kernel)),
+        (
+            ops.matmul(ops.transpose(_rows(segment.inputs)), rows),
+            ops.matmul(ops.transpose(_rows(before)), rows),
+            ops.sum(_rows(terms), axis=0),
+        ),
+    )
+
+
+def _rows(x: Tensor) -> Tensor:
+    """All steps of all sequences under each other, for one large product."""
+    return ops.reshape(x, (-1, x.shape[-1]))
+
+
+def _product(x: Tensor, matrix: Tensor) -> Tensor:
+    """`x @ matrix`, for all steps of all sequences in one product."""
+    steps, batch = ops.shape(x)[:2]
+    product = ops.matmul(_rows(x), matrix)
+    return ops.reshape(product, (steps, batch, matrix.shape[-1]))

@@ -1,0 +1,217 @@
+"""The whole-sequence recurrence against a loop in NumPy, and central differences."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.recurrence import find, recurrence
+from keras_ortho.recurrence.sequence import _segment_length
+from tests import reference
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+BATCH, FEATURES, UNITS = 3, 2, 4
+NAMES = ["inputs", "kernel", "recurrent_kernel", "bias", "initial_state"]
+
+
+def problem(steps, seed=0, complex_state=False, batch=BATCH):
+    random = np.random.default_rng(seed)
+    shapes = {
+        "inputs": (batch, steps, FEATURES),
+        "kernel": (FEATURES, UNITS),
+        "recurrent_kernel": (UNITS, UNITS),
+        "bias": (UNITS // 2 if complex_state else UNITS,),
+        "initial_state": (batch, UNITS),
+    }
+    values = {name: random.normal(size=shape) for name, shape in shapes.items()}
+    values["recurrent_kernel"] = np.linalg.qr(values["recurrent_kernel"])[0]
+    values["bias"] *= 0.1
+    mask = random.random((batch, steps)) < 0.7
+    mask[0] = False  # One sequence of nothing but padding.
+    state_mask = 2.0 * (random.random((batch, UNITS)) < 0.5)
+    return values, mask, state_mask
+
+
+def complex_modrelu(z, b):
+    return reference.as_reals(reference.complex_modrelu(reference.as_complex(z), b))
+
+
+def numpy_states(values, mask, state_mask, function):
+    x, u, w, b, h = values.values()
+    states = []
+    for t in range(x.shape[1]):
+        dropped = h if state_mask is None else h * state_mask
+        new = function(x[:, t] @ u + dropped @ w, b)
+        h = new if mask is None else np.where(mask[:, t, None], new, h)
+        states.append(h)
+    return np.stack(states, axis=1)
+
+
+@pytest.mark.parametrize("recompute", [False, True, 5])
+@pytest.mark.parametrize("return_sequences", [False, True])
+@pytest.mark.parametrize(
+    ("steps", "masked", "dropped", "complex_state"),
+    [
+        (1, False, False, False),
+        (7, True, True, False),
+        (64, False, False, True),  # One segment.
+        (73, True, False, True),  # One, and some steps more.
+        (130, False, True, False),
+    ],
+)
+def test_against_numpy(
+    steps, masked, dropped, complex_state, return_sequences, recompute
+):
+    values, mask, state_mask = problem(steps, complex_state=complex_state)
+    mask, state_mask = mask if masked else None, state_mask if dropped else None
+    function = complex_modrelu if complex_state else reference.modrelu
+
+    def states(**changed):
+        found = numpy_states({**values, **changed}, mask, state_mask, function)
+        return found if return_sequences else found[:, -1]
+
+    expected = states()
+    upstream = np.random.default_rng(1).normal(size=expected.shape)
+
+    def loss(*tensors):
+        found = recurrence(
+            *tensors,
+            find("modrelu", complex_state),
+            mask=mask,
+            state_mask=None
+            if state_mask is None
+            else ops.convert_to_tensor(state_mask),
+            return_sequences=return_sequences,
+            recompute=recompute,
+        )
+        losses.append(found)
+        return ops.sum(found * upstream)
+
+    losses = []
+    found = gradients(loss, *values.values())
+    if keras.backend.backend() != "jax":  # A tracer, there.
+        growth = 10 * UNITS * EPS * np.abs(expected).max()
+        np.testing.assert_allclose(losses[0], expected, atol=steps * growth)
+
+    # In a random direction, a number for each tensor: central differences of all
+    # entries would take minutes.
+    step = 1e-6
+    random = np.random.default_rng(2)
+    for name, gradient in zip(NAMES, found, strict=True):
+        direction = random.normal(size=values[name].shape)
+        ahead, behind = (
+            np.sum(upstream * states(**{name: values[name] + s * direction}))
+            for s in (step, -step)
+        )
+        scale = np.abs(upstream).sum() * np.abs(expected).max()
+        atol = steps * scale * (step + 10 * UNITS * EPS / step)
+        np.testing.assert_allclose(
+            np.sum(gradient * direction),
+            (ahead - behind) / (2 * step),
+            rtol=1e-4,
+            atol=1e-4 * atol,
+            err_msg=name,
+        )
+
+
+@pytest.mark.parametrize("return_sequences", [False, True])
+def test_recomputing_changes_nothing(return_sequences):
+    values, mask, _ = problem(90)
+
+    def loss(recompute, training):
+        def function(*tensors):
+            states = recurrence(
+                *tensors,
+                find("modrelu", False),
+                mask=mask,
+                return_sequences=return_sequences,
+                recompute=recompute,
+                training=training,
+            )
+            return ops.sum(ops.sin(states))
+
+        return function
+
+    expected = gradients(loss(False, True), *values.values())
+    for recompute, training in [(True, True), (7, True), (False, False)]:
+        found = gradients(loss(recompute, training), *values.values())
+        for value, other in zip(found, expected, strict=True):
+            atol = 90 * 10 * EPS * np.abs(other).max()
+            np.testing.assert_allclose(value, other, atol=atol)
+
+
+@pytest.mark.parametrize(
+    ("steps", "recompute", "length"),
+    [
+        (784, False, 56),
+        (200, False, 50),
+        (10_000, False, 50),
+        (2020, False, 56),
+        (5, False, 5),
+        (None, False, 56),
+        (100_000, True, 317),
+        (1, True, 1),
+        (None, True, 256),
+        (3, 10, 3),
+    ],
+)
+def test_segments(steps, recompute, length):
+    assert _segment_length(steps, recompute) == length
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="JAX knows every shape"
+)
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("return_sequences", [False, True])
+def test_shapes_that_are_not_known_when_it_is_traced(return_sequences, jit_compile):
+    import tensorflow as tf
+
+    activation = find("modrelu", False)
+
+    def run(*tensors):
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            states = recurrence(*tensors, activation, return_sequences=return_sequences)
+            loss = tf.reduce_sum(tf.sin(states))
+        return states, tape.gradient(loss, tensors)
+
+    values, _, _ = problem(1)
+    shapes = [(None, None, FEATURES), *(v.shape for v in values.values())][:1]
+    shapes += [values[name].shape for name in NAMES[1:4]] + [(None, UNITS)]
+    traced = tf.function(
+        run,
+        input_signature=[tf.TensorSpec(s, "float64") for s in shapes],
+        jit_compile=jit_compile,
+    )
+    for steps, batch in [(1, 1), (20, 2), (56, 3), (120, 5)]:
+        values, _, _ = problem(steps, batch=batch)
+        tensors = [tf.constant(v) for v in values.values()]
+        expected, expected_gradients = run(*tensors)
+        states, found = traced(*tensors)
+        np.testing.assert_allclose(states, expected, atol=steps * 100 * EPS)
+        for value, other in zip(found, expected_gradients, strict=True):
+            atol = steps * 100 * EPS * np.abs(other).max()
+            np.testing.assert_allclose(value, other, atol=atol)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="JAX differentiates it again"
+)
+def test_a_second_derivative_is_an_error_rather_than_wrong():
+    import tensorflow as tf
+
+    values, _, _ = problem(3)
+    tensors = [tf.constant(v) for v in values.values()]
+    with tf.GradientTape() as outer:
+        outer.watch(tensors)
+        with tf.GradientTape() as inner:
+            inner.watch(tensors)
+            states = recurrence(*tensors, find("modrelu", False))
+            loss = tf.reduce_sum(states**2)
+        gradient = inner.gradient(loss, tensors[2])
+    with pytest.raises(LookupError, match="can be differentiated once"):
+        outer.gradient(gradient, tensors[2])
