@@ -3,20 +3,81 @@
 Importing the package registers all that a saved model may hold.
 """
 
-from keras_ortho import initializers, losses, metrics, optimizers
+from keras_ortho import (
+    baselines,
+    initializers,
+    losses,
+    metrics,
+    optimizers,
+    regularizers,
+)
 from keras_ortho.activations import ModReLU
-from keras_ortho.cells import RecurrentCell, RecurrentLayer, ScoRNN, ScoRNNCell
+from keras_ortho.cells import (
+    ENRNN,
+    EURNN,
+    GORU,
+    NNRNN,
+    ORNN,
+    SVDRNN,
+    AntisymmetricRNN,
+    AntisymmetricRNNCell,
+    ENRNNCell,
+    EURNNCell,
+    FactorizedRNN,
+    FactorizedRNNCell,
+    FullURNN,
+    FullURNNCell,
+    GORUCell,
+    NNRNNCell,
+    ORNNCell,
+    RecurrentCell,
+    RecurrentLayer,
+    RestrictedURNN,
+    RestrictedURNNCell,
+    ScoRNN,
+    ScoRNNCell,
+    ScuRNN,
+    ScuRNNCell,
+    SVDRNNCell,
+)
+from keras_ortho.layers import BNPDense, SVDDense
 from keras_ortho.version import __version__
 
 __all__ = [
+    "ENRNN",
+    "EURNN",
+    "GORU",
+    "NNRNN",
+    "ORNN",
+    "SVDRNN",
+    "AntisymmetricRNN",
+    "AntisymmetricRNNCell",
+    "BNPDense",
+    "ENRNNCell",
+    "EURNNCell",
+    "FactorizedRNN",
+    "FactorizedRNNCell",
+    "FullURNN",
+    "FullURNNCell",
+    "GORUCell",
     "ModReLU",
+    "NNRNNCell",
+    "ORNNCell",
     "RecurrentCell",
     "RecurrentLayer",
+    "RestrictedURNN",
+    "RestrictedURNNCell",
+    "SVDDense",
+    "SVDRNNCell",
     "ScoRNN",
     "ScoRNNCell",
+    "ScuRNN",
+    "ScuRNNCell",
     "__version__",
+    "baselines",
     "initializers",
     "losses",
     "metrics",
     "optimizers",
+    "regularizers",
 ]

@@ -147,7 +147,9 @@ class LeakyReLU:
         Returns:
             Tensor of the same shape and dtype.
         """
-        return ops.leaky_relu(inputs, negative_slope=self.negative_slope)
+        # TensorFlow's own knows the slope in float32 only.
+        inputs = ops.convert_to_tensor(inputs)
+        return ops.where(inputs > 0, inputs, self.negative_slope * inputs)
 
     def __repr__(self) -> str:
         return f"LeakyReLU({self.negative_slope})"

@@ -32,6 +32,11 @@ def householder(reflectors: np.ndarray, n: int) -> np.ndarray:
     return product
 
 
+def complex_block(matrix: np.ndarray) -> np.ndarray:
+    """The real matrix that multiplies `[a | b]` as `matrix` multiplies `a + ib`."""
+    return np.block([[matrix.real, matrix.imag], [-matrix.imag, matrix.real]])
+
+
 def modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.sign(z) * np.maximum(np.abs(z) + b, 0)
 

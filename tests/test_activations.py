@@ -5,7 +5,7 @@ from keras import ops
 from keras.src import testing
 
 from keras_ortho import ModReLU
-from keras_ortho.activations import complex_modrelu, modrelu
+from keras_ortho.activations import LeakyReLU, complex_modrelu, modrelu
 from tests import reference
 from tests.gradients import gradients
 
@@ -98,3 +98,36 @@ def test_starts_as_the_identity_and_learns():
 def test_last_axis_must_be_known():
     with pytest.raises(ValueError, match=r"Received: input_shape=\(2, None\)"):
         ModReLU().build((2, None))
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.1, 1.0])
+def test_leaky_relu(slope):
+    z = np.array([-2.0, -0.5, 0.0, 0.5, 3.0])
+    expected = np.array([-2 * slope, -0.5 * slope, 0, 0.5, 3])
+    np.testing.assert_array_equal(LeakyReLU(slope)(z), expected)
+    (found,) = gradients(lambda z: ops.sum(LeakyReLU(slope)(z)), z)
+    np.testing.assert_array_equal(found, [slope, slope, slope, 1, 1])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_leaky_relu_keeps_the_dtype(dtype):
+    values = LeakyReLU()(ops.cast(np.array([-1.0, 1.0]), dtype))
+    assert keras.backend.standardize_dtype(values.dtype) == dtype
+
+
+def test_leaky_relu_survives_a_config(tmp_path):
+    model = keras.Sequential(
+        [keras.Input((2,)), keras.layers.Dense(2, activation=LeakyReLU(0.3))]
+    )
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[0].activation == LeakyReLU(0.3)
+    assert LeakyReLU(0.3) != LeakyReLU(0.1)
+    assert hash(LeakyReLU(0.1)) == hash(LeakyReLU())
+    assert LeakyReLU() != "leaky_relu"
+
+
+@pytest.mark.parametrize("slope", [-0.1, float("inf"), float("nan"), None, "0.1"])
+def test_slope_out_of_range(slope):
+    with pytest.raises(ValueError, match="Received: negative_slope="):
+        LeakyReLU(slope)

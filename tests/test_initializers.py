@@ -58,7 +58,20 @@ def test_small_uniform():
     assert values.std() == pytest.approx(0.02 / np.sqrt(12), rel=0.05)
 
 
-@pytest.mark.parametrize("name", ["henaff_skew", "small_uniform"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "antisymmetric_normal",
+        "fan_in_normal",
+        "forget_bias",
+        "henaff_skew",
+        "normal_reflectors",
+        "small_uniform",
+        "state_uniform",
+        "uniform_phases",
+        "uniform_reflectors",
+    ],
+)
 def test_names_and_configs(name):
     initializer = initializers.get(name)
     config = keras.initializers.serialize(initializer)
@@ -66,6 +79,86 @@ def test_names_and_configs(name):
     again = initializers.get(config)
     assert type(again) is type(initializer)
     assert again.get_config() == initializer.get_config()
+
+
+@pytest.mark.parametrize("shape", [(100 * 99 // 2,), (100, 100)])
+def test_antisymmetric_normal(shape):
+    values = ops.convert_to_numpy(initializers.AntisymmetricNormal(4.0)(shape))
+    # Five standard errors of the mean and the deviation of the draws.
+    assert values.mean() == pytest.approx(0, abs=5 * 0.4 / np.sqrt(values.size))
+    assert values.std() == pytest.approx(0.4, rel=5 / np.sqrt(2 * values.size))
+    silent = initializers.AntisymmetricNormal(0)((3,), "float64")
+    np.testing.assert_array_equal(silent, 0)
+    config = initializers.AntisymmetricNormal(4.0, seed=3).get_config()
+    assert config == {"sigma_w": 4.0, "seed": 3}
+
+
+@pytest.mark.parametrize("sigma_w", [-1, float("nan"), float("inf"), "one", None])
+def test_sigma_w_must_not_be_negative(sigma_w):
+    with pytest.raises(ValueError, match="`sigma_w` must .*Received: sigma_w="):
+        initializers.AntisymmetricNormal(sigma_w)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 2, 2), (4,)])
+def test_antisymmetric_normal_makes_entries_only(shape):
+    with pytest.raises(ValueError, match="Received: (shape|entries)="):
+        initializers.AntisymmetricNormal()(shape)
+
+
+def test_fan_in_normal():
+    values = ops.convert_to_numpy(initializers.FanInNormal(seed=1)((25, 400)))
+    assert values.std() == pytest.approx(0.2, rel=5 / np.sqrt(2 * 10_000))
+    assert np.abs(values).max() > 3 * 0.2  # Not truncated at two deviations.
+
+
+@pytest.mark.parametrize("name", ["normal_reflectors", "uniform_reflectors"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_reflectors_of_unit_length(name, dtype):
+    initialize = initializers.unit_length(initializers.get(name), 40)
+    packed = ops.convert_to_numpy(initialize((40 + 39 + 38,), dtype=dtype))
+    assert packed.dtype == dtype
+    eps = np.finfo(dtype).eps
+    for reflector in np.split(packed.astype("float64"), [40, 79]):
+        assert np.linalg.norm(reflector) == pytest.approx(1, abs=float(10 * eps))
+        # About as many of each sign, to five standard errors.
+        assert abs(np.sign(reflector).sum()) <= 5 * np.sqrt(40)
+
+
+def test_reflectors_in_every_direction():
+    values = ops.convert_to_numpy(initializers.NormalReflectors(seed=0)((10_000,)))
+    # A normal draw, for which no direction is special: 3 for its fourth moment.
+    assert np.mean(values**4) / np.mean(values**2) ** 2 == pytest.approx(3, abs=0.5)
+    values = ops.convert_to_numpy(initializers.UniformReflectors(seed=0)((10_000,)))
+    assert np.mean(values**4) / np.mean(values**2) ** 2 == pytest.approx(1.8, abs=0.1)
+
+
+def test_state_uniform():
+    values = ops.convert_to_numpy(initializers.StateUniform(seed=0)((600,)))
+    assert 0.9 * 0.05 < np.abs(values).max() <= 0.05  # sqrt(3 / 1200)
+
+
+@pytest.mark.parametrize("shape", [(6,), (4, 4)])
+def test_forget_bias_of_another_shape(shape):
+    with pytest.raises(ValueError, match="Received: shape="):
+        initializers.ForgetBias()(shape)
+
+
+@pytest.mark.parametrize("seed", [None, 3, keras.random.SeedGenerator(0)])
+def test_independent_draws(seed):
+    first = keras.initializers.RandomUniform(-2, 2, seed=seed)
+    second = initializers.independent(first)
+    assert (second.minval, second.maxval) == (-2, 2)
+    assert not np.array_equal(first((5, 5)), second((5, 5)))
+    if seed == 3:
+        again = initializers.independent(first)
+        np.testing.assert_array_equal(second((5, 5)), again((5, 5)))
+
+
+@pytest.mark.parametrize("initializer", ["zeros", "identity", np.eye(3), ops.zeros])
+def test_independent_of_what_draws_nothing(initializer):
+    if not callable(initializer):
+        initializer = initializers.get(initializer)
+    assert initializers.independent(initializer) is initializer
 
 
 def test_two_of_one_name_differ():

@@ -305,7 +305,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             list if the state was given as one.
         """
         nested = isinstance(states, list | tuple)
-        state = states[0] if nested else states
+        state: Tensor = states[0] if nested else states
         sequence = self._sequence
         # Only what the call that is under way has prepared may be used: an
         # exception in a loop leaves what it had prepared behind.

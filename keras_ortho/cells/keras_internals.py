@@ -1,12 +1,18 @@
 """What the cells need of Keras that is not public, imported here and nowhere else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from keras.src.backend import rnn
-from keras.src.backend.common.global_state import get_global_attribute
+from keras.src.backend.common.global_state import (
+    get_global_attribute,
+    set_global_attribute,
+)
+from keras.src.layers.layer import CallContext
 from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
 
-__all__ = ["DropoutRNNCell", "current_call", "rnn"]
+__all__ = ["DropoutRNNCell", "call_is_training", "current_call", "rnn", "within_call"]
 
 
 def current_call(cell: Any) -> Any:
@@ -23,3 +29,41 @@ def current_call(cell: Any) -> Any:
     if call is not None and call.entry_layer is not cell:
         return call
     return get_global_attribute("stateless_scope")
+
+
+def call_is_training() -> bool:
+    """Tells whether the call of a layer or model that is under way is for training.
+
+    Keras passes `training` on to every layer, but not to where a sequence begins.
+
+    Returns:
+        Whether that call, or one around it, was given `training=True`; `False`
+        outside of any.
+    """
+    call = get_global_attribute("current_call_ctx")
+    return call is not None and bool(call.get_value("training"))
+
+
+@contextmanager
+def within_call(layer: Any, training: bool) -> Iterator[None]:
+    """Makes sure that a call is under way, as `call_is_training` finds it.
+
+    Keras begins none where `call`, or `stateless_call`, of a layer is called by itself.
+
+    Args:
+        layer: The layer that is called.
+        training: Whether it is for training, where no call is under way.
+
+    Yields:
+        Nothing.
+    """
+    if get_global_attribute("current_call_ctx") is not None:
+        yield
+        return
+    call = CallContext(entry_layer=layer)
+    call.set_value("training", training)
+    set_global_attribute("current_call_ctx", call)
+    try:
+        yield
+    finally:
+        set_global_attribute("current_call_ctx", None)

@@ -6,16 +6,53 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho.initializers.antisymmetric import AntisymmetricNormal, FanInNormal
+from keras_ortho.initializers.forget_bias import ForgetBias
 from keras_ortho.initializers.free import FreeInitializer
+from keras_ortho.initializers.independent import independent
+from keras_ortho.initializers.phases import UniformPhases
+from keras_ortho.initializers.reflectors import (
+    NormalReflectors,
+    StateUniform,
+    UniformReflectors,
+    unit_length,
+)
+from keras_ortho.initializers.scaled_rotations import ScaledRotations
 from keras_ortho.initializers.skew import HenaffSkew
 from keras_ortho.initializers.small_uniform import SmallUniform
+from keras_ortho.initializers.unitary import UnitaryComposition
 
-__all__ = ["FreeInitializer", "HenaffSkew", "SmallUniform", "get"]
+__all__ = [
+    "AntisymmetricNormal",
+    "FanInNormal",
+    "ForgetBias",
+    "FreeInitializer",
+    "HenaffSkew",
+    "NormalReflectors",
+    "ScaledRotations",
+    "SmallUniform",
+    "StateUniform",
+    "UniformPhases",
+    "UniformReflectors",
+    "UnitaryComposition",
+    "get",
+    "independent",
+    "unit_length",
+]
 
 # By the name that users give.
 _NAMED = {
+    "antisymmetric_normal": AntisymmetricNormal,
+    "fan_in_normal": FanInNormal,
+    "forget_bias": ForgetBias,
     "henaff_skew": HenaffSkew,
+    "normal_reflectors": NormalReflectors,
+    "scaled_rotations": ScaledRotations,
     "small_uniform": SmallUniform,
+    "state_uniform": StateUniform,
+    "uniform_phases": UniformPhases,
+    "uniform_reflectors": UniformReflectors,
+    "unitary_composition": UnitaryComposition,
 }
 
 
@@ -23,12 +60,13 @@ def get(identifier: Any) -> Any:
     """Finds an initializer by its name, also the papers'.
 
     Args:
-        identifier: `"henaff_skew"`, `"small_uniform"`, an array, or anything
-            that `keras.initializers.get` takes.
+        identifier: A name such as `"henaff_skew"`, an array, or anything that
+            `keras.initializers.get` takes.
 
     Returns:
         A new initializer for a name or a config, one that gives its values for
-        an array, otherwise the initializer itself.
+        an array, of a complex matrix the real `[[Re W, Im W], [-Im W, Re W]]`,
+        otherwise the initializer itself.
 
     Raises:
         ValueError: If there is none.
@@ -40,6 +78,10 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, str) and identifier in _NAMED:
         return _NAMED[identifier]()
     if ops.is_tensor(identifier) or isinstance(identifier, np.ndarray):
-        # Keras would make a function of it, which no config can hold.
-        return keras.initializers.Constant(ops.convert_to_numpy(identifier))
+        # Keras would make a function of it, which no config can hold; nor can one
+        # hold complex numbers.
+        array = ops.convert_to_numpy(identifier)
+        if np.iscomplexobj(array):
+            array = np.block([[array.real, array.imag], [-array.imag, array.real]])
+        return keras.initializers.Constant(array)
     return keras.initializers.get(identifier)

@@ -1,7 +1,66 @@
 """Maps from free variables to recurrent matrices, and back."""
 
+from keras_ortho.parametrizations.antisymmetric import (
+    antisymmetric,
+    antisymmetric_inverse,
+    antisymmetry_error,
+)
 from keras_ortho.parametrizations.cayley import scaled_cayley
+from keras_ortho.parametrizations.cayley_unitary import scaled_cayley_unitary
+from keras_ortho.parametrizations.exponential import skew_exponential
+from keras_ortho.parametrizations.givens import givens_orthogonal, givens_unitary
+from keras_ortho.parametrizations.givens_inverse import (
+    givens_orthogonal_inverse,
+    givens_unitary_inverse,
+)
+from keras_ortho.parametrizations.householder import householder_product
+from keras_ortho.parametrizations.householder_inverse import householder_inverse
 from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
-from keras_ortho.parametrizations.orthogonality import orthogonality_error
+from keras_ortho.parametrizations.kahan_unitary import scaled_cayley_unitary_inverse
+from keras_ortho.parametrizations.orthogonality import (
+    orthogonality_error,
+    unitarity_error,
+)
+from keras_ortho.parametrizations.restricted_unitary import restricted_unitary
+from keras_ortho.parametrizations.schur import schur_matrix
+from keras_ortho.parametrizations.schur_inverse import schur_inverse
+from keras_ortho.parametrizations.spectral_radius import (
+    dominant_eigenpair,
+    normalize_spectral_radius,
+    spectral_radius,
+)
+from keras_ortho.parametrizations.svd import (
+    bounded_singular_values,
+    spectral_deviation,
+    svd_inverse,
+    svd_matrix,
+)
 
-__all__ = ["orthogonality_error", "scaled_cayley", "scaled_cayley_inverse"]
+__all__ = [
+    "antisymmetric",
+    "antisymmetric_inverse",
+    "antisymmetry_error",
+    "bounded_singular_values",
+    "dominant_eigenpair",
+    "givens_orthogonal",
+    "givens_orthogonal_inverse",
+    "givens_unitary",
+    "givens_unitary_inverse",
+    "householder_inverse",
+    "householder_product",
+    "normalize_spectral_radius",
+    "orthogonality_error",
+    "restricted_unitary",
+    "scaled_cayley",
+    "scaled_cayley_inverse",
+    "scaled_cayley_unitary",
+    "scaled_cayley_unitary_inverse",
+    "schur_inverse",
+    "schur_matrix",
+    "skew_exponential",
+    "spectral_deviation",
+    "spectral_radius",
+    "svd_inverse",
+    "svd_matrix",
+    "unitarity_error",
+]

@@ -10,6 +10,8 @@ transform of an orthogonal matrix by multiplying by signature matrices", ibid. 4
 
 import numpy as np
 
+from keras_ortho.parametrizations.orthogonality import nearest_orthogonal
+
 
 def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Finds `A` and `D` with `(I + A)^-1 (I - A) D` equal to a given matrix.
@@ -34,7 +36,7 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> scaled_cayley_inverse(-np.eye(2))
     (array([0.]), array([-1., -1.]))
     """
-    orthogonal = _nearest_orthogonal(np.asarray(matrix))
+    orthogonal = nearest_orthogonal(matrix)
     signs = _pivoting_signs(orthogonal)
     skew = _inverse_cayley(orthogonal * signs)
     # Exchanging changes `skew` in place of solving anew, and rounding adds up;
@@ -43,32 +45,6 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         signs = np.where(flips, -signs, signs)
         skew = _inverse_cayley(orthogonal * signs)
     return skew[np.triu_indices(len(skew), 1)], signs
-
-
-def _nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(
-            f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
-        )
-    if matrix.dtype.kind in "biu":
-        matrix = matrix.astype("float64")
-    if matrix.dtype not in ("float16", "float32", "float64"):
-        raise ValueError(
-            "`matrix` must hold real numbers of 16 bits (float16), 32 or 64. "
-            f"Received: matrix.dtype={matrix.dtype}"
-        )
-    tolerance = 100 * len(matrix) * np.finfo(matrix.dtype).eps
-    matrix = matrix.astype("float64")
-    if not np.isfinite(matrix).all():
-        raise ValueError("`matrix` must be finite. Received: one that is not")
-    distance = np.linalg.norm(matrix.T @ matrix - np.eye(len(matrix)))
-    if not distance <= tolerance:
-        raise ValueError(
-            f"`matrix` must be orthogonal: ||W^T W - I||_F at most {tolerance:.1e} "
-            f"in its precision. Received: a matrix with a distance of {distance:.1e}"
-        )
-    left, _, right = np.linalg.svd(matrix)
-    return left @ right
 
 
 def _pivoting_signs(orthogonal: np.ndarray) -> np.ndarray:

@@ -1,15 +1,18 @@
-"""How far a matrix is from the orthogonal ones."""
+"""How far a matrix is from the orthogonal or unitary ones, and the nearest of them."""
 
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.complex_rows import complex_matrix
 
 
 def orthogonality_error(matrix: Tensor) -> float:
     """The distance from orthogonality `||W^T W - I||_F`, computed in float64.
 
-    The measure that the papers report. For a matrix that `scaled_cayley` made in
+    Of a complex matrix the distance from unitarity, `||W* W - I||_F`; the real form
+    that the recurrent matrix of complex units has is `unitarity_error`'s. The measure
+    that the papers report. For a matrix that `scaled_cayley` made in
     a precision with machine epsilon `eps` it stays below
     `n eps sqrt(1 + ||A||_2^2)`: rounding in the inverse of `I + A` grows with the
     condition number, and as every singular value of `I + A` is at least 1, that
@@ -33,9 +36,110 @@ def orthogonality_error(matrix: Tensor) -> float:
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       figure 4
     """
-    matrix = np.asarray(ops.convert_to_numpy(matrix), "float64")
+    matrix = np.asarray(ops.convert_to_numpy(matrix))
+    matrix = matrix.astype("complex128" if np.iscomplexobj(matrix) else "float64")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
             f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
         )
-    return float(np.linalg.norm(matrix.T @ matrix - np.eye(len(matrix))))
+    return float(np.linalg.norm(matrix.conj().T @ matrix - np.eye(len(matrix))))
+
+
+def unitarity_error(matrix: Tensor) -> float:
+    """The distance from unitarity `||W* W - I||_F` of a matrix in its real form.
+
+    Args:
+        matrix: Tensor or array of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, as
+            the cells of complex units return it.
+
+    Returns:
+        The Frobenius norm, computed in float64, 0 for a unitary matrix.
+
+    Raises:
+        ValueError: If the matrix is not square, or has another form.
+
+    Example:
+    >>> unitarity_error(np.array([[0.0, 1.0], [-1.0, 0.0]]))  # i
+    0.0
+    """
+    matrix = np.asarray(ops.convert_to_numpy(matrix))
+    units = matrix.shape[0] // 2 if matrix.ndim else 0
+    if matrix.shape != (2 * units, 2 * units):
+        raise ValueError(
+            "`matrix` must have the shape (2n, 2n). "
+            f"Received: matrix.shape={matrix.shape}"
+        )
+    return orthogonality_error(complex_matrix("matrix", matrix, units))
+
+
+def nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
+    """Checks that a matrix is orthogonal but for rounding, and takes that away.
+
+    Args:
+        matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
+            rounding unit of its dtype.
+
+    Returns:
+        The nearest orthogonal matrix, float64.
+
+    Raises:
+        ValueError: If the matrix is not square, not of float16, float32, float64
+            or integers, not finite, or not orthogonal.
+
+    Example:
+    >>> nearest_orthogonal(np.array([[0, 1], [1, 0]]))
+    array([[0., 1.], [1., 0.]])
+    """
+    return _nearest(matrix, "orthogonal").astype("float64")
+
+
+def nearest_unitary(matrix: np.ndarray) -> np.ndarray:
+    """Checks that a matrix is unitary but for rounding, and takes that away.
+
+    Args:
+        matrix: Real or complex array of shape `(n, n)`, unitary up to `100 n` times
+            the rounding unit of its dtype.
+
+    Returns:
+        The nearest unitary matrix, complex128.
+
+    Raises:
+        ValueError: If the matrix is not square, not of numbers, not finite, or not
+            unitary.
+
+    Example:
+    >>> nearest_unitary(1j * np.eye(2))
+    array([[0.+1.j, 0.+0.j], [0.+0.j, 0.+1.j]])
+    """
+    return _nearest(matrix, "unitary").astype("complex128")
+
+
+def _nearest(matrix: np.ndarray, kind: str) -> np.ndarray:
+    matrix = np.asarray(matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(
+            f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
+        )
+    if matrix.dtype.kind in "biu":
+        matrix = matrix.astype("float64")
+    known, numbers = ["float16", "float32", "float64"], "real"
+    if kind == "unitary":
+        known, numbers = [*known, "complex64", "complex128"], "real or complex"
+    if matrix.dtype not in known:
+        raise ValueError(
+            f"`matrix` must hold {numbers} numbers of 16 bits (float16), 32 or 64. "
+            f"Received: matrix.dtype={matrix.dtype}"
+        )
+    tolerance = 100 * len(matrix) * np.finfo(matrix.dtype).eps
+    matrix = matrix.astype(np.result_type(matrix.dtype, "float64"))
+    if not np.isfinite(matrix).all():
+        raise ValueError("`matrix` must be finite. Received: one that is not")
+    distance = orthogonality_error(matrix)
+    if not distance <= tolerance:
+        measure = "||W^T W - I||_F" if kind == "orthogonal" else "||W* W - I||_F"
+        raise ValueError(
+            f"`matrix` must be {kind}: {measure} at most {tolerance:.1e} "
+            f"in its precision. Received: a matrix with a distance of {distance:.1e}"
+        )
+    left, _, right = np.linalg.svd(matrix)
+    return left @ right

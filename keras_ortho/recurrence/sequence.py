@@ -131,7 +131,7 @@ class _Plan:
                 return (after,), (state, _swap(states))
             return (after,), (state, states) if self.keep_states else (state,)
 
-        collect = [(batch, units)]
+        collect: list[tuple[Any, ...]] = [(batch, units)]
         if self.return_sequences:
             collect.append((batch, length, units))
         elif self.keep_states:
@@ -172,7 +172,7 @@ class _Plan:
             )
 
         gradient = ops.zeros_like(state) if self.return_sequences else upstream
-        sums = (ops.zeros(x.shape, "float64" if exact else "float32") for x in weights)
+        sums = [ops.zeros(x.shape, "float64" if exact else "float32") for x in weights]
         carry: tuple = (gradient, *sums)
         parts: list[Tensor] = []
         if _any(rest):

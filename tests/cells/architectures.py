@@ -7,8 +7,43 @@ import dataclasses
 from typing import Any
 
 import keras
+import numpy as np
 
-from keras_ortho import RecurrentCell, RecurrentLayer, ScoRNN, ScoRNNCell
+from keras_ortho import (
+    ENRNN,
+    EURNN,
+    GORU,
+    NNRNN,
+    ORNN,
+    SVDRNN,
+    AntisymmetricRNN,
+    AntisymmetricRNNCell,
+    ENRNNCell,
+    EURNNCell,
+    FactorizedRNN,
+    FactorizedRNNCell,
+    FullURNN,
+    FullURNNCell,
+    GORUCell,
+    NNRNNCell,
+    ORNNCell,
+    RecurrentCell,
+    RecurrentLayer,
+    RestrictedURNN,
+    RestrictedURNNCell,
+    ScoRNN,
+    ScoRNNCell,
+    ScuRNN,
+    ScuRNNCell,
+    SVDRNNCell,
+)
+from keras_ortho.initializers import (
+    NormalReflectors,
+    UniformReflectors,
+    UnitaryComposition,
+)
+from keras_ortho.regularizers import UnitRadii
+from tests import reference
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +59,9 @@ class Architecture:
         num_trainable: Number of trained weights, as `arguments` give them.
         num_fixed: Number of weights that are not trained.
         num_factorizations: How many factorizations make its kernel.
+        matrices: Initializers of a matrix, and arrays, that it can start from.
+        kernel_operations: Operations in the compiled program by which its kernel is
+            known where no factorization makes it.
     """
 
     cell: type[RecurrentCell]
@@ -34,6 +72,8 @@ class Architecture:
     num_trainable: int
     num_fixed: int
     num_factorizations: int
+    matrices: tuple[Any, ...] = ("orthogonal", np.eye(6))
+    kernel_operations: frozenset[str] = frozenset()
 
     @property
     def starts_trained(self) -> bool:
@@ -58,6 +98,181 @@ ARCHITECTURES = [
         num_trainable=3,
         num_fixed=1,
         num_factorizations=1,
+    ),
+    Architecture(
+        cell=AntisymmetricRNNCell,
+        layer=AntisymmetricRNN,
+        arguments={"units": 6, "step_size": 0.5, "diffusion": 0.25},
+        others={
+            "activation": "relu",
+            "gated": True,
+            "antisymmetric": False,
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+        },
+        units=6,
+        num_trainable=3,
+        num_fixed=0,
+        num_factorizations=0,
+        kernel_operations=frozenset({"GatherV2", "gather"}),
+        matrices=(-0.25 * np.eye(6), reference.skew(np.ones(15), 6) - np.eye(6) / 4),
+    ),
+    Architecture(
+        cell=EURNNCell,
+        layer=EURNN,
+        arguments={"units": 6, "capacity": 6},
+        others={
+            "units": 8,
+            "capacity": 4,
+            "style": "fft",
+            "real_output": True,
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+        },
+        units=12,
+        num_trainable=5,
+        num_fixed=0,
+        num_factorizations=0,
+        kernel_operations=frozenset({"Cos", "cos"}),
+        matrices=("orthogonal", np.eye(12)),
+    ),
+    Architecture(
+        cell=GORUCell,
+        layer=GORU,
+        arguments={"units": 6, "style": "tunable"},
+        others={
+            "capacity": 4,
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+            "gate_recurrent_initializer": keras.initializers.Orthogonal(seed=2),
+            "reset_bias_initializer": "ones",
+            "update_bias_initializer": "ones",
+        },
+        units=6,
+        num_trainable=7,
+        num_fixed=1,
+        num_factorizations=0,
+        kernel_operations=frozenset({"Cos", "cos"}),
+    ),
+    Architecture(
+        cell=NNRNNCell,
+        layer=NNRNN,
+        arguments={"units": 6},
+        others={
+            "map": "cayley",
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+            "angles_initializer": "zeros",
+            "radii_initializer": "zeros",
+            "upper_initializer": "ones",
+            "radii_regularizer": UnitRadii(0.5),
+            "upper_regularizer": keras.regularizers.L2(0.4),
+        },
+        units=6,
+        num_trainable=6,
+        num_fixed=0,
+        num_factorizations=1,
+    ),
+    Architecture(
+        cell=ScuRNNCell,
+        layer=ScuRNN,
+        arguments={"units": 3},
+        others={
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+            "trainable_initial_state": False,
+        },
+        units=6,
+        num_trainable=6,
+        num_fixed=0,
+        num_factorizations=1,
+    ),
+    Architecture(
+        cell=RestrictedURNNCell,
+        layer=RestrictedURNN,
+        arguments={"units": 3},
+        others={
+            "recurrent_initializer": UnitaryComposition(seed=1),
+            "trainable_initial_state": False,
+        },
+        units=6,
+        num_trainable=5,
+        num_fixed=1,
+        num_factorizations=0,
+        matrices=(),
+        kernel_operations=frozenset({"Cos", "cos"}),
+    ),
+    Architecture(
+        cell=FullURNNCell,
+        layer=FullURNN,
+        arguments={"units": 3},
+        others={
+            "half_gradient": True,
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+            "trainable_initial_state": False,
+        },
+        units=6,
+        num_trainable=4,
+        num_fixed=0,
+        num_factorizations=0,
+    ),
+    Architecture(
+        cell=ORNNCell,
+        layer=ORNN,
+        arguments={"units": 6},
+        others={
+            "reflections": 3,
+            "recurrent_initializer": NormalReflectors(seed=1),
+            "trainable_initial_state": False,
+        },
+        units=6,
+        num_trainable=4,
+        num_fixed=0,
+        num_factorizations=1,
+    ),
+    Architecture(
+        cell=SVDRNNCell,
+        layer=SVDRNN,
+        arguments={"units": 6, "spectral_margin": 0.25},
+        others={
+            "reflections": [3, 2],
+            "spectral_margin": 0.5,
+            "spectral_center": 0.75,
+            "recurrent_initializer": UniformReflectors(seed=1),
+        },
+        units=6,
+        num_trainable=5,
+        num_fixed=0,
+        num_factorizations=2,
+    ),
+    Architecture(
+        cell=FactorizedRNNCell,
+        layer=FactorizedRNN,
+        arguments={"units": 6, "spectral_margin": 0.25},
+        others={
+            "spectral_margin": 0.5,
+            "spectral_center": 0.75,
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+        },
+        units=6,
+        num_trainable=5,
+        num_fixed=2,
+        num_factorizations=2,
+    ),
+    Architecture(
+        cell=ENRNNCell,
+        layer=ENRNN,
+        # Small enough a matrix not to be divided at once, and not far from it.
+        arguments={"long_term_units": 4, "short_term_units": 3, "negative_ones": 1},
+        others={
+            "negative_ones": 0.25,
+            "coupling": False,
+            "epsilon": 0.5,
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+            "short_term_initializer": keras.initializers.Orthogonal(seed=2),
+            "coupling_initializer": keras.initializers.Orthogonal(seed=3),
+        },
+        units=7,
+        num_trainable=5,
+        num_fixed=2,
+        num_factorizations=1,
+        # Arrays, which are of the shape of the long-term matrix: `test_enrnn.py`.
+        matrices=("orthogonal", "identity"),
     ),
 ]
 

@@ -585,11 +585,13 @@ def test_arguments_of_the_cell_are_attributes_of_the_layer(architecture):
 
 @pytest.mark.parametrize("units", [0, -3, 2.5, None, "six", True])
 def test_units_must_be_a_positive_integer(architecture, units):
-    arguments = {**architecture.arguments, "units": units}
-    with pytest.raises(
-        ValueError, match="`units` must be a positive integer. Received"
-    ):
-        architecture.cell(**arguments)
+    names = [name for name in architecture.arguments if name.endswith("units")]
+    assert names
+    for name in names:
+        with pytest.raises(
+            ValueError, match=f"`{name}` must be a positive integer. Received: {name}"
+        ):
+            architecture.cell(**{**architecture.arguments, name: units})
 
 
 @pytest.mark.parametrize("name", ["dropout", "recurrent_dropout"])

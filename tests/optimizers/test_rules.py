@@ -1,5 +1,6 @@
 """The pair of optimizers, with the package's variables, through Keras's training."""
 
+import re
 from itertools import pairwise
 
 import keras
@@ -8,6 +9,7 @@ import pytest
 
 from keras_ortho import ScoRNN, ScoRNNCell
 from keras_ortho.optimizers import RMSpropTF1, paper_optimizer
+from keras_ortho.optimizers.rules import RECURRENT_VARIABLES
 
 pytestmark = [
     pytest.mark.backends,
@@ -69,9 +71,39 @@ def test_which_variable_gets_which(nested):
 
 
 def test_defaults_are_the_papers():
-    recurrent, others = paper_optimizer().optimizers
+    recurrent, unitary, others = paper_optimizer().optimizers
     assert float(recurrent.learning_rate.numpy()) == pytest.approx(1e-4)
+    assert float(unitary.learning_rate.numpy()) == pytest.approx(1e-3)
     assert float(others.learning_rate.numpy()) == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "recurrent"),
+    [
+        ("recurrent_skew", True),
+        ("recurrent_skew_real", True),
+        ("recurrent_skew_imag", True),
+        ("recurrent_phases", True),
+        ("recurrent_angles", True),
+        ("recurrent_reflectors", True),
+        ("output_phases", True),
+        ("reflectors", True),
+        ("left_reflectors", True),
+        ("right_reflectors", True),
+        ("singular_logits", True),
+        ("short_term_matrix", False),
+        ("coupling_kernel", False),
+        ("schur_upper", False),
+        ("kernel", False),
+        ("recurrent_kernel", False),  # Keras's own layers have one.
+        ("recurrent_unitary", False),
+        ("bias", False),
+        ("initial_state", False),
+    ],
+)
+def test_which_names_make_a_recurrent_matrix(name, recurrent):
+    for path in (name, f"model/layer/cell/{name}"):
+        assert bool(re.fullmatch(RECURRENT_VARIABLES, path)) == recurrent
 
 
 @pytest.mark.parametrize("jit_compile", XLA)

@@ -1,0 +1,185 @@
+"""The papers' baselines, as Keras's own layers with the papers' settings.
+
+Each function returns a layer of Keras: nothing of this package is in its way, and a
+saved model needs the package only for the initializer of an LSTM's bias. A plain
+`keras.layers.SimpleRNN` or `keras.layers.GRU` needs no function; the papers clip the
+gradients of their LSTMs, which is an argument of the optimizer, `clipvalue` for each
+entry or `clipnorm` for each weight.
+"""
+
+from typing import Any
+
+import keras
+
+from keras_ortho.cells import arguments
+from keras_ortho.initializers import ForgetBias
+
+# Coefficients of n^2, of m n and of n in the number of parameters of n units with m
+# inputs.
+_TERMS = {
+    "simple_rnn": (1, 1, 1),
+    "gru": (3, 3, 6),
+    "lstm": (4, 4, 4),
+}
+
+
+def irnn(
+    units: int,
+    gain: float = 1.0,
+    *,
+    orthogonal: bool = False,
+    seed: Any = None,
+    **kwargs: Any,
+) -> keras.layers.SimpleRNN:
+    """Makes the IRNN: ReLU units that start as the identity.
+
+    Its input kernel starts from `N(0, 0.001^2)`, its bias from zero.
+
+    Args:
+        units: Number of units, a positive integer.
+        gain: What the identity is multiplied with; the paper takes 0.01 for speech,
+            where long memory is not needed, and 1 elsewhere. Default: 1.
+        orthogonal: Whether it starts from a random orthogonal matrix rather than the
+            identity. Default: `False`.
+        seed: Seed of the initializers, an int. Default: `None`, one of their own.
+        **kwargs: Arguments of `keras.layers.SimpleRNN`, which may override these.
+
+    Returns:
+        The layer.
+
+    Raises:
+        ValueError: If `gain` is not a finite number of more than 0.
+
+    Example:
+    >>> irnn(100)(np.zeros((32, 784, 1))).shape
+    (32, 100)
+
+    Reference:
+
+    - [Le et al., 2015](https://arxiv.org/abs/1504.00941)
+    """
+    gain = arguments.check_number("gain", gain, positive=True)
+    initializers = keras.initializers
+    start = initializers.Identity(gain)
+    if orthogonal:
+        start = initializers.Orthogonal(gain, seed=seed)
+    settings = {
+        "activation": "relu",
+        "kernel_initializer": initializers.RandomNormal(stddev=0.001, seed=seed),
+        "recurrent_initializer": start,
+    }
+    return keras.layers.SimpleRNN(units, **{**settings, **kwargs})
+
+
+def lstm(units: int, forget_bias: float = 1.0, **kwargs: Any) -> keras.layers.LSTM:
+    """Makes an LSTM whose forget gates start with a given bias.
+
+    Keras's `unit_forget_bias` gives 1 or 0; the papers choose among -4, ..., 4 for
+    each task. The bias is trained from there, as Keras's is. TensorFlow 1's cell adds
+    the constant to a trained bias that starts from zero, which comes to the same.
+
+    Args:
+        units: Number of units, a positive integer.
+        forget_bias: Bias of the forget gates at the start, finite. Default: 1.
+        **kwargs: Arguments of `keras.layers.LSTM`, but for `bias_initializer` and
+            `unit_forget_bias`, which this function gives.
+
+    Returns:
+        The layer.
+
+    Raises:
+        ValueError: If `forget_bias` is not finite, or a given argument is passed.
+
+    Example:
+    >>> lstm(158, forget_bias=-4.0)(np.zeros((28, 10, 129))).shape
+    (28, 158)
+
+    Reference:
+
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+      section 4
+    """
+    for name in ("bias_initializer", "unit_forget_bias"):
+        if name in kwargs:
+            raise ValueError(
+                f"`forget_bias` takes the place of `{name}`. "
+                f"Received: {name}={kwargs[name]!r}"
+            )
+    return keras.layers.LSTM(
+        units,
+        unit_forget_bias=False,
+        bias_initializer=ForgetBias(forget_bias),
+        **kwargs,
+    )
+
+
+def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> int:
+    """Counts the parameters of one of Keras's recurrent layers.
+
+    Args:
+        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with their default settings.
+        units: Number of units `n`.
+        features: Number of inputs `m`.
+        outputs: Number of outputs `p` of a `Dense` layer that follows. Default: 0, no
+            such layer.
+
+    Returns:
+        `n^2 + (m + 1) n` for a simple RNN, `3 n^2 + (3 m + 6) n` for a GRU, `4 n^2 +
+        (4 m + 4) n` for an LSTM, and `(n + 1) p` for the outputs.
+
+    Raises:
+        ValueError: If there is no such kind, or a number is not positive.
+
+    Example:
+    >>> num_parameters("lstm", 128, features=1, outputs=10)
+    67850
+    """
+    if kind not in _TERMS:
+        raise ValueError(f"`kind` must be one of {sorted(_TERMS)}. Received: {kind=}")
+    units = arguments.check_count("units", units)
+    features = arguments.check_count("features", features)
+    if outputs != 0:
+        outputs = arguments.check_count("outputs", outputs)
+    square, mixed, linear = _TERMS[kind]
+    recurrent = square * units**2 + (mixed * features + linear) * units
+    return recurrent + (units + 1) * outputs
+
+
+def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -> int:
+    """Finds how many units give about as many parameters as another model has.
+
+    Args:
+        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with their default settings.
+        parameters: The number to come near to, a positive integer.
+        features: Number of inputs.
+        outputs: Number of outputs of a `Dense` layer that follows, whose parameters
+            count. Default: 0, no such layer.
+
+    Returns:
+        The number of units, at least 1, for which `num_parameters` is nearest to
+        `parameters`.
+
+    Raises:
+        ValueError: If there is no such kind, or a number is not positive.
+
+    Example:
+    >>> matched_units("lstm", 83_121, features=129, outputs=129)
+    84
+    """
+    parameters = arguments.check_count("parameters", parameters)
+
+    def count(units: int) -> int:
+        return num_parameters(kind, units, features, outputs)
+
+    above = 1
+    while count(above) < parameters:
+        above *= 2
+    below = above // 2  # Too few parameters, or no unit at all.
+    while above - below > 1:
+        middle = (below + above) // 2
+        if count(middle) < parameters:
+            below = middle
+        else:
+            above = middle
+    nearer_below = below and parameters - count(below) < count(above) - parameters
+    return below if nearer_below else above

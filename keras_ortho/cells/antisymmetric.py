@@ -1,0 +1,249 @@
+"""AntisymmetricRNN: a forward Euler step of a stable differential equation."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer, independent
+from keras_ortho.parametrizations.antisymmetric import (
+    antisymmetric,
+    antisymmetric_inverse,
+    diffused,
+)
+from keras_ortho.parametrizations.cayley import num_entries
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class AntisymmetricRNNCell(RecurrentCell):
+    """Cell of the AntisymmetricRNN.
+
+    One step is `h' = h + step_size tanh(x U + h W + b)` with `W = M - diffusion I`
+    and an antisymmetric `M`, whose strict upper triangle is trained without a
+    constraint. With a gate it is `h' = h + step_size z * tanh(x U + h W + b)`,
+    where `z = sigmoid(x U_z + h W + b_z)` uses the same `W`.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        step_size: Step `eps` of the forward Euler method, more than 0; the paper
+            chooses it from 0.01, 0.1 and 1. In low precision a small one is lost
+            to the rounding of the state. Default: 0.1.
+        diffusion: Diffusion `gamma`, at least 0, not trained; the paper chooses it
+            from 0.001, 0.01, 0.1 and 1. The method is not stable without: a step
+            then lengthens small differences of states. Default: 0.01.
+        gated: Whether there is a gate. Default: `False`.
+        antisymmetric: Whether `M` is antisymmetric. `False` is the paper's
+            ablation, an unstructured matrix in its place. Default: `True`.
+        activation: Activation of `x U + h W + b`. Default: `"tanh"`.
+        kernel_initializer: Initializer of `U` and of `U_z`, which gets the next
+            seed. Default: `"fan_in_normal"`, `N(0, 1 / m)`.
+        recurrent_initializer: Initializer of the free entries of `M`. Or any
+            initializer of Keras that yields a matrix, or an array, that is taken
+            as `W`; unless it is the ablation, it must be antisymmetric but for
+            `-diffusion` on its diagonal. Default: `"antisymmetric_normal"`,
+            `N(0, 1 / n)`; `initializers.AntisymmetricNormal` has the paper's
+            `sigma_w`.
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer. Regularizers,
+            constraints and `bias_initializer` hold for the weights of the gate,
+            too.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
+        order, of shape `(n (n - 1) / 2,)`, or in the ablation
+        `recurrent_kernel` of shape `(n, n)`; with a gate `gate_kernel` of shape
+        `(m, n)` and `gate_bias` of shape `(n,)`; `bias` of shape `(n,)`;
+        `initial_state` of shape `(n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(AntisymmetricRNNCell(128, gated=True))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 128)
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equations
+      12 and 13
+    """
+
+    # The state is added to, and recurrent dropout leaves that summand alone.
+    residual = True
+
+    def __init__(
+        self,
+        units: int,
+        step_size: float = 0.1,
+        diffusion: float = 0.01,
+        gated: bool = False,
+        antisymmetric: bool = True,
+        *,
+        activation: Any = "tanh",
+        kernel_initializer: Any = "fan_in_normal",
+        recurrent_initializer: Any = "antisymmetric_normal",
+        **kwargs: Any,
+    ) -> None:
+        step_size = arguments.check_number("step_size", step_size, positive=True)
+        diffusion = arguments.check_number("diffusion", diffusion)
+        super().__init__(
+            units=units,
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            **kwargs,
+        )
+        self.step_size = step_size
+        self.diffusion = diffusion
+        self.gated = gated
+        self.antisymmetric = antisymmetric
+
+    def build_recurrent(self) -> None:
+        """Creates the free variables of `M`, and the weights of the gate."""
+        make: Any = self.recurrent_initializer
+        if not isinstance(make, FreeInitializer):
+            (make,) = self.initializers_from_matrix(self._free_variables, 1)
+        n = self.units
+        variable = self.add_weight(
+            shape=(num_entries(n),) if self.antisymmetric else (n, n),
+            name="recurrent_skew" if self.antisymmetric else "recurrent_kernel",
+            initializer=make,
+            regularizer=self.recurrent_regularizer,
+            autocast=False,
+        )
+        if self.antisymmetric:
+            self.recurrent_skew = variable
+        else:
+            self.recurrent_kernel = variable
+        self.gate_kernel = self.gate_bias = None
+        if not self.gated:
+            return
+        self.gate_kernel = self.add_weight(
+            shape=tuple(self.kernel.shape),
+            name="gate_kernel",
+            initializer=independent(self.kernel_initializer),
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        if self.use_bias:
+            self.gate_bias = self.add_weight(
+                shape=(n,),
+                name="gate_bias",
+                initializer=independent(self.bias_initializer),
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+
+    def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
+        """Computes the new state, `h + step_size f(h)`.
+
+        Args:
+            inputs: Tensor of shape `(batch, m)`.
+            state: Tensor of shape `(batch, n)`.
+            kernel: `W` in the compute dtype.
+
+        Returns:
+            Tensor of shape `(batch, n)`.
+        """
+        if not self.gated:
+            return state + self.step_size * super().step(inputs, state, kernel)
+        recurrent = ops.matmul(state, kernel)
+        gate = ops.matmul(inputs, self.gate_kernel) + recurrent
+        if self.gate_bias is not None:
+            gate = gate + self.gate_bias
+        change = self.activate(ops.matmul(inputs, self.kernel) + recurrent)
+        # The sigmoid gives float32 on JAX, whatever it gets.
+        gate = ops.cast(ops.sigmoid(gate), change.dtype)
+        return state + self.step_size * gate * change
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W = M - diffusion I`, for row vectors.
+
+        Returns:
+            Tensor of shape `(n, n)`, in the dtype of the variables and at least
+            float32.
+        """
+        arguments.check_built(self)
+        dtype = self.factorization_dtype
+        if self.antisymmetric:
+            return antisymmetric(ops.cast(self.recurrent_skew, dtype), self.diffusion)
+        return diffused(ops.cast(self.recurrent_kernel, dtype), self.diffusion)
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets `M` so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`: `-diffusion` on the diagonal
+                and antisymmetric but for that, up to `100 n` times the machine
+                epsilon of its dtype. In the ablation any matrix.
+
+        Raises:
+            ValueError: If it is of another shape, not finite, or not of that form.
+        """
+        arguments.check_built(self)
+        (value,) = self._free_variables(ops.convert_to_numpy(matrix))
+        variable = self.recurrent_skew if self.antisymmetric else self.recurrent_kernel
+        variable.assign(value)
+
+    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray]:
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        if self.antisymmetric:
+            return (antisymmetric_inverse(matrix, self.diffusion),)
+        if not np.isfinite(matrix).all():
+            raise ValueError("`matrix` must be finite. Received: one that is not")
+        return (matrix.astype("float64") + self.diffusion * np.eye(self.units),)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class AntisymmetricRNN(RecurrentLayer):
+    """The AntisymmetricRNN, `AntisymmetricRNNCell` over a sequence.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        step_size: Step of the forward Euler method, more than 0. Default: 0.1.
+        diffusion: Diffusion, at least 0. Default: 0.01.
+        gated: Whether there is a gate. Default: `False`.
+        antisymmetric: Whether the recurrent matrix is antisymmetric but for the
+            diffusion, rather than unstructured. Default: `True`.
+        **kwargs: The other arguments of `AntisymmetricRNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = AntisymmetricRNN(128, diffusion=0.1, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 128)
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX)
+    """
+
+    cell_class = AntisymmetricRNNCell

@@ -1,0 +1,358 @@
+"""ENRNN: the eigenvalue normalized recurrent neural network."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import initializers
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.from_matrix import initializers_from_matrix
+from keras_ortho.cells.keras_internals import (
+    call_is_training,
+    current_call,
+    within_call,
+)
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.parametrizations.cayley import (
+    diagonal_signs,
+    num_entries,
+    scaled_cayley,
+)
+from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+from keras_ortho.parametrizations.spectral_radius import normalize_spectral_radius
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ENRNNCell(RecurrentCell):
+    """Cell of the eigenvalue normalized RNN (ENRNN).
+
+    The state is `[h_L, h_S]`: `q` long-term units, whose recurrent matrix `W_L` is
+    orthogonal as in scoRNN, and `s` short-term units, whose matrix `W_S` has a
+    spectral radius of at most 1, so that they forget:
+
+        h_L' = modReLU(x U_L + h_L W_L + h_S W_C)
+        h_S' = modReLU(x U_S + h_S W_S)
+
+    `W_S` is the trained matrix `T` until the spectral radius of that exceeds 1.
+    From then on, for ever, it is `T / (rho(T) + epsilon)`. The weight `normalize`
+    holds that this has happened. It is written where a sequence begins in a call
+    that is for training, by `fit`, `training=True` and the like; a `T` with a radius
+    above 1 is divided all the same. Two callers do not say so, and leave it as it is:
+    the `stateless_call` of a stock `keras.layers.RNN` with no model around it, and a
+    cell of another class that calls this one from step to step.
+
+    Args:
+        long_term_units: Number of long-term units `q`, a positive integer.
+        short_term_units: Number of short-term units `s`, a positive integer.
+        negative_ones: How many entries of the `D` of `W_L` are -1, as in
+            `ScoRNNCell`: a count (an int) or a fraction of the long-term units (a
+            float). Not used where `recurrent_initializer` gives a matrix. Default:
+            0.5.
+        coupling: Whether the short-term units act on the long-term ones; without
+            it `W_C` is zero and not a weight. Default: `True`.
+        epsilon: What is added to the spectral radius, a number of at least 0.
+            Default: 0, as in the paper.
+        recurrent_initializer: Initializer of the free entries of `W_L`. Or any
+            initializer of Keras that yields an orthogonal matrix of shape
+            `(q, q)`, or an array. Default: `"henaff_skew"`.
+        short_term_initializer: Initializer of `T`, any that yields a matrix, or an
+            array of shape `(s, s)`. Default: `"scaled_rotations"`, blocks of order
+            two, each a rotation times a number in (-1, 1).
+        coupling_initializer: Initializer of `W_C`, or an array of shape `(s, q)`.
+            Default: `"glorot_uniform"`.
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer. There are no
+            `units`; `recurrent_regularizer` holds for the free entries, `T` and
+            `W_C`.
+
+    Weights:
+        `kernel` of shape `(m, q + s)`; `recurrent_skew`, the free entries in row
+        order, of shape `(q (q - 1) / 2,)`; `recurrent_signs`, not trained, of
+        shape `(q,)`; `short_term_matrix` of shape `(s, s)`; `coupling_kernel` of
+        shape `(s, q)`, with coupling; `normalize`, a boolean, not trained; `bias`
+        of shape `(q + s,)`; `initial_state` of shape `(q + s,)`, where it is
+        trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, q + s)`, the
+            long-term units first.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(ENRNNCell(96, 64, negative_ones=29))
+    >>> layer(np.zeros((32, 750, 2))).shape
+    (32, 160)
+
+    Reference:
+
+    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964)
+    """
+
+    # Their sum.
+    given_arguments = frozenset({"units"})
+
+    def __init__(
+        self,
+        long_term_units: int,
+        short_term_units: int,
+        negative_ones: int | float = 0.5,
+        coupling: bool = True,
+        epsilon: float = 0.0,
+        *,
+        recurrent_initializer: Any = "henaff_skew",
+        short_term_initializer: Any = "scaled_rotations",
+        coupling_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
+        long_term = arguments.check_count("long_term_units", long_term_units)
+        short_term = arguments.check_count("short_term_units", short_term_units)
+        epsilon = arguments.check_number("epsilon", epsilon)
+        diagonal_signs(long_term, negative_ones)  # Only to check them.
+        super().__init__(
+            units=long_term + short_term,
+            recurrent_initializer=recurrent_initializer,
+            **kwargs,
+        )
+        self.long_term_units = long_term
+        self.short_term_units = short_term
+        self.negative_ones = negative_ones
+        self.coupling = coupling
+        self.epsilon = epsilon
+        self.short_term_initializer = initializers.get(short_term_initializer)
+        self.coupling_initializer = initializers.get(coupling_initializer)
+        self._begins = False
+
+    def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
+        """Begins a sequence, and writes `normalize` in training.
+
+        Args:
+            step_input: Inputs of one step, of shape `(batch, m)`.
+
+        Returns:
+            The mask of the inputs, or `None` without dropout.
+        """
+        self._begins = True
+        try:
+            return super().get_dropout_mask(step_input)
+        finally:
+            self._begins = False
+
+    def build_recurrent(self) -> None:
+        """Creates what makes `W_L`, `T`, `W_C`, and whether to normalize."""
+        q, s = self.long_term_units, self.short_term_units
+        make_entries: Any = self.recurrent_initializer
+        make_signs: Any = keras.initializers.Constant(
+            diagonal_signs(q, self.negative_ones)
+        )
+        if not isinstance(make_entries, initializers.FreeInitializer):
+            make_entries, make_signs = initializers_from_matrix(
+                "recurrent_initializer",
+                make_entries,
+                (q, q),
+                scaled_cayley_inverse,
+                2,
+                dtype=self.factorization_dtype,
+            )
+        free = {"regularizer": self.recurrent_regularizer, "autocast": False}
+        self.recurrent_skew = self.add_weight(
+            shape=(num_entries(q),),
+            name="recurrent_skew",
+            initializer=make_entries,
+            **free,
+        )
+        self.recurrent_signs = self.add_weight(
+            shape=(q,),
+            name="recurrent_signs",
+            initializer=make_signs,
+            trainable=False,
+            autocast=False,
+        )
+        self.short_term_matrix = self.add_weight(
+            shape=(s, s),
+            name="short_term_matrix",
+            initializer=self._initializer("short_term_initializer", (s, s)),
+            **free,
+        )
+        self.coupling_kernel = None
+        if self.coupling:
+            self.coupling_kernel = self.add_weight(
+                shape=(s, q),
+                name="coupling_kernel",
+                initializer=self._initializer("coupling_initializer", (s, q)),
+                **free,
+            )
+        self.normalize = self.add_weight(
+            shape=(),
+            name="normalize",
+            initializer="zeros",
+            dtype="bool",
+            trainable=False,
+            autocast=False,
+        )
+
+    def _initializer(self, name: str, shape: tuple[int, int]) -> Any:
+        initializer = getattr(self, name)
+        if isinstance(initializer, keras.initializers.Constant):
+            value = np.asarray(initializer.value)
+            if value.ndim:  # Keras would repeat a row.
+                arguments.check_shape(name, value, shape)
+        return initializer
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W = [[W_L, 0], [W_C, W_S]]`, for row vectors.
+
+        Returns:
+            Tensor of shape `(q + s, q + s)`, in the dtype of the variables and at
+            least float32.
+        """
+        arguments.check_built(self)
+        q, s = self.long_term_units, self.short_term_units
+        dtype = self.factorization_dtype
+        long_term = scaled_cayley(
+            ops.cast(self.recurrent_skew, dtype), ops.cast(self.recurrent_signs, dtype)
+        )
+        coupling = ops.zeros((s, q), dtype=dtype)
+        if self.coupling_kernel is not None:
+            coupling = ops.cast(self.coupling_kernel, dtype)
+        upper = [long_term, ops.zeros((q, s), dtype=dtype)]
+        lower = [coupling, self.short_term_kernel()]
+        return ops.concatenate(
+            [ops.concatenate(upper, axis=1), ops.concatenate(lower, axis=1)]
+        )
+
+    def short_term_kernel(self) -> Tensor:
+        """Makes the short-term matrix `W_S`; in training it may write `normalize`.
+
+        Returns:
+            Tensor of shape `(s, s)`, in the dtype of the variables and at least
+            float32.
+        """
+        arguments.check_built(self)
+        matrix = ops.cast(self.short_term_matrix, self.factorization_dtype)
+        kernel, divided = normalize_spectral_radius(
+            matrix, self.normalize, self.epsilon
+        )
+        # Where a sequence begins or the cell is called by itself, not within a loop
+        # over time: JAX lets nothing out of that.
+        if call_is_training() and (self._begins or current_call(self) is None):
+            self.normalize.assign(divided)
+        return kernel
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the variables so that `W` is a given matrix, `normalize` to `False`.
+
+        Args:
+            matrix: Tensor or array of shape `(q + s, q + s)`,
+                `[[W_L, 0], [W_C, W_S]]`: `W_L` orthogonal, as for `ScoRNNCell`;
+                `W_S` with a spectral radius of at most 1, up to `100 s` times the
+                machine epsilon of its dtype; `W_C` zero without coupling.
+
+        Raises:
+            ValueError: If it is of another shape or not of that form. No weight has
+                then changed.
+        """
+        arguments.check_built(self)
+        matrix = ops.convert_to_numpy(matrix)
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        if not np.isfinite(matrix).all():
+            raise ValueError("`matrix` must be finite. Received: one that is not")
+        q, s = self.long_term_units, self.short_term_units
+        eps = np.finfo(matrix.dtype if matrix.dtype.kind == "f" else "float64").eps
+        upper, coupling, short_term = matrix[:q, q:], matrix[q:, :q], matrix[q:, q:]
+        if np.any(upper) or (not self.coupling and np.any(coupling)):
+            raise ValueError(
+                "`matrix` must be of the form [[W_L, 0], [W_C, W_S]], with W_C = 0 "
+                "without coupling. Received: one with other entries, "
+                f"coupling={self.coupling}"
+            )
+        radius = np.abs(np.linalg.eigvals(short_term.astype("float64"))).max()
+        if radius > 1 + 100 * s * eps:
+            raise ValueError(
+                "`matrix` must have a block W_S with a spectral radius of at most 1. "
+                f"Received: one with the spectral radius {radius}"
+            )
+        entries, signs = scaled_cayley_inverse(matrix[:q, :q])
+        self.recurrent_skew.assign(entries)
+        self.recurrent_signs.assign(signs)
+        self.short_term_matrix.assign(short_term)
+        if self.coupling_kernel is not None:
+            self.coupling_kernel.assign(coupling)
+        self.normalize.assign(False)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ENRNN(RecurrentLayer):
+    """The eigenvalue normalized RNN (ENRNN), `ENRNNCell` over a sequence.
+
+    Args:
+        long_term_units: Number of long-term units `q`, a positive integer.
+        short_term_units: Number of short-term units `s`, a positive integer.
+        negative_ones: How many entries of the `D` of the long-term matrix are -1: a
+            count (an int) or a fraction of the long-term units (a float). Default:
+            0.5.
+        coupling: Whether the short-term units act on the long-term ones. Default:
+            `True`.
+        epsilon: What is added to the spectral radius, at least 0. Default: 0.
+        **kwargs: The other arguments of `ENRNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, q + s)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, q + s)`, or `(batch, time, q + s)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, q + s)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = ENRNN(96, 64, negative_ones=29, return_sequences=True)
+    >>> layer(np.zeros((32, 750, 2))).shape
+    (32, 750, 160)
+
+    Reference:
+
+    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964)
+    """
+
+    cell_class = ENRNNCell
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+    ) -> Any:
+        """Runs the cell over the sequences, and tells it what for.
+
+        Args:
+            sequences: Tensor of shape `(batch, time, m)`.
+            initial_state: List with the state before the first step.
+            mask: Boolean tensor of shape `(batch, time)`, or `None`.
+            training: Whether to drop out inputs and states, and to write
+                `normalize`.
+
+        Returns:
+            The output, or a list of it and the last state.
+        """
+        with within_call(self, training):
+            return super().call(
+                sequences, initial_state=initial_state, mask=mask, training=training
+            )

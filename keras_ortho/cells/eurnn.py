@@ -1,0 +1,232 @@
+"""EURNN: the tunable efficient unitary recurrent neural network."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer, independent
+from keras_ortho.parametrizations.complex_rows import complex_matrix
+from keras_ortho.parametrizations.givens import angles_shape, givens_unitary
+from keras_ortho.parametrizations.givens_inverse import givens_unitary_inverse
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class EURNNCell(RecurrentCell):
+    """Cell of the efficient unitary RNN (EURNN).
+
+    One step is `h' = modReLU(x U + h W)` with a complex state and a unitary matrix
+    `W`, a product of layers of rotations of pairs of units and of a diagonal of
+    phases, all trained without a constraint. Inside a recurrent layer `W` is made
+    once for a sequence, not at every step.
+
+    Args:
+        units: Number of complex units `n`: even in the tunable style, a power of
+            two, at least 2, in the FFT style.
+        capacity: Number of layers of rotations of the tunable style, even and
+            positive; with `n` of them every unitary matrix is reached. Not used in
+            the FFT style, which has `log2(n)`. Default: 2.
+        style: `"tunable"`, neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`
+            by turns; or `"fft"`, pairs at the distances `n / 2`, `n / 4` ... 1.
+            Default: `"tunable"`.
+        real_output: Whether the output is the real part of the state, of shape
+            `(batch, n)`, as in the paper's experiments, rather than the whole of
+            it. Default: `False`.
+        recurrent_initializer: Initializer of the angles and the phases; phases get
+            the next seeds. Or, in the tunable style with `capacity=n`, any
+            initializer of Keras that yields an orthogonal matrix, such as
+            `"orthogonal"` or `"identity"`, or a unitary array, taken through the
+            inverse map. Default: `"uniform_phases"`, uniform on (-pi, pi).
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, 2n)`; `recurrent_angles` and `recurrent_phases`, both
+        of shape `(capacity / 2, n - 1)` or, in the FFT style, `(log2(n), n / 2)`;
+        `output_phases` of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of
+        shape `(2n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state `[Re h, Im h]`, a tensor of shape
+            `(batch, 2n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(EURNNCell(512, capacity=2, real_output=True))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 512)
+
+    Reference:
+
+    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
+    """
+
+    complex_state = True
+
+    def __init__(
+        self,
+        units: int,
+        capacity: int = 2,
+        style: str = "tunable",
+        real_output: bool = False,
+        *,
+        recurrent_initializer: Any = "uniform_phases",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units=units, recurrent_initializer=recurrent_initializer, **kwargs
+        )
+        angles_shape(self.units, style, capacity)  # Only to check them.
+        self.capacity = capacity
+        self.style = style
+        self.real_output = real_output
+        self.output_size = self.units if real_output else self.state_size
+
+    def build_recurrent(self) -> None:
+        """Creates the angles and the phases."""
+        initializer = self.recurrent_initializer
+        if isinstance(initializer, FreeInitializer):
+            second = independent(initializer)
+            initializers = [initializer, second, independent(second)]
+        else:
+            initializers = self.initializers_from_matrix(self._free_variables, 3)
+        pairs = angles_shape(self.units, self.style, self.capacity)
+        self.recurrent_angles, self.recurrent_phases, self.output_phases = (
+            self.add_weight(
+                shape=shape,
+                name=name,
+                initializer=make,
+                regularizer=self.recurrent_regularizer,
+                autocast=False,  # The matrix is made in their precision.
+            )
+            for name, shape, make in zip(
+                ("recurrent_angles", "recurrent_phases", "output_phases"),
+                (pairs, pairs, (self.units,)),
+                initializers,
+                strict=True,
+            )
+        )
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W`, for row vectors, in its real form.
+
+        Returns:
+            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, in the dtype
+            of the variables and at least float32.
+        """
+        arguments.check_built(self)
+        angles, phases, output_phases = (
+            ops.cast(variable, self.factorization_dtype)
+            for variable in (
+                self.recurrent_angles,
+                self.recurrent_phases,
+                self.output_phases,
+            )
+        )
+        return givens_unitary(angles, phases, output_phases, self.style)
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the angles and the phases so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`, or of the real form that
+                `recurrent_matrix` gives; unitary up to `100 n` times the machine
+                epsilon of its dtype. The nearest unitary matrix is used.
+
+        Raises:
+            ValueError: If it is of another shape or not unitary, or if the cell does
+                not have `n` layers of the tunable style.
+        """
+        arguments.check_built(self)
+        angles, phases, output_phases = self._free_variables(
+            ops.convert_to_numpy(matrix)
+        )
+        self.recurrent_angles.assign(angles)
+        self.recurrent_phases.assign(phases)
+        self.output_phases.assign(output_phases)
+
+    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        check_reaches_all(self)
+        return givens_unitary_inverse(complex_matrix("matrix", matrix, self.units))
+
+    def read_out(self, states: Tensor) -> Tensor:
+        """Gives the output for a state: the state itself, or its real part.
+
+        Args:
+            states: Tensor of shape `(..., 2n)`.
+
+        Returns:
+            Tensor of shape `(..., output_size)`.
+        """
+        return states[..., : self.output_size]
+
+
+def check_reaches_all(cell: Any) -> None:
+    """Checks that the layers of rotations of a cell have an inverse map.
+
+    Args:
+        cell: A cell with `units`, `style` and `capacity`.
+
+    Raises:
+        ValueError: If it does not have as many layers of the tunable style as units.
+    """
+    if (cell.style, cell.capacity) != ("tunable", cell.units):
+        raise ValueError(
+            'To start from a matrix, or to be set to one, `style` must be "tunable" '
+            "and `capacity` the number of units: fewer layers do not reach it. "
+            f"Received: style={cell.style!r}, capacity={cell.capacity}, "
+            f"units={cell.units}"
+        )
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class EURNN(RecurrentLayer):
+    """The efficient unitary RNN (EURNN), `EURNNCell` over a sequence.
+
+    Args:
+        units: Number of complex units `n`, even; a power of two in the FFT style.
+        capacity: Number of layers of rotations of the tunable style. Default: 2.
+        style: `"tunable"` or `"fft"`. Default: `"tunable"`.
+        real_output: Whether the output is the real part of the state. Default:
+            `False`.
+        **kwargs: The other arguments of `EURNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, 2n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, 2n)`, or `(batch, n)` with `real_output`, with an axis for time
+        before the last with `return_sequences`; with `return_state` a list of that
+        and the last state, `(batch, 2n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = EURNN(512, style="fft", return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 1024)
+
+    Reference:
+
+    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
+    """
+
+    cell_class = EURNNCell

@@ -1,0 +1,220 @@
+"""The factorized RNN: a bounded spectrum between two orthogonal matrices."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.activations import LeakyReLU
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer
+from keras_ortho.parametrizations.cayley import num_entries, scaled_cayley
+from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+from keras_ortho.parametrizations.svd import bounded_logits, bounded_singular_values
+
+_LEAKY_RELU = LeakyReLU(0.1)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FactorizedRNNCell(RecurrentCell):
+    """Cell of the factorized RNN.
+
+    One step is `h' = f(x U + h W + b)` with `W = L diag(sigma) R^T`. The orthogonal
+    matrices `L` and `R` are scaled Cayley transforms `(I + A)^-1 (I - A) D`; the
+    singular values `sigma` lie in the open interval `(spectral_center -
+    spectral_margin, spectral_center + spectral_margin)`. All but the signs `D` are
+    trained, without a constraint. Inside a recurrent layer `W` is made once for a
+    sequence, not at every step.
+
+    Every matrix with such singular values can be made. The paper keeps `L` and `R`
+    orthogonal by steps along Cayley transforms, which need an optimizer of their own;
+    here the transform is in the map.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        spectral_margin: How far the singular values may lie from the center, at
+            least 0; with 0 they are not trained. Default: 0.1.
+        spectral_center: Center of their interval, more than 0, where they start.
+            Default: 1.
+        activation: Activation of `x U + h W + b`. Default: leaky ReLU,
+            `keras_ortho.activations.LeakyReLU(0.1)`.
+        kernel_initializer: Initializer of `U`. Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer of the free entries of `L`; `R` starts as
+            the identity, the singular values at the center, and all signs as 1. Or
+            any initializer of Keras that yields a matrix, or an array, with singular
+            values in their interval, such as `"orthogonal"`, taken through the
+            inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
+            (0, pi / 2).
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `left_skew` and `right_skew`, free entries in row
+        order, of shape `(n (n - 1) / 2,)`; `left_signs` and `right_signs`, not
+        trained, of shape `(n,)`; `singular_logits` of shape `(n,)`; `bias` of shape
+        `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(FactorizedRNNCell(128))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 128)
+
+    Reference:
+
+    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        spectral_margin: float = 0.1,
+        spectral_center: float = 1.0,
+        *,
+        activation: Any = _LEAKY_RELU,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "henaff_skew",
+        **kwargs: Any,
+    ) -> None:
+        margin = arguments.check_number("spectral_margin", spectral_margin)
+        center = arguments.check_number("spectral_center", spectral_center, True)
+        super().__init__(
+            units=units,
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            **kwargs,
+        )
+        self.spectral_margin = margin
+        self.spectral_center = center
+
+    def build_recurrent(self) -> None:
+        """Creates the free entries and signs of the factors, and the logits."""
+        make: Any = self.recurrent_initializer
+        if isinstance(make, FreeInitializer):
+            zeros, ones = keras.initializers.Zeros(), keras.initializers.Ones()
+            initializers = [make, ones, zeros, ones, zeros]
+        else:
+            initializers = self.initializers_from_matrix(self._variables_of, 5)
+        entries = num_entries(self.units)
+        for name, size, initializer in zip(
+            ("left_skew", "left_signs", "right_skew", "right_signs", "singular_logits"),
+            (entries, self.units, entries, self.units, self.units),
+            initializers,
+            strict=True,
+        ):
+            trained = not name.endswith("signs")
+            variable = self.add_weight(
+                shape=(size,),
+                name=name,
+                initializer=initializer,
+                regularizer=self.recurrent_regularizer if trained else None,
+                trainable=trained,
+                autocast=False,  # Factorized in the precision of the variables.
+            )
+            setattr(self, name, variable)
+
+    def _variables_of(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        left, values, right = np.linalg.svd(matrix.astype("float64"))
+        margin, center = self.spectral_margin, self.spectral_center
+        logits = bounded_logits(values, margin, center, matrix.dtype)
+        return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W = L diag(sigma) R^T`, for row vectors.
+
+        Returns:
+            Tensor of shape `(n, n)`, in the dtype of the variables and at least
+            float32.
+        """
+        arguments.check_built(self)
+        left_skew, left_signs, right_skew, right_signs, logits = (
+            ops.cast(variable, self.factorization_dtype)
+            for variable in self._recurrent_variables()
+        )
+        values = bounded_singular_values(
+            logits, self.spectral_margin, self.spectral_center
+        )
+        left = scaled_cayley(left_skew, left_signs)
+        right = scaled_cayley(right_skew, right_signs)
+        return ops.matmul(left * values, ops.transpose(right))
+
+    def _recurrent_variables(self) -> tuple[keras.Variable, ...]:
+        return (
+            self.left_skew,
+            self.left_signs,
+            self.right_skew,
+            self.right_signs,
+            self.singular_logits,
+        )
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the factors and singular values so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`, with singular values in their
+                interval up to `100 n` times the machine epsilon of its dtype.
+
+        Raises:
+            ValueError: If it is of another shape or has other singular values.
+        """
+        arguments.check_built(self)
+        matrix = ops.convert_to_numpy(matrix)
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        for variable, value in zip(
+            self._recurrent_variables(), self._variables_of(matrix), strict=True
+        ):
+            variable.assign(value)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FactorizedRNN(RecurrentLayer):
+    """The factorized RNN, `FactorizedRNNCell` over a sequence.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        spectral_margin: How far the singular values may lie from the center.
+            Default: 0.1.
+        spectral_center: Center of their interval. Default: 1.
+        **kwargs: The other arguments of `FactorizedRNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = FactorizedRNN(128, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 128)
+
+    Reference:
+
+    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    """
+
+    cell_class = FactorizedRNNCell

@@ -1,0 +1,187 @@
+"""The unitary RNN of full capacity, whose matrix an optimizer keeps unitary."""
+
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer
+from keras_ortho.parametrizations.complex_rows import block, complex_matrix
+from keras_ortho.parametrizations.orthogonality import nearest_unitary
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FullURNNCell(RecurrentCell):
+    """Cell of the full-capacity unitary RNN.
+
+    One step is `h' = modReLU(x U + h W)` of `n` complex units. `W` itself is the
+    variable: it starts as a unitary matrix, and `keras_ortho.optimizers.StiefelDescent`
+    steps it along the unitary matrices. `keras_ortho.optimizers.paper_optimizer` gives
+    it that one and other optimizers to the other variables; any other takes `W` off the
+    unitary matrices at once.
+
+    State and output are `2n` reals, the real parts first.
+
+    Args:
+        units: Number of complex units `n`, a positive integer.
+        half_gradient: Whether the gradient for `W` leaves out what reaches it through
+            the imaginary parts of the state, as in the authors' code for the copying
+            task and for speech. Default: `False`.
+        kernel_initializer: Initializer of the input kernel, of shape `(m, 2n)`.
+            Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer of `W`: by default a random matrix of the
+            restricted-capacity uRNN. Or any initializer of Keras that yields an
+            orthogonal matrix, or an array: real orthogonal or complex unitary of shape
+            `(n, n)`, or of shape `(2n, 2n)` as `recurrent_matrix` returns it. Default:
+            `"unitary_composition"`.
+        bias_initializer: Initializer of the bias. Default: `"small_uniform"`.
+        initial_state_initializer: Initializer of the initial state. Default:
+            `"lecun_uniform"`, uniform within `sqrt(3 / (2n))`.
+        trainable_initial_state: Whether the initial state is trained. Default:
+            `True`.
+        **kwargs: The other arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, 2n)`; `recurrent_unitary` of shape `(2, n, n)`, real and
+        imaginary part of `W`; `bias` of shape `(n,)`; `initial_state` of shape `(2n,)`,
+        where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, 2n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(FullURNNCell(116))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 232)
+
+    Reference:
+
+    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
+    """
+
+    complex_state: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        units: int,
+        half_gradient: bool = False,
+        *,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "unitary_composition",
+        bias_initializer: Any = "small_uniform",
+        initial_state_initializer: Any = "lecun_uniform",
+        trainable_initial_state: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units=units,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            initial_state_initializer=initial_state_initializer,
+            trainable_initial_state=trainable_initial_state,
+            **kwargs,
+        )
+        self.half_gradient = half_gradient
+
+    def build_recurrent(self) -> None:
+        """Creates the matrix."""
+        make: Any = self.recurrent_initializer
+        if not isinstance(make, FreeInitializer):
+            (make,) = self.initializers_from_matrix(
+                lambda matrix: (self._parts("recurrent_initializer", matrix),), 1
+            )
+        self.recurrent_unitary = self.add_weight(
+            shape=(2, self.units, self.units),
+            name="recurrent_unitary",
+            initializer=make,
+            regularizer=self.recurrent_regularizer,
+            autocast=False,
+        )
+
+    def _parts(self, name: str, matrix: np.ndarray) -> np.ndarray:
+        unitary = nearest_unitary(complex_matrix(name, matrix, self.units))
+        return np.stack([unitary.real, unitary.imag])
+
+    def recurrent_matrix(self) -> Tensor:
+        """Writes the recurrent matrix `W` out, for row vectors.
+
+        Returns:
+            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, in the dtype of
+            the variables and at least float32. `W` is as unitary as its optimizer has
+            kept it.
+        """
+        arguments.check_built(self)
+        parts = ops.cast(self.recurrent_unitary, self.factorization_dtype)
+        rows = ops.concatenate([parts[0], parts[1]], axis=1)
+        if not self.half_gradient:
+            return block(rows)
+        lower = block(ops.stop_gradient(rows))[self.units :]
+        return ops.concatenate([rows, lower])
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets `W` to a given matrix.
+
+        Args:
+            matrix: Tensor or array, real or complex of shape `(n, n)`, or of shape
+                `(2n, 2n)` as `recurrent_matrix` returns it; unitary up to `100 n` times
+                the machine epsilon of its dtype. The nearest unitary matrix is used.
+
+        Raises:
+            ValueError: If it is of another shape or not unitary.
+        """
+        arguments.check_built(self)
+        self.recurrent_unitary.assign(
+            self._parts("matrix", ops.convert_to_numpy(matrix))
+        )
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FullURNN(RecurrentLayer):
+    """The full-capacity unitary RNN, `FullURNNCell` over a sequence.
+
+    Args:
+        units: Number of complex units `n`, a positive integer.
+        half_gradient: Whether the gradient for `W` leaves out what reaches it through
+            the imaginary parts of the state. Default: `False`.
+        **kwargs: The other arguments of `FullURNNCell`; those of `keras.layers.RNN`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`; and Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of shape
+            `(batch, 2n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
+            state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, 2n)`, or `(batch, time, 2n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, 2n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> inputs = keras.Input((784, 1))
+    >>> model = keras.Model(inputs, keras.layers.Dense(10)(FullURNN(116)(inputs)))
+    >>> model.compile(optimizers.paper_optimizer(), "mse")
+
+    Reference:
+
+    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
+    """
+
+    cell_class = FullURNNCell

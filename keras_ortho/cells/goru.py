@@ -1,0 +1,277 @@
+"""GORU: gated orthogonal recurrent units."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import initializers
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.eurnn import check_reaches_all
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.parametrizations.givens import angles_shape, givens_orthogonal
+from keras_ortho.parametrizations.givens_inverse import givens_orthogonal_inverse
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class GORUCell(RecurrentCell):
+    """Cell of gated orthogonal recurrent units (GORU).
+
+    With an orthogonal matrix `Q` of layers of rotations one step is
+
+        r = sigmoid(x U_r + h W_r + b_r)
+        g = sigmoid(x U_g + h W_g + b_g)
+        h' = g h + (1 - g) modReLU(x U + r (h Q), b)
+
+    The reset gate `r` works on the state after it has been rotated. Inside a
+    recurrent layer `Q` is made once for a sequence, not at every step.
+
+    Args:
+        units: Number of units `n`: a power of two, at least 2, in the FFT style,
+            even in the tunable style.
+        capacity: Number of layers of rotations of the tunable style, even and
+            positive; `None` for `n`, with which every orthogonal matrix of the
+            determinant of the signs is reached. Not used in the FFT style, which
+            has `log2(n)`. Default: `None`.
+        style: `"fft"`, pairs at the distances `n / 2`, `n / 4` ... 1; or
+            `"tunable"`, neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...` by
+            turns. Default: `"fft"`.
+        kernel_initializer: Initializer of `U`, and of `U_r` and `U_g`, which get the
+            next seed. Default: `"small_uniform"`, uniform on (-0.01, 0.01).
+        recurrent_initializer: Initializer of the angles. Or, in the tunable style
+            with `n` layers, any initializer of Keras that yields an orthogonal
+            matrix, such as `"orthogonal"` or `"identity"`, or an array, taken
+            through the inverse map. Default: `"uniform_phases"`, uniform on
+            (-pi, pi).
+        bias_initializer: Initializer of the bias `b`. Default: `None`, 0.01.
+        gate_recurrent_initializer: Initializer of `W_r` and `W_g`. Default:
+            `"small_uniform"`, uniform on (-0.01, 0.01).
+        reset_bias_initializer: Initializer of `b_r`. Default: `None`, 2.
+        update_bias_initializer: Initializer of `b_g`. Default: `"glorot_uniform"`,
+            on a vector uniform on (-sqrt(3 / n), sqrt(3 / n)).
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer. Regularizers and
+            constraints of the kernel and the bias hold for those of the gates, too;
+            `recurrent_regularizer` holds for the angles and for `W_r` and `W_g`.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `recurrent_angles` of shape `(log2(n), n / 2)`
+        or, in the tunable style, `(capacity / 2, n - 1)`, and there
+        `recurrent_signs`, not trained, of shape `(n,)`; `gate_kernel` of shape
+        `(m, 2n)` and `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate
+        first; `reset_bias`, `update_bias` and `bias` of shape `(n,)`;
+        `initial_state` of shape `(n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`.
+        training: Whether to drop out inputs and states; as in Keras's GRU units of
+            the state are dropped out of the whole step.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(GORUCell(128))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 128)
+
+    Reference:
+
+    - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        capacity: int | None = None,
+        style: str = "fft",
+        *,
+        recurrent_initializer: Any = "uniform_phases",
+        bias_initializer: Any = None,
+        gate_recurrent_initializer: Any = "small_uniform",
+        reset_bias_initializer: Any = None,
+        update_bias_initializer: Any = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
+        constant = keras.initializers.Constant
+        super().__init__(
+            units=units,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer or constant(0.01),
+            **kwargs,
+        )
+        if capacity is None and style == "tunable":
+            capacity = self.units
+        angles_shape(self.units, style, capacity)  # Only to check them.
+        self.capacity = capacity
+        self.style = style
+        self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
+        self.reset_bias_initializer = initializers.get(
+            reset_bias_initializer or constant(2.0)
+        )
+        self.update_bias_initializer = initializers.get(update_bias_initializer)
+
+    def build_recurrent(self) -> None:
+        """Creates the angles, the signs, and the weights of the gates."""
+        initializer = self.recurrent_initializer
+        self.recurrent_signs = None
+        make_angles, make_signs = initializer, keras.initializers.Ones()
+        if not isinstance(initializer, initializers.FreeInitializer):
+            make_angles, make_signs = self.initializers_from_matrix(
+                self._free_variables, 2
+            )
+        self.recurrent_angles = self.add_weight(
+            shape=angles_shape(self.units, self.style, self.capacity),
+            name="recurrent_angles",
+            initializer=make_angles,
+            regularizer=self.recurrent_regularizer,
+            autocast=False,  # The matrix is made in their precision.
+        )
+        if self.style == "tunable":
+            self.recurrent_signs = self.add_weight(
+                shape=(self.units,),
+                name="recurrent_signs",
+                initializer=make_signs,
+                trainable=False,
+                autocast=False,
+            )
+        self._build_gates()
+
+    def _build_gates(self) -> None:
+        self.gate_kernel = self.add_weight(
+            shape=(self.kernel.shape[0], 2 * self.units),
+            name="gate_kernel",
+            initializer=initializers.independent(self.kernel_initializer),
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.gate_recurrent_kernel = self.add_weight(
+            shape=(self.units, 2 * self.units),
+            name="gate_recurrent_kernel",
+            initializer=self.gate_recurrent_initializer,
+            regularizer=self.recurrent_regularizer,
+        )
+        self.reset_bias = self.update_bias = None
+        if self.use_bias:
+            self.reset_bias, self.update_bias = (
+                self.add_weight(
+                    shape=(self.units,),
+                    name=name,
+                    initializer=initializer,
+                    regularizer=self.bias_regularizer,
+                    constraint=self.bias_constraint,
+                )
+                for name, initializer in (
+                    ("reset_bias", self.reset_bias_initializer),
+                    ("update_bias", self.update_bias_initializer),
+                )
+            )
+
+    def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
+        """Computes the new state.
+
+        Args:
+            inputs: Tensor of shape `(batch, m)`.
+            state: Tensor of shape `(batch, n)`.
+            kernel: `Q` in the compute dtype.
+
+        Returns:
+            Tensor of shape `(batch, n)`.
+        """
+        gates = ops.matmul(inputs, self.gate_kernel) + ops.matmul(
+            state, self.gate_recurrent_kernel
+        )
+        if self.use_bias:
+            gates = gates + ops.concatenate([self.reset_bias, self.update_bias])
+        # The sigmoid may give float32 on JAX, whatever it gets.
+        gates = ops.cast(ops.sigmoid(gates), gates.dtype)
+        reset, update = ops.split(gates, 2, axis=-1)
+        candidate = self.activate(
+            ops.matmul(inputs, self.kernel) + reset * ops.matmul(state, kernel)
+        )
+        return update * state + (1.0 - update) * candidate
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the orthogonal matrix `Q`, for row vectors, from the angles.
+
+        Returns:
+            Tensor of shape `(n, n)`, in the dtype of the variables and at least
+            float32.
+        """
+        arguments.check_built(self)
+        dtype, signs = self.factorization_dtype, self.recurrent_signs
+        return givens_orthogonal(
+            ops.cast(self.recurrent_angles, dtype),
+            None if signs is None else ops.cast(signs, dtype),
+            self.style,
+        )
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the angles and the signs so that `Q` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`, orthogonal up to `100 n`
+                times the machine epsilon of its dtype. The nearest orthogonal
+                matrix is used.
+
+        Raises:
+            ValueError: If it is of another shape or not orthogonal, or if the cell
+                does not have `n` layers of the tunable style.
+        """
+        arguments.check_built(self)
+        angles, signs = self._free_variables(ops.convert_to_numpy(matrix))
+        self.recurrent_angles.assign(angles)
+        if self.recurrent_signs is not None:  # The inverse exists only with signs.
+            self.recurrent_signs.assign(signs)
+
+    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        check_reaches_all(self)
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        return givens_orthogonal_inverse(matrix)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class GORU(RecurrentLayer):
+    """Gated orthogonal recurrent units (GORU), `GORUCell` over a sequence.
+
+    Args:
+        units: Number of units `n`: a power of two in the FFT style, even in the
+            tunable style.
+        capacity: Number of layers of rotations of the tunable style. Default:
+            `None`, `n`.
+        style: `"fft"` or `"tunable"`. Default: `"fft"`.
+        **kwargs: The other arguments of `GORUCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = GORU(128, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 128)
+
+    Reference:
+
+    - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
+    """
+
+    cell_class = GORUCell

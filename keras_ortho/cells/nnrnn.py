@@ -1,0 +1,231 @@
+"""nnRNN: the non-normal recurrent neural network."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import initializers
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.parametrizations.cayley import num_entries
+from keras_ortho.parametrizations.schur import MAPS, schur_matrix
+from keras_ortho.parametrizations.schur_inverse import schur_inverse
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class NNRNNCell(RecurrentCell):
+    """Cell of the non-normal RNN (nnRNN).
+
+    One step is `h' = modReLU(x U + h W)` with the real Schur form
+    `W = P (Theta + T) P^T`: an orthogonal `P`, 2 x 2 blocks `Theta` that rotate by
+    `t_j` and scale by `gamma_j`, and a strictly upper triangular `T`. With `T = 0`
+    and `gamma_j = 1` the matrix is orthogonal; `T` lets it be any real one. Inside
+    a recurrent layer `W` is made once for a sequence, not at every step.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        map: How `P` is made from a skew-symmetric matrix `A`: `"exponential"`,
+            `exp(A)`, as in the paper, or `"cayley"`, `(I + A)^-1 (I - A)`, which
+            costs less and reaches the same matrices but those with an eigenvalue
+            -1, which `W` does not need. Default: `"exponential"`.
+        recurrent_initializer: Initializer of the free entries of `A`. Or any
+            initializer of Keras that yields a matrix, orthogonal or not, or an
+            array, taken through the inverse map, which needs SciPy (the extra
+            `linalg`). Default: `"henaff_skew"`, as scoRNN's.
+        angles_initializer: Initializer of the `t_j`. Default: `"uniform_phases"`,
+            all around the circle.
+        radii_initializer: Initializer of the `gamma_j`. Default: `"ones"`.
+        upper_initializer: Initializer of `T`. Default: `"zeros"`.
+        bias_initializer: Initializer of the bias. Default: `"small_uniform"`,
+            uniform on (-0.01, 0.01).
+        kernel_initializer: Initializer of `U`. Default: `"glorot_normal"`.
+        radii_regularizer: Regularizer of the `gamma_j`, in place of
+            `recurrent_regularizer`; the paper's penalty is
+            `keras_ortho.regularizers.UnitRadii`. Default: `None`, the same as of the
+            other free variables.
+        upper_regularizer: Regularizer of `T`, in place of `recurrent_regularizer`;
+            the authors use a weight decay. Default: `None`, the same as of the other
+            free variables.
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `recurrent_skew` and `schur_upper`, the free
+        entries of `A` and of `T` in row order, of shape `(n (n - 1) / 2,)`;
+        `schur_radii` of shape `(ceil(n / 2),)`, where the last of an odd order is an
+        entry by itself; `schur_angles` of shape `(floor(n / 2),)`; `bias` of shape
+        `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> cell = NNRNNCell(128, radii_regularizer=regularizers.UnitRadii(0.1))
+    >>> keras.layers.RNN(cell)(np.zeros((32, 784, 1))).shape
+    (32, 128)
+
+    Reference:
+
+    - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        map: str = "exponential",
+        *,
+        kernel_initializer: Any = "glorot_normal",
+        recurrent_initializer: Any = "henaff_skew",
+        angles_initializer: Any = "uniform_phases",
+        radii_initializer: Any = "ones",
+        upper_initializer: Any = "zeros",
+        bias_initializer: Any = "small_uniform",
+        radii_regularizer: Any = None,
+        upper_regularizer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if map not in MAPS:
+            raise ValueError(
+                f'`map` must be "exponential" or "cayley". Received: map={map!r}'
+            )
+        super().__init__(
+            units=units,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            **kwargs,
+        )
+        self.map = map
+        self.angles_initializer = initializers.get(angles_initializer)
+        self.radii_initializer = initializers.get(radii_initializer)
+        self.upper_initializer = initializers.get(upper_initializer)
+        self.radii_regularizer = keras.regularizers.get(radii_regularizer)
+        self.upper_regularizer = keras.regularizers.get(upper_regularizer)
+
+    def build_recurrent(self) -> None:
+        """Creates the free entries of `A` and of `T`, the radii and the angles."""
+        makers = [
+            self.recurrent_initializer,
+            self.upper_initializer,
+            self.radii_initializer,
+            self.angles_initializer,
+        ]
+        if not isinstance(self.recurrent_initializer, initializers.FreeInitializer):
+            makers = self.initializers_from_matrix(self._free_variables, 4)
+        default = self.recurrent_regularizer
+        triangle = (num_entries(self.units),)
+        rows = (
+            ("recurrent_skew", triangle, default),
+            ("schur_upper", triangle, self.upper_regularizer or default),
+            (
+                "schur_radii",
+                ((self.units + 1) // 2,),
+                self.radii_regularizer or default,
+            ),
+            ("schur_angles", (self.units // 2,), default),
+        )
+        variables = [
+            self.add_weight(
+                shape=shape,
+                name=name,
+                initializer=maker,
+                regularizer=regularizer,
+                autocast=False,  # Factorized in the precision of the variable.
+            )
+            for (name, shape, regularizer), maker in zip(rows, makers, strict=True)
+        ]
+        (
+            self.recurrent_skew,
+            self.schur_upper,
+            self.schur_radii,
+            self.schur_angles,
+        ) = variables
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W = P (Theta + T) P^T`, for row vectors.
+
+        Returns:
+            Tensor of shape `(n, n)`, in the dtype of the variables and at least
+            float32.
+        """
+        arguments.check_built(self)
+        dtype = self.factorization_dtype
+        return schur_matrix(
+            ops.cast(self.recurrent_skew, dtype),
+            ops.cast(self.schur_upper, dtype),
+            ops.cast(self.schur_radii, dtype),
+            ops.cast(self.schur_angles, dtype),
+            self.map,
+        )
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the free variables so that `W` is a given matrix.
+
+        It needs SciPy, which the extra `linalg` installs.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`, any finite real one.
+
+        Raises:
+            ValueError: If it is of another shape, not real or not finite.
+        """
+        arguments.check_built(self)
+        skew, upper, radii, angles = self._free_variables(ops.convert_to_numpy(matrix))
+        self.recurrent_skew.assign(skew)
+        self.schur_upper.assign(upper)
+        self.schur_radii.assign(radii)
+        self.schur_angles.assign(angles)
+
+    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        return schur_inverse(matrix, self.map)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class NNRNN(RecurrentLayer):
+    """The non-normal RNN (nnRNN), `NNRNNCell` over a sequence.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
+            Default: `"exponential"`.
+        **kwargs: The other arguments of `NNRNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = NNRNN(128, map="cayley", return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 128)
+
+    Reference:
+
+    - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
+    """
+
+    cell_class = NNRNNCell

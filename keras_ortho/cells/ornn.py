@@ -1,0 +1,191 @@
+"""oRNN: the orthogonal RNN of Householder reflectors."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.activations import LeakyReLU
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer, unit_length
+from keras_ortho.parametrizations.householder import householder_product
+from keras_ortho.parametrizations.householder_inverse import householder_inverse
+from keras_ortho.parametrizations.reflectors import (
+    check_invertible,
+    check_reflections,
+    num_reflector_entries,
+)
+
+_LEAKY_RELU = LeakyReLU(0.1)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ORNNCell(RecurrentCell):
+    """Cell of the orthogonal RNN of Householder reflectors (oRNN).
+
+    One step is `h' = f(x U + h W + b)` with leaky ReLU `f`, and an orthogonal matrix
+    whose transpose is the paper's `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})`, a product of
+    `m` reflectors, `u_k` living in the last `k` units. They are trained without a
+    constraint: the length of a reflector plays no part. Inside a recurrent layer `W`
+    is made once for a sequence, not at every step.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        reflections: Number of reflectors `m`, in `1 .. n`. Fewer make a family of
+            matrices with fewer parameters, of the determinant `(-1)^m`. With all `n`
+            every orthogonal matrix can be made, and the last reflector, of a single
+            unit, is a sign that chooses the determinant and is not changed by
+            training. Default: `None`, all.
+        activation: Activation of `x U + h W + b`. Default: leaky ReLU with the
+            paper's slope, `keras_ortho.activations.LeakyReLU(0.1)`. `"leaky_relu"`
+            is Keras's, of the slope 0.2.
+        kernel_initializer: Initializer of `U`. Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer of the reflectors, which are then scaled
+            to the length 1. Or, with all reflectors, any initializer of Keras that
+            yields an orthogonal matrix, such as `"orthogonal"` or `"identity"`, or
+            an array, taken through the inverse map. Default: `"normal_reflectors"`,
+            random directions.
+        initial_state_initializer: Initializer of the initial state. Default:
+            `"state_uniform"`, uniform on `+-sqrt(3 / (2 n))`.
+        trainable_initial_state: Whether the state before the first step is trained.
+            Default: `True`.
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `reflectors`, packed with the longest first, of
+        shape `(m n - m (m - 1) / 2,)` for `m` reflectors; `bias` of shape `(n,)`;
+        `initial_state` of shape `(n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(ORNNCell(128, reflections=16))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 128)
+
+    Reference:
+
+    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        reflections: int | None = None,
+        *,
+        activation: Any = _LEAKY_RELU,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "normal_reflectors",
+        initial_state_initializer: Any = "state_uniform",
+        trainable_initial_state: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units=units,
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            initial_state_initializer=initial_state_initializer,
+            trainable_initial_state=trainable_initial_state,
+            **kwargs,
+        )
+        self.reflections = reflections
+        self._reflections = check_reflections(reflections, self.units)
+
+    def build_recurrent(self) -> None:
+        """Creates the reflectors."""
+        make: Any = self.recurrent_initializer
+        if isinstance(make, FreeInitializer):
+            make = unit_length(make, self.units)
+        else:
+            check_invertible((self._reflections,), self.units)
+            (make,) = self.initializers_from_matrix(
+                lambda matrix: (householder_inverse(matrix.T),), 1
+            )
+        self.reflectors = self.add_weight(
+            shape=(num_reflector_entries(self.units, self._reflections),),
+            name="reflectors",
+            initializer=make,
+            regularizer=self.recurrent_regularizer,
+            autocast=False,  # Multiplied in the precision of the variable.
+        )
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W`, for row vectors.
+
+        Returns:
+            Orthogonal tensor of shape `(n, n)`, in the dtype of the variables
+            and at least float32.
+        """
+        arguments.check_built(self)
+        reflectors = ops.cast(self.reflectors, self.factorization_dtype)
+        return ops.transpose(householder_product(reflectors, self.units))
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the reflectors so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`, orthogonal up to `100 n`
+                times the machine epsilon of its dtype. The nearest orthogonal
+                matrix is used, and any has reflectors.
+
+        Raises:
+            ValueError: If it is of another shape or not orthogonal, or the cell has
+                fewer than `n` reflectors.
+        """
+        arguments.check_built(self)
+        check_invertible((self._reflections,), self.units)
+        matrix = ops.convert_to_numpy(matrix)
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        self.reflectors.assign(householder_inverse(matrix.T))
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ORNN(RecurrentLayer):
+    """The orthogonal RNN of Householder reflectors, `ORNNCell` over a sequence.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        reflections: Number of reflectors, in `1 .. n`. Default: `None`, all.
+        **kwargs: The other arguments of `ORNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = ORNN(128, reflections=16, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 128)
+
+    Reference:
+
+    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
+    """
+
+    cell_class = ORNNCell

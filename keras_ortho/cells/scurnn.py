@@ -1,0 +1,196 @@
+"""scuRNN: the scaled Cayley unitary recurrent neural network."""
+
+import math
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer
+from keras_ortho.parametrizations.cayley import num_entries
+from keras_ortho.parametrizations.cayley_unitary import scaled_cayley_unitary
+from keras_ortho.parametrizations.complex_rows import complex_matrix
+from keras_ortho.parametrizations.kahan_unitary import scaled_cayley_unitary_inverse
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ScuRNNCell(RecurrentCell):
+    """Cell of the scaled Cayley unitary RNN (scuRNN).
+
+    One step is `h' = modReLU(x U + h W)` of `n` complex units, with the unitary matrix
+    `W = (I + A)^-1 (I - A) D`. The entries of the skew-Hermitian `A` and the phases of
+    the diagonal `D` are trained, without a constraint: unlike scoRNN's signs, which
+    fix the determinant, the phases need no choice. Inside a recurrent layer `W` is
+    made once for a sequence, not at every step.
+
+    State and output are `2n` reals, the real parts first.
+
+    Args:
+        units: Number of complex units `n`, a positive integer.
+        kernel_initializer: Initializer of the input kernel, of shape `(m, 2n)`.
+            Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer of the free entries of `Re A`; `Im A` is then
+            zero, and the phases are uniform on (0, 2 pi). Or any initializer of Keras
+            that yields an orthogonal matrix, such as `"orthogonal"` or `"identity"`,
+            or an array: real orthogonal or complex unitary of shape `(n, n)`, or of
+            shape `(2n, 2n)` as `recurrent_matrix` returns it, taken through the
+            inverse map. Default: `"henaff_skew"`.
+        bias_initializer: Initializer of the bias. Default: `"small_uniform"`.
+        trainable_initial_state: Whether the initial state is trained. A fixed
+            zero lets the gradient of modReLU grow without bound where an input is
+            zero at the start and the bias positive. Default: `True`.
+        **kwargs: The other arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, 2n)`; `recurrent_skew_real`, the strict upper triangle
+        of `Re A` in row order, of shape `(n (n - 1) / 2,)`; `recurrent_skew_imag`, the
+        upper triangle of `Im A` with its diagonal, of shape `(n (n + 1) / 2,)`;
+        `recurrent_phases` of shape `(n,)`, in radians; `bias` of shape `(n,)`;
+        `initial_state` of shape `(2n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, 2n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(ScuRNNCell(116))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 232)
+
+    Reference:
+
+    - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142)
+    """
+
+    complex_state: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "henaff_skew",
+        bias_initializer: Any = "small_uniform",
+        trainable_initial_state: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units=units,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            trainable_initial_state=trainable_initial_state,
+            **kwargs,
+        )
+
+    def build_recurrent(self) -> None:
+        """Creates the free entries of `A` and the phases of `D`."""
+        n = self.units
+        make: list[Any] = [
+            self.recurrent_initializer,
+            keras.initializers.Zeros(),
+            keras.initializers.RandomUniform(0.0, 2 * math.pi),
+        ]
+        if not isinstance(self.recurrent_initializer, FreeInitializer):
+            make = self.initializers_from_matrix(
+                lambda matrix: scaled_cayley_unitary_inverse(
+                    complex_matrix("recurrent_initializer", matrix, n)
+                ),
+                3,
+            )
+        self.recurrent_skew_real, self.recurrent_skew_imag, self.recurrent_phases = (
+            self.add_weight(
+                shape=shape,
+                name=name,
+                initializer=initializer,
+                regularizer=self.recurrent_regularizer,
+                autocast=False,  # Factorized in the precision of the variable.
+            )
+            for name, shape, initializer in (
+                ("recurrent_skew_real", (num_entries(n),), make[0]),
+                ("recurrent_skew_imag", (num_entries(n + 1),), make[1]),
+                ("recurrent_phases", (n,), make[2]),
+            )
+        )
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W = (I + A)^-1 (I - A) D`, for row vectors.
+
+        Returns:
+            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, `W` unitary,
+            in the dtype of the variables and at least float32.
+        """
+        arguments.check_built(self)
+        dtype = self.factorization_dtype
+        return scaled_cayley_unitary(
+            ops.cast(self.recurrent_skew_real, dtype),
+            ops.cast(self.recurrent_skew_imag, dtype),
+            ops.cast(self.recurrent_phases, dtype),
+        )
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets `A` and `D` so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array, real or complex of shape `(n, n)`, or of shape
+                `(2n, 2n)` as `recurrent_matrix` returns it; unitary up to `100 n`
+                times the machine epsilon of its dtype. The nearest unitary matrix is
+                used, and any has an `A` and `D`.
+
+        Raises:
+            ValueError: If it is of another shape or not unitary.
+        """
+        arguments.check_built(self)
+        matrix = complex_matrix("matrix", ops.convert_to_numpy(matrix), self.units)
+        skew, symmetric, phases = scaled_cayley_unitary_inverse(matrix)
+        self.recurrent_skew_real.assign(skew)
+        self.recurrent_skew_imag.assign(symmetric)
+        self.recurrent_phases.assign(phases)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ScuRNN(RecurrentLayer):
+    """The scaled Cayley unitary RNN (scuRNN), `ScuRNNCell` over a sequence.
+
+    Args:
+        units: Number of complex units `n`, a positive integer.
+        **kwargs: The other arguments of `ScuRNNCell`; those of `keras.layers.RNN`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`; and Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of shape
+            `(batch, 2n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
+            state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, 2n)`, or `(batch, time, 2n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, 2n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = ScuRNN(116, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 232)
+
+    Reference:
+
+    - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142)
+    """
+
+    cell_class = ScuRNNCell

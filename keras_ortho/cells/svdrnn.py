@@ -1,0 +1,236 @@
+"""svdRNN: a recurrent matrix by its singular value decomposition."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.activations import LeakyReLU
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer, independent, unit_length
+from keras_ortho.parametrizations.reflectors import (
+    check_invertible,
+    check_pair,
+    num_reflector_entries,
+)
+from keras_ortho.parametrizations.svd import (
+    bounded_logits,
+    bounded_singular_values,
+    svd_inverse,
+    svd_matrix,
+)
+
+_LEAKY_RELU = LeakyReLU(0.1)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class SVDRNNCell(RecurrentCell):
+    """Cell of the svdRNN (Spectral-RNN).
+
+    One step is `h' = f(x U + h W + b)` with leaky ReLU `f` and
+    `W = L diag(sigma) R^T`. `L` and `R` are products of Householder reflectors; the
+    singular values `sigma` lie in the open interval `(spectral_center -
+    spectral_margin, spectral_center + spectral_margin)`. All are trained without a
+    constraint. Inside a recurrent layer `W` is made once for a sequence, not at every
+    step.
+
+    The paper writes `U diag(sigma) V^T` for column vectors: its `U` is `R` here, its
+    `V` is `L`.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        reflections: Number of reflectors of `L` and of `R`, an int in `1 .. n` for
+            both or a pair. With all of them every matrix whose singular values lie
+            in the interval can be made. Default: `None`, all.
+        spectral_margin: How far the singular values may lie from the center, at
+            least 0; with 0 they are not trained. Default: 0.01.
+        spectral_center: Center of their interval, more than 0, where they start.
+            Default: 1.
+        activation: Activation of `x U + h W + b`. Default: leaky ReLU,
+            `keras_ortho.activations.LeakyReLU(0.1)`, whose slope the paper does not
+            tell.
+        kernel_initializer: Initializer of `U`. Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer of the reflectors of `L`, and with the
+            next seed of `R`, which are then scaled to the length 1; the singular
+            values start at the center. Or, with all reflectors, any initializer of
+            Keras that yields a matrix, or an array, with singular values in their
+            interval, such as `"orthogonal"`, taken through the inverse map. Default:
+            `"uniform_reflectors"`.
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `left_reflectors` and `right_reflectors`, packed
+        with the longest first, of shape `(k n - k (k - 1) / 2,)` for `k` reflectors;
+        `singular_logits` of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of
+        shape `(n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = keras.layers.RNN(SVDRNNCell(128, reflections=16))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 128)
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        reflections: int | tuple[int, int] | None = None,
+        spectral_margin: float = 0.01,
+        spectral_center: float = 1.0,
+        *,
+        activation: Any = _LEAKY_RELU,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "uniform_reflectors",
+        **kwargs: Any,
+    ) -> None:
+        margin = arguments.check_number("spectral_margin", spectral_margin)
+        center = arguments.check_number("spectral_center", spectral_center, True)
+        super().__init__(
+            units=units,
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            **kwargs,
+        )
+        self._reflections = check_pair(reflections, self.units)
+        # A config holds pairs as lists.
+        self.reflections = (
+            list(reflections) if isinstance(reflections, list | tuple) else reflections
+        )
+        self.spectral_margin = margin
+        self.spectral_center = center
+
+    def build_recurrent(self) -> None:
+        """Creates the reflectors and the logits of the singular values."""
+        make: Any = self.recurrent_initializer
+        if isinstance(make, FreeInitializer):
+            initializers = [
+                unit_length(make, self.units),
+                unit_length(independent(make), self.units),
+                keras.initializers.Zeros(),
+            ]
+        else:
+            check_invertible(self._reflections, self.units)
+            initializers = self.initializers_from_matrix(self._free_variables, 3)
+        left, right = (num_reflector_entries(self.units, k) for k in self._reflections)
+        self.left_reflectors, self.right_reflectors, self.singular_logits = (
+            self.add_weight(
+                shape=(size,),
+                name=name,
+                initializer=initializer,
+                regularizer=self.recurrent_regularizer,
+                autocast=False,  # Multiplied in the precision of the variables.
+            )
+            for name, size, initializer in zip(
+                ("left_reflectors", "right_reflectors", "singular_logits"),
+                (left, right, self.units),
+                initializers,
+                strict=True,
+            )
+        )
+
+    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        left, right, values = svd_inverse(matrix)
+        margin, center = self.spectral_margin, self.spectral_center
+        return left, right, bounded_logits(values, margin, center, matrix.dtype)
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W = L diag(sigma) R^T`, for row vectors.
+
+        Returns:
+            Tensor of shape `(n, n)`, in the dtype of the variables and at least
+            float32.
+        """
+        arguments.check_built(self)
+        left, right, logits = (
+            ops.cast(variable, self.factorization_dtype)
+            for variable in (
+                self.left_reflectors,
+                self.right_reflectors,
+                self.singular_logits,
+            )
+        )
+        values = bounded_singular_values(
+            logits, self.spectral_margin, self.spectral_center
+        )
+        return svd_matrix(left, right, values, (self.units, self.units))
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the reflectors and singular values so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`, with singular values in their
+                interval up to `100 n` times the machine epsilon of its dtype.
+
+        Raises:
+            ValueError: If it is of another shape or has other singular values, or
+                the cell has fewer than `n` reflectors on a side.
+        """
+        arguments.check_built(self)
+        check_invertible(self._reflections, self.units)
+        matrix = ops.convert_to_numpy(matrix)
+        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        left, right, logits = self._free_variables(matrix)
+        self.left_reflectors.assign(left)
+        self.right_reflectors.assign(right)
+        self.singular_logits.assign(logits)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class SVDRNN(RecurrentLayer):
+    """The svdRNN (Spectral-RNN), `SVDRNNCell` over a sequence.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        reflections: Number of reflectors of the left and of the right factor, an int
+            for both or a pair. Default: `None`, all.
+        spectral_margin: How far the singular values may lie from the center.
+            Default: 0.01.
+        spectral_center: Center of their interval. Default: 1.
+        **kwargs: The other arguments of `SVDRNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`,
+            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
+            Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of
+            shape `(batch, n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
+            leave the state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = SVDRNN(128, reflections=16, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 128)
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    """
+
+    cell_class = SVDRNNCell

@@ -1,0 +1,191 @@
+"""uRNN: the unitary evolution RNN of restricted capacity."""
+
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.initializers import FreeInitializer
+from keras_ortho.parametrizations.complex_rows import block
+from keras_ortho.parametrizations.restricted_unitary import restricted_unitary
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class RestrictedURNNCell(RecurrentCell):
+    """Cell of the unitary evolution RNN (uRNN), of restricted capacity.
+
+    One step is `h' = modReLU(x U + h W)` of `n` complex units, with the unitary matrix
+    `W = D_1 F R_1 P D_2 F^-1 R_2 D_3`: diagonals of phases, the discrete Fourier
+    transform, reflections, and a fixed random permutation. It has `7n` free reals,
+    where every unitary matrix would take `n^2`. Inside a recurrent layer `W` is made
+    once for a sequence, not at every step.
+
+    State and output are `2n` reals, the real parts first.
+
+    Args:
+        units: Number of complex units `n`, a positive integer.
+        kernel_initializer: Initializer of the input kernel, of shape `(m, 2n)`.
+            Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer of phases, reflectors and permutation, a
+            `keras_ortho.initializers.FreeInitializer`. The map to `W` has no inverse,
+            so none of a matrix. Default: `"unitary_composition"`.
+        bias_initializer: Initializer of the bias. Default: `"small_uniform"`.
+        initial_state_initializer: Initializer of the initial state. Default:
+            `"lecun_uniform"`, uniform within `sqrt(3 / (2n))`, so that its norm is
+            about 1.
+        trainable_initial_state: Whether the initial state is trained. Default:
+            `True`.
+        **kwargs: The other arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, 2n)`; `recurrent_phases` of shape `(3, n)`, in radians;
+        `recurrent_reflectors` of shape `(2, 2n)`, `[Re v | Im v]`; `permutation`, not
+        trained, of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of shape
+        `(2n,)`, where it is trained.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, 2n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range, or `recurrent_initializer` one
+            of a matrix.
+
+    Example:
+    >>> layer = keras.layers.RNN(RestrictedURNNCell(512))
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 1024)
+
+    Reference:
+
+    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
+    """
+
+    complex_state: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "unitary_composition",
+        bias_initializer: Any = "small_uniform",
+        initial_state_initializer: Any = "lecun_uniform",
+        trainable_initial_state: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units=units,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            initial_state_initializer=initial_state_initializer,
+            trainable_initial_state=trainable_initial_state,
+            **kwargs,
+        )
+        if not isinstance(self.recurrent_initializer, FreeInitializer):
+            raise ValueError(
+                "`recurrent_initializer` must make phases, reflectors and permutation, "
+                "such as 'unitary_composition': a matrix cannot be taken apart into "
+                f"them. Received: recurrent_initializer={recurrent_initializer}"
+            )
+
+    def build_recurrent(self) -> None:
+        """Creates the phases, the reflectors and the permutation."""
+        self.recurrent_phases, self.recurrent_reflectors = (
+            self.add_weight(
+                shape=shape,
+                name=name,
+                initializer=self.recurrent_initializer,
+                regularizer=self.recurrent_regularizer,
+                autocast=False,  # `W` is made in the precision of the variable.
+            )
+            for name, shape in (
+                ("recurrent_phases", (3, self.units)),
+                ("recurrent_reflectors", (2, 2 * self.units)),
+            )
+        )
+        self.permutation = self.add_weight(
+            shape=(self.units,),
+            name="permutation",
+            initializer=self.recurrent_initializer,
+            dtype="int",  # That of the backend which may lie on a GPU.
+            trainable=False,
+        )
+
+    def recurrent_matrix(self) -> Tensor:
+        """Makes the recurrent matrix `W`, for row vectors, from its parts.
+
+        Returns:
+            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, `W` unitary,
+            in the dtype of the variables and at least float32.
+        """
+        arguments.check_built(self)
+        dtype = self.factorization_dtype
+        return block(
+            restricted_unitary(
+                ops.cast(self.recurrent_phases, dtype),
+                ops.cast(self.recurrent_reflectors, dtype),
+                ops.convert_to_tensor(self.permutation),
+            )
+        )
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Cannot set `W` to a given matrix: the map to it has no inverse.
+
+        Args:
+            matrix: Tensor or array.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(
+            "A restricted-capacity unitary matrix cannot be set to a given one: it "
+            "holds few of them. `FullURNN` and `ScuRNN` hold all. "
+            f"Received: matrix of shape {tuple(np.shape(matrix))}"
+        )
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class RestrictedURNN(RecurrentLayer):
+    """The unitary evolution RNN (uRNN), `RestrictedURNNCell` over a sequence.
+
+    Args:
+        units: Number of complex units `n`, a positive integer.
+        **kwargs: The other arguments of `RestrictedURNNCell`; those of
+            `keras.layers.RNN`: `return_sequences`, `return_state`, `go_backwards`,
+            `stateful`, `unroll`, `zero_output_for_mask`; and Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of shape
+            `(batch, 2n)`. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
+            state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, 2n)`, or `(batch, time, 2n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, 2n)`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> layer = RestrictedURNN(128, return_sequences=True)
+    >>> layer(np.zeros((32, 784, 1))).shape
+    (32, 784, 256)
+
+    Reference:
+
+    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
+    """
+
+    cell_class = RestrictedURNNCell

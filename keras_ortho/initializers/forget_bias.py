@@ -1,0 +1,66 @@
+"""The initializer of an LSTM's bias."""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ForgetBias(keras.initializers.Initializer):
+    """Bias of an LSTM: a given value for the forget gates, zero for all else.
+
+    For `keras.layers.LSTM(..., unit_forget_bias=False)`, whose bias holds that of
+    the input gates, the forget gates, the cells and the output gates. The higher the
+    value the longer a cell remembers at first: a gate lets through `sigmoid(value)`
+    of it at each step, 0.98 at 4 and 0.02 at -4.
+
+    Args:
+        value: Value for the forget gates, finite. Default: 1.
+
+    Raises:
+        ValueError: If the value is not finite.
+
+    Example:
+    >>> ForgetBias(-4.0)((8,))
+    [0, 0, -4, -4, 0, 0, 0, 0]
+    """
+
+    def __init__(self, value: float = 1.0) -> None:
+        if not math.isfinite(value):
+            raise ValueError(f"`value` must be finite. Received: value={value}")
+        self.value = value
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+        """Makes the bias.
+
+        Args:
+            shape: `(4 n,)`.
+            dtype: Floating dtype. Default: Keras's.
+
+        Returns:
+            Tensor of that shape and dtype.
+
+        Raises:
+            ValueError: If the shape is not that of the bias of an LSTM.
+        """
+        if len(shape) != 1 or shape[0] % 4:
+            raise ValueError(
+                "`shape` must be that of the bias of an LSTM, (4 n,). "
+                f"Received: shape={shape}"
+            )
+        gate = (shape[0] // 4,)
+        zeros = ops.zeros(gate, dtype=dtype)
+        forget = ops.full(gate, self.value, dtype=zeros.dtype)
+        return ops.concatenate([zeros, forget, zeros, zeros])
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal initializer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {"value": self.value}

@@ -1,0 +1,32 @@
+"""The initializer of angles and phases."""
+
+import math
+from typing import Any
+
+import keras
+
+from keras_ortho.initializers.free import FreeInitializer
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
+    """Uniform on `(-pi, pi)`: angles and phases all around the circle.
+
+    Args:
+        minval: Lower bound, in radians. Default: -pi.
+        maxval: Upper bound. Default: pi.
+        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
+            of its own.
+
+    Example:
+    >>> angles = UniformPhases(seed=0)((1, 511))
+
+    Reference:
+
+    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
+    """
+
+    def __init__(
+        self, minval: float = -math.pi, maxval: float = math.pi, seed: Any = None
+    ) -> None:
+        super().__init__(minval=minval, maxval=maxval, seed=seed)

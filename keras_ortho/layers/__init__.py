@@ -1,0 +1,9 @@
+"""Layers besides the recurrent ones."""
+
+from keras_ortho.layers.bnp_dense import BNPDense
+from keras_ortho.layers.svd_dense import SVDDense
+
+__all__ = [
+    "BNPDense",
+    "SVDDense",
+]

@@ -1,0 +1,244 @@
+"""A dense layer whose gradient is preconditioned by the statistics of its batch."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho.backend import with_gradient
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+
+
+def _forward(
+    inputs: Tensor, kernel: Tensor, bias: Tensor, epsilon: Tensor
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+    dtype = inputs.dtype
+    output = ops.matmul(inputs, ops.cast(kernel, dtype)) + ops.cast(bias, dtype)
+    return output, (inputs, kernel, epsilon)
+
+
+def _backward(
+    saved: tuple[Tensor, Tensor, Tensor], upstream: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    # P^T [db; dW] = [db; dW - mu db], and dW - mu db is the sum of the inputs less
+    # their mean times the upstream gradient: without the difference of two sums.
+    inputs, kernel, epsilon = saved
+    samples = ops.reshape(inputs, (-1, kernel.shape[0]))
+    gradients = ops.reshape(upstream, (-1, kernel.shape[1]))
+    whole = ops.cast(samples, kernel.dtype)  # The square of 300 is no float16.
+    # Keras's mean gives float32 on JAX, whatever it gets.
+    count = ops.cast(ops.shape(samples)[0], kernel.dtype)
+    mean = ops.sum(whole, axis=0) / count
+    centered = whole - mean
+    variance = ops.sum(ops.square(centered), axis=0) / count
+    product = ops.matmul(ops.transpose(ops.cast(centered, upstream.dtype)), gradients)
+    kernel_gradient = ops.cast(product, kernel.dtype) / (variance + epsilon)[:, None]
+    bias_gradient = ops.sum(ops.cast(gradients, kernel.dtype), axis=0)
+    bias_gradient = bias_gradient - ops.matmul(mean, kernel_gradient)
+    back = ops.matmul(upstream, ops.transpose(ops.cast(kernel, upstream.dtype)))
+    return back, kernel_gradient, bias_gradient, ops.zeros_like(epsilon)
+
+
+_dense = with_gradient(_forward, _backward)
+
+
+def preconditioned_dense(
+    inputs: Tensor, kernel: Tensor, bias: Tensor, epsilon: float
+) -> Tensor:
+    """Computes `x W + b`, with a preconditioned gradient for `W` and `b`.
+
+    Args:
+        inputs: Tensor of shape `(..., m)`. All axes but the last make the batch.
+        kernel: Tensor of shape `(m, n)`, float32 or float64.
+        bias: Tensor of shape `(n,)` and the dtype of `kernel`.
+        epsilon: What is added to the variances, more than 0.
+
+    Returns:
+        Tensor of shape `(..., n)` and the dtype of `inputs`. Its gradient with
+        respect to `[b; W]` is `P D^2 P^T` times the ordinary one, that with respect
+        to the inputs the ordinary one.
+
+    Example:
+    >>> preconditioned_dense(np.ones((2, 3)), np.ones((3, 4)), np.zeros(4), 0.5).shape
+    (2, 4)
+
+    Reference:
+
+    - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), equation 3.27
+    """
+    kernel = ops.convert_to_tensor(kernel)
+    return _dense(inputs, kernel, bias, ops.cast(epsilon, kernel.dtype))
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class BNPDense(keras.layers.Layer):
+    """Dense layer with batch normalized preconditioning (BNP).
+
+    The output is that of a dense layer, `activation(x W + b)`, in training and
+    afterwards; there are no running statistics and no further weights. The gradient
+    is another: with the means `mu` and the variances `s` of the inputs over the batch,
+    the optimizer gets `P D^2 P^T [dL/db; dL/dW]` in place of `[dL/db; dL/dW]`, where
+    `P = [[1, -mu^T], [0, I]]` and `D = diag(1, 1 / sqrt(s + epsilon))`. To step by
+    it is to do gradient descent on a loss whose Hessian is better conditioned,
+    as if the inputs had been normalized.
+
+    It is exact for plain gradient descent, `keras.optimizers.SGD`. Optimizers that
+    scale each entry by its past, such as Adam, undo part of it, and so does clipping.
+    The gradients of regularizers are added as they are. Masked steps of a sequence
+    count in the statistics, and in training on several devices each has its own.
+
+    Args:
+        units: Number of outputs `n`, a positive integer.
+        epsilon: What is added to the variances, more than 0, in units of the squared
+            inputs: where it is far above the variance of an input, its gradient is
+            centered only, and small variances are amplified by up to `1 / epsilon`.
+            Default: 0.5, that of the published experiment.
+        activation: Activation of the output. Default: `None`.
+        kernel_initializer: Initializer of `W`. Default: `"glorot_uniform"`; the
+            published experiment takes 0.75 of it,
+            `keras.initializers.VarianceScaling(0.75**2, "fan_avg", "uniform")`.
+        bias_initializer: Initializer of `b`. Default: `"zeros"`.
+        kernel_regularizer: Regularizer of `W`. Default: `None`.
+        bias_regularizer: Regularizer of `b`. Default: `None`.
+        activity_regularizer: Regularizer of the output. Default: `None`.
+        kernel_constraint: Constraint of `W`. Default: `None`.
+        bias_constraint: Constraint of `b`. Default: `None`.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+
+    Input shape:
+        `(batch, ..., m)`, with `m` known. All axes but the last count as the batch.
+
+    Output shape:
+        `(batch, ..., n)`.
+
+    Weights:
+        `kernel` of shape `(m, n)`; `bias` of shape `(n,)`, which the preconditioner
+        needs.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+        NotImplementedError: On a backend other than TensorFlow and JAX, which
+            would not know the gradient.
+
+    Example:
+    >>> layer = BNPDense(100, activation="relu")
+    >>> layer(np.zeros((60, 3072))).shape
+    (60, 100)
+
+    Reference:
+
+    - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), section 3.3
+    """
+
+    def __init__(
+        self,
+        units: int,
+        epsilon: float = 0.5,
+        activation: Any = None,
+        *,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        units = arguments.check_count("units", units)
+        epsilon = arguments.check_number("epsilon", epsilon, positive=True)
+        if keras.backend.backend() not in ("tensorflow", "jax"):
+            raise NotImplementedError(
+                "`BNPDense` needs a gradient of its own, which it has on TensorFlow "
+                f"and JAX. Received: KERAS_BACKEND={keras.backend.backend()}"
+            )
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self.units = units
+        self.epsilon = epsilon
+        self.activation = keras.activations.get(activation)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.input_spec = keras.layers.InputSpec(min_ndim=2)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Creates the weights.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Raises:
+            ValueError: If the last axis is not known.
+        """
+        features = input_shape[-1]
+        if features is None:
+            raise ValueError(
+                "The last axis of the input of `BNPDense` must be known. "
+                f"Received: input_shape={input_shape}"
+            )
+        # Not cast automatically: the gradient is scaled in whole precision.
+        self.kernel = self.add_weight(
+            shape=(features, self.units),
+            name="kernel",
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+            autocast=False,
+        )
+        self.bias = self.add_weight(
+            shape=(self.units,),
+            name="bias",
+            initializer=self.bias_initializer,
+            regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+            autocast=False,
+        )
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Computes the output.
+
+        Args:
+            inputs: Tensor of shape `(batch, ..., m)`.
+
+        Returns:
+            Tensor of shape `(batch, ..., n)`.
+        """
+        dtype = "float64" if self.variable_dtype == "float64" else "float32"
+        output = preconditioned_dense(
+            inputs,
+            ops.cast(self.kernel, dtype),
+            ops.cast(self.bias, dtype),
+            self.epsilon,
+        )
+        return output if self.activation is None else self.activation(output)
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        """Gives the shape of the output.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Returns:
+            The shape with `n` as the last axis.
+        """
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        names = [p.name for p in arguments.declared(BNPDense) if p.name != "kwargs"]
+        return {
+            **super().get_config(),
+            **{name: arguments.serialize(getattr(self, name)) for name in names},
+        }

@@ -1,0 +1,289 @@
+"""A dense layer whose kernel is held by its singular value decomposition."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import initializers
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.cells.from_matrix import initializers_from_matrix
+from keras_ortho.parametrizations.reflectors import (
+    check_invertible,
+    check_pair,
+    num_reflector_entries,
+)
+from keras_ortho.parametrizations.svd import (
+    bounded_logits,
+    bounded_singular_values,
+    svd_inverse,
+    svd_matrix,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class SVDDense(keras.layers.Layer):
+    """Dense layer with a kernel `W = L Sigma R^T` of known singular values.
+
+    The output is `activation(x W + b)`, for any number of inputs `m` and outputs `n`.
+    `L` and `R` are products of at most `p = min(m, n)` Householder reflectors each, of
+    which every kernel can be made; the `p` singular values are trained as they are, or
+    kept within a margin. With a small margin many of these layers on top of each other
+    pass on signals and gradients: the svdMLP and svdResNet.
+
+    Args:
+        units: Number of outputs `n`, a positive integer.
+        reflections: Number of reflectors of `L` and of `R`, an int in `1 .. p` for
+            both or a pair. Default: `None`, all `p`.
+        spectral_margin: How far the singular values may lie from the center, at
+            least 0; with 0 they are not trained. Default: `None`, they are free.
+        spectral_center: Where the singular values start, more than 0, and the center
+            of their interval. Default: 1.
+        activation: Activation of the output. Default: `None`.
+        use_bias: Whether there is a bias. Default: `True`.
+        kernel_initializer: Initializer of the reflectors of `L`, and with the next
+            seed of `R`, which are then scaled to the length 1. Or, with all
+            reflectors, any initializer of Keras that yields a matrix, or an array,
+            with singular values in their interval, taken through the inverse map.
+            Default: `"uniform_reflectors"`.
+        bias_initializer: Initializer of the bias. Default: `"zeros"`.
+        kernel_regularizer: Regularizer of the singular values, where they are free,
+            otherwise of their logits, 0 at the center. The sum of their squares is
+            that of the kernel's entries. Default: `None`.
+        bias_regularizer: Regularizer of the bias. Default: `None`.
+        activity_regularizer: Regularizer of the output. Default: `None`.
+        bias_constraint: Constraint of the bias. Default: `None`.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+
+    Input shape:
+        `(batch, ..., m)`, with `m` known.
+
+    Output shape:
+        `(batch, ..., n)`.
+
+    Weights:
+        `left_reflectors`, packed with the longest first, of shape
+        `(m k - k (k - 1) / 2,)` for `k` reflectors; `right_reflectors`, the same with
+        `n` for `m`; `singular_values`, or with a margin `singular_logits`, of shape
+        `(p,)`; `bias` of shape `(n,)`.
+
+    Raises:
+        ValueError: If an argument is out of its range; in `build` for the number of
+            reflectors, or if `kernel_initializer` yields a matrix that the layer
+            cannot have.
+
+    Example:
+    >>> layer = SVDDense(128, spectral_margin=0.1, activation="relu")
+    >>> layer(np.zeros((60, 784))).shape
+    (60, 128)
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
+      5
+    """
+
+    def __init__(
+        self,
+        units: int,
+        reflections: int | tuple[int, int] | None = None,
+        spectral_margin: float | None = None,
+        spectral_center: float = 1.0,
+        activation: Any = None,
+        *,
+        use_bias: bool = True,
+        kernel_initializer: Any = "uniform_reflectors",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        units = arguments.check_count("units", units)
+        if spectral_margin is not None:
+            spectral_margin = arguments.check_number("spectral_margin", spectral_margin)
+        center = arguments.check_number("spectral_center", spectral_center, True)
+        # One side has no more than that, whatever the inputs are.
+        check_pair(reflections, units)
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self.units = units
+        # A config holds pairs as lists.
+        self.reflections = (
+            list(reflections) if isinstance(reflections, list | tuple) else reflections
+        )
+        self.spectral_margin = spectral_margin
+        self.spectral_center = center
+        self.activation = keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.input_spec = keras.layers.InputSpec(min_ndim=2)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Creates the weights.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Raises:
+            ValueError: If the last axis is not known, there are more reflectors than
+                it or the units allow, or the layer cannot have the kernel that
+                `kernel_initializer` yields.
+        """
+        features = input_shape[-1]
+        if features is None:
+            raise ValueError(
+                "The last axis of the input of `SVDDense` must be known. "
+                f"Received: input_shape={input_shape}"
+            )
+        rank = min(features, self.units)
+        self._shape = (features, self.units)
+        self._reflections = check_pair(self.reflections, rank)
+        free = self.spectral_margin is None
+        make: Any = self.kernel_initializer
+        if isinstance(make, initializers.FreeInitializer):
+            start = self.spectral_center if free else 0.0
+            make_weights = [
+                initializers.unit_length(make, features),
+                initializers.unit_length(initializers.independent(make), self.units),
+                keras.initializers.Constant(start),
+            ]
+        else:
+            check_invertible(self._reflections, rank)
+            make_weights = initializers_from_matrix(
+                "kernel_initializer",
+                make,
+                self._shape,
+                self._free_variables,
+                3,
+                self._factorization_dtype,
+            )
+        sizes = [
+            num_reflector_entries(size, number)
+            for size, number in zip(self._shape, self._reflections, strict=True)
+        ]
+        # Multiplied in the precision of the variables.
+        self.left_reflectors, self.right_reflectors = (
+            self.add_weight(
+                shape=(size,), name=name, initializer=initializer, autocast=False
+            )
+            for name, size, initializer in zip(
+                ("left_reflectors", "right_reflectors"),
+                sizes,
+                make_weights[:2],
+                strict=True,
+            )
+        )
+        self.singular = self.add_weight(
+            shape=(rank,),
+            name="singular_values" if free else "singular_logits",
+            initializer=make_weights[2],
+            regularizer=self.kernel_regularizer,
+            autocast=False,
+        )
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                shape=(self.units,),
+                name="bias",
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
+
+    @property
+    def _factorization_dtype(self) -> str:
+        return "float64" if self.variable_dtype == "float64" else "float32"
+
+    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        left, right, values = svd_inverse(matrix)
+        if self.spectral_margin is None:
+            return left, right, values
+        margin, center = self.spectral_margin, self.spectral_center
+        return left, right, bounded_logits(values, margin, center, matrix.dtype)
+
+    def kernel_matrix(self) -> Tensor:
+        """Makes the kernel `W = L Sigma R^T` from its variables.
+
+        Returns:
+            Tensor of shape `(m, n)` in the dtype of the variables and at least
+            float32.
+        """
+        arguments.check_built(self)
+        left, right, values = (
+            ops.cast(variable, self._factorization_dtype)
+            for variable in (self.left_reflectors, self.right_reflectors, self.singular)
+        )
+        if self.spectral_margin is not None:
+            values = bounded_singular_values(
+                values, self.spectral_margin, self.spectral_center
+            )
+        return svd_matrix(left, right, values, self._shape)
+
+    def set_kernel_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the reflectors and singular values so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(m, n)`, whose singular values lie in
+                their interval, where there is one.
+
+        Raises:
+            ValueError: If it is of another shape or has other singular values, or
+                the layer has fewer than `min(m, n)` reflectors on a side.
+        """
+        arguments.check_built(self)
+        check_invertible(self._reflections, min(self._shape))
+        matrix = ops.convert_to_numpy(matrix)
+        arguments.check_shape("matrix", matrix, self._shape)
+        left, right, values = self._free_variables(matrix)
+        self.left_reflectors.assign(left)
+        self.right_reflectors.assign(right)
+        self.singular.assign(values)
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Computes the output.
+
+        Args:
+            inputs: Tensor of shape `(batch, ..., m)`.
+
+        Returns:
+            Tensor of shape `(batch, ..., n)`.
+        """
+        kernel = ops.cast(self.kernel_matrix(), self.compute_dtype)
+        output = ops.matmul(inputs, kernel)
+        if self.bias is not None:
+            output = output + self.bias
+        return output if self.activation is None else self.activation(output)
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        """Gives the shape of the output.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Returns:
+            The shape with `n` as the last axis.
+        """
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        names = [p.name for p in arguments.declared(SVDDense) if p.name != "kwargs"]
+        return {
+            **super().get_config(),
+            **{name: arguments.serialize(getattr(self, name)) for name in names},
+        }

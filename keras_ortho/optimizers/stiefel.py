@@ -1,0 +1,183 @@
+"""Descent along the unitary matrices."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.complex_rows import adjoint, block, product
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class StiefelDescent(keras.optimizers.Optimizer):
+    """Steps complex unitary matrices along the Stiefel manifold.
+
+    With the gradient `G = dL/dRe W + i dL/dIm W` and `B = G W* - W G*` a step is
+
+        W <- (I + lr/2 B)^-1 (I - lr/2 B) W,
+
+    a unitary matrix times `W`. In exact arithmetic it stays unitary; rounding takes it
+    away from there, about `n eps` at a step, and nothing brings it back unless
+    `reproject` does.
+
+    It is for variables of the shape `(2, n, n)`, real and imaginary part, as
+    `FullURNN` has one. `paper_optimizer` gives that one to it and the others to other
+    optimizers.
+
+    Args:
+        learning_rate: Rate, a float or a schedule. Default: 0.001.
+        rms_scaling: Whether to divide the gradient by the root of a moving average of
+            its squares, entry by entry, before the step. The rate must then be much
+            lower: the authors take 1e-6. Default: `False`.
+        rho: Decay of the moving average. Default: 0.9.
+        epsilon: Added to the root. Default: 1e-8.
+        reproject: Whether to bring `W` back to the unitary matrices after each
+            step, by a step of Newton's and Schulz's iteration, `W (3 I - W* W) / 2`.
+            The authors do not. Default: `False`.
+        **kwargs: The other arguments of `keras.optimizers.Optimizer`, but for
+            `weight_decay` and `use_ema`, which would leave the manifold.
+
+    Raises:
+        ValueError: If an argument is out of its range, or, once the variables are
+            known, if one has another shape.
+
+    Example:
+    >>> optimizer = StiefelDescent(1e-6, rms_scaling=True)
+
+    Reference:
+
+    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), equation 6, after
+      [Tagare, 2011](https://noodle.med.yale.edu/~hdtag/notes/steifel_notes.pdf)
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rms_scaling: bool = False,
+        rho: float = 0.9,
+        epsilon: float = 1e-8,
+        reproject: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        if not 0 <= rho < 1:
+            raise ValueError(
+                f"`rho` must be at least 0 and less than 1. Received: rho={rho}"
+            )
+        if epsilon < 0:
+            raise ValueError(
+                f"`epsilon` must not be negative. Received: epsilon={epsilon}"
+            )
+        for name in ("weight_decay", "use_ema"):
+            if kwargs.get(name):
+                raise ValueError(
+                    f"`{name}` would take the matrix off the unitary ones. "
+                    f"Received: {name}={kwargs[name]}"
+                )
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.rms_scaling = rms_scaling
+        self.rho = rho
+        self.epsilon = epsilon
+        self.reproject = reproject
+
+    def build(self, variables: list[Any]) -> None:
+        """Creates the slots of the variables.
+
+        Args:
+            variables: The variables, each of the shape `(2, n, n)`.
+
+        Raises:
+            ValueError: If one has another shape.
+        """
+        if self.built:
+            return
+        for variable in variables:
+            shape = tuple(variable.shape)
+            if len(shape) != 3 or shape[0] != 2 or shape[1] != shape[2]:
+                raise ValueError(
+                    "`StiefelDescent` steps the real and imaginary parts of square "
+                    "matrices, `variables` of shape (2, n, n); give the others another "
+                    "optimizer, as `keras_ortho.optimizers.paper_optimizer` does. "
+                    f"Received: {variable.path} of shape {shape}"
+                )
+        super().build(variables)
+        if self.rms_scaling:
+            self._accumulators = self.add_optimizer_variables(variables, "accumulator")
+
+    def update_step(self, gradient: Tensor, variable: Any, learning_rate: Any) -> None:
+        """Steps one matrix.
+
+        Args:
+            gradient: Tensor of shape `(2, n, n)`.
+            variable: The variable.
+            learning_rate: Scalar.
+        """
+        wide = keras.backend.standardize_dtype(variable.dtype) == "float64"
+        dtype = "float64" if wide else "float32"  # What can be factorized.
+        gradient = ops.cast(gradient, dtype)
+        if self.rms_scaling:
+            slot = self._accumulators[self._get_variable_index(variable)]
+            average = ops.cast(slot, dtype)
+            average = self.rho * average + (1 - self.rho) * gradient * gradient
+            self.assign(slot, ops.cast(average, slot.dtype))
+            gradient = gradient / (ops.sqrt(average) + self.epsilon)
+        matrix = _rows(ops.cast(variable, dtype))
+        half_rate = ops.cast(learning_rate, dtype) / 2
+        matrix = cayley_step(matrix, half_rate * _rows(gradient))
+        if self.reproject:
+            matrix = newton_schulz_step(matrix)
+        parts = ops.stack(ops.split(matrix, 2, axis=1))
+        self.assign(variable, ops.cast(parts, variable.dtype))
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal optimizer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {
+            **super().get_config(),
+            "rms_scaling": self.rms_scaling,
+            "rho": self.rho,
+            "epsilon": self.epsilon,
+            "reproject": self.reproject,
+        }
+
+
+def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
+    """Moves a unitary matrix against a direction, along the unitary matrices.
+
+    Args:
+        matrix: The rows `[Re W | Im W]`, of shape `(n, 2n)`.
+        direction: The rows of `E`, of the same shape.
+
+    Returns:
+        The rows of `(I + K)^-1 (I - K) W` with `K = E W* - W E*`.
+    """
+    size = matrix.shape[0]
+    along = product(direction, adjoint(matrix))
+    skew = block(along - adjoint(along))
+    identity = ops.eye(2 * size, dtype=matrix.dtype)
+    real, imaginary = ops.split(matrix, 2, axis=1)
+    # The first half of the columns of a block holds the other.
+    half = ops.concatenate([real, -imaginary])
+    half = ops.solve(identity + skew, ops.matmul(identity - skew, half))
+    real, imaginary = ops.split(half, 2)
+    return ops.concatenate([real, -imaginary], axis=1)
+
+
+def newton_schulz_step(matrix: Tensor) -> Tensor:
+    """Takes a nearly unitary matrix to the nearest unitary one, to second order.
+
+    Args:
+        matrix: The rows `[Re W | Im W]`, of shape `(n, 2n)`.
+
+    Returns:
+        The rows of `W (3 I - W* W) / 2`.
+    """
+    gram = product(adjoint(matrix), matrix)
+    return 1.5 * matrix - 0.5 * product(matrix, gram)
+
+
+def _rows(parts: Tensor) -> Tensor:
+    return ops.concatenate([parts[0], parts[1]], axis=1)

@@ -1,0 +1,144 @@
+"""The scaled Cayley transform of complex matrices: free reals to a unitary matrix.
+
+    W = (I + A)^-1 (I - A) D
+
+with `A = S + i Y` skew-Hermitian: `S` real and skew-symmetric, `Y` real and symmetric;
+and `D` a diagonal of trained phases. Maduranga, Helfrich and Ye, "Complex unitary
+recurrent neural networks using scaled Cayley transform", AAAI 2019.
+"""
+
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend import with_gradient
+from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.cayley import (
+    matrix_size,
+    num_entries,
+    skew_matrix,
+    upper_entries,
+)
+from keras_ortho.parametrizations.complex_rows import (
+    adjoint,
+    block,
+    product,
+    rows_of_gradient,
+    turn,
+)
+
+
+def symmetric_matrix(entries: Tensor) -> Tensor:
+    """Builds a symmetric matrix from its upper triangle.
+
+    Args:
+        entries: Tensor of shape `(n (n + 1) / 2,)`, in row order, the diagonal
+            included.
+
+    Returns:
+        Tensor of shape `(n, n)` and the same dtype.
+
+    Example:
+    >>> symmetric_matrix(np.array([1.0, 2.0, 3.0]))
+    [[1, 2], [2, 3]]
+    """
+    size = matrix_size(entries.shape[0]) - 1
+    rows, columns = np.triu_indices(size)
+    position = np.zeros((size, size), "int32")
+    position[rows, columns] = np.arange(len(rows))
+    position[columns, rows] = position[rows, columns]
+    return ops.take(entries, position)
+
+
+def _upper_entries_with_diagonal(matrix: Tensor) -> Tensor:
+    size = matrix.shape[0]
+    rows, columns = np.triu_indices(size)
+    position = (rows * size + columns).astype("int32")
+    return ops.take(ops.reshape(matrix, (-1,)), position)
+
+
+def _forward(
+    skew: Tensor, symmetric: Tensor, phases: Tensor
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    size, dtype = phases.shape[0], phases.dtype
+    # [Re A | Im A], whose block is real and skew-symmetric.
+    rows = ops.concatenate([skew_matrix(skew), symmetric_matrix(symmetric)], axis=1)
+    identity = ops.eye(2 * size, dtype=dtype)
+    # The first half of the columns of a block holds the other.
+    half = ops.solve(identity + block(rows), identity[:, :size])
+    real, imaginary = ops.split(half, 2)
+    inverse = ops.concatenate([real, -imaginary], axis=1)
+    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I: rounding harms the right side less.
+    cayley = 2.0 * inverse - identity[:size]
+    kernel = block(turn(cayley, cos(phases), sin(phases)))
+    return kernel, (phases, kernel)
+
+
+def _backward(
+    saved: tuple[Tensor, Tensor], upstream: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    # With G = dL/dRe W + i dL/dIm W a change of A changes L by Re tr(Q dA),
+    # Q = -(W + D) G* (I + A)^-1. As (I + A)^-1 = (W + D) D* / 2, nothing needs to be
+    # factorized again.
+    phases, kernel = saved
+    size = phases.shape[0]
+    cosine, sine = cos(phases), sin(phases)
+    rows = kernel[:size]
+    diagonal = ops.concatenate([ops.diag(cosine), ops.diag(sine)], axis=1)
+    gradient = rows_of_gradient(upstream)
+    factor = rows + diagonal
+    q = product(product(factor, adjoint(gradient)), factor)
+    q = -0.5 * turn(q, cosine, -sine)
+    real, imaginary = ops.split(q, 2, axis=1)
+    skew = upper_entries(ops.transpose(real) - real)
+    # An entry off the diagonal stands in two places.
+    places = 1.0 - 0.5 * ops.eye(size, dtype=phases.dtype)
+    symmetric = -places * (imaginary + ops.transpose(imaginary))
+    # dW = i W dtheta, column by column.
+    w_real, w_imaginary = ops.split(rows, 2, axis=1)
+    g_real, g_imaginary = ops.split(gradient, 2, axis=1)
+    angles = ops.sum(g_imaginary * w_real - g_real * w_imaginary, axis=0)
+    return skew, _upper_entries_with_diagonal(symmetric), angles
+
+
+_cayley_unitary = with_gradient(_forward, _backward)
+
+
+def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Tensor:
+    """The scaled Cayley transform `W = (I + A)^-1 (I - A) D`, unitary.
+
+    One factorization of a real matrix of order `2n` serves the value and the
+    gradient. The block of `I + A` has singular values of at least 1, as `I + A` has.
+
+    Args:
+        skew: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
+            `Re A` in row order, float32 or float64.
+        symmetric: Tensor of shape `(n (n + 1) / 2,)`: the upper triangle of `Im A`,
+            the diagonal included, in row order.
+        phases: Tensor of shape `(n,)`: the angles of the diagonal of `D`, in
+            radians.
+
+    Returns:
+        The unitary matrix as the real `[[Re W, Im W], [-Im W, Re W]]`, of shape
+        `(2n, 2n)` and the dtype of the arguments.
+
+    Raises:
+        ValueError: If the shapes do not agree.
+
+    Example:
+    >>> scaled_cayley_unitary(np.zeros(0), np.array([1.0]), np.array([0.0]))  # -i
+    [[0, -1], [1, 0]]
+
+    Reference:
+
+    - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142), theorem 1
+    """
+    size = phases.shape[0]
+    found = (tuple(skew.shape), tuple(symmetric.shape))
+    if found != ((num_entries(size),), (num_entries(size + 1),)):
+        raise ValueError(
+            "`skew` and `symmetric` must hold n (n - 1) / 2 and n (n + 1) / 2 free "
+            f"entries for the n phases. Received: skew.shape={found[0]}, "
+            f"symmetric.shape={found[1]}, phases.shape={tuple(phases.shape)}"
+        )
+    return _cayley_unitary(skew, symmetric, phases)

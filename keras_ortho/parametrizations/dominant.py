@@ -1,0 +1,194 @@
+"""The dominant invariant subspace of a real matrix, by products of matrices only.
+
+Squaring `T / ||T||` again and again gives a multiple of `T^N`, `N = 2^k`, in which all
+but the eigenvalues of the largest modulus have died out: its column and its row space
+become the dominant right and left invariant subspace. They are lines where the
+dominant eigenvalue is real and planes where it is one of a complex pair, and the
+products `T^N V` and `(T^N)^T V` with two columns `V` hold a basis of either. Which of
+the two it is, the residual `||T Q - Q (Q^T T Q)||` tells: in a power of rank one the
+second column is noise.
+
+The loop ends when the residual is one of rounding, and the best subspace that it met is
+taken: rounding spoils high powers where eigenvalues almost tie.
+"""
+
+import math
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.compile import compiled
+from keras_ortho.backend.types import Tensor
+
+# A subspace is looked for in this power, and after each so many squarings again.
+FIRST_SQUARINGS = 6
+SQUARINGS_A_CHECK = 2
+# Enough to raise a gap of a few eps between moduli to one of order one.
+MOST_SQUARINGS = {"float32": 24, "float64": 48}
+
+
+class Subspace(NamedTuple):
+    """The dominant invariant subspace of a matrix `T`, and that of `T^T`.
+
+    Attributes:
+        right: Tensor of shape `(n, 2)`, the orthonormal columns `Q`. If the
+            subspace is a line, it is that of the first one.
+        left: Tensor of shape `(n, 2)`, the same for `T^T`.
+        planar: Boolean scalar: whether the subspace is a plane.
+        residual: Scalar, the larger of `||T Q - Q (Q^T T Q)||_F` and the same for
+            `T^T`, relative to `||T||_F`.
+        growth: Scalar, `||T^N||_F^(1 / N)`. It tends to the spectral radius,
+            whatever the eigenvalues.
+        squarings: Scalar, how many it took.
+    """
+
+    right: Tensor
+    left: Tensor
+    planar: Tensor
+    residual: Tensor
+    growth: Tensor
+    squarings: Tensor
+
+
+def frobenius_norm(tensor: Tensor) -> Tensor:
+    """Computes the root of the sum of squares.
+
+    Args:
+        tensor: Tensor of any shape.
+
+    Returns:
+        A scalar.
+    """
+    return ops.sqrt(ops.sum(tensor * tensor))
+
+
+def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """Divides by a scalar, by 1 where that is zero.
+
+    Args:
+        numerator: Tensor of any shape.
+        denominator: A scalar.
+
+    Returns:
+        Tensor of the shape of the numerator.
+    """
+    one = ops.ones_like(denominator)
+    return numerator / ops.where(denominator == 0, one, denominator)
+
+
+def machine_epsilon(tensor: Tensor) -> float:
+    """Gives the machine epsilon of the dtype of a tensor.
+
+    Args:
+        tensor: Tensor in float32 or float64.
+
+    Returns:
+        A number.
+    """
+    return float(np.finfo(keras.backend.standardize_dtype(tensor.dtype)).eps)
+
+
+def _normalize(tensor: Tensor) -> Tensor:
+    return divide(tensor, frobenius_norm(tensor))
+
+
+def _orthonormal(columns: Tensor) -> Tensor:
+    # Of two columns. The second one is zero where they are dependent.
+    first = _normalize(columns[:, 0])
+    second = columns[:, 1]
+    for _ in range(2):  # Once leaves the rounding errors of what it takes away.
+        second = second - first * ops.sum(first * second)
+    return ops.stack([first, _normalize(second)], axis=1)
+
+
+def _residuals(matrix: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
+    # Of the first column, and of both.
+    image = ops.matmul(matrix, basis)
+    small = ops.matmul(ops.transpose(basis), image)
+    line = frobenius_norm(image[:, 0] - basis[:, 0] * small[0, 0])
+    plane = frobenius_norm(image - ops.matmul(basis, small))
+    is_plane = ops.any(basis[:, 1] != 0)
+    return line, ops.where(is_plane, plane, ops.full_like(plane, math.inf))
+
+
+def _look(matrix: Tensor, power: Tensor, start: Tensor) -> tuple[Tensor, ...]:
+    # The subspaces that a power shows: residual, right, left, planar.
+    transposed = ops.transpose(matrix)
+    right = _orthonormal(ops.matmul(power, start))
+    left = _orthonormal(ops.matmul(ops.transpose(power), start))
+    of_right, of_left = _residuals(matrix, right), _residuals(transposed, left)
+    line = ops.maximum(of_right[0], of_left[0])
+    plane = ops.maximum(of_right[1], of_left[1])
+    # Where both are, the plane is safer: of two eigenvalues that almost tie it holds
+    # both, and the line something between their eigenvectors.
+    rounding = _rounding(matrix)
+    planar = (plane < line) | (plane <= rounding)
+    return ops.where(planar, plane, line), right, left, planar
+
+
+def _rounding(matrix: Tensor) -> float:
+    # Of sums of n products, relative to ||T||_F.
+    return math.sqrt(matrix.shape[0]) * machine_epsilon(matrix)
+
+
+@compiled
+def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
+    dtype = keras.backend.standardize_dtype(matrix.dtype)
+    norm = frobenius_norm(matrix)
+    scaled = divide(matrix, norm)
+
+    def square(power: Tensor, growth: Tensor, share: Tensor) -> tuple[Tensor, ...]:
+        power = ops.matmul(power, power)
+        norm = frobenius_norm(power)
+        share = 0.5 * share
+        return divide(power, norm), growth + share * ops.log(norm), share
+
+    def step(count: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+        powers, best = values[:3], values[3:]
+        for _ in range(SQUARINGS_A_CHECK):
+            powers = square(*powers)
+        found = _look(scaled, powers[0], start)
+        better = found[0] < best[0]
+        best = tuple(
+            ops.where(better, new, old) for new, old in zip(found, best, strict=True)
+        )
+        return count + SQUARINGS_A_CHECK, *powers, *best
+
+    def goes_on(count: Tensor, *values: Tensor) -> Tensor:
+        # Not a number goes on, too, to the end.
+        converged = values[3] <= _rounding(matrix)
+        return (count < MOST_SQUARINGS[dtype]) & ops.logical_not(converged)
+
+    # The logarithm of the growth, and the weight 1 / N of that of the last norm.
+    powers = (scaled, ops.log(norm), ops.ones_like(norm))
+    for _ in range(FIRST_SQUARINGS):
+        powers = square(*powers)
+    count = ops.convert_to_tensor(FIRST_SQUARINGS, dtype="int32")
+    best = _look(scaled, powers[0], start)
+    values = ops.while_loop(goes_on, step, (count, *powers, *best))
+    count, _, growth, _, residual, right, left, planar = values
+    return right, left, planar, residual, ops.exp(growth), count
+
+
+def dominant_subspace(matrix: Tensor) -> Subspace:
+    """Finds the subspace of the dominant eigenvalue, or of the dominant pair.
+
+    Args:
+        matrix: Tensor of shape `(n, n)`, float32 or float64.
+
+    Returns:
+        The subspace, right and left. Its residual is one of rounding unless more
+        eigenvalues than two share the largest modulus, to within rounding.
+
+    Example:
+    >>> subspace = dominant_subspace(np.diag([1.0, -3.0, 2.0]))
+    >>> abs(subspace.right[:, 0])
+    [0, 1, 0]
+    """
+    matrix = ops.convert_to_tensor(matrix)
+    # In no special position to any subspace. The same to both sides, so that the two
+    # subspaces of a symmetric matrix agree.
+    start = np.random.default_rng(0).normal(size=(matrix.shape[0], 2))
+    return Subspace(*_search(matrix, ops.cast(start, matrix.dtype)))

@@ -1,0 +1,120 @@
+"""The exponential of a skew-symmetric matrix, which is a rotation.
+
+    exp(A) = r(A / 2^s)^(2^s)
+
+with the diagonal Pade approximant `r = q(-X)^-1 q(X)` of degree 7 and a number of
+squarings `s` that the norm of `A` asks for (N. J. Higham, "The scaling and squaring
+method for the matrix exponential revisited", SIAM Journal on Matrix Analysis and
+Applications 26, 2005). One inverse and `4 + s` products; `r` of a skew-symmetric
+matrix is orthogonal by itself.
+"""
+
+import math
+
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend import with_gradient
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.cayley import skew_matrix
+
+# Coefficients of `q`, and up to which norm the approximant is exact to rounding
+# (Higham, table 2.3; Al-Mohy and Higham, 2009, for float32).
+_PADE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
+_LARGEST_NORM = {"float32": 3.9257, "float64": 0.9504}
+# No norm of float32 asks for more; with this many no digit is left in any case.
+_MAX_SQUARINGS = 64
+
+
+def _pade(skew: Tensor) -> Tensor:
+    identity = ops.eye(skew.shape[0], dtype=skew.dtype)
+    second = ops.matmul(skew, skew)
+    fourth = ops.matmul(second, second)
+    sixth = ops.matmul(fourth, second)
+    powers = (identity, second, fourth, sixth)
+    even = sum(c * power for c, power in zip(_PADE[0::2], powers, strict=True))
+    odd = sum(c * power for c, power in zip(_PADE[1::2], powers, strict=True))
+    odd = ops.matmul(skew, odd)
+    # (even - odd)^-1 (even + odd) = I + 2 (even - odd)^-1 odd: small parts stay small.
+    # The gradient of an inverse is products, that of a solve another solve.
+    return identity + 2.0 * ops.matmul(ops.inv(even - odd), odd)
+
+
+def _squared(matrix: Tensor, times: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    _, power = ops.while_loop(
+        lambda i, _: i > 0,
+        lambda i, power: (i - 1, ops.matmul(power, power)),
+        (ops.cast(times, "int32"), matrix),
+    )
+    return power, (matrix, times)
+
+
+def _squared_gradient(
+    saved: tuple[Tensor, Tensor], upstream: Tensor
+) -> tuple[Tensor, Tensor]:
+    # A squaring takes the gradient G to R^T G + G R^T. The R of all squarings are
+    # powers of one matrix, so these maps commute: they may be applied in the order
+    # in which the powers arise, and none has to be kept.
+    matrix, times = saved
+
+    def step(i: Tensor, power: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
+        turned = ops.transpose(power)
+        gradient = ops.matmul(turned, gradient) + ops.matmul(gradient, turned)
+        return i - 1, ops.matmul(power, power), gradient
+
+    _, _, gradient = ops.while_loop(
+        lambda i, *_: i > 0, step, (ops.cast(times, "int32"), matrix, upstream)
+    )
+    return gradient, ops.zeros_like(times)
+
+
+_square = with_gradient(_squared, _squared_gradient)
+
+
+def _squarings(skew: Tensor, largest: float) -> Tensor:
+    """How often to halve `A`: a whole number, in its dtype."""
+    # Both bound the spectral norm; singular values of `A` come in pairs.
+    norm = ops.minimum(
+        ops.max(ops.sum(ops.abs(skew), axis=0)),
+        ops.sqrt(ops.sum(skew * skew) / 2.0),
+    )
+    halvings = ops.log(ops.maximum(norm / largest, 1.0)) / math.log(2.0)
+    # A norm that is not finite must end, too; its result is not finite.
+    halvings = ops.where(halvings < _MAX_SQUARINGS, halvings, _MAX_SQUARINGS)
+    return ops.cast(ops.ceil(halvings), skew.dtype)
+
+
+def skew_exponential(entries: Tensor) -> Tensor:
+    """The exponential of a skew-symmetric matrix: an orthogonal one.
+
+    Rounding grows with the norm of the matrix, as the result does with a change of it
+    by one unit in the last place: the distance from the exact exponential, and from
+    orthogonality, is about `n eps max(1, ||A||_2)`. The gradient can be taken once,
+    in reverse mode.
+
+    Args:
+        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
+            `A` in row order, float32 or float64.
+
+    Returns:
+        Orthogonal tensor of shape `(n, n)` and the dtype of `entries`, of
+        determinant 1.
+
+    Raises:
+        ValueError: If there is no order with that many entries.
+
+    Example:
+    >>> skew_exponential(np.array([np.pi / 2]))
+    [[0, 1], [-1, 0]]
+
+    Reference:
+
+    - [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
+    """
+    skew = skew_matrix(ops.convert_to_tensor(entries))
+    largest = _LARGEST_NORM["float64" if "float64" in str(skew.dtype) else "float32"]
+    squarings = _squarings(ops.stop_gradient(skew), largest)
+    # From a table, as no function gives powers of two exactly on every backend.
+    halves = ops.convert_to_tensor(0.5 ** np.arange(_MAX_SQUARINGS + 1), skew.dtype)
+    scale = ops.take(halves, ops.cast(squarings, "int32"))
+    return _square(_pade(skew * scale), squarings)

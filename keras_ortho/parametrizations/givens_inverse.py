@@ -1,0 +1,163 @@
+"""The inverse of the tunable layers of rotations: a matrix to its angles.
+
+With as many layers as units, the layers of neighbors reach every unitary matrix.
+Entries are set to zero from the corner below on the left, along one diagonal after
+the other, by rotations of neighboring rows and of neighboring columns by turns, until
+a diagonal matrix is left; this is then moved to the right of all rotations. W. R.
+Clements et al., "Optimal design for universal multiport interferometers", Optica 3,
+2016.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from keras_ortho.parametrizations.orthogonality import (
+    nearest_orthogonal,
+    nearest_unitary,
+)
+
+# The first unit of the pair, the angle, the phase of its second unit.
+Rotation = tuple[int, float, float]
+
+
+def givens_unitary_inverse(
+    matrix: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Finds the angles and phases of a unitary matrix, with `n` layers.
+
+    Args:
+        matrix: Array of shape `(n, n)`, `n` even, real or complex, unitary up to
+            `100 n` times the rounding unit of its dtype; the nearest unitary matrix
+            is used.
+
+    Returns:
+        A triple of float64 arrays: the angles and the phases of the pairs, both of
+        shape `(n / 2, n - 1)`, and the phases of the diagonal, of shape `(n,)`.
+
+    Raises:
+        ValueError: If the matrix is not square, not of even order, not finite, or
+            not unitary.
+
+    Example:
+    >>> angles, phases, output_phases = givens_unitary_inverse(1j * np.eye(2))
+
+    Reference:
+
+    - [Clements et al., 2016](https://doi.org/10.1364/OPTICA.3.001460)
+    """
+    unitary = nearest_unitary(matrix)
+    _check_even(unitary)
+    before, after, diagonal = _eliminate(unitary)
+    rotations = list(before)
+    for first, angle, phase in after:
+        # diag(a, b) R(t) diag(1, exp(ip)) = diag(1, b / a) R(t) diag(a, a exp(ip))
+        a, b = diagonal[first : first + 2]
+        rotations.append((first, angle, float(np.angle(b * a.conj()))))
+        diagonal[first : first + 2] = a, a * np.exp(1j * phase)
+    angles, phases = _layers(rotations, len(unitary))
+    return angles, phases, np.angle(diagonal)
+
+
+def givens_orthogonal_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the angles and signs of an orthogonal matrix, with `n` layers.
+
+    Args:
+        matrix: Real array of shape `(n, n)`, `n` even, orthogonal up to `100 n` times
+            the rounding unit of its dtype; the nearest orthogonal matrix is used.
+
+    Returns:
+        A pair of float64 arrays: the angles of the pairs, of shape
+        `(n / 2, n - 1)`, and the signs, of shape `(n,)`.
+
+    Raises:
+        ValueError: If the matrix is not square, not of even order, not real, not
+            finite, or not orthogonal.
+
+    Example:
+    >>> givens_orthogonal_inverse(-np.eye(2))
+    (array([[0.]]), array([-1., -1.]))
+    """
+    orthogonal = nearest_orthogonal(matrix)
+    _check_even(orthogonal)
+    before, after, diagonal = _eliminate(orthogonal)
+    # A reflection of one of the two turns a rotation round: D R(t) = R(-t) D.
+    moved = [(i, t * diagonal[i] * diagonal[i + 1], 0.0) for i, t, _ in after]
+    angles, _ = _layers([*before, *moved], len(orthogonal))
+    return angles, diagonal
+
+
+def _check_even(matrix: np.ndarray) -> None:
+    if len(matrix) % 2:
+        raise ValueError(
+            f"`matrix` must be of even order. Received: matrix.shape={matrix.shape}"
+        )
+
+
+def _corner(size: int) -> Iterator[tuple[bool, int, int]]:
+    """The entries in the order of their elimination, and whether by rows."""
+    for diagonal in range(size - 1):
+        by_rows = diagonal % 2 == 0
+        for k in range(diagonal + 1):
+            if by_rows:
+                yield True, size - 1 - diagonal + k, k
+            else:
+                yield False, size - 1 - k, diagonal - k
+
+
+def _angles(x: complex, y: complex) -> tuple[float, float]:
+    """The angle and phase with `cos(t) x = exp(-ip) sin(t) y`, real for reals."""
+    if np.isrealobj(x):
+        return float(np.arctan2(x, y)), 0.0
+    return float(np.arctan2(abs(x), abs(y))), float(np.angle(y * np.conj(x)))
+
+
+def _eliminate(
+    matrix: np.ndarray,
+) -> tuple[list[Rotation], list[Rotation], np.ndarray]:
+    """Writes a matrix as rotations, a diagonal, and rotations.
+
+    Those before the diagonal are `diag(1, exp(ip)) R(t)` with
+    `R(t) = [[cos, sin], [-sin, cos]]`, those behind it `R(t) diag(1, exp(ip))`.
+    """
+    reduced = matrix.copy()
+    before: list[Rotation] = []
+    after: list[Rotation] = []
+    for by_rows, row, column in _corner(len(matrix)):
+        if by_rows:
+            pair = reduced[row - 1 : row + 1]
+            # The second row becomes sin(t) x + exp(-ip) cos(t) y.
+            angle, phase = _angles(-pair[1, column], pair[0, column])
+            phase = -phase
+            before.append((row - 1, angle, phase))
+            cosine, sine = np.cos(angle), np.sin(angle)
+            second = _turned(pair[1], -phase)
+            pair[:] = cosine * pair[0] - sine * second, sine * pair[0] + cosine * second
+        else:
+            pair = reduced[:, column : column + 2].T
+            # The first column becomes cos(t) x + exp(-ip) sin(t) y.
+            angle, phase = _angles(-pair[0, row], pair[1, row])
+            after.append((column, angle, phase))
+            cosine, sine = np.cos(angle), np.sin(angle)
+            second = _turned(pair[1], -phase)
+            pair[:] = cosine * pair[0] + sine * second, cosine * second - sine * pair[0]
+        reduced[row, column] = 0
+    diagonal = np.diag(reduced).copy()
+    return before, after[::-1], diagonal / np.abs(diagonal)
+
+
+def _turned(values: np.ndarray, phase: float) -> np.ndarray:
+    return values if np.isrealobj(values) else values * np.exp(1j * phase)
+
+
+def _layers(rotations: list[Rotation], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Puts each rotation into the first layer that has a place for its pair."""
+    table = np.zeros((2, size // 2, size - 1))
+    free = np.zeros(size, int)  # For each unit the first layer with a place.
+    for first, angle, phase in rotations:
+        layer = free[first : first + 2].max()
+        layer += (layer + first) % 2  # Even layers have the pairs of even units.
+        free[first : first + 2] = layer + 1
+        column = first // 2 + (size // 2) * (first % 2)
+        table[:, layer // 2, column] = angle, phase
+    return table[0], table[1]

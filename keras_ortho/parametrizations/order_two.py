@@ -1,0 +1,112 @@
+"""Eigenvalues of real matrices of order two, in closed form and in real numbers."""
+
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.dominant import (
+    divide,
+    frobenius_norm,
+    machine_epsilon,
+)
+
+
+def order_two(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+    """Makes the matrix `[[a, b], [c, d]]`.
+
+    Args:
+        a: A scalar.
+        b: A scalar.
+        c: A scalar.
+        d: A scalar.
+
+    Returns:
+        Tensor of shape `(2, 2)`.
+    """
+    return ops.stack([ops.stack([a, b]), ops.stack([c, d])])
+
+
+def inverse(small: Tensor) -> Tensor:
+    """Inverts a matrix, and gives its adjugate where it is singular.
+
+    Args:
+        small: Tensor of shape `(2, 2)`.
+
+    Returns:
+        Tensor of the same shape.
+    """
+    a, b, c, d = small[0, 0], small[0, 1], small[1, 0], small[1, 1]
+    return divide(order_two(d, -b, -c, a), a * d - b * c)
+
+
+def mean_and_discriminant(small: Tensor) -> tuple[Tensor, Tensor]:
+    """Computes what the eigenvalues `mean +- sqrt(discriminant)` are made of.
+
+    Args:
+        small: Tensor of shape `(2, 2)`.
+
+    Returns:
+        Two scalars.
+    """
+    mean = 0.5 * (small[0, 0] + small[1, 1])
+    half = 0.5 * (small[0, 0] - small[1, 1])
+    return mean, half * half + small[0, 1] * small[1, 0]
+
+
+def larger(mean: Tensor, discriminant: Tensor) -> tuple[Tensor, Tensor]:
+    """Finds the real eigenvalue of the larger modulus, in a tie the positive one.
+
+    Args:
+        mean: As `mean_and_discriminant` gives it.
+        discriminant: The same. A negative one counts as zero.
+
+    Returns:
+        The eigenvalue, and by how much it exceeds the other one.
+    """
+    root = ops.sqrt(ops.maximum(discriminant, ops.zeros_like(discriminant)))
+    root = ops.where(mean < 0, -root, root)
+    return mean + root, 2.0 * root
+
+
+def radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
+    """Computes the spectral radius of a matrix `H`, and how it changes.
+
+    A complex pair has the modulus `sqrt(det H)`, whose logarithm has the slope
+    `H^-1 / 2`; a real eigenvalue `a` beside another one `b` has the spectral projector
+    `(H - b I) / (a - b)`. Two real ones that only rounding tells apart count as a pair.
+
+    Args:
+        small: `H`, a tensor of shape `(2, 2)`.
+
+    Returns:
+        The radius `rho`, and the matrix `M` with `d log(rho) = tr(M dH)`.
+    """
+    mean, discriminant = mean_and_discriminant(small)
+    value, gap = larger(mean, discriminant)
+    identity = ops.eye(2, dtype=small.dtype)
+    of_one = divide(divide(small - (value - gap) * identity, gap), value)
+    rounding = 4.0 * machine_epsilon(small) * ops.sum(small * small)
+    is_pair = discriminant <= rounding
+    modulus = ops.sqrt(ops.abs(mean * mean - discriminant))
+    radius = ops.where(is_pair, modulus, ops.abs(value))
+    return radius, ops.where(is_pair, 0.5 * inverse(small), of_one)
+
+
+def eigenvector(small: Tensor, other: tuple[Tensor, Tensor]) -> Tensor:
+    """Finds an eigenvector of a matrix `H`.
+
+    Args:
+        small: `H`, a tensor of shape `(2, 2)`.
+        other: The eigenvalue `b` that the vector is not of, its real and its imaginary
+            part.
+
+    Returns:
+        Real and imaginary part of a vector of norm 1, of shape `(2, 2)`.
+    """
+    # The columns of H - b I are eigenvectors, or zero; both are if H = b I.
+    identity = ops.eye(2, dtype=small.dtype)
+    columns = ops.stack([small - other[0] * identity, -other[1] * identity])
+    norms = ops.sum(columns * columns, axis=(0, 1))
+    column = ops.where(norms[0] >= norms[1], columns[:, :, 0], columns[:, :, 1])
+    any_one = ops.stack([identity[0], ops.zeros_like(identity[0])])
+    column = ops.where(ops.max(norms) == 0, any_one, column)
+    return divide(column, frobenius_norm(column))

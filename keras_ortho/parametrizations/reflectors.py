@@ -1,0 +1,176 @@
+"""Householder reflectors packed into a vector: how many, unpacked, and of length 1.
+
+A reflector of the last `k` of `n` coordinates has `k` entries. The longest comes first,
+with `n` entries, then one of `n - 1`, and so on.
+"""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+
+
+def check_reflections(reflections: Any, size: int) -> int:
+    """Checks a number of reflectors.
+
+    Args:
+        reflections: The number, an int in `1 .. size`, or `None` for `size`.
+        size: The largest number there can be.
+
+    Returns:
+        The number.
+
+    Raises:
+        ValueError: If it is neither.
+
+    Example:
+    >>> check_reflections(None, 128)
+    128
+    """
+    if reflections is None:
+        return size
+    is_count = isinstance(reflections, int | np.integer) and not isinstance(
+        reflections, bool
+    )
+    if not is_count or not 1 <= reflections <= size:
+        raise ValueError(
+            f"`reflections` must be an int between 1 and {size}, or None for all. "
+            f"Received: reflections={reflections!r}"
+        )
+    return int(reflections)
+
+
+def check_pair(reflections: Any, size: int) -> tuple[int, int]:
+    """Checks the numbers of reflectors of two factors.
+
+    Args:
+        reflections: An int for both, a pair of ints, or `None` for all.
+        size: The largest number there can be.
+
+    Returns:
+        The two numbers.
+
+    Raises:
+        ValueError: If one of them is out of range.
+
+    Example:
+    >>> check_pair((16, None), 32)
+    (16, 32)
+    """
+    if not isinstance(reflections, list | tuple):
+        reflections = (reflections, reflections)
+    if len(reflections) != 2:
+        raise ValueError(
+            "`reflections` must be a number for both factors or a pair. "
+            f"Received: reflections={reflections!r}"
+        )
+    left, right = (check_reflections(number, size) for number in reflections)
+    return left, right
+
+
+def check_invertible(reflections: tuple[int, ...], size: int) -> None:
+    """Checks that there are as many reflectors as an inverse map needs.
+
+    Args:
+        reflections: Number of reflectors of each factor.
+        size: The largest number there can be.
+
+    Raises:
+        ValueError: If some factor has fewer.
+    """
+    if min(reflections) < size:
+        raise ValueError(
+            f"Only with all {size} `reflections` a matrix can be given: fewer cannot "
+            f"make every one. Received: reflections={reflections}"
+        )
+
+
+def num_reflector_entries(size: int, reflections: int) -> int:
+    """The number of entries of the packed reflectors.
+
+    Args:
+        size: Order `n` of the matrix.
+        reflections: Number of reflectors `m`.
+
+    Returns:
+        `n + (n - 1) + ... + (n - m + 1) = m n - m (m - 1) / 2`.
+
+    Example:
+    >>> num_reflector_entries(256, 16)
+    3976
+    """
+    return reflections * size - reflections * (reflections - 1) // 2
+
+
+def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
+    """Unpacks reflectors into the rows of a matrix, with zeros in front.
+
+    Args:
+        reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`.
+        size: Order `n`.
+
+    Returns:
+        Tensor of shape `(m, n)`, whose row `i` starts with `i` zeros.
+
+    Raises:
+        ValueError: If no number of reflectors has so many entries.
+
+    Example:
+    >>> reflector_rows(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
+    [[1, 2, 3], [0, 4, 5]]
+    """
+    entries = reflectors.shape[0]
+    counts = [num_reflector_entries(size, m) for m in range(1, size + 1)]
+    if len(reflectors.shape) != 1 or entries not in counts:
+        raise ValueError(
+            "`reflectors` must hold n + (n - 1) + ... entries, for the order "
+            f"n={size}. Received: reflectors.shape={tuple(reflectors.shape)}"
+        )
+    rows, columns = np.triu_indices(counts.index(entries) + 1, 0, size)
+    position = np.zeros((rows[-1] + 1, size), "int32")
+    position[rows, columns] = np.arange(1, entries + 1)
+    zero = ops.zeros((1,), dtype=reflectors.dtype)
+    return ops.take(ops.concatenate([zero, reflectors]), position)
+
+
+def unit_rows(rows: Tensor) -> Tensor:
+    """Scales rows to the length 1, of whatever length they are.
+
+    Args:
+        rows: Tensor of shape `(m, n)`.
+
+    Returns:
+        Tensor of the same shape. A row of zeros stays one, with a finite gradient.
+
+    Example:
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    [[0.6, 0.8], [0, 0]]
+    """
+    # First by the largest entry, so that the squares neither overflow nor vanish. As
+    # the length does not depend on that it is a constant to the gradient.
+    largest = ops.stop_gradient(ops.max(ops.abs(rows), axis=1, keepdims=True))
+    rows = rows / ops.where(largest > 0, largest, ops.ones_like(largest))
+    square = ops.sum(rows * rows, axis=1, keepdims=True)
+    return rows / ops.sqrt(ops.where(square > 0, square, ops.ones_like(square)))
+
+
+def unit_reflectors(reflectors: Tensor, size: int) -> Tensor:
+    """Scales packed reflectors to the length 1, which changes no matrix.
+
+    Args:
+        reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`.
+        size: Order `n`.
+
+    Returns:
+        Tensor of the same shape.
+
+    Example:
+    >>> unit_reflectors(np.array([3.0, 4.0, -2.0]), 2)
+    [0.6, 0.8, -1]
+    """
+    rows = unit_rows(reflector_rows(reflectors, size))
+    row, column = np.triu_indices(rows.shape[0], 0, size)
+    position = (row * size + column).astype("int32")
+    return ops.take(ops.reshape(rows, (-1,)), position)

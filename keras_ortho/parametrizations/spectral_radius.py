@@ -1,0 +1,204 @@
+"""The spectral radius of a real matrix, with its gradient, and division by it.
+
+The short-term kernel of Helfrich and Ye, "Eigenvalue normalized recurrent neural
+networks for short term memory", AAAI 2020, is `T / (rho(T) + epsilon)`.
+
+`dominant_subspace` gives orthonormal bases `Q` and `Z` of the dominant invariant
+subspace, right and left, of one or two columns. Its eigenvalues are those of
+`H = Q^T T Q`, of order two at most, and `d H = (Z^T Q)^-1 Z^T dT Q` up to a change of
+basis: the eigenvalues, their vectors and the gradient follow in closed form, without a
+complex number or a factorization.
+"""
+
+from keras import ops
+
+from keras_ortho.backend import with_gradient
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.dominant import (
+    Subspace,
+    divide,
+    dominant_subspace,
+    frobenius_norm,
+    machine_epsilon,
+)
+from keras_ortho.parametrizations.order_two import (
+    eigenvector,
+    inverse,
+    larger,
+    mean_and_discriminant,
+    order_two,
+    radius_and_slope,
+)
+
+
+def _restriction(matrix: Tensor, basis: Tensor, planar: Tensor) -> Tensor:
+    # A line gives the matrix [[h, 0], [0, 0]].
+    small = ops.matmul(ops.transpose(basis), ops.matmul(matrix, basis))
+    zero = ops.zeros_like(small[0, 0])
+    return ops.where(planar, small, order_two(small[0, 0], zero, zero, zero))
+
+
+def _sensitivity(subspace: Subspace, slope: Tensor) -> Tensor:
+    # Z (M (Z^T Q)^-1)^T: times Q^T it is the gradient of log(rho).
+    overlap = ops.matmul(ops.transpose(subspace.left), subspace.right)
+    zero, one = ops.zeros_like(slope[0, 0]), ops.ones_like(slope[0, 0])
+    line = order_two(overlap[0, 0], zero, zero, one)
+    overlap = ops.where(subspace.planar, overlap, line)
+    factor = ops.matmul(slope, inverse(overlap))
+    return ops.matmul(subspace.left, ops.transpose(factor))
+
+
+def _forward(matrix: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    size, eps = matrix.shape[0], machine_epsilon(matrix)
+    largest = ops.max(ops.abs(matrix))
+    scaled = divide(matrix, largest)
+    subspace = dominant_subspace(scaled)
+    small = _restriction(scaled, subspace.right, subspace.planar)
+    radius, slope = radius_and_slope(small)
+    # Where more than two eigenvalues tie there may be no subspace to be found.
+    found = subspace.residual <= eps**0.5
+    radius = ops.where(found, radius, subspace.growth)
+    sensitivity = radius * _sensitivity(subspace, slope)
+    # The norm of the gradient is the condition number of the eigenvalue.
+    found = found & (frobenius_norm(sensitivity) <= 1.0 / (size * eps))
+    sensitivity = ops.where(found, sensitivity, ops.zeros_like(sensitivity))
+    radial = divide(radius, ops.sum(scaled * scaled))
+    radial = ops.where(found, ops.zeros_like(radial), radial)
+    return radius * largest, (scaled, radial, sensitivity, subspace.right)
+
+
+def _backward(saved: tuple[Tensor, ...], upstream: Tensor) -> tuple[Tensor]:
+    scaled, radial, sensitivity, right = saved
+    gradient = ops.matmul(sensitivity, ops.transpose(right)) + radial * scaled
+    return (upstream * gradient,)
+
+
+_spectral_radius = with_gradient(_forward, _backward)
+
+
+def _check_square(matrix: Tensor) -> Tensor:
+    matrix = ops.convert_to_tensor(matrix)
+    shape = tuple(matrix.shape)
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
+        raise ValueError(f"`matrix` must be square. Received: matrix.shape={shape}")
+    return matrix
+
+
+def spectral_radius(matrix: Tensor) -> Tensor:
+    """The largest modulus of an eigenvalue, with its gradient.
+
+    The gradient is `(alpha Re S + beta Im S) / rho`, with the dominant eigenvalue
+    `alpha + i beta`, its eigenvectors `T u = lambda u`, `v* T = lambda v*`, and
+    `S = conj(v) u^T / (v* u)`. It can be differentiated once, in reverse mode.
+
+    Where `rho` has no gradient there is a value in its stead:
+
+    - Of two real eigenvalues of opposite sign and the same modulus the positive one
+      counts.
+    - Two real eigenvalues that are equal, to within rounding, count as a pair, with
+      the mean of their moduli. Where they are defective the true gradient tends to
+      infinity.
+    - If more than two eigenvalues tie so closely that none can be told from the
+      others, as in an orthogonal matrix, or if the condition number of the dominant
+      one is above `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which changes
+      nothing but the scale of `T`. In an orthogonal matrix that is the mean over
+      the eigenvalues.
+    - A matrix of zeros has the radius 0 and the gradient 0.
+
+    Args:
+        matrix: Tensor of shape `(n, n)`, float32 or float64.
+
+    Returns:
+        A scalar of the same dtype.
+
+    Raises:
+        ValueError: If the matrix is not square.
+
+    Example:
+    >>> spectral_radius(np.array([[0.0, -2.0], [2.0, 0.0]]))
+    2.0
+
+    Reference:
+
+    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), proposition 1
+    """
+    return _spectral_radius(_check_square(matrix))
+
+
+def normalize_spectral_radius(
+    matrix: Tensor, always: Tensor | bool = True, epsilon: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """Divides a matrix by its spectral radius, `T / (rho(T) + epsilon)`.
+
+    With `G` the gradient with respect to the result `W` and `r = rho + epsilon`, the
+    gradient is `(G - sum(G * W) (alpha Re S + beta Im S) / rho) / r`; for the letters
+    and the cases without a gradient see `spectral_radius`. A matrix of which both
+    `rho` and `epsilon` are zero stays as it is.
+
+    Args:
+        matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
+        always: Boolean, or a boolean scalar tensor: whether to divide whatever
+            `rho` is. Otherwise only if it exceeds 1. Default: `True`.
+        epsilon: A number of at least 0. Default: 0.
+
+    Returns:
+        A pair of a tensor of shape `(n, n)` and a boolean scalar tensor, whether it
+        was divided.
+
+    Raises:
+        ValueError: If the matrix is not square.
+
+    Example:
+    >>> normalize_spectral_radius(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
+    [[0, 2], [0.5, 0]]
+
+    Reference:
+
+    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), proposition 1
+    """
+    matrix = _check_square(matrix)
+    radius = _spectral_radius(matrix)
+    divides = ops.logical_or(always, radius > 1)
+    divisor = radius + epsilon
+    divisor = ops.where(divides & (divisor > 0), divisor, ops.ones_like(divisor))
+    return matrix / divisor, divides
+
+
+def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The dominant eigenvalue, one right and one left eigenvector of it.
+
+    Args:
+        matrix: Tensor of shape `(n, n)`, float32 or float64.
+
+    Returns:
+        A triple of tensors: the eigenvalue `lambda`, of shape `(2,)`, its real
+        part and its imaginary part, which is not negative; `u` with
+        `T u = lambda u`, of norm 1 and shape `(2, n)`, real and imaginary part; and
+        `v` with `v* T = lambda v*`, the same. They are not to be differentiated.
+        What they are worth where more than two eigenvalues tie: see
+        `spectral_radius`. A matrix of zeros gives vectors of zeros.
+
+    Raises:
+        ValueError: If the matrix is not square.
+
+    Example:
+    >>> dominant_eigenpair(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
+    [2, 0]
+    """
+    matrix = ops.stop_gradient(_check_square(matrix))
+    subspace = dominant_subspace(matrix)
+    small = _restriction(matrix, subspace.right, subspace.planar)
+    mean, discriminant = mean_and_discriminant(small)
+    value, gap = larger(mean, discriminant)
+    imaginary = ops.sqrt(ops.maximum(-discriminant, 0.0))
+    other = (value - gap, -imaginary)
+    right = eigenvector(small, other)
+    transposed = ops.transpose(matrix)
+    small = _restriction(transposed, subspace.left, subspace.planar)
+    conjugate = eigenvector(small, other)
+    left = ops.stack([conjugate[0], -conjugate[1]])
+    return (
+        ops.stack([value, imaginary]),
+        ops.matmul(right, ops.transpose(subspace.right)),
+        ops.matmul(left, ops.transpose(subspace.left)),
+    )

@@ -1,0 +1,180 @@
+"""A matrix by its singular value decomposition, with the singular values in bounds.
+
+    W = L Sigma R^T
+
+`L` and `R` are products of Householder reflectors, and `Sigma` holds the singular
+values, where wanted between two bounds. Zhang, Lei and Dhillon, "Stabilizing gradients
+for deep neural networks via efficient SVD parameterization", ICML 2018.
+"""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.householder import householder_product
+from keras_ortho.parametrizations.householder_inverse import frame_reflectors
+
+
+def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Tensor:
+    """Singular values `center + 2 margin (sigmoid(s) - 1/2)`.
+
+    They lie in the open interval `(center - margin, center + margin)`; rounding takes
+    those of large logits to its ends. With a margin of at least the center they can be
+    zero or negative, and then are singular values but for their sign.
+
+    Args:
+        logits: Tensor `s`, float32 or float64.
+        margin: The spectral margin, at least 0.
+        center: The center of the interval.
+
+    Returns:
+        Tensor of the same shape and dtype.
+
+    Example:
+    >>> bounded_singular_values(np.array([-50.0, 0.0, 50.0]), 0.01, 1.0)
+    [0.99, 1, 1.01]
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html),
+      equation 8, after
+      [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    """
+    logits = ops.convert_to_tensor(logits)
+    return center + margin * (2.0 * ops.sigmoid(logits) - 1.0)
+
+
+def bounded_logits(
+    values: np.ndarray, margin: float, center: float, dtype: Any = "float64"
+) -> np.ndarray:
+    """Finds the logits of singular values: the inverse of `bounded_singular_values`.
+
+    Args:
+        values: Singular values, an array of shape `(n,)`, float64.
+        margin: The spectral margin, at least 0.
+        center: The center of the interval.
+        dtype: Dtype of the matrix that they come from, which tells how far rounding
+            may have taken them. Default: `"float64"`.
+
+    Returns:
+        Array of shape `(n,)`, float64. Where a value is an end of the interval but for
+        rounding, the logit is finite, about 36.
+
+    Raises:
+        ValueError: If they do not lie within the interval, `100 n` times the rounding
+            unit of the dtype aside.
+
+    Example:
+    >>> bounded_logits(np.array([1.0]), 0.01, 1.0)
+    array([0.])
+    """
+    rounding = np.finfo(dtype if np.dtype(dtype).kind == "f" else "float64").eps
+    tolerance = 100 * len(values) * rounding * (center + margin)
+    distance = values - center
+    if not np.all(np.abs(distance) <= margin + tolerance):
+        raise ValueError(
+            "`matrix` must have singular values between "
+            f"{center - margin} and {center + margin}. "
+            f"Received: some between {values.min()} and {values.max()}"
+        )
+    if margin == 0:
+        return np.zeros(len(values))
+    # With x = distance / margin it is log((1 + x) / (1 - x)).
+    limit = 1 - 2 * np.finfo("float64").eps
+    return 2 * np.arctanh(np.clip(distance / margin, -limit, limit))
+
+
+def svd_matrix(
+    left: Tensor, right: Tensor, singular_values: Tensor, shape: tuple[int, int]
+) -> Tensor:
+    """The matrix `L Sigma R^T` of given singular vectors and values.
+
+    Equation 17 for a matrix of any shape `(m, n)`: `Sigma` is diagonal and zero
+    beyond, so of `L` and `R` only the first `p = min(m, n)` columns are computed, and
+    more than `p` reflectors would change nothing (lemma 1).
+
+    Args:
+        left: Packed reflectors of `L`, of order `m`: see `householder_product`.
+        right: Packed reflectors of `R`, of order `n`.
+        singular_values: Tensor of shape `(p,)`.
+        shape: The shape `(m, n)`.
+
+    Returns:
+        Tensor of shape `(m, n)` and the dtype of the reflectors.
+
+    Raises:
+        ValueError: If the reflectors do not have the number of entries of some number
+            of reflectors.
+
+    Example:
+    >>> svd_matrix(np.array([0.0, 1.0]), np.array([1.0]), np.array([3.0]), (2, 1))
+    [[3], [0]]
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html),
+      equation 17 and theorem 4
+    """
+    rows, columns = shape
+    rank = min(shape)
+    left_vectors = householder_product(left, rows, rank)
+    right_vectors = householder_product(right, columns, rank)
+    return ops.matmul(left_vectors * singular_values, ops.transpose(right_vectors))
+
+
+def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Finds the reflectors and singular values of a given matrix.
+
+    Every matrix of shape `(m, n)` has some, with `p = min(m, n)` reflectors on either
+    side (theorem 4).
+
+    Args:
+        matrix: Real array of shape `(m, n)`.
+
+    Returns:
+        A triple of the packed reflectors of the left and of the right singular
+        vectors, and the `p` singular values, all float64.
+
+    Raises:
+        ValueError: If it is not a matrix of finite real numbers.
+
+    Example:
+    >>> svd_inverse(np.array([[3.0], [0.0]]))[2]
+    array([3.])
+    """
+    matrix = np.asarray(matrix)
+    if matrix.ndim != 2 or not matrix.size or matrix.dtype.kind not in "biuf":
+        raise ValueError(
+            "`matrix` must be a matrix of real numbers. Received: "
+            f"matrix.shape={matrix.shape}, matrix.dtype={matrix.dtype}"
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError("`matrix` must be finite. Received: one that is not")
+    left, values, right = np.linalg.svd(matrix.astype("float64"), full_matrices=False)
+    return frame_reflectors(left), frame_reflectors(right.T), values
+
+
+def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
+    """How far the singular values of a matrix lie from a center, in float64.
+
+    The spectral margin that the paper plots: `max |sigma_i - center|`.
+
+    Args:
+        matrix: Tensor or array of shape `(m, n)`.
+        center: The center. Default: 1.
+
+    Returns:
+        The largest distance, 0 for an orthogonal matrix and the center 1.
+
+    Example:
+    >>> spectral_deviation(np.diag([1.5, 0.9]))
+    0.5
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
+    """
+    matrix = np.asarray(ops.convert_to_numpy(matrix), "float64")
+    return float(np.abs(np.linalg.svd(matrix, compute_uv=False) - center).max())

@@ -1,0 +1,157 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho import FactorizedRNN, FactorizedRNNCell
+from keras_ortho.activations import LeakyReLU
+from keras_ortho.parametrizations import spectral_deviation
+from tests import reference
+from tests.gradients import weight_gradients
+from tests.parametrizations.test_kahan import random_orthogonal
+
+pytestmark = pytest.mark.backends
+
+EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
+
+
+def weights_of(layer):
+    return {w.name: ops.convert_to_numpy(w) for w in layer.weights}
+
+
+def built(cls=FactorizedRNN, units=7, features=3, **kwargs):
+    layer = cls(units, **kwargs)
+    layer.build((None, None, features) if cls is FactorizedRNN else (None, features))
+    return layer
+
+
+def matrix_of(weights, margin, center):
+    left = reference.scaled_cayley(weights["left_skew"], weights["left_signs"])
+    right = reference.scaled_cayley(weights["right_skew"], weights["right_signs"])
+    sigmoid = 1 / (1 + np.exp(-weights["singular_logits"]))
+    return left @ np.diag(center + 2 * margin * (sigmoid - 0.5)) @ right.T
+
+
+def factorized(x, weights, margin, center):
+    w = matrix_of(weights, margin, center)
+    h = np.zeros((len(x), len(w)))
+    for t in range(x.shape[1]):
+        z = x[:, t] @ weights["kernel"] + h @ w + weights["bias"]
+        h = np.where(z > 0, z, 0.1 * z)
+    return h
+
+
+def lively(layer):
+    random = np.random.default_rng(2)
+    for weight in layer.trainable_variables:
+        if weight.name != "kernel":
+            weight.assign(random.normal(size=weight.shape))
+    for signs in (layer.cell.left_signs, layer.cell.right_signs):
+        signs.assign(random.choice([-1, 1], size=signs.shape))
+    return layer
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 16])
+@pytest.mark.parametrize(("margin", "center"), [(0.0, 1.0), (0.5, 0.75)])
+def test_against_numpy(n, margin, center):
+    layer = lively(
+        built(units=n, spectral_margin=margin, spectral_center=center, dtype="float64")
+    )
+    x = np.random.default_rng(0).normal(size=(4, 9, 3))
+    expected = factorized(x, weights_of(layer), margin, center)
+    # Solving with I + A, of normal entries, magnifies rounding by about n.
+    atol = 9 * 10 * n * n * EPS64 * np.abs(expected).max() * (center + margin) ** 9
+    np.testing.assert_allclose(layer(x), expected, atol=max(atol, 100 * EPS64))
+
+
+def test_gradients():
+    layer = lively(built(units=4, spectral_margin=0.3, dtype="float64"))
+    x = np.random.default_rng(0).normal(size=(2, 5, 3))
+    upstream = np.random.default_rng(1).normal(size=(2, 4))
+    _, found = weight_gradients(layer, lambda h: ops.sum(h * upstream), x)
+    weights = weights_of(layer)
+    assert set(found) == set(weights) - {"left_signs", "right_signs"}
+    for name, gradient in found.items():
+
+        def loss(value, name=name):
+            changed = {**weights, name: value}
+            return np.sum(factorized(x, changed, 0.3, 1.0) * upstream)
+
+        expected = reference.central_differences(loss, weights[name], EPS64 ** (1 / 3))
+        np.testing.assert_allclose(
+            gradient, expected, atol=1e4 * EPS64 ** (2 / 3), err_msg=name
+        )
+
+
+def test_starts_as_a_rotation():
+    layer = built(units=8)
+    eigenvalues = np.linalg.eigvals(layer.recurrent_matrix())
+    np.testing.assert_allclose(np.abs(eigenvalues), 1, atol=80 * EPS32)
+    angles = np.abs(np.angle(eigenvalues))
+    assert np.all((angles > 0) & (angles < np.pi / 2))
+    assert layer.activation == LeakyReLU(0.1)
+
+
+def test_parameter_count():
+    """Of MNIST, published as about 32k: the 2 n^2 entries of both factors."""
+    inputs = keras.Input((None, 1))
+    x = FactorizedRNN(128)(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(10)(x))
+    trained = sum(np.prod(w.shape) for w in model.trainable_weights)
+    # Here they count with their degrees of freedom, n (n - 1) / 2 each; and n each for
+    # the singular values, the kernel and the bias.
+    assert trained == 128 * 127 + 3 * 128 + 10 * 129
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_set_recurrent_matrix(n):
+    """Of either determinant, with any singular values in the interval."""
+    layer = built(units=n, spectral_margin=0.5, spectral_center=0.75, dtype="float64")
+    random = np.random.default_rng(n)
+    for sign in (-1, 1):
+        values = random.uniform(0.3, 1.2, size=n)
+        matrix = random_orthogonal(n, 1) * values @ random_orthogonal(n, 2)
+        matrix[0] *= sign
+        layer.set_recurrent_matrix(matrix)
+        # The entries of A are at most 1, the condition of I + A at most n.
+        atol = 10 * n * n * EPS64 + 100 * EPS64
+        np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=atol)
+
+
+@pytest.mark.parametrize("initializer", ["identity", "orthogonal", -np.eye(5)])
+def test_recurrent_initializer_that_yields_a_matrix(initializer):
+    cell = built(FactorizedRNNCell, units=5, recurrent_initializer=initializer)
+    assert spectral_deviation(cell.recurrent_matrix()) <= 20 * 5 * EPS32
+    if not isinstance(initializer, str):
+        np.testing.assert_allclose(
+            cell.recurrent_matrix(), initializer, atol=100 * EPS32
+        )
+
+
+def test_matrices_that_do_not_fit():
+    cell = built(FactorizedRNNCell, units=3)
+    before = cell.get_weights()
+    for matrix, message in (
+        (np.eye(4), r"Received: matrix.shape=\(4, 4\)"),
+        (np.diag([1.0, 1.0, 1.2]), "values between 0.9 and 1.1. Received: some"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cell.set_recurrent_matrix(matrix)
+    for value, old in zip(cell.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(value, old)
+    with pytest.raises(ValueError, match="with built=False"):
+        FactorizedRNNCell(3).set_recurrent_matrix(np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spectral_margin", -0.1),
+        ("spectral_margin", "wide"),
+        ("spectral_center", 0.0),
+        ("spectral_center", -1),
+    ],
+)
+def test_arguments_out_of_range(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must .*Received: {name}="):
+        FactorizedRNN(7, **{name: value})

@@ -1,0 +1,171 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho import NNRNN, NNRNNCell
+from keras_ortho.parametrizations import orthogonality_error
+from keras_ortho.regularizers import UnitRadii
+from tests import reference
+from tests.gradients import weight_gradients
+from tests.parametrizations.schur_form import schur_form
+
+pytestmark = pytest.mark.backends
+
+EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
+# JAX compiles each operation for each size: there, one does.
+ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
+FREE = ("recurrent_skew", "schur_upper", "schur_radii", "schur_angles")
+
+
+def weights_of(layer):
+    return {w.name: ops.convert_to_numpy(w) for w in layer.weights}
+
+
+def built(units=6, features=3, **kwargs):
+    layer = NNRNN(units, **kwargs)
+    layer.build((None, None, features))
+    return layer
+
+
+def nnrnn(x, weights, map):
+    w = schur_form(*(weights[name] for name in FREE), map=map)
+    h, states = np.zeros((len(x), len(w))), []
+    for t in range(x.shape[1]):
+        h = reference.modrelu(x[:, t] @ weights["kernel"] + h @ w, weights["bias"])
+        states.append(h)
+    return np.stack(states, axis=1)
+
+
+def lively(layer):
+    random = np.random.default_rng(0)
+    for weight in layer.trainable_variables:
+        weight.assign(0.3 * random.normal(size=weight.shape))
+    return layer
+
+
+@pytest.mark.parametrize("map", ["exponential", "cayley"])
+@pytest.mark.parametrize("n", [1, 2, 7, 16] if ON_TENSORFLOW else [7])
+def test_against_numpy(n, map):
+    layer = lively(built(n, map=map, return_sequences=True, dtype="float64"))
+    x = np.random.default_rng(1).normal(size=(4, 9, 3))
+    expected = nnrnn(x, weights_of(layer), map)
+    np.testing.assert_allclose(
+        layer(x), expected, atol=1000 * n * EPS64 * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize("map", ["exponential", "cayley"])
+@pytest.mark.parametrize("n", [2, 5] if ON_TENSORFLOW else [7])
+def test_gradients(n, map):
+    layer = lively(built(n, map=map, dtype="float64"))
+    random = np.random.default_rng(1)
+    x, upstream = random.normal(size=(2, 4, 3)), random.normal(size=(2, n))
+    _, found = weight_gradients(layer, lambda h: ops.sum(h * upstream), x)
+    weights = weights_of(layer)
+    for name, gradient in found.items():
+
+        def function(value, name=name):
+            return np.sum(nnrnn(x, {**weights, name: value}, map)[:, -1] * upstream)
+
+        expected = reference.central_differences(
+            function, weights[name], EPS64 ** (1 / 3)
+        )
+        np.testing.assert_allclose(
+            gradient, expected, atol=1000 * n * EPS64 ** (2 / 3), err_msg=name
+        )
+
+
+@pytest.mark.parametrize("map", ["exponential", "cayley"])
+def test_starts_with_the_papers_settings(map):
+    layer = built(units=64, map=map)
+    weights = weights_of(layer)
+    np.testing.assert_array_equal(weights["schur_upper"], 0)
+    np.testing.assert_array_equal(weights["schur_radii"], 1)
+    assert np.count_nonzero(weights["recurrent_skew"]) == 32
+    assert np.abs(weights["bias"]).max() <= 0.01
+    # All around the circle.
+    assert weights["schur_angles"].min() < -2 < 2 < weights["schur_angles"].max()
+    # So it starts orthogonal.
+    assert orthogonality_error(layer.recurrent_matrix()) <= 10 * 64 * EPS32
+
+
+def test_parameter_count_of_the_paper():
+    """Text with 1 024 units, 200 of an embedding and 50 symbols: about 1 320k."""
+    model = keras.Sequential(
+        [
+            keras.Input((None,)),
+            keras.layers.Embedding(50, 200),
+            NNRNN(1024, return_sequences=True),
+            keras.layers.Dense(50),
+        ]
+    )
+    found = sum(np.prod(w.shape) for w in model.trainable_weights)
+    assert found == 1_315_650
+    assert round(found, -4) == 1_320_000
+
+
+@pytest.mark.parametrize("map", ["exponential", "cayley"])
+@pytest.mark.parametrize("n", [1, 4, 9] if ON_TENSORFLOW else [7])
+def test_set_recurrent_matrix(n, map):
+    pytest.importorskip("scipy")
+    layer = built(n, map=map, dtype="float64")
+    matrix = np.random.default_rng(0).normal(size=(n, n))
+    layer.set_recurrent_matrix(matrix)
+    np.testing.assert_allclose(
+        layer.recurrent_matrix(),
+        matrix,
+        atol=10 * n * EPS64 * np.linalg.norm(matrix, 2),
+    )
+    with pytest.raises(ValueError, match="Received: matrix.shape="):
+        layer.set_recurrent_matrix(np.eye(n + 1))
+
+
+def test_starts_from_a_matrix_that_is_not_orthogonal():
+    pytest.importorskip("scipy")
+    matrix = np.triu(np.ones((5, 5)))
+    layer = built(5, recurrent_initializer=matrix)
+    np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=250 * EPS32)
+
+
+def test_penalty_of_the_radii():
+    layer = built(5, radii_regularizer=UnitRadii(0.1))
+    layer.cell.schur_radii.assign([1.0, 3.0, -1.0])
+    layer(np.zeros((1, 2, 3)))
+    assert [float(loss) for loss in layer.losses] == [pytest.approx(0.1 * 8)]
+    again = NNRNN.from_config(layer.get_config())
+    assert isinstance(again.radii_regularizer, UnitRadii)
+    assert again.radii_regularizer.strength == 0.1
+    assert keras.saving.get_registered_name(UnitRadii) == "keras_ortho>UnitRadii"
+
+
+@pytest.mark.parametrize("strength", [-1.0, np.inf, np.nan, "strong"])
+def test_penalty_of_no_strength(strength):
+    with pytest.raises(ValueError, match="`strength` must be .*Received: strength="):
+        UnitRadii(strength)
+
+
+def test_one_regularizer_for_each_kind_of_variable():
+    l1 = keras.regularizers.L1
+    cell = NNRNNCell(
+        4,
+        recurrent_regularizer=l1(0.1),
+        upper_regularizer=l1(0.2),
+        radii_regularizer=None,
+    )
+    cell.build((None, 3))
+    found = {v.name: float(v.regularizer.l1) for v in cell.variables if v.regularizer}
+    assert found == pytest.approx(
+        {
+            "recurrent_skew": 0.1,
+            "schur_upper": 0.2,
+            "schur_radii": 0.1,
+            "schur_angles": 0.1,
+        }
+    )
+
+
+def test_unknown_map():
+    for cls in (NNRNN, NNRNNCell):
+        with pytest.raises(ValueError, match="`map` must .*Received: map='log'"):
+            cls(4, map="log")

@@ -1,0 +1,259 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from keras.src import testing
+
+from keras_ortho import BNPDense
+from tests.gradients import gradients, weight_gradients
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
+]
+
+EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
+XLA = [True] if keras.backend.backend() == "jax" else [False, True]
+
+
+def built(units=3, shape=(8, 4), **kwargs):
+    layer = BNPDense(units, **kwargs)
+    layer.build(shape)
+    return layer
+
+
+def preconditioned(x, bias_gradient, kernel_gradient, epsilon):
+    """`P D^2 P^T [db; dW]` with the matrices of the dissertation."""
+    x = x.reshape(-1, x.shape[-1])
+    m = x.shape[1]
+    p = np.eye(m + 1)
+    p[0, 1:] = -x.mean(axis=0)
+    d = np.diag(np.concatenate([[1], 1 / np.sqrt(x.var(axis=0) + epsilon)]))
+    stacked = np.vstack([bias_gradient[None], kernel_gradient])
+    result = p @ d @ d @ p.T @ stacked
+    return result[0], result[1:]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1e-3])
+@pytest.mark.parametrize("activation", [None, "relu"])
+@pytest.mark.parametrize("shape", [(8, 4), (1, 3), (5, 1), (2, 6, 4), (2, 3, 2, 4)])
+def test_gradient_is_preconditioned(shape, activation, epsilon):
+    random = np.random.default_rng(0)
+    layer = built(3, shape, epsilon=epsilon, activation=activation, dtype="float64")
+    plain = keras.layers.Dense(3, activation=activation, dtype="float64")
+    plain.build(shape)
+    kernel, bias = random.normal(size=(shape[-1], 3)), random.normal(size=3)
+    x = 2 + 3 * random.normal(size=shape)
+    upstream = random.normal(size=(*shape[:-1], 3))
+    ours, theirs = ({}, {})
+    for which, found in [(layer, ours), (plain, theirs)]:
+        which.set_weights([kernel, bias])
+        value, grads = weight_gradients(which, lambda y: ops.sum(y * upstream), x)
+        found.update(grads, value=value)
+    assert ours["value"] == pytest.approx(theirs["value"], rel=100 * EPS64)
+    expected = preconditioned(x, theirs["bias"], theirs["kernel"], epsilon)
+    for name, gradient in zip(("bias", "kernel"), expected, strict=True):
+        # Sums of at most 13 terms of at most 30, over a variance of at least epsilon.
+        np.testing.assert_allclose(
+            ours[name],
+            gradient,
+            rtol=100 * EPS64,
+            atol=1000 * EPS64 * max(1, 10 / epsilon),
+            err_msg=name,
+        )
+
+
+def test_the_inputs_get_the_ordinary_gradient():
+    random = np.random.default_rng(0)
+    x, upstream = random.normal(size=(2, 6, 4)), random.normal(size=(2, 6, 3))
+    layer = built(3, (2, 6, 4), dtype="float64")
+    (found,) = gradients(
+        lambda x: ops.sum(layer(ops.convert_to_tensor(x)) * upstream), x
+    )
+    kernel = ops.convert_to_numpy(layer.kernel)
+    np.testing.assert_allclose(found, upstream @ kernel.T, atol=20 * EPS64)
+
+
+@pytest.mark.parametrize("jit_compile", XLA)
+def test_a_step_of_sgd_is_that_of_the_dissertation(jit_compile):
+    """Equation 3.27, for two layers, by `fit`."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(6, 4)).astype("float32") * [1, 2, 3, 4] + 1
+    y = random.normal(size=(6, 2)).astype("float32")
+    model = keras.Sequential(
+        [keras.Input((4,)), BNPDense(3, activation="tanh"), BNPDense(2, 0.1)]
+    )
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=jit_compile)
+    w1, b1, w2, b2 = (np.asarray(w, "float64") for w in model.get_weights())
+    model.fit(x, y, batch_size=6, verbose=0)
+
+    h = np.tanh(x @ w1 + b1)
+    g2 = 2 * (h @ w2 + b2 - y) / y.size
+    g1 = g2 @ w2.T * (1 - h**2)
+    db1, dw1 = preconditioned(x, g1.sum(axis=0), x.T @ g1, 0.5)
+    db2, dw2 = preconditioned(h, g2.sum(axis=0), h.T @ g2, 0.1)
+    expected = [w1 - 0.1 * dw1, b1 - 0.1 * db1, w2 - 0.1 * dw2, b2 - 0.1 * db2]
+    for found, value in zip(model.get_weights(), expected, strict=True):
+        np.testing.assert_allclose(found, value, atol=100 * EPS32)
+
+
+def test_is_gradient_descent_with_normalized_inputs():
+    """What the change of variables means: theta = P D z, and a step for z."""
+    random = np.random.default_rng(1)
+    x = 5 + random.normal(size=(20, 3)) * [0.1, 1, 10]
+    y = x @ [[1.0], [2.0], [3.0]] + 4
+    layer = built(1, (20, 3), epsilon=1e-6, dtype="float64")
+    model = keras.Sequential([keras.Input((3,), dtype="float64"), layer])
+    model.compile(keras.optimizers.SGD(0.4), "mse")
+    normalized = (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + 1e-6)
+    w, b = (ops.convert_to_numpy(v) for v in (layer.kernel, layer.bias))
+    scale = np.sqrt(x.var(axis=0) + 1e-6)[:, None]
+    v, c = w * scale, b + x.mean(axis=0) @ w  # The same function of `normalized`.
+    for _ in range(5):
+        error = 2 * (normalized @ v + c - y) / len(y)
+        v, c = v - 0.4 * normalized.T @ error, c - 0.4 * error.sum(axis=0)
+    model.fit(x, y, batch_size=20, epochs=5, verbose=0)
+    np.testing.assert_allclose(
+        model.predict(x, verbose=0), normalized @ v + c, rtol=1e-5
+    )
+    # Conditioned so, gradient descent is nearly there after a few steps.
+    model.fit(x, y, batch_size=20, epochs=60, verbose=0)
+    np.testing.assert_allclose(layer.kernel, [[1], [2], [3]], atol=1e-3)
+
+
+def test_the_output_is_that_of_a_dense_layer():
+    layer = built(3, (8, 4), activation="relu")
+    plain = keras.layers.Dense(3, activation="relu")
+    plain.build((8, 4))
+    plain.set_weights(layer.get_weights())
+    x = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
+    for training in (False, True):
+        np.testing.assert_array_equal(layer(x, training=training), plain(x))
+    assert len(layer.weights) == 2
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
+def test_low_precision(policy):
+    random = np.random.default_rng(0)
+    # In float16 the squares would overflow.
+    x = (500 + 100 * random.normal(size=(16, 4))).astype("float32")
+    layer = built(3, (16, 4), dtype=policy)
+    exact = built(3, (16, 4))
+    exact.set_weights([np.asarray(w, "float32") for w in layer.get_weights()])
+    compute = policy.removeprefix("mixed_")
+    outputs = layer(x)
+    assert keras.backend.standardize_dtype(outputs.dtype) == compute
+
+    def loss(y):
+        return ops.sum(ops.cast(y, "float32") * 0.01)
+
+    rounded = ops.convert_to_numpy(ops.cast(ops.cast(x, compute), "float32"))
+    _, found = weight_gradients(layer, loss, x)
+    _, expected = weight_gradients(exact, loss, rounded)
+    eps = 2.0 ** (-7 if compute == "bfloat16" else -10)
+    for name, gradient in found.items():
+        # The deviations are of order 100, the kernel's gradient is the mean of 16 of
+        # them over 100^2; the bias's takes 500 times that from 0.16.
+        atol = {"kernel": 1e-4, "bias": 0.2}[name] * 16 * eps
+        gradient = ops.convert_to_numpy(ops.cast(gradient, "float32"))
+        np.testing.assert_allclose(gradient, expected[name], atol=atol, err_msg=name)
+
+
+def test_trains_better_on_badly_scaled_inputs():
+    random = np.random.default_rng(0)
+    x = (100 + random.normal(size=(256, 5))).astype("float32")
+    y = np.sum(x - 100, axis=1, keepdims=True)
+    losses = {}
+    for layer, rate in [(BNPDense, 0.1), (keras.layers.Dense, 1e-5)]:
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((5,)), layer(1)])
+        model.compile(keras.optimizers.SGD(rate), "mse")
+        model.fit(x, y, batch_size=64, epochs=20, verbose=0)
+        losses[layer] = model.evaluate(x, y, verbose=0)
+    # The plain one diverges at 1e-4, and has hardly begun at 1e-5.
+    assert losses[BNPDense] < 0.1 < losses[keras.layers.Dense]
+
+
+class BNPDenseTest(testing.TestCase):
+    def test_keras_layer_checks(self):
+        for shape in ((2, 4), (2, 5, 4)):
+            self.run_layer_test(
+                BNPDense,
+                {"units": 3, "epsilon": 0.1, "kernel_regularizer": "l2"},
+                input_shape=shape,
+                expected_output_shape=(*shape[:-1], 3),
+                expected_num_trainable_weights=2,
+                expected_num_non_trainable_weights=0,
+                expected_num_losses=1,
+                supports_masking=True,
+            )
+
+
+def test_config_holds_every_argument():
+    given = {
+        "units": 3,
+        "epsilon": 0.1,
+        "activation": "relu",
+        "kernel_initializer": keras.initializers.VarianceScaling(0.75**2, "fan_avg"),
+        "bias_initializer": "ones",
+        "kernel_regularizer": "l2",
+        "bias_regularizer": "l1",
+        "activity_regularizer": "l2",
+        "kernel_constraint": "max_norm",
+        "bias_constraint": "non_neg",
+    }
+    layer = BNPDense(**given, name="named", dtype="mixed_bfloat16")
+    config = json.loads(json.dumps(layer.get_config()))
+    assert set(given) <= set(config)
+    default = BNPDense(4).get_config()
+    for name in given:
+        assert config[name] != default[name], name
+    again = BNPDense.from_config(config)
+    assert again.get_config() == layer.get_config()
+
+
+def test_saves_and_loads(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), BNPDense(3, 0.1, "relu")])
+    model.compile("sgd", "mse")
+    x = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
+    model.fit(x, np.ones((8, 3)), verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded(x), model(x))
+    assert loaded.layers[0].epsilon == 0.1
+
+
+def test_a_published_network():
+    """CIFAR-10: 3072-100-100-100-10, Glorot's uniform times 0.75."""
+    start = keras.initializers.VarianceScaling(0.75**2, "fan_avg", "uniform", seed=0)
+    layers = [
+        BNPDense(n, activation=a, kernel_initializer=start)
+        for n, a in [(100, "relu")] * 3 + [(10, "softmax")]
+    ]
+    model = keras.Sequential([keras.Input((3072,)), *layers])
+    count = 3072 * 100 + 100 + 2 * (100 * 100 + 100) + 100 * 10 + 10
+    assert model.count_params() == count
+    limit = 0.75 * np.sqrt(6 / 3172)
+    largest = np.abs(ops.convert_to_numpy(layers[0].kernel)).max()
+    assert largest == pytest.approx(limit, rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0, -0.5, float("nan"), None, "small"])
+def test_epsilon_must_be_positive(epsilon):
+    with pytest.raises(ValueError, match="`epsilon` must .*Received: epsilon="):
+        BNPDense(3, epsilon)
+
+
+def test_units_and_features():
+    with pytest.raises(ValueError, match="Received: units=0"):
+        BNPDense(0)
+    with pytest.raises(ValueError, match=r"Received: input_shape=\(2, None\)"):
+        BNPDense(3).build((2, None))
+
+
+def test_another_backend_says_so(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    with pytest.raises(NotImplementedError, match="Received: KERAS_BACKEND=torch"):
+        BNPDense(3)

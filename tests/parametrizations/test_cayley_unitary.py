@@ -1,0 +1,181 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.parametrizations import scaled_cayley_unitary, unitarity_error
+from keras_ortho.parametrizations.cayley import num_entries
+from keras_ortho.parametrizations.cayley_unitary import symmetric_matrix
+from tests import reference
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+
+
+def free_reals(n, seed=0, scale=1.0):
+    random = np.random.default_rng(seed)
+    return [
+        scale * random.normal(size=num_entries(n)),
+        scale * random.normal(size=num_entries(n + 1)),
+        random.uniform(0, 2 * np.pi, size=n),
+    ]
+
+
+def skew_hermitian(skew, symmetric, n):
+    imaginary = np.zeros((n, n))
+    imaginary[np.triu_indices(n)] = symmetric
+    imaginary += np.triu(imaginary, 1).T
+    return reference.skew(skew, n) + 1j * imaginary
+
+
+def by_definition(skew, symmetric, phases):
+    n = len(phases)
+    a = skew_hermitian(skew, symmetric, n)
+    assert np.array_equal(a, -a.conj().T)
+    return np.linalg.solve(np.eye(n) + a, np.eye(n) - a) @ np.diag(np.exp(1j * phases))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 33])
+def test_is_its_definition(n):
+    values = free_reals(n)
+    kernel = scaled_cayley_unitary(*map(ops.convert_to_tensor, values))
+    condition = np.hypot(1, np.linalg.norm(skew_hermitian(*values[:2], n), 2))
+    np.testing.assert_allclose(
+        kernel,
+        reference.complex_block(by_definition(*values)),
+        atol=10 * n * EPS * condition,
+    )
+
+
+def function_of(which, values, upstream):
+    """A scalar function of one of the three variables, in NumPy."""
+
+    def function(point):
+        kernel = by_definition(*values[:which], point, *values[which + 1 :])
+        return np.sum(reference.complex_block(kernel) * upstream)
+
+    return function
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_gradient(n):
+    values = free_reals(n)
+    # Any gradient, also one that is not of the form of a block.
+    upstream = np.random.default_rng(1).normal(size=(2 * n, 2 * n))
+    found = gradients(lambda *v: ops.sum(scaled_cayley_unitary(*v) * upstream), *values)
+    for which in range(3):
+        expected = reference.central_differences(
+            function_of(which, values, upstream), values[which], EPS ** (1 / 3)
+        )
+        # Central differences in float64 are exact to about eps^(2/3).
+        np.testing.assert_allclose(
+            found[which], expected, atol=100 * n * EPS ** (2 / 3)
+        )
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_gradient_of_the_paper(n):
+    """Theorem 1 and the formula for the phases, with the papers' dL/dW."""
+    values = free_reals(n)
+    upstream = np.random.default_rng(1).normal(size=(2 * n, 2 * n))
+    real = upstream[:n, :n] + upstream[n:, n:]
+    imaginary = upstream[:n, n:] - upstream[n:, :n]
+    derivative = 0.5 * (real - 1j * imaginary)
+    a, w = skew_hermitian(*values[:2], n), by_definition(*values)
+    d = np.exp(1j * values[2])
+    c = np.linalg.inv(np.eye(n) + a).T @ derivative @ (np.diag(d) + w.T)
+    step = c.T - c.conj()
+    k = np.linalg.solve(np.eye(n) + a, np.eye(n) - a)
+    # An entry off the diagonal stands in two places.
+    places = np.where(np.eye(n), 1, 2)[np.triu_indices(n)]
+    expected = [
+        2 * step.real[np.triu_indices(n, 1)],
+        places * step.imag[np.triu_indices(n)],
+        2 * np.real(1j * np.diag(derivative.T @ k) * d),
+    ]
+    found = gradients(lambda *v: ops.sum(scaled_cayley_unitary(*v) * upstream), *values)
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, atol=1000 * n * EPS)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "scale"), [(2, 10.0), (33, 1.0), (170, 0.1)])
+def test_unitary_within_its_bound(n, scale, dtype):
+    values = [v.astype(dtype) for v in free_reals(n, scale=scale)]
+    norm = np.linalg.norm(skew_hermitian(*values[:2], n), 2)
+    kernel = ops.convert_to_numpy(
+        scaled_cayley_unitary(*map(ops.convert_to_tensor, values))
+    )
+    assert kernel.dtype == dtype
+    # As for the real transform: the condition number of I + A is at most the root.
+    assert unitarity_error(kernel) <= n * np.finfo(dtype).eps * np.hypot(1, norm)
+
+
+def test_real_entries_and_signs_are_the_orthogonal_transform():
+    n, signs = 6, np.array([1.0, -1, 1, 1, -1, -1])
+    skew = free_reals(n)[0]
+    phases = np.where(signs < 0, np.pi, 0)
+    kernel = scaled_cayley_unitary(skew, np.zeros(num_entries(n + 1)), phases)
+    expected = reference.complex_block(reference.scaled_cayley(skew, signs))
+    np.testing.assert_allclose(kernel, expected, atol=100 * n * EPS)
+
+
+def test_symmetric_matrix_in_row_order():
+    matrix = symmetric_matrix(np.array([1.0, 2, 3, 4, 5, 6]))
+    np.testing.assert_array_equal(matrix, [[1, 2, 3], [2, 4, 5], [3, 5, 6]])
+
+
+def test_second_derivative():
+    """Through the gradient that is given by hand, as a penalty on gradients needs."""
+    n = 3
+    values = free_reals(n)
+    upstream = np.random.default_rng(1).normal(size=(2 * n, 2 * n))
+    direction = np.random.default_rng(2).normal(size=num_entries(n + 1))
+    step = EPS ** (1 / 3)
+
+    def along(symmetric):
+        _, found, _ = gradients(
+            lambda *v: ops.sum(scaled_cayley_unitary(*v) * upstream),
+            values[0],
+            symmetric,
+            values[2],
+        )
+        return found
+
+    ahead, behind = (along(values[1] + s * direction) for s in (step, -step))
+    expected = (ahead - behind) / (2 * step)
+
+    def function(symmetric):
+        kernel = scaled_cayley_unitary(
+            ops.convert_to_tensor(values[0]),
+            symmetric,
+            ops.convert_to_tensor(values[2]),
+        )
+        return ops.sum(kernel * upstream)
+
+    found = hessian_product(function, values[1], direction)
+    np.testing.assert_allclose(found, expected, atol=1000 * n * EPS ** (2 / 3))
+
+
+def hessian_product(function, point, direction):
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.grad(lambda a: jax.grad(function)(a) @ direction)(point)
+    import tensorflow as tf
+
+    point = tf.constant(point)
+    with tf.GradientTape() as outer:
+        outer.watch(point)
+        with tf.GradientTape() as inner:
+            inner.watch(point)
+            value = function(point)
+        along = tf.reduce_sum(inner.gradient(value, point) * direction)
+    return outer.gradient(along, point)
+
+
+def test_shapes_must_agree():
+    with pytest.raises(ValueError, match=r"Received: skew.shape=\(3,\), symm.*\(3,\)"):
+        scaled_cayley_unitary(np.ones(3), np.ones(3), np.ones(3))

@@ -1,0 +1,301 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.parametrizations import (
+    householder_inverse,
+    householder_product,
+    orthogonality_error,
+)
+from keras_ortho.parametrizations.householder_inverse import frame_reflectors
+from keras_ortho.parametrizations.reflectors import (
+    check_pair,
+    check_reflections,
+    num_reflector_entries,
+    reflector_rows,
+    unit_reflectors,
+)
+from tests import reference
+from tests.gradients import gradients
+from tests.parametrizations.test_kahan import random_orthogonal
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+# Central differences in float64 are exact to about eps^(2/3), relative to the
+# derivatives, when the step is eps^(1/3).
+STEP = EPS ** (1 / 3)
+SIZES = [(1, 1), (2, 1), (2, 2), (3, 2), (5, 5), (8, 3), (17, 17), (33, 16)]
+
+
+def draw(n, m, seed=0):
+    return np.random.default_rng(seed).normal(size=num_reflector_entries(n, m))
+
+
+def product(reflectors, n, columns=None):
+    return ops.convert_to_numpy(householder_product(reflectors, n, columns))
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+def test_is_the_product_of_its_reflectors(n, m):
+    reflectors = draw(n, m)
+    matrix = product(reflectors, n)
+    assert matrix.dtype == "float64"
+    np.testing.assert_allclose(
+        matrix, reference.householder(reflectors, n), atol=10 * n * EPS
+    )
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (5, 3), (5, 5)])
+def test_first_columns(n, m):
+    reflectors = draw(n, m)
+    for columns in range(1, n + 1):
+        np.testing.assert_allclose(
+            product(reflectors, n, columns),
+            reference.householder(reflectors, n)[:, :columns],
+            atol=10 * n * EPS,
+        )
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+def test_gradient(n, m):
+    """All three terms of equation 15, for each entry or along a direction."""
+    random = np.random.default_rng(1)
+    reflectors = draw(n, m)
+    upstream = random.normal(size=(n, n))
+
+    def by_definition(u):
+        return np.sum(reference.householder(u, n) * upstream)
+
+    (found,) = gradients(
+        lambda u: ops.sum(householder_product(u, n) * upstream), reflectors
+    )
+    assert found.shape == reflectors.shape
+    # The derivative grows with 1 / |u|, and the shortest have one or two entries.
+    rows = ops.convert_to_numpy(reflector_rows(reflectors, n))
+    shortest = np.linalg.norm(rows, axis=1).min()
+    atol = 100 * n * EPS ** (2 / 3) / min(shortest, 1) ** 3
+    if n <= 8:
+        expected = reference.central_differences(by_definition, reflectors, STEP)
+        np.testing.assert_allclose(found, expected, atol=atol)
+    else:
+        direction = random.normal(size=reflectors.shape)
+        ahead = by_definition(reflectors + STEP * direction)
+        behind = by_definition(reflectors - STEP * direction)
+        expected = (ahead - behind) / (2 * STEP)
+        assert found @ direction == pytest.approx(expected, abs=atol)
+
+
+def test_gradient_of_one_reflector_is_equation_15():
+    random = np.random.default_rng(0)
+    u, h, g = random.normal(size=(3, 6))
+    (found,) = gradients(
+        lambda u: ops.sum(ops.matmul(householder_product(u, 6), h[:, None])[:, 0] * g),
+        u,
+    )
+    uu, uh, ug = u @ u, u @ h, u @ g
+    expected = -2 * uh / uu * g - 2 * ug / uu * h + 4 * (uh / uu) * (ug / uu) * u
+    np.testing.assert_allclose(found, expected, atol=100 * EPS)
+    # What the last term is for: the length has no effect.
+    assert found @ u == pytest.approx(0, abs=100 * EPS)
+
+
+def test_second_derivative():
+    n = 4
+    random = np.random.default_rng(0)
+    reflectors, direction = draw(n, 3), random.normal(size=num_reflector_entries(n, 3))
+    upstream = random.normal(size=(n, n))
+
+    def function(u):
+        return ops.sum(householder_product(u, n) * upstream)
+
+    (ahead,) = gradients(function, reflectors + STEP * direction)
+    (behind,) = gradients(function, reflectors - STEP * direction)
+    np.testing.assert_allclose(
+        second_derivative(function, reflectors, direction),
+        (ahead - behind) / (2 * STEP),
+        atol=1000 * n * EPS ** (2 / 3),
+    )
+
+
+def second_derivative(function, point, direction):
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return np.asarray(jax.grad(lambda a: jax.grad(function)(a) @ direction)(point))
+    import tensorflow as tf
+
+    a = tf.constant(point)
+    with tf.GradientTape() as outer:
+        outer.watch(a)
+        with tf.GradientTape() as inner:
+            inner.watch(a)
+            value = function(a)
+        along = tf.reduce_sum(inner.gradient(value, a) * direction)
+    return outer.gradient(along, a).numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_the_length_of_a_reflector_plays_no_part(dtype, scale):
+    n = 6
+    reflectors = draw(n, n).astype(dtype)
+    eps = np.finfo(dtype).eps
+    expected = product(reflectors, n)
+    scaled = (scale * reflectors).astype(dtype)
+    np.testing.assert_allclose(product(scaled, n), expected, atol=10 * n * eps)
+    (found,) = gradients(
+        lambda u: ops.sum(householder_product(u, n)[:, 0]), reflectors * dtype_of(dtype)
+    )
+    (small,) = gradients(lambda u: ops.sum(householder_product(u, n)[:, 0]), scaled)
+    np.testing.assert_allclose(
+        small * scaled, found * reflectors, atol=100 * n * eps, rtol=100 * eps
+    )
+    # Orthogonal to each reflector, so that a step lengthens it.
+    radial = reference_rows(found, n) * reference_rows(reflectors, n)
+    np.testing.assert_allclose(radial.sum(axis=1), 0, atol=100 * n * eps)
+
+
+def dtype_of(dtype):
+    return np.ones((), dtype)
+
+
+def reference_rows(packed, n):
+    rows = np.zeros((n, n))
+    rows[np.triu_indices(n)] = packed
+    return rows
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (33, 33), (170, 16), (512, 512)])
+@pytest.mark.parametrize("kind", ["random", "alike"])
+def test_orthogonality(n, m, kind, dtype):
+    reflectors = draw(n, m)
+    if kind == "alike":  # Nearly the same reflector again and again.
+        reflectors = 1 + 1e-3 * reflectors
+    matrix = product(reflectors.astype(dtype), n)
+    # What rounding does to Y Y^T is multiplied by ||T Y||^2, where the rows of T Y have
+    # the length 2: by 4 m if they are all alike, and no other condition enters.
+    bound = (4 + np.sqrt(m)) * n * np.finfo(dtype).eps
+    assert orthogonality_error(matrix) <= bound
+
+
+def test_a_zero_reflector_is_the_identity():
+    n = 5
+    reflectors = draw(n, 4)
+    reflectors[n : 2 * n - 1] = 0
+    expected = reference.householder(reflectors, n)
+    np.testing.assert_allclose(product(reflectors, n), expected, atol=10 * n * EPS)
+    np.testing.assert_array_equal(product(np.zeros(9), 5), np.eye(5))
+    np.testing.assert_array_equal(product(np.zeros(15), 5), np.eye(5))
+    upstream = np.random.default_rng(0).normal(size=(n, n))
+    (found,) = gradients(
+        lambda u: ops.sum(householder_product(u, n) * upstream), reflectors
+    )
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found[n : 2 * n - 1], 0)
+    assert np.abs(np.delete(found, range(n, 2 * n - 1))).min() > 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("last", [-0.3, 0.0, 2.0])
+def test_the_reflector_of_one_coordinate_is_a_sign(n, last):
+    reflectors = draw(n, n)
+    reflectors[-1] = last
+    matrix = product(reflectors, n)
+    expected = reference.householder(reflectors, n)
+    np.testing.assert_allclose(matrix, expected, atol=10 * n * EPS)
+    sign = -1 if last < 0 else 1
+    assert np.linalg.slogdet(matrix)[0] == sign * (-1) ** (n - 1)
+    (found,) = gradients(lambda u: ops.sum(householder_product(u, n)), reflectors)
+    assert found[-1] == 0  # Nothing, not rounding.
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_fewer_reflectors_fix_the_determinant(m):
+    assert np.linalg.slogdet(product(draw(5, m), 5))[0] == (-1) ** m
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 50, 200])
+@pytest.mark.parametrize("determinant", [-1, 1])
+def test_inverse(n, determinant):
+    matrix = random_orthogonal(n, n)
+    matrix[0] *= determinant * np.linalg.slogdet(matrix)[0]
+    assert_round_trip(matrix)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.eye(6),
+        -np.eye(6),
+        np.eye(5)[::-1],
+        np.eye(7)[[3, 0, 6, 1, 5, 2, 4]],
+        np.diag([1.0, -1.0, 1.0, 1.0, -1.0]),
+        np.kron(np.eye(2), random_orthogonal(3, 0)),
+    ],
+)
+def test_inverse_of_special_matrices(matrix):
+    """Also where a column needs no reflector there is one, that can be trained."""
+    assert_round_trip(matrix)
+
+
+def test_inverse_near_the_identity():
+    for distance in 10.0 ** -np.arange(0, 20, 2):
+        skew = distance * reference.skew(draw(5, 2)[:6], 4)
+        assert_round_trip(np.linalg.solve(np.eye(4) + skew, np.eye(4) - skew))
+
+
+def assert_round_trip(matrix):
+    n = len(matrix)
+    reflectors = householder_inverse(matrix)
+    assert reflectors.shape == (num_reflector_entries(n, n),)
+    lengths = np.linalg.norm(reference_rows(reflectors, n), axis=1)
+    np.testing.assert_allclose(lengths, 1, atol=10 * EPS)
+    np.testing.assert_allclose(
+        reference.householder(reflectors, n), matrix, atol=10 * n * EPS
+    )
+
+
+@pytest.mark.parametrize(("n", "p"), [(2, 1), (7, 3), (50, 49)])
+def test_reflectors_of_a_frame(n, p):
+    frame = random_orthogonal(n, 0)[:, :p]
+    found = reference.householder(frame_reflectors(frame), n)
+    np.testing.assert_allclose(found[:, :p], frame, atol=10 * n * EPS)
+
+
+@pytest.mark.parametrize("matrix", [np.ones((2, 3)), np.zeros((3, 3)), 1j * np.eye(2)])
+def test_inverse_of_what_is_not_orthogonal(matrix):
+    with pytest.raises(ValueError, match="`matrix` must .*Received: "):
+        householder_inverse(matrix)
+
+
+def test_unit_reflectors():
+    reflectors = np.array([3.0, 4.0, 0.0, 0.0, 0.0, -2.0])
+    found = ops.convert_to_numpy(unit_reflectors(reflectors, 3))
+    np.testing.assert_allclose(found, [0.6, 0.8, 0, 0, 0, -1], atol=EPS)
+
+
+@pytest.mark.parametrize(("n", "m", "count"), [(256, 16, 3976), (32, 16, 392)])
+def test_counts(n, m, count):
+    assert num_reflector_entries(n, m) == count
+
+
+@pytest.mark.parametrize("shape", [(4,), (0,), (7,), (3, 3)])
+def test_no_reflectors_have_so_many_entries(shape):
+    with pytest.raises(ValueError, match=r"`reflectors` must .*Received: reflectors"):
+        householder_product(np.zeros(shape), 3)
+
+
+@pytest.mark.parametrize("reflections", [0, 6, -1, 2.0, True, "all"])
+def test_reflections_out_of_range(reflections):
+    for call in (check_reflections, check_pair):
+        with pytest.raises(ValueError, match="Received: reflections="):
+            call(reflections, 5)
+
+
+@pytest.mark.parametrize("pair", [(1,), (1, 2, 3), (1, 6), (0, 1)])
+def test_pairs_out_of_range(pair):
+    with pytest.raises(ValueError, match="Received: reflections="):
+        check_pair(pair, 5)

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.parametrizations import restricted_unitary, unitarity_error
+from tests import reference
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+
+
+def parts(n, seed=0):
+    random = np.random.default_rng(seed)
+    phases = random.uniform(-np.pi, np.pi, size=(3, n))
+    return phases, random.normal(size=(2, 2 * n)), random.permutation(n)
+
+
+def by_definition(phases, reflectors, permutation):
+    """The product of the explicit matrices, for row vectors."""
+    n = len(permutation)
+    d1, d2, d3 = (np.diag(np.exp(1j * angles)) for angles in phases)
+    index = np.arange(n)
+    fourier = np.exp(-2j * np.pi * np.outer(index, index) / n) / np.sqrt(n)
+    r1, r2 = (
+        np.eye(n) - 2 * np.outer(v, v.conj()) / np.vdot(v, v).real
+        for v in reflectors[:, :n] + 1j * reflectors[:, n:]
+    )
+    permute = np.zeros((n, n))
+    permute[permutation, index] = 1
+    return d1 @ fourier @ r1 @ permute @ d2 @ fourier.conj().T @ r2 @ d3
+
+
+def rows_of(matrix):
+    return np.concatenate([matrix.real, matrix.imag], axis=1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 31])
+def test_is_its_definition(n):
+    values = parts(n)
+    rows = restricted_unitary(*map(ops.convert_to_tensor, values))
+    np.testing.assert_allclose(rows, rows_of(by_definition(*values)), atol=20 * n * EPS)
+
+
+def test_is_the_authors_order_of_operations():
+    """Applied to a row: D1, FFT, reflection, permutation, D2, inverse FFT, ..."""
+    n = 6
+    phases, reflectors, permutation = parts(n)
+    random = np.random.default_rng(1)
+    start = random.normal(size=(4, n)) + 1j * random.normal(size=(4, n))
+
+    def reflect(z, reflector):
+        v = reflector[:n] + 1j * reflector[n:]
+        return z - 2 * np.outer(z @ v, v.conj()) / np.sum(np.abs(v) ** 2)
+
+    z = start * np.exp(1j * phases[0])
+    z = np.fft.fft(z, norm="ortho")
+    z = reflect(z, reflectors[0])[:, permutation] * np.exp(1j * phases[1])
+    z = np.fft.ifft(z, norm="ortho")
+    z = reflect(z, reflectors[1]) * np.exp(1j * phases[2])
+    rows = np.asarray(restricted_unitary(phases, reflectors, permutation))
+    np.testing.assert_allclose(
+        start @ (rows[:, :n] + 1j * rows[:, n:]), z, atol=100 * n * EPS
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_gradient(n):
+    phases, reflectors, permutation = parts(n)
+    upstream = np.random.default_rng(1).normal(size=(n, 2 * n))
+    found = gradients(
+        lambda p, r: ops.sum(
+            restricted_unitary(p, r, ops.convert_to_tensor(permutation)) * upstream
+        ),
+        phases,
+        reflectors,
+    )
+    expected = [
+        reference.central_differences(
+            lambda p: np.sum(
+                rows_of(by_definition(p, reflectors, permutation)) * upstream
+            ),
+            phases,
+            EPS ** (1 / 3),
+        ),
+        reference.central_differences(
+            lambda r: np.sum(rows_of(by_definition(phases, r, permutation)) * upstream),
+            reflectors,
+            EPS ** (1 / 3),
+        ),
+    ]
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, atol=1000 * n * EPS ** (2 / 3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [2, 33, 256])
+def test_unitary(n, dtype):
+    phases, reflectors, permutation = parts(n)
+    rows = np.asarray(
+        restricted_unitary(phases.astype(dtype), reflectors.astype(dtype), permutation)
+    )
+    assert rows.dtype == dtype
+    kernel = reference.complex_block(rows[:, :n] + 1j * rows[:, n:])
+    # Seven factors, each unitary to n eps at the most.
+    assert unitarity_error(kernel) <= 7 * n * np.finfo(dtype).eps
+
+
+def test_shapes_must_agree():
+    with pytest.raises(ValueError, match=r"Received: phases.shape=\(3, 4\), refl"):
+        restricted_unitary(np.ones((3, 4)), np.ones((2, 4)), np.arange(4))

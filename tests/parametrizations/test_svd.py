@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.parametrizations import (
+    bounded_singular_values,
+    spectral_deviation,
+    svd_inverse,
+    svd_matrix,
+)
+from keras_ortho.parametrizations.reflectors import num_reflector_entries
+from keras_ortho.parametrizations.svd import bounded_logits
+from tests import reference
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+STEP = EPS ** (1 / 3)
+# Rows, columns, reflectors of either side.
+SHAPES = [
+    (1, 1, 1, 1),
+    (2, 2, 2, 1),
+    (5, 5, 5, 5),
+    (6, 3, 3, 3),
+    (3, 6, 2, 3),
+    (1, 4, 1, 1),
+    (12, 9, 4, 9),
+]
+
+
+def draw(rows, columns, left, right, seed=0):
+    random = np.random.default_rng(seed)
+    return (
+        random.normal(size=num_reflector_entries(rows, left)),
+        random.normal(size=num_reflector_entries(columns, right)),
+        random.normal(size=min(rows, columns)),
+    )
+
+
+def definition(left, right, values, rows, columns):
+    """Equation 17, with the factors and `Sigma` as they stand there."""
+    sigma = np.zeros((rows, columns))
+    np.fill_diagonal(sigma, values)
+    return (
+        reference.householder(left, rows)
+        @ sigma
+        @ reference.householder(right, columns).T
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_is_equation_17(shape):
+    left, right, values = draw(*shape)
+    matrix = ops.convert_to_numpy(svd_matrix(left, right, values, shape[:2]))
+    assert matrix.dtype == "float64"
+    np.testing.assert_allclose(
+        matrix, definition(left, right, values, *shape[:2]), atol=10 * sum(shape) * EPS
+    )
+    np.testing.assert_allclose(
+        np.linalg.svd(matrix, compute_uv=False),
+        np.sort(np.abs(values))[::-1],
+        atol=10 * sum(shape) * EPS,
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradient(shape):
+    variables = draw(*shape)
+    upstream = np.random.default_rng(1).normal(size=shape[:2])
+
+    def function(left, right, logits):
+        values = bounded_singular_values(logits, 0.3, 0.8)
+        return ops.sum(svd_matrix(left, right, values, shape[:2]) * upstream)
+
+    def by_definition(left, right, logits):
+        values = 0.8 + 2 * 0.3 * (1 / (1 + np.exp(-logits)) - 0.5)
+        return np.sum(definition(left, right, values, *shape[:2]) * upstream)
+
+    found = gradients(function, *variables)
+    for index, gradient in enumerate(found):
+
+        def along(value, index=index):
+            changed = [*variables[:index], value, *variables[index + 1 :]]
+            return by_definition(*changed)
+
+        expected = reference.central_differences(along, variables[index], STEP)
+        # The second derivatives grow as the reflectors, of order one, get shorter.
+        np.testing.assert_allclose(gradient, expected, atol=1e4 * EPS ** (2 / 3))
+
+
+@pytest.mark.parametrize(("margin", "center"), [(0.01, 1.0), (0.5, 0.25), (0.0, 2.0)])
+def test_singular_values_stay_within_their_margin(margin, center):
+    logits = np.linspace(-30, 30, 121)
+    found = ops.convert_to_numpy(bounded_singular_values(logits, margin, center))
+    np.testing.assert_allclose(
+        found, center + 2 * margin * (1 / (1 + np.exp(-logits)) - 0.5), atol=10 * EPS
+    )
+    assert np.all(np.abs(found - center) <= margin * (1 + 4 * EPS) + 4 * EPS)
+    assert found[60] == center
+
+
+@pytest.mark.parametrize(("margin", "center"), [(0.01, 1.0), (0.5, 0.25)])
+def test_bounded_logits(margin, center):
+    logits = np.linspace(-5, 5, 11)
+    values = ops.convert_to_numpy(bounded_singular_values(logits, margin, center))
+    # The values are near the center, the logits of the size of their distance to it.
+    atol = 100 * EPS * center / margin * np.exp(5)
+    np.testing.assert_allclose(
+        bounded_logits(values, margin, center), logits, atol=atol
+    )
+
+
+def test_the_ends_of_the_interval_have_finite_logits():
+    ends = np.array([0.99, 1.01])
+    logits = bounded_logits(ends, 0.01, 1.0)
+    assert np.isfinite(logits).all()
+    again = ops.convert_to_numpy(bounded_singular_values(logits, 0.01, 1.0))
+    np.testing.assert_allclose(again, ends, atol=10 * EPS)
+    # Rounded to float32 a value may lie a little outside.
+    outside = np.array([1.01 + 1e-7])
+    assert np.isfinite(bounded_logits(outside, 0.01, 1.0, "float32")).all()
+    with pytest.raises(ValueError, match="`matrix` must have singular values between"):
+        bounded_logits(outside, 0.01, 1.0)
+
+
+def test_no_margin():
+    np.testing.assert_array_equal(bounded_logits(np.ones(3), 0.0, 1.0), 0)
+    with pytest.raises(ValueError, match="Received: some between 1.0 and 1.1"):
+        bounded_logits(np.array([1.0, 1.1]), 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (2, 2), (7, 7), (7, 3), (3, 7), (1, 5), (5, 1), (40, 60)]
+)
+@pytest.mark.parametrize("rank", [1, None])
+def test_inverse(shape, rank):
+    """Theorem 4: every matrix, of any rank, by `min(m, n)` reflectors on a side."""
+    random = np.random.default_rng(0)
+    rank = rank or min(shape)
+    matrix = random.normal(size=(shape[0], rank)) @ random.normal(size=(rank, shape[1]))
+    left, right, values = svd_inverse(matrix)
+    assert len(left) == num_reflector_entries(shape[0], min(shape))
+    assert len(right) == num_reflector_entries(shape[1], min(shape))
+    np.testing.assert_allclose(
+        definition(left, right, values, *shape),
+        matrix,
+        atol=10 * max(shape) * EPS * np.linalg.norm(matrix, 2),
+    )
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.ones(3), np.zeros((0, 2)), 1j * np.eye(2), np.full((2, 2), np.nan)]
+)
+def test_inverse_of_what_is_no_matrix(matrix):
+    with pytest.raises(ValueError, match="`matrix` must be .*Received: "):
+        svd_inverse(matrix)
+
+
+def test_spectral_deviation():
+    assert spectral_deviation(np.eye(4)) == 0
+    assert spectral_deviation(np.diag([0.5, -1.25])) == pytest.approx(0.5)
+    assert spectral_deviation(np.eye(3, 2), center=0.75) == pytest.approx(0.25)
