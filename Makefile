@@ -47,8 +47,10 @@ timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=
 	$(run) -m data_prep "$(TIMIT_DIR)" $(OUT)/records
 	$(run) examples/timit.py --records $(OUT)/records --out $(OUT)
 
-bench: $(VENV)/.test ## run the benchmarks
+bench: $(VENV)/.test ## run the benchmarks in their short form
 	$(run) benchmarks/speech_pipeline.py
+	$(run) benchmarks/recurrence.py --form short --xla no
+	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py --form short
 
 clean: ## remove the environment, the caches and what was built; out/ stays
 	test ! -f $(VENV)/pyvenv.cfg || rm -r $(VENV)

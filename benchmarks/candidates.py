@@ -1,0 +1,253 @@
+"""What the benchmark of the recurrence compares: one training step of each.
+
+A candidate is made for a shape and gives two functions without arguments: a training
+step (forward, gradient, Adam) and a step of inference, both on data in the memory of
+the host, and both done when they return. The model reads a number a step and ends in a
+dense layer of ten outputs, as for the images of the papers pixel by pixel.
+"""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import ScoRNN, ScoRNNCell
+from keras_ortho.backend import scan, stack
+from keras_ortho.baselines import matched_units
+from keras_ortho.extras import require
+from keras_ortho.parametrizations.cayley import (
+    diagonal_signs,
+    num_entries,
+    scaled_cayley,
+)
+
+FEATURES, OUTPUTS = 1, 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What a step is measured for."""
+
+    units: int
+    steps: int
+    batch: int
+    jit_compile: bool
+
+
+Steps = tuple[Callable[[], Any], Callable[[], Any] | None]
+
+
+def data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Draws inputs and targets.
+
+    Args:
+        shape: The shape.
+
+    Returns:
+        A pair of float32 arrays, `(batch, steps, 1)` and `(batch, 10)`.
+    """
+    random = np.random.default_rng(0)
+    x = random.random((shape.batch, shape.steps, FEATURES), "float32")
+    return x, random.random((shape.batch, OUTPUTS), "float32")
+
+
+def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Steps:
+    """The steps of a Keras model around one recurrent layer.
+
+    Args:
+        make: Makes the layer from the number of units.
+        shape: The shape.
+
+    Returns:
+        A training step, and a step of inference.
+    """
+    model = keras.Sequential(
+        [
+            keras.Input((shape.steps, FEATURES)),
+            make(shape.units),
+            keras.layers.Dense(OUTPUTS),
+        ]
+    )
+    # Off a GPU Keras does not compile with XLA unless it is asked to.
+    jit_compile = shape.jit_compile or keras.backend.backend() == "jax"
+    model.compile("adam", "mse", jit_compile=jit_compile)
+    x, y = data(shape)
+    return (
+        functools.partial(model.train_on_batch, x, y),
+        functools.partial(model.predict_on_batch, x),
+    )
+
+
+def _matched(kind: str, shape: Shape) -> int:
+    """Units that give a layer as many parameters as a scoRNN has."""
+    n = shape.units
+    parameters = num_entries(n) + FEATURES * n + n
+    return matched_units(kind.lower(), parameters, FEATURES)
+
+
+def torch_steps(shape: Shape) -> Steps:
+    """PyTorch's RNN with its own orthogonal parametrization, on the CPU or a GPU.
+
+    Args:
+        shape: The shape; its `jit_compile` is not used.
+
+    Returns:
+        A training step, and a step of inference.
+
+    Raises:
+        ImportError: If PyTorch is not installed.
+    """
+    torch = require("torch", extra="bench")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu":
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+    rnn = torch.nn.RNN(FEATURES, shape.units, batch_first=True)
+    torch.nn.utils.parametrizations.orthogonal(rnn, "weight_hh_l0")
+    head = torch.nn.Linear(shape.units, OUTPUTS)
+    rnn, head = rnn.to(device), head.to(device)
+    optimizer = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
+    x, y = data(shape)
+
+    def forward() -> Any:
+        outputs, _ = rnn(torch.from_numpy(x).to(device))
+        return head(outputs[:, -1])
+
+    def train() -> float:
+        optimizer.zero_grad()
+        target = torch.from_numpy(y).to(device)
+        loss = torch.nn.functional.mse_loss(forward(), target)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    def infer() -> np.ndarray:
+        with torch.no_grad():
+            return forward().cpu().numpy()
+
+    return train, infer
+
+
+def _compiled(function: Callable[[], Any], jit_compile: bool) -> Callable[[], Any]:
+    """A function that computes and waits for it."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        compiled = jax.jit(function)
+        return lambda: jax.block_until_ready(compiled())
+    import tensorflow as tf
+
+    traced = tf.function(function, jit_compile=jit_compile or None)
+    return lambda: [x.numpy() for x in traced()]
+
+
+def floor_steps(shape: Shape) -> Steps:
+    """The matrix products of a training step alone: no plain recurrence has less.
+
+    A product of state and matrix at each step, forward and backward, and one over
+    all steps for the gradient of the matrix.
+
+    Args:
+        shape: The shape.
+
+    Returns:
+        The products of a training step, and of a step of inference.
+    """
+    n = shape.units
+    random = np.random.default_rng(0)
+    matrix = np.linalg.qr(random.normal(size=(n, n)))[0]
+    kernel = ops.convert_to_tensor(matrix, "float32")
+    state = ops.convert_to_tensor(random.normal(size=(shape.batch, n)), "float32")
+
+    def states() -> tuple[Any, Any]:
+        def step(carry: tuple, index: Any, entries: tuple) -> tuple:
+            (state,) = carry
+            state = ops.matmul(state, kernel)
+            return (state,), (state,)
+
+        (last,), (states,) = scan(
+            step,
+            (state,),
+            length=shape.steps,
+            collect=(((shape.batch, n), "float32"),),
+        )
+        return last, ops.reshape(stack(states), (-1, n))
+
+    def train() -> tuple[Any, ...]:
+        _, rows = states()
+        last, others = states()
+        return last, ops.matmul(ops.transpose(rows), others)
+
+    return (
+        _compiled(train, shape.jit_compile),
+        _compiled(lambda: states()[:1], shape.jit_compile),
+    )
+
+
+def cayley_steps(shape: Shape) -> Steps:
+    """The scaled Cayley transform and its gradient, which a step of scoRNN contains.
+
+    Args:
+        shape: The shape.
+
+    Returns:
+        The transform with its gradient, and without.
+    """
+    n = shape.units
+    random = np.random.default_rng(0)
+    entries = ops.convert_to_tensor(0.1 * random.normal(size=num_entries(n)), "float32")
+    signs = ops.convert_to_tensor(diagonal_signs(n, 0.5), "float32")
+    upstream = ops.convert_to_tensor(random.normal(size=(n, n)), "float32")
+
+    def loss(entries: Any) -> Any:
+        return ops.sum(scaled_cayley(entries, signs) * upstream)
+
+    def train() -> tuple[Any, ...]:
+        if keras.backend.backend() == "jax":
+            import jax
+
+            return (jax.grad(loss)(entries),)
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(entries)
+            value = loss(entries)
+        return (tape.gradient(value, entries),)
+
+    return (
+        _compiled(train, shape.jit_compile),
+        _compiled(lambda: (scaled_cayley(entries, signs),), shape.jit_compile),
+    )
+
+
+def _layer(make: Callable[[int], keras.layers.Layer]) -> Callable[[Shape], Steps]:
+    return functools.partial(keras_steps, make)
+
+
+def _of_equal_size(kind: str) -> Callable[[Shape], Steps]:
+    def steps(shape: Shape) -> Steps:
+        units = _matched(kind, shape)
+        layer = getattr(keras.layers, kind)
+        return keras_steps(lambda _: layer(units), shape)
+
+    return steps
+
+
+# By the name that tables and plots show.
+CANDIDATES: dict[str, Callable[[Shape], Steps]] = {
+    "SimpleRNN": _layer(keras.layers.SimpleRNN),
+    "ScoRNN": _layer(ScoRNN),
+    "RNN(ScoRNNCell)": _layer(lambda n: keras.layers.RNN(ScoRNNCell(n))),
+    "ScoRNN, recompute": _layer(lambda n: ScoRNN(n, recompute=True)),
+    "LSTM": _layer(keras.layers.LSTM),
+    "GRU": _layer(keras.layers.GRU),
+    "LSTM, equal parameters": _of_equal_size("LSTM"),
+    "GRU, equal parameters": _of_equal_size("GRU"),
+    "torch RNN, orthogonal": torch_steps,
+    "matrix products": floor_steps,
+    "Cayley transform": cayley_steps,
+}

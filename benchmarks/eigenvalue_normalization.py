@@ -1,0 +1,185 @@
+"""Measures what ENRNN's eigenvalue normalization adds to a step of training.
+
+A step of the layer whose short-term matrix is normalized, over a step of the same one
+that uses the matrix as it is: forward pass, gradient, update. The two take turns, and
+the medians are compared. The matrix is a Gaussian one, of no special form, and the
+normalization is on from the start.
+
+Run it as `python benchmarks/eigenvalue_normalization.py [--long]`; `KERAS_BACKEND`
+chooses the backend.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import ENRNN, ENRNNCell
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.dominant import dominant_subspace
+
+ROOT = Path(__file__).resolve().parents[1]
+# Long-term units beside so many short-term ones: those of the speech and the language
+# model of the paper, and one in between.
+LONG_TERM = {94: 374, 320: 320, 720: 310}
+# Batch and steps of the language model, and of the adding problem.
+SHORT, LONG = (32, 50), (50, 750)
+GOALS = {94: 1.5, 720: 3.0}
+FEATURES = 32
+
+
+class PlainCell(ENRNNCell):
+    """The cell that uses the short-term matrix as it is."""
+
+    def short_term_kernel(self) -> Tensor:
+        """Gives the matrix.
+
+        Returns:
+            Tensor of shape `(s, s)`.
+        """
+        return ops.cast(self.short_term_matrix, self.factorization_dtype)
+
+
+class PlainENRNN(ENRNN):
+    """The layer of that cell."""
+
+    cell_class = PlainCell
+
+
+def training_step(
+    layer_class: type[ENRNN], size: int, shape: tuple[int, int], jit_compile: bool
+) -> Callable[[], object]:
+    """Makes a step of training, and takes it once.
+
+    Args:
+        layer_class: Which layer.
+        size: Number of short-term units.
+        shape: Batch and time.
+        jit_compile: Whether XLA compiles it.
+
+    Returns:
+        A function that takes one step and waits for its end.
+    """
+    keras.utils.set_random_seed(0)
+    layer = layer_class(
+        LONG_TERM[size],
+        size,
+        short_term_initializer=keras.initializers.RandomNormal(
+            stddev=size**-0.5, seed=1
+        ),
+        kernel_initializer="glorot_uniform",
+    )
+    model = keras.Sequential(
+        [keras.Input((shape[1], FEATURES)), layer, keras.layers.Dense(1)]
+    )
+    layer.cell.normalize.assign(True)
+    # Steps so small that the matrix, and with it the work, stays what it is.
+    model.compile(keras.optimizers.RMSprop(1e-7), "mse", jit_compile=jit_compile)
+    random = np.random.default_rng(0)
+    x = random.normal(size=(*shape, FEATURES)).astype("float32")
+    y = random.normal(size=(shape[0], 1)).astype("float32")
+
+    def step() -> object:
+        return float(model.train_on_batch(x, y))
+
+    step()
+    return step
+
+
+def compare(
+    size: int, shape: tuple[int, int], jit_compile: bool, repeats: int
+) -> dict[str, Any]:
+    """Times the two layers.
+
+    Args:
+        size: Number of short-term units.
+        shape: Batch and time.
+        jit_compile: Whether XLA compiles them.
+        repeats: How many steps of each.
+
+    Returns:
+        What was measured.
+    """
+    steps = {
+        "normalized": training_step(ENRNN, size, shape, jit_compile),
+        "plain": training_step(PlainENRNN, size, shape, jit_compile),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(repeats):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            seconds[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    matrix = keras.initializers.RandomNormal(stddev=size**-0.5, seed=1)((size, size))
+    return {
+        "short_term_units": size,
+        "long_term_units": LONG_TERM[size],
+        "batch": shape[0],
+        "time": shape[1],
+        "jit_compile": jit_compile,
+        "squarings": int(dominant_subspace(matrix).squarings),
+        "seconds": seconds,
+        "medians": medians,
+        "ratio": medians["normalized"] / medians["plain"],
+        "goal": GOALS.get(size),
+    }
+
+
+def main() -> None:
+    """Runs the benchmark, prints a table and writes the results."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=sorted(LONG_TERM))
+    parser.add_argument(
+        "--long", action="store_true", help="also the long sequences, (50, 750)"
+    )
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / "out" / "benchmarks" / "eigenvalue_normalization.json",
+    )
+    options = parser.parse_args()
+    if not set(options.sizes) <= set(LONG_TERM):
+        parser.error(f"--sizes must be among {sorted(LONG_TERM)}")
+    # JAX knows no other way than XLA.
+    compiled = [True] if keras.backend.backend() == "jax" else [False, True]
+    results: list[dict[str, Any]] = []
+    print("   s  batch x time  XLA    plain ms  normalized ms  ratio  goal")
+    for shape in [SHORT, LONG] if options.long else [SHORT]:
+        for size in options.sizes:
+            for jit_compile in compiled:
+                result = compare(size, shape, jit_compile, options.repeats)
+                results.append(result)
+                plain, normalized = (
+                    1e3 * result["medians"][name] for name in ("plain", "normalized")
+                )
+                print(
+                    f"{size:4}  {shape[0]:5} x {shape[1]:4}  {jit_compile!s:5}"
+                    f"  {plain:8.1f}  {normalized:13.1f}  {result['ratio']:5.2f}"
+                    f"  {result['goal'] or '':4}",
+                    flush=True,
+                )
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    report = {
+        "backend": keras.backend.backend(),
+        "cores": len(os.sched_getaffinity(0)),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "keras": keras.__version__,
+        "results": results,
+    }
+    options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Measures candidates side by side, in a process of their own.
+
+Run as a module by `recurrence.py`, with a task in JSON on standard input; prints a
+line of JSON for each candidate.
+"""
+
+import gc
+import json
+import resource
+import statistics
+import sys
+import time
+from typing import Any
+
+from candidates import CANDIDATES, Shape, keras_steps
+
+MIB = 2**20
+
+
+def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any]:
+    """Measures the candidates in turns, so that what else runs slows all alike.
+
+    Args:
+        shape: The shape.
+        names: Which candidates.
+        repeats: How often each step is measured.
+
+    Returns:
+        By candidate its medians in seconds and what its first step took, or why it
+        was left out.
+    """
+    results: dict[str, Any] = {}
+    steps = {}
+    for name in names:
+        try:
+            train, infer = CANDIDATES[name](shape)
+        except ImportError as error:
+            results[name] = {"skipped": str(error)}
+            continue
+        start = time.perf_counter()
+        train()
+        first = time.perf_counter() - start
+        if infer is not None:
+            infer()
+        train()
+        steps[name] = {"train": train, "infer": infer}
+        results[name] = {"first": first}
+    times: dict[tuple[str, str], list[float]] = {}
+    for _ in range(repeats):
+        for name, functions in steps.items():
+            for kind, function in functions.items():
+                if function is None:
+                    continue
+                start = time.perf_counter()
+                function()
+                seconds = time.perf_counter() - start
+                times.setdefault((name, kind), []).append(seconds)
+    for (name, kind), values in times.items():
+        results[name][kind] = statistics.median(values)
+        results[name][f"{kind}_range"] = [min(values), max(values)]
+    for name in steps:
+        # The first step compiles and runs.
+        compiling = results[name]["first"] - results[name]["train"]
+        results[name]["compile"] = max(0.0, compiling)
+    return results
+
+
+def measure_memory(shape: Shape, name: str) -> dict[str, Any]:
+    """Measures the peak of a few training steps over the idle process.
+
+    Args:
+        shape: The shape.
+        name: Which candidate; alone, as a process has one peak.
+
+    Returns:
+        The peak in MiB.
+    """
+    # Whatever a backend sets up at its first step is not the candidate's.
+    import keras
+
+    warm, _ = keras_steps(keras.layers.SimpleRNN, Shape(4, 4, 2, shape.jit_compile))
+    warm()
+    train, _ = CANDIDATES[name](shape)
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        idle = int(file.read().split()[1]) * resource.getpagesize()
+    for _ in range(3):
+        train()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"memory_mib": (peak - idle) / MIB}
+
+
+def main() -> None:
+    """Reads a task, measures, prints the results."""
+    task = json.load(sys.stdin)
+    shape = Shape(**task["shape"])
+    if task["kind"] == "memory":
+        results = {name: measure_memory(shape, name) for name in task["names"]}
+    else:
+        results = measure_times(shape, task["names"], task["repeats"])
+    print("RESULT " + json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()

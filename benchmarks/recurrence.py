@@ -1,0 +1,287 @@
+"""Measures the recurrence against what a user would pick instead.
+
+Time of a training step and of a step of inference, time to compile, peak memory, of
+`ScoRNN` and `RNN(ScoRNNCell)` beside Keras's `SimpleRNN`, `LSTM` and `GRU` of as many
+units and of as many parameters, PyTorch's orthogonal `nn.RNN` (extra `bench`), and the
+bare matrix products. All candidates of a shape run in turns in one process (PyTorch in
+another); peak memory is measured in a process of its own for each. The backend is
+Keras's, as `KERAS_BACKEND` says; what it finds to run on, a CPU or a GPU, is measured.
+
+Run it as `python benchmarks/recurrence.py [--form short] [--out out/benchmarks]`. It
+writes a table, a JSON file and plots of the cost against units, steps and batch. The
+short form takes some minutes on two cores, `axes` most of an hour, `grid` a day.
+"""
+
+import argparse
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+UNITS, STEPS, BATCHES = (128, 170, 360, 512), (200, 784, 2_000, 10_000), (20, 50, 128)
+CENTER = (170, 784, 128)
+ADDING = (170, 750, 50)
+# Long enough to tell; of a batch of 128 the LSTM's steps would fill the memory.
+LONG = [(170, steps, 20) for steps in STEPS]
+# A sequence whose states alone take 0.8 GB.
+LONGEST = (128, 100_000, 16)
+NAMES = (
+    "SimpleRNN",
+    "ScoRNN",
+    "RNN(ScoRNNCell)",
+    "ScoRNN, recompute",
+    "LSTM",
+    "GRU",
+    "LSTM, equal parameters",
+    "GRU, equal parameters",
+    "torch RNN, orthogonal",
+    "matrix products",
+    "Cayley transform",
+)
+IN_MEMORY = ("SimpleRNN", "ScoRNN", "ScoRNN, recompute", "LSTM", "GRU")
+PACKAGES = ("jax", "keras", "keras-ortho", "numpy", "tensorflow", "torch")
+
+Shape = tuple[int, int, int]
+
+
+def shapes(form: str) -> list[Shape]:
+    """Lists the units, steps and batch sizes of a form.
+
+    Args:
+        form: `"short"`, `"axes"` or `"grid"`.
+
+    Returns:
+        The shapes.
+    """
+    if form == "short":
+        return [CENTER, ADDING]
+    if form == "grid":
+        return list(itertools.product(UNITS, STEPS, BATCHES))
+    found = [CENTER, ADDING, *LONG]
+    found += [(units, *CENTER[1:]) for units in UNITS]
+    found += [(*CENTER[:2], batch) for batch in BATCHES]
+    return list(dict.fromkeys(found))
+
+
+def run(task: dict[str, Any]) -> dict[str, Any]:
+    """Runs a measurement in a process of its own.
+
+    Args:
+        task: What `measurement.py` reads.
+
+    Returns:
+        By candidate what was measured.
+
+    Raises:
+        RuntimeError: If the process fails.
+    """
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("measurement.py"))],
+        input=json.dumps(task),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    for line in done.stdout.splitlines():
+        if line.startswith("RESULT "):
+            return json.loads(line.removeprefix("RESULT "))
+    raise RuntimeError(
+        f"A measurement has failed. Received: {task}\n{done.stderr[-2000:]}"
+    )
+
+
+def machine() -> dict[str, Any]:
+    """Describes what the figures were measured on.
+
+    Returns:
+        Processor, cores, versions, commit and backend.
+    """
+    versions: dict[str, str | None] = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    processor = platform.processor()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            processor = line.split(":", 1)[1].strip()
+            break
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    return {
+        "processor": processor,
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+        "commit": commit.stdout.strip() or None,
+        "versions": versions,
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Writes the measurements as a table, times over those of `SimpleRNN`.
+
+    Args:
+        rows: One for each candidate and shape.
+
+    Returns:
+        A table in Markdown.
+    """
+    lines = [
+        "| n | T | B | XLA | | training step, ms | over SimpleRNN | inference, ms "
+        "| over SimpleRNN | compile, s | peak memory, MiB |",
+        "|--:|--:|--:|:-:|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    base = {key(row): row for row in rows if row["name"] == "SimpleRNN"}
+    for row in rows:
+        if "skipped" in row:
+            lines.append(
+                f"| {row['units']} | {row['steps']} | {row['batch']} | "
+                f"| {row['name']} | skipped: {row['skipped']} | | | | | |"
+            )
+            continue
+        cells = [row["units"], row["steps"], row["batch"]]
+        cells += ["yes" if row["jit_compile"] else "no", row["name"]]
+        for kind in ("train", "infer"):
+            seconds, other = row.get(kind), base.get(key(row), {}).get(kind)
+            cells.append(f"{1e3 * seconds:.1f}" if seconds else "")
+            cells.append(f"{seconds / other:.2f}" if seconds and other else "")
+        cells.append(f"{row['compile']:.1f}" if "compile" in row else "")
+        cells.append(f"{row['memory_mib']:.0f}" if "memory_mib" in row else "")
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def key(row: dict[str, Any]) -> tuple[Any, ...]:
+    """The shape of a row, in which ratios are taken.
+
+    Args:
+        row: A measurement.
+
+    Returns:
+        Units, steps, batch, and whether XLA compiled it.
+    """
+    return tuple(row[name] for name in ("units", "steps", "batch", "jit_compile"))
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draws the cost of a training step against units, steps and batch.
+
+    Args:
+        rows: One for each candidate and shape.
+        path: Where the image goes.
+    """
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    axes_of = {
+        "units n": ("units", [r for r in rows if _at(r, steps=784, batch=128)]),
+        "steps T": ("steps", [r for r in rows if _at(r, units=170, batch=20)]),
+        "batch B": ("batch", [r for r in rows if _at(r, units=170, steps=784)]),
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(15, 5), sharey=True)
+    for axis, (label, (field, chosen)) in zip(axes, axes_of.items(), strict=True):
+        for number, name in enumerate(NAMES):
+            points = sorted(
+                (row[field], 1e3 * row["train"])
+                for row in chosen
+                if row["name"] == name and "train" in row
+            )
+            if points:
+                style = "-o" if "Sco" in name else "--s"
+                axis.loglog(*zip(*points, strict=True), style, color=f"C{number}")
+                axis.lines[-1].set_label(name)
+                axis.lines[-1].set_markersize(4)
+        ticks = sorted({row[field] for row in chosen})
+        axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axis.minorticks_off()
+        axis.set_xlabel(label)
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("training step, ms")
+    axes[0].set_title("T = 784, B = 128")
+    axes[1].set_title("n = 170, B = 20")
+    axes[2].set_title("n = 170, T = 784")
+    axes[0].legend(fontsize="x-small")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def _at(row: dict[str, Any], **values: int) -> bool:
+    same = all(row[name] == value for name, value in values.items())
+    return same and not row["jit_compile"]
+
+
+def main() -> None:
+    """Runs the benchmark from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--form", choices=["short", "axes", "grid"], default="axes")
+    parser.add_argument("--repeats", type=int, default=5, help="of each step")
+    parser.add_argument("--xla", choices=["no", "yes", "both"], default="both")
+    parser.add_argument("--no-memory", action="store_true", help="only times")
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args()
+    if options.repeats < 1:
+        parser.error(f"--repeats must be positive. Received: {options.repeats}")
+
+    jit = {"no": [False], "yes": [True], "both": [False, True]}[options.xla]
+    if os.environ.get("KERAS_BACKEND") == "jax":
+        jit = [True]  # Nothing else there.
+    # PyTorch's threads would keep the cores busy while the next one runs.
+    alone = [name for name in options.only if name.startswith("torch")]
+    together = [name for name in options.only if name not in alone]
+    tasks = [
+        {"kind": "time", "names": names, "repeats": options.repeats}
+        | {"shape": _shape(shape, jit_compile)}
+        for shape in shapes(options.form)
+        for jit_compile in jit
+        for names in (together, [] if jit_compile else alone)
+        if names
+    ]
+    if not options.no_memory:
+        long = (LONGEST, ["ScoRNN, recompute"])
+        measured = [(CENTER, IN_MEMORY), (LONG[-1], IN_MEMORY), long]
+        tasks += [
+            {"kind": "memory", "names": [name], "shape": _shape(shape, jit[0])}
+            for shape, names in measured[: 1 if options.form == "short" else None]
+            for name in names
+            if name in options.only
+        ]
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    options.out.mkdir(parents=True, exist_ok=True)
+    about = machine()
+    path = options.out / f"recurrence-{about['backend']}"
+    for task in tqdm(tasks, unit="measurement"):
+        for name, values in run(task).items():
+            row = {**task["shape"], "name": name}
+            rows.setdefault((*key(row), name), row).update(values)
+        found = list(rows.values())
+        path.with_suffix(".json").write_text(
+            json.dumps({**about, "rows": found}, indent=1) + "\n"
+        )
+        path.with_suffix(".md").write_text(table(found))
+    plot(list(rows.values()), path.with_suffix(".png"))
+    print(table(list(rows.values())))
+
+
+def _shape(shape: Shape, jit_compile: bool) -> dict[str, Any]:
+    units, steps, batch = shape
+    return {"units": units, "steps": steps, "batch": batch, "jit_compile": jit_compile}
+
+
+if __name__ == "__main__":
+    main()
