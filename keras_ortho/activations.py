@@ -25,9 +25,9 @@ def _backward(saved: tuple[Tensor, Tensor], upstream: Tensor) -> tuple[Tensor, T
     # The output has the sign of the input, and is zero where the gradient is.
     output, bias = saved
     sign = ops.sign(output)
-    gradient = upstream * ops.abs(sign)
+    to_bias = sign * upstream
     axes = tuple(range(len(output.shape) - len(bias.shape)))
-    return gradient, ops.sum(sign * upstream, axis=axes)
+    return sign * to_bias, ops.sum(to_bias, axis=axes)
 
 
 _modrelu = with_gradient(_forward, _backward)

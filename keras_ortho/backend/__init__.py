@@ -2,7 +2,7 @@
 
 `with_gradient(forward, backward)` makes a function of tensors whose gradient is
 given by hand; `eagerly()` computes at once within a trace; `scan`, `stack`,
-`time_slice` and `batch_pieces` are what the recurrence is made of. Everything else in
+`slice_steps` and `batch_pieces` are what the recurrence is made of. Everything else in
 the package is written with `keras.ops`.
 """
 
@@ -13,8 +13,8 @@ if keras.backend.backend() == "tensorflow":
         batch_pieces,
         eagerly,
         scan,
+        slice_steps,
         stack,
-        time_slice,
         with_gradient,
     )
 elif keras.backend.backend() == "jax":
@@ -22,8 +22,8 @@ elif keras.backend.backend() == "jax":
         batch_pieces,
         eagerly,
         scan,
+        slice_steps,
         stack,
-        time_slice,
         with_gradient,
     )
 else:
@@ -31,8 +31,8 @@ else:
         batch_pieces,
         eagerly,
         scan,
+        slice_steps,
         stack,
-        time_slice,
         with_gradient,
     )
 
@@ -40,7 +40,7 @@ __all__ = [
     "batch_pieces",
     "eagerly",
     "scan",
+    "slice_steps",
     "stack",
-    "time_slice",
     "with_gradient",
 ]

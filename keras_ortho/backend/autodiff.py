@@ -81,18 +81,22 @@ def stack(steps: Tensor) -> Tensor:
     return steps
 
 
-def time_slice(sequences: Tensor, start: Any, length: int) -> Tensor:
-    """Takes successive steps.
+def slice_steps(
+    sequences: Tensor, piece: tuple[int, int], start: Any, length: int
+) -> Tensor:
+    """Takes successive steps of some sequences.
 
     Args:
-        sequences: Tensor of shape `(batch, time, ...)`.
+        sequences: Tensor of shape `(batch, time, m)`.
+        piece: The first sequence and how many.
         start: Index of the first step, an int or a scalar tensor.
         length: How many.
 
     Returns:
-        Tensor of shape `(batch, length, ...)`.
+        Tensor of shape `(count, length, m)`.
     """
-    return sequences[:, start : start + length]
+    first, count = piece
+    return sequences[first : first + count, start : start + length]
 
 
 def batch_pieces() -> int:

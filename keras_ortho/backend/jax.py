@@ -89,18 +89,23 @@ def stack(steps: Tensor) -> Tensor:
     return steps
 
 
-def time_slice(sequences: Tensor, start: Any, length: int) -> Tensor:
-    """Takes successive steps.
+def slice_steps(
+    sequences: Tensor, piece: tuple[int, int], start: Any, length: int
+) -> Tensor:
+    """Takes successive steps of some sequences.
 
     Args:
-        sequences: Tensor of shape `(batch, time, ...)`.
+        sequences: Tensor of shape `(batch, time, m)`.
+        piece: The first sequence and how many.
         start: Index of the first step, an int or a scalar tensor.
         length: How many.
 
     Returns:
-        Tensor of shape `(batch, length, ...)`.
+        Tensor of shape `(count, length, m)`.
     """
-    return jax.lax.dynamic_slice_in_dim(sequences, start, length, axis=1)
+    first, count = piece
+    sizes = (count, length, sequences.shape[2])
+    return jax.lax.dynamic_slice(sequences, (first, start, 0), sizes)
 
 
 def batch_pieces() -> int:

@@ -164,23 +164,24 @@ def _unstack(sequence: Tensor) -> tf.TensorArray:
     return array.unstack(sequence)
 
 
-def time_slice(sequences: Tensor, start: Any, length: Any) -> Tensor:
-    """Takes successive steps.
+def slice_steps(
+    sequences: Tensor, piece: tuple[Any, Any], start: Any, length: Any
+) -> Tensor:
+    """Takes successive steps of some sequences.
 
     Args:
-        sequences: Tensor of shape `(batch, time, ...)`.
+        sequences: Tensor of shape `(batch, time, m)`.
+        piece: The first sequence and how many, ints or scalar tensors.
         start: Index of the first step, an int or a scalar tensor.
         length: How many, an int or a scalar tensor.
 
     Returns:
-        Tensor of shape `(batch, length, ...)`.
+        Tensor of shape `(count, length, m)`.
     """
-    shape = tf.unstack(tf.shape(sequences))
-    rest = [0] * (len(shape) - 2)
-    part = tf.slice(sequences, [0, start, *rest], [shape[0], length, *shape[2:]])
-    known = sequences.shape.as_list()
-    known[1] = length if isinstance(length, int) else None
-    part.set_shape(known)
+    first, count = piece
+    units = sequences.shape[2]
+    part = tf.slice(sequences, [first, start, 0], [count, length, units])
+    part.set_shape([x if isinstance(x, int) else None for x in (count, length, units)])
     return part
 
 

@@ -7,7 +7,7 @@ pre-activations, which one product over all steps of a segment gives back.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -20,13 +20,9 @@ from keras_ortho.activations import (
 )
 from keras_ortho.backend.types import Tensor
 
-Factors: TypeAlias = tuple[Tensor, ...]
-
 
 class Pointwise:
     """An activation that works on each unit by itself, with its derivative.
-
-    Tensors are of a segment, `(time, batch, state_size)`, or of one step.
 
     Attributes:
         from_inputs: Whether the derivative needs the pre-activation.
@@ -40,7 +36,8 @@ class Pointwise:
         """Applies the activation.
 
         Args:
-            inputs: Pre-activation, with the bias unless that is inside.
+            inputs: Pre-activation of shape `(batch, state_size)`, with the bias
+                unless that is inside.
             bias: Tensor of shape `(n,)`.
 
         Returns:
@@ -48,42 +45,22 @@ class Pointwise:
         """
         raise NotImplementedError
 
-    def factors(self, kept: Tensor, bias: Tensor) -> Factors:
-        """Prepares the derivative for all steps of a segment at once.
+    def pull(
+        self, kept: Tensor, bias: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Takes the gradient of a step from its output to its inputs.
 
         Args:
-            kept: The states, or the pre-activations with `from_inputs`.
+            kept: The state, or the pre-activation with `from_inputs`, of shape
+                `(batch, state_size)`.
             bias: Tensor of shape `(n,)`.
-
-        Returns:
-            Tensors with one entry for each step.
-        """
-        raise NotImplementedError
-
-    def pull(self, factors: Factors, upstream: Tensor) -> Tensor:
-        """Takes the gradient of a step from its output to its input.
-
-        Args:
-            factors: Those of the step.
             upstream: Gradient with respect to the output.
 
         Returns:
-            Gradient with respect to the pre-activation.
+            A pair of the gradients with respect to the pre-activation, and to the
+            bias of each sequence, of shape `(batch, n)`.
         """
-        return upstream * factors[0]
-
-    def bias_terms(self, kept: Tensor, bias: Tensor, gradient: Tensor) -> Tensor:
-        """Gives what the gradient of the bias is the sum of, over time and batch.
-
-        Args:
-            kept: The states, or the pre-activations with `from_inputs`.
-            bias: Tensor of shape `(n,)`.
-            gradient: Gradient with respect to the pre-activations.
-
-        Returns:
-            Tensor of shape `(time, batch, n)`.
-        """
-        return gradient
+        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,20 +69,23 @@ class Elementwise(Pointwise):
 
     Attributes:
         function: From a tensor to its values.
-        derivative: From the values to the derivatives.
+        slope: From the values and the upstream gradient to the gradient.
     """
 
     function: Callable[[Tensor], Tensor]
-    derivative: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor, Tensor], Tensor]
 
     def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
         """Applies the function: see `Pointwise`."""
         # Some of Keras's functions give float32 on JAX, whatever they get.
         return ops.cast(self.function(inputs), inputs.dtype)
 
-    def factors(self, kept: Tensor, bias: Tensor) -> Factors:
-        """Computes the derivative from the states: see `Pointwise`."""
-        return (ops.cast(self.derivative(kept), kept.dtype),)
+    def pull(
+        self, kept: Tensor, bias: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Multiplies with the derivative: see `Pointwise`."""
+        gradient = self.slope(kept, upstream)
+        return gradient, gradient
 
 
 class RealModReLU(Pointwise):
@@ -118,13 +98,13 @@ class RealModReLU(Pointwise):
         sign = ops.sign(inputs)
         return sign * ops.relu(sign * inputs + bias)
 
-    def factors(self, kept: Tensor, bias: Tensor) -> Factors:
-        """Finds where the states are not zero: see `Pointwise`."""
-        return (ops.abs(ops.sign(kept)),)
-
-    def bias_terms(self, kept: Tensor, bias: Tensor, gradient: Tensor) -> Tensor:
-        """The state has the sign of the pre-activation: see `Pointwise`."""
-        return ops.sign(kept) * gradient
+    def pull(
+        self, kept: Tensor, bias: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Keeps what is not zero; the state has the sign of `z`: see `Pointwise`."""
+        sign = ops.sign(kept)
+        to_bias = sign * upstream
+        return sign * to_bias, to_bias
 
 
 class ComplexModReLU(Pointwise):
@@ -141,56 +121,42 @@ class ComplexModReLU(Pointwise):
         """Applies modReLU: see `Pointwise`."""
         return complex_modrelu(inputs, bias)
 
-    def factors(self, kept: Tensor, bias: Tensor) -> Factors:
-        """Computes `z`, `s(m)` and `s'(m) / m`: see `Pointwise`."""
-        scale, modulus = modulus_scale(kept, bias)
-        active = ops.cast(scale > 0, scale.dtype)
-        slope = (active - scale) / (modulus + MODULUS_EPSILON)
-        return (ops.cast(kept, scale.dtype), _twice(scale), slope / modulus)
-
-    def pull(self, factors: Factors, upstream: Tensor) -> Tensor:
+    def pull(
+        self, kept: Tensor, bias: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Applies the two-dimensional derivative: see `Pointwise`."""
-        z, scale, slope = factors
-        gradient = ops.cast(upstream, z.dtype)
-        gradient = scale * gradient + _twice(slope * _inner(z, gradient)) * z
-        return ops.cast(gradient, upstream.dtype)
-
-    def bias_terms(self, kept: Tensor, bias: Tensor, gradient: Tensor) -> Tensor:
-        """Takes `<z, g>` back from `<z, pull(g)>`: see `Pointwise`."""
-        z, scale, slope = self.factors(kept, bias)
-        _, modulus = modulus_scale(kept, bias)
-        scale, _ = ops.split(scale, 2, axis=-1)
-        radial = scale + slope * _inner(z, z)
-        active = scale > 0
-        inner = _inner(z, ops.cast(gradient, z.dtype)) / ops.where(active, radial, 1)
-        terms = ops.where(active, inner / (modulus + MODULUS_EPSILON), 0)
-        return ops.cast(terms, gradient.dtype)
+        scale, modulus = modulus_scale(kept, bias)
+        z, gradient = ops.cast(kept, scale.dtype), ops.cast(upstream, scale.dtype)
+        active = ops.cast(scale > 0, scale.dtype)
+        shifted = modulus + MODULUS_EPSILON
+        real, imaginary = ops.split(z * gradient, 2, axis=-1)
+        inner = (real + imaginary) / shifted
+        radial = (active - scale) * inner / modulus
+        gradient = _twice(scale) * gradient + _twice(radial) * z
+        to_bias = active * inner
+        return ops.cast(gradient, upstream.dtype), ops.cast(to_bias, upstream.dtype)
 
 
 def _twice(values: Tensor) -> Tensor:
     return ops.concatenate([values, values], axis=-1)
 
 
-def _inner(a: Tensor, b: Tensor) -> Tensor:
-    """The real inner product of each complex unit of two tensors."""
-    real, imaginary = ops.split(a * b, 2, axis=-1)
-    return real + imaginary
-
-
 REAL_MODRELU = RealModReLU()
 COMPLEX_MODRELU = ComplexModReLU()
 
 _KERAS = {
-    keras.activations.linear: Elementwise(ops.copy, ops.ones_like),
-    keras.activations.relu: Elementwise(ops.relu, lambda h: h > 0),
-    keras.activations.tanh: Elementwise(ops.tanh, lambda h: 1 - h * h),
-    keras.activations.sigmoid: Elementwise(ops.sigmoid, lambda h: h * (1 - h)),
+    keras.activations.linear: Elementwise(lambda z: z, lambda h, g: g),
+    keras.activations.relu: Elementwise(
+        ops.relu, lambda h, g: ops.where(h > 0, g, ops.zeros_like(g))
+    ),
+    keras.activations.tanh: Elementwise(ops.tanh, lambda h, g: (1 - h * h) * g),
+    keras.activations.sigmoid: Elementwise(ops.sigmoid, lambda h, g: h * (1 - h) * g),
 }
 
 
 def _leaky_relu(activation: LeakyReLU) -> Pointwise:
     slope = activation.negative_slope
-    return Elementwise(activation, lambda h: ops.where(h > 0, 1.0, slope))
+    return Elementwise(activation, lambda h, g: ops.where(h > 0, g, slope * g))
 
 
 def find(activation: Any, complex_state: bool) -> Pointwise | None:

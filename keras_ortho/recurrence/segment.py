@@ -5,6 +5,7 @@ Everything is time first: `(time, batch, units)`.
 
 import dataclasses
 
+import keras
 from keras import ops
 
 from keras_ortho.backend import scan, stack
@@ -99,56 +100,60 @@ def segment_gradients(
 
     Returns:
         The gradients with respect to the state before, to the inputs, and to `U`,
-        `W` and `b`.
+        `W` and `b`, the last three in float32 at least.
     """
     activation = weights.activation
-    before = ops.concatenate([segment.start[None], states], axis=0)[:-1]
-    before = segment.drop(before)
     kept = states
     if activation.from_inputs:
-        product = _product(before, weights.recurrent_kernel)
+        before = ops.concatenate([segment.start[None], states], axis=0)[:-1]
+        product = _product(segment.drop(before), weights.recurrent_kernel)
         kept = weights.project(segment.inputs) + product
-    factors = activation.factors(kept, weights.bias)
     transposed = ops.transpose(weights.recurrent_kernel)
     masks = () if segment.mask is None else (segment.mask,)
     aboves = () if above is None else (above,)
+    exact = sum_dtype(states)
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
-        (gradient,) = carry
-        factors, mask, above = (
-            entries[: len(entries) - len(masks) - len(aboves)],
-            entries[len(entries) - len(masks) - len(aboves) :][: len(masks)],
-            entries[len(entries) - len(aboves) :],
-        )
-        if above:
-            gradient = gradient + above[0]
-        into = gradient * mask[0] if mask else gradient
-        into = activation.pull(factors, into)
+        (gradient, _, to_bias), (kept, *others) = carry, entries
+        if aboves:
+            gradient = gradient + others.pop()
+        into = gradient * others[0] if masks else gradient
+        into, term = activation.pull(kept, weights.bias, into)
         before = segment.drop(ops.matmul(into, transposed))
-        if mask:
-            before = before + gradient * (1 - mask[0])
-        return (before,), (into,)
+        if masks:
+            before = before + gradient * (1 - others[0])
+        return (before, into, to_bias + ops.cast(term, exact)), (into,)
 
-    (gradient,), (collected,) = scan(
+    batch = ops.shape(states)[1]
+    to_bias = ops.zeros((batch, weights.bias.shape[0]), dtype=exact)
+    (gradient, first, to_bias), (collected,) = scan(
         step,
-        (gradient,),
-        (*factors, *masks, *aboves),
+        (gradient, ops.zeros_like(gradient), to_bias),
+        (kept, *masks, *aboves),
         length=ops.shape(states)[0],
         collect=((ops.shape(states)[1:], states.dtype),),
         reverse=True,
     )
     gradients = stack(collected)
-    rows = _rows(gradients)
-    terms = activation.bias_terms(kept, weights.bias, gradients)
+
+    def sums(inputs: Tensor, gradients: Tensor) -> Tensor:
+        product = ops.matmul(ops.transpose(_rows(inputs)), _rows(gradients))
+        return ops.cast(product, exact)
+
+    # In two, or the states would have to be copied, a step further on.
+    to_recurrent = sums(segment.drop(segment.start), first)
+    to_recurrent = to_recurrent + sums(segment.drop(states[:-1]), gradients[1:])
     return (
         gradient,
         _product(gradients, ops.transpose(weights.kernel)),
-        (
-            ops.matmul(ops.transpose(_rows(segment.inputs)), rows),
-            ops.matmul(ops.transpose(_rows(before)), rows),
-            ops.sum(_rows(terms), axis=0),
-        ),
+        (sums(segment.inputs, gradients), to_recurrent, ops.sum(to_bias, axis=0)),
     )
+
+
+def sum_dtype(x: Tensor) -> str:
+    """The dtype to sum over many steps in: at least float32."""
+    dtype = keras.backend.standardize_dtype(x.dtype)
+    return "float64" if dtype == "float64" else "float32"
 
 
 def _rows(x: Tensor) -> Tensor:

@@ -9,15 +9,16 @@ lies within a segment is small enough to stay in a cache.
 """
 
 import dataclasses
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
-import keras
 from keras import ops
 
-from keras_ortho.backend import batch_pieces, scan, stack, time_slice, with_gradient
+from keras_ortho.backend import batch_pieces, scan, slice_steps, stack, with_gradient
 from keras_ortho.backend.types import Tensor
 from keras_ortho.recurrence.pointwise import Pointwise
 from keras_ortho.recurrence.segment import (
@@ -25,6 +26,7 @@ from keras_ortho.recurrence.segment import (
     Weights,
     segment_gradients,
     segment_states,
+    sum_dtype,
 )
 
 # Steps in a segment, about: its states, 56 x 64 x 170 numbers for half a batch of 128,
@@ -108,7 +110,10 @@ def _segment_length(steps: int | None, recompute: bool | int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """How to go through the sequences. It holds no tensor."""
+    """How to go through the sequences. It holds no tensor.
+
+    The batch is cut into pieces, each of which goes through all its steps by itself.
+    """
 
     activation: Pointwise
     masked: bool
@@ -120,13 +125,52 @@ class _Plan:
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Any]:
         """Computes the output, and what the gradient needs."""
+        outputs, saved = zip(
+            *(self._forward(tensors, piece) for piece in self._cut(tensors)),
+            strict=True,
+        )
+        output = _concatenate(outputs, axis=0)
+        return output, (tensors, output if self.return_sequences else None, saved)
+
+    def backward(self, saved: Any, upstream: Tensor) -> tuple[Tensor, ...]:
+        """Computes the gradient of every tensor."""
+        tensors, output, saved_pieces = saved
+        *_, mask, state_mask = tensors
+        gradients = [
+            self._backward(tensors, piece, output, upstream, *saved_piece)
+            for piece, saved_piece in zip(self._cut(tensors), saved_pieces, strict=True)
+        ]
+        to_inputs, to_state, *sums = zip(*gradients, strict=True)
+        dtype = upstream.dtype
+        return (
+            _concatenate(to_inputs, axis=0),
+            *(ops.cast(functools.reduce(operator.add, s), dtype) for s in sums),
+            _concatenate(to_state, axis=0),
+            ops.zeros_like(mask),
+            ops.zeros_like(state_mask),
+        )
+
+    def _cut(self, tensors: Sequence[Tensor]) -> list[tuple[Any, Any]]:
+        """The first sequence of each piece of the batch, and how many it has."""
+        batch = ops.shape(tensors[0])[0]
+        if self.pieces == 1:
+            return [(0, batch)]
+        bounds = [batch * i // self.pieces for i in range(self.pieces + 1)]
+        return [(a, b - a) for a, b in itertools.pairwise(bounds)]
+
+    def _forward(
+        self, tensors: Sequence[Tensor], piece: tuple[Any, Any]
+    ) -> tuple[Tensor, Any]:
+        """Computes the output of a piece, and what its gradient needs."""
         inputs, _, recurrent_kernel, _, state, *_ = tensors
         length, count, rest = self._lengths(inputs)
-        batch, units = ops.shape(inputs)[0], recurrent_kernel.shape[0]
+        batch, units = piece[1], recurrent_kernel.shape[0]
+        state = _rows(state, piece)
 
         def step(carry: tuple, index: Tensor, _: tuple) -> tuple:
             (state,) = carry
-            after, states = self._states(tensors, state, index * length, length)
+            segment = self._segment(tensors, piece, state, index * length, length)
+            after, states = segment_states(self._weights(tensors), segment)
             if self.return_sequences:
                 return (after,), (state, _swap(states))
             return (after,), (state, states) if self.keep_states else (state,)
@@ -149,57 +193,71 @@ class _Plan:
             full = (stack(full[0]), *full[1:])
         rest_start, rest_states = state, None
         if _any(rest):
-            state, rest_states = self._states(tensors, state, count * length, rest)
+            segment = self._segment(tensors, piece, state, count * length, rest)
+            state, rest_states = segment_states(self._weights(tensors), segment)
         if not self.return_sequences:
             kept = rest_states if self.keep_states else None
-            return state, (tensors, full, rest_start, kept)
+            return state, (full, rest_start, kept)
         parts = [_in_a_row(stack(full[1]))] if full else []
         parts += [] if rest_states is None else [_swap(rest_states)]
-        outputs = _concatenate(parts, axis=1)
-        return outputs, (tensors, full[:1], rest_start, outputs)
+        return _concatenate(parts, axis=1), (full[:1], rest_start, None)
 
-    def backward(self, saved: Any, upstream: Tensor) -> tuple[Tensor, ...]:
-        """Computes the gradient of every tensor."""
-        tensors, full, rest_start, kept = saved
-        inputs, *weights, state, mask, state_mask = tensors
+    def _backward(
+        self,
+        tensors: Sequence[Tensor],
+        piece: tuple[Any, Any],
+        output: Tensor | None,
+        upstream: Tensor,
+        full: tuple,
+        rest_start: Tensor,
+        rest_states: Tensor | None,
+    ) -> tuple[Tensor, ...]:
+        """Computes the gradients for a piece: inputs, state before, weights."""
+        inputs, *weights, state, _, _ = tensors
         length, count, rest = self._lengths(inputs)
-        outputs = (kept, upstream) if self.return_sequences else None
-        exact = keras.backend.standardize_dtype(inputs.dtype) == "float64"
+
+        def through(carry: tuple, start: Any, length: Any, entries: tuple) -> tuple:
+            (gradient, *sums), (state, *kept) = carry, entries
+            segment = self._segment(tensors, piece, state, start, length)
+            above = None
+            if output is not None:
+                cut = functools.partial(_steps, piece=piece, start=start, length=length)
+                states, above = cut(output), cut(upstream)
+            elif kept:
+                (states,) = kept
+            else:
+                _, states = segment_states(self._weights(tensors), segment)
+            gradient, to_inputs, terms = segment_gradients(
+                self._weights(tensors), segment, states, above, gradient
+            )
+            sums = [total + term for total, term in zip(sums, terms, strict=True)]
+            return (gradient, *sums), (_swap(to_inputs),)
 
         def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
-            return self._gradients(
-                tensors, carry, index * length, length, entries, outputs
-            )
+            return through(carry, index * length, length, entries)
 
-        gradient = ops.zeros_like(state) if self.return_sequences else upstream
-        sums = [ops.zeros(x.shape, "float64" if exact else "float32") for x in weights]
-        carry: tuple = (gradient, *sums)
+        gradient = _rows(state if self.return_sequences else upstream, piece)
+        if self.return_sequences:
+            gradient = ops.zeros_like(gradient)
+        zeros = [ops.zeros(x.shape, dtype=sum_dtype(x)) for x in weights]
+        carry: tuple = (gradient, *zeros)
         parts: list[Tensor] = []
         if _any(rest):
-            entries = (rest_start, kept) if self.keep_states else (rest_start,)
-            carry, (part,) = self._gradients(
-                tensors, carry, count * length, rest, entries, outputs
-            )
+            entries = (rest_start, rest_states) if self.keep_states else (rest_start,)
+            carry, (part,) = through(carry, count * length, rest, entries)
             parts.append(part)
         if _any(count):
-            batch, _, features = ops.shape(inputs)
+            shape = (piece[1], length, inputs.shape[-1])
             carry, (segments,) = scan(
                 step,
                 carry,
                 full,
                 length=count,
-                collect=(((batch, length, features), inputs.dtype),),
+                collect=((shape, inputs.dtype),),
                 reverse=True,
             )
             parts.insert(0, _in_a_row(stack(segments)))
-        gradient, *sums = carry
-        return (
-            _concatenate(parts, axis=1),
-            *(ops.cast(x, inputs.dtype) for x in sums),
-            gradient,
-            ops.zeros_like(mask),
-            ops.zeros_like(state_mask),
-        )
+        return _concatenate(parts, axis=1), *carry
 
     def _lengths(self, inputs: Tensor) -> tuple[Any, Any, Any]:
         """Steps in a whole segment, how many of those, and what remains."""
@@ -209,89 +267,38 @@ class _Plan:
             length = ops.maximum(1, ops.minimum(steps, length))
         return length, steps // length, steps % length
 
-    def _states(
-        self, tensors: Sequence[Tensor], state: Tensor, start: Any, length: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Computes the states of a segment: the last, and all, time first."""
-        weights, segments = self._segments(tensors, state, start, length)
-        pairs = [segment_states(weights, segment) for segment in segments]
-        last, states = zip(*pairs, strict=True)
-        return _concatenate(last, axis=0), _concatenate(states, axis=1)
+    def _weights(self, tensors: Sequence[Tensor]) -> Weights:
+        _, kernel, recurrent_kernel, bias, *_ = tensors
+        return Weights(kernel, recurrent_kernel, bias, self.activation)
 
-    def _gradients(
+    def _segment(
         self,
         tensors: Sequence[Tensor],
-        carry: tuple,
+        piece: tuple[Any, Any],
+        state: Tensor,
         start: Any,
         length: Any,
-        entries: tuple,
-        outputs: tuple[Tensor, Tensor] | None,
-    ) -> tuple[tuple, tuple]:
-        """Goes back through a segment: the next carry, and `dL/dx`."""
-        gradient, *sums = carry
-        state, *kept = entries
-        above = None
-        if outputs is not None:
-            states, above = (self._slice(x, start, length) for x in outputs)
-        elif kept:
-            (states,) = kept
-        else:
-            _, states = self._states(tensors, state, start, length)
-        weights, segments = self._segments(tensors, state, start, length)
-        gradients, inputs, terms = zip(
-            *itertools.starmap(
-                segment_gradients,
-                zip(
-                    [weights] * self.pieces,
-                    segments,
-                    self._cut(states, axis=1),
-                    self._cut(above, axis=1),
-                    self._cut(gradient, axis=0),
-                    strict=True,
-                ),
-            ),
-            strict=True,
-        )
-        for piece in terms:
-            sums = [
-                total + ops.cast(term, total.dtype)
-                for total, term in zip(sums, piece, strict=True)
-            ]
-        return (_concatenate(gradients, axis=0), *sums), (
-            _swap(_concatenate(inputs, axis=1)),
+    ) -> Segment:
+        """Cuts a segment out of what is computed from."""
+        inputs, *_, mask, state_mask = tensors
+        cut = functools.partial(_steps, piece=piece, start=start, length=length)
+        return Segment(
+            inputs=cut(inputs),
+            start=state,
+            mask=cut(mask[:, :, None]) if self.masked else None,
+            state_mask=_rows(state_mask, piece) if self.dropped else None,
         )
 
-    def _segments(
-        self, tensors: Sequence[Tensor], state: Tensor, start: Any, length: Any
-    ) -> tuple[Weights, list[Segment]]:
-        """Cuts out a segment of steps, for each piece of the batch."""
-        inputs, kernel, recurrent_kernel, bias, _, mask, state_mask = tensors
-        steps = self._slice(inputs, start, length)
-        counts = self._slice(mask, start, length)[:, :, None] if self.masked else None
-        segments = itertools.starmap(
-            Segment,
-            zip(
-                self._cut(steps, axis=1),
-                self._cut(state, axis=0),
-                self._cut(counts, axis=1),
-                self._cut(state_mask if self.dropped else None, axis=0),
-                strict=True,
-            ),
-        )
-        return Weights(kernel, recurrent_kernel, bias, self.activation), list(segments)
 
-    def _slice(self, x: Tensor, start: Any, length: Any) -> Tensor:
-        """Takes the steps of a segment, and puts time first."""
-        return _swap(time_slice(x, start, length))
+def _rows(x: Tensor, piece: tuple[Any, Any]) -> Tensor:
+    """The sequences of a piece of the batch."""
+    first, count = piece
+    return x[first : first + count]
 
-    def _cut(self, x: Tensor | None, axis: int) -> list[Tensor | None]:
-        """Cuts the batch into pieces."""
-        if x is None or self.pieces == 1:
-            return [x] * self.pieces
-        batch = ops.shape(x)[axis]
-        bounds = [batch * i // self.pieces for i in range(self.pieces + 1)]
-        lead = (slice(None),) * axis
-        return [x[(*lead, slice(a, b))] for a, b in itertools.pairwise(bounds)]
+
+def _steps(x: Tensor, piece: tuple[Any, Any], start: Any, length: Any) -> Tensor:
+    """Steps of the sequences of a piece of the batch, time first."""
+    return _swap(slice_steps(x, piece, start, length))
 
 
 def _any(count: Any) -> bool:
