@@ -11,8 +11,6 @@ chooses the backend.
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from machine import machine
 
 from keras_ortho import ENRNN, ENRNNCell
 from keras_ortho.backend.types import Tensor
@@ -170,14 +169,7 @@ def main() -> None:
                     flush=True,
                 )
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    report = {
-        "backend": keras.backend.backend(),
-        "cores": len(os.sched_getaffinity(0)),
-        "machine": platform.machine(),
-        "python": platform.python_version(),
-        "keras": keras.__version__,
-        "results": results,
-    }
+    report = {**machine(), "results": results}
     options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

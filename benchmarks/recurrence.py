@@ -13,20 +13,18 @@ short form takes some minutes on two cores, `axes` most of an hour, `grid` a day
 """
 
 import argparse
-import importlib.metadata
 import itertools
 import json
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from machine import ROOT, machine
 from tqdm import tqdm
 
-ROOT = Path(__file__).resolve().parents[1]
 UNITS, STEPS, BATCHES = (128, 170, 360, 512), (200, 784, 2_000, 10_000), (20, 50, 128)
 CENTER = (170, 784, 128)
 ADDING = (170, 750, 50)
@@ -48,7 +46,6 @@ NAMES = (
     "Cayley transform",
 )
 IN_MEMORY = ("SimpleRNN", "ScoRNN", "ScoRNN, recompute", "LSTM", "GRU")
-PACKAGES = ("jax", "keras", "keras-ortho", "numpy", "tensorflow", "torch")
 
 Shape = tuple[int, int, int]
 
@@ -97,39 +94,6 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     raise RuntimeError(
         f"A measurement has failed. Received: {task}\n{done.stderr[-2000:]}"
     )
-
-
-def machine() -> dict[str, Any]:
-    """Describes what the figures were measured on.
-
-    Returns:
-        Processor, cores, versions, commit and backend.
-    """
-    versions: dict[str, str | None] = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = None
-    processor = platform.processor()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            processor = line.split(":", 1)[1].strip()
-            break
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    return {
-        "processor": processor,
-        "cores": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
-        "commit": commit.stdout.strip() or None,
-        "versions": versions,
-    }
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -44,6 +44,7 @@ def scan(
     length: int,
     collect: tuple[tuple[tuple[Any, ...], Any], ...] = (),
     reverse: bool = False,
+    unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Loops over steps with Keras's scan.
 
@@ -56,6 +57,7 @@ def scan(
         collect: Not used here.
         reverse: Whether to go from the last step to the first. What is collected
             stays in the order of the steps.
+        unroll: Not used here.
 
     Returns:
         A pair of the last carry and what was collected.

@@ -52,6 +52,7 @@ def scan(
     length: int,
     collect: tuple[tuple[tuple[Any, ...], Any], ...] = (),
     reverse: bool = False,
+    unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Loops over steps, one op in the program.
 
@@ -64,6 +65,7 @@ def scan(
         collect: Not used here: JAX knows what a step returns.
         reverse: Whether to go from the last step to the first. What is collected
             stays in the order of the steps.
+        unroll: Not used here: a turn of a compiled loop costs little.
 
     Returns:
         A pair of the last carry and what was collected.

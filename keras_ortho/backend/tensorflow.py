@@ -81,6 +81,7 @@ def scan(
     length: Any,
     collect: tuple[tuple[tuple[Any, ...], Any], ...] = (),
     reverse: bool = False,
+    unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
     """Loops over steps, one op in the graph.
 
@@ -94,6 +95,8 @@ def scan(
         collect: Shape and dtype of each tensor that is collected.
         reverse: Whether to go from the last step to the first. What is collected
             stays in the order of the steps.
+        unroll: How many steps to take in one turn of the loop, where they go up in
+            the length.
 
     Returns:
         A pair of the last carry and what was collected: see `stack`.
@@ -101,23 +104,26 @@ def scan(
     sources = [s.array if isinstance(s, _Steps) else _unstack(s) for s in sequences]
     arrays = tuple(tf.TensorArray(dtype, _room(length)) for _, dtype in collect)
     first = length - 1 if reverse else 0
+    turn = unroll if isinstance(length, int) and length % unroll == 0 else 1
 
     def body(index: Tensor, carry: tuple, arrays: tuple) -> tuple:
-        entries = tuple(source.read(index) for source in sources)
-        after, collected = step(carry, index, entries)
-        for old, new in zip(carry, after, strict=True):
-            new.set_shape(old.shape)
-        arrays = tuple(
-            array.write(index, value)
-            for array, value in zip(arrays, collected, strict=True)
-        )
-        return index + (-1 if reverse else 1), tuple(after), arrays
+        for _ in range(turn):
+            entries = tuple(source.read(index) for source in sources)
+            after, collected = step(carry, index, entries)
+            for old, new in zip(carry, after, strict=True):
+                new.set_shape(old.shape)
+            carry = tuple(after)
+            arrays = tuple(
+                array.write(index, value)
+                for array, value in zip(arrays, collected, strict=True)
+            )
+            index = index + (-1 if reverse else 1)
+        return index, carry, arrays
 
     _, carry, arrays = tf.while_loop(
         lambda index, *_: index >= 0 if reverse else index < length,
         body,
         (tf.convert_to_tensor(first, tf.int32), tuple(carry), arrays),
-        maximum_iterations=length,
     )
     return carry, tuple(
         _Steps(array, shape, length)

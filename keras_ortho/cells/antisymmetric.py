@@ -217,9 +217,9 @@ class AntisymmetricRNN(RecurrentLayer):
         antisymmetric: Whether the recurrent matrix is antisymmetric but for the
             diffusion, rather than unstructured. Default: `True`.
         **kwargs: The other arguments of `AntisymmetricRNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+            `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

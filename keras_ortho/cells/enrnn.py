@@ -301,10 +301,9 @@ class ENRNN(RecurrentLayer):
         coupling: Whether the short-term units act on the long-term ones. Default:
             `True`.
         epsilon: What is added to the spectral radius, at least 0. Default: 0.
-        **kwargs: The other arguments of `ENRNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+        **kwargs: The other arguments of `ENRNNCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

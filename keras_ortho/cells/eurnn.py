@@ -198,10 +198,9 @@ class EURNN(RecurrentLayer):
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
         real_output: Whether the output is the real part of the state. Default:
             `False`.
-        **kwargs: The other arguments of `EURNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+        **kwargs: The other arguments of `EURNNCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

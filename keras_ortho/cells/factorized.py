@@ -187,10 +187,9 @@ class FactorizedRNN(RecurrentLayer):
         spectral_margin: How far the singular values may lie from the center.
             Default: 0.1.
         spectral_center: Center of their interval. Default: 1.
-        **kwargs: The other arguments of `FactorizedRNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+        **kwargs: The other arguments of `FactorizedRNNCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

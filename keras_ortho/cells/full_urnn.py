@@ -155,9 +155,9 @@ class FullURNN(RecurrentLayer):
         units: Number of complex units `n`, a positive integer.
         half_gradient: Whether the gradient for `W` leaves out what reaches it through
             the imaginary parts of the state. Default: `False`.
-        **kwargs: The other arguments of `FullURNNCell`; those of `keras.layers.RNN`:
+        **kwargs: The other arguments of `FullURNNCell`; those of `RecurrentLayer`:
             `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`; and Keras's of a layer.
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

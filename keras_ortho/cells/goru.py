@@ -244,10 +244,9 @@ class GORU(RecurrentLayer):
         capacity: Number of layers of rotations of the tunable style. Default:
             `None`, `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
-        **kwargs: The other arguments of `GORUCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+        **kwargs: The other arguments of `GORUCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

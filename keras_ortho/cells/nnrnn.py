@@ -198,10 +198,9 @@ class NNRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
             Default: `"exponential"`.
-        **kwargs: The other arguments of `NNRNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+        **kwargs: The other arguments of `NNRNNCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

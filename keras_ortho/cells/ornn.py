@@ -158,10 +158,9 @@ class ORNN(RecurrentLayer):
     Args:
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors, in `1 .. n`. Default: `None`, all.
-        **kwargs: The other arguments of `ORNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+        **kwargs: The other arguments of `ORNNCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

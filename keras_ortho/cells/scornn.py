@@ -206,10 +206,9 @@ class ScoRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         negative_ones: How many entries of `D` are -1: a count (an int) or a
             fraction of the units (a float). Default: 0.5.
-        **kwargs: The other arguments of `ScoRNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`,
-            `go_backwards`, `stateful`, `unroll`, `zero_output_for_mask`; and
-            Keras's of a layer.
+        **kwargs: The other arguments of `ScoRNNCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

@@ -164,9 +164,9 @@ class ScuRNN(RecurrentLayer):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        **kwargs: The other arguments of `ScuRNNCell`; those of `keras.layers.RNN`:
+        **kwargs: The other arguments of `ScuRNNCell`; those of `RecurrentLayer`:
             `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`; and Keras's of a layer.
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

@@ -160,8 +160,9 @@ class RestrictedURNN(RecurrentLayer):
     Args:
         units: Number of complex units `n`, a positive integer.
         **kwargs: The other arguments of `RestrictedURNNCell`; those of
-            `keras.layers.RNN`: `return_sequences`, `return_state`, `go_backwards`,
-            `stateful`, `unroll`, `zero_output_for_mask`; and Keras's of a layer.
+            `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.

@@ -40,9 +40,10 @@ def plot_curves(
     >>> plot_curves("loss.png", {"scoRNN": [3.0, 2.0, 1.5]}, baselines={"LSTM": 1.7})
     """
     figure, axes = _subplots(1, (7, 4.5))
-    for name, values in curves.items():
+    for number, (name, values) in enumerate(curves.items()):
         steps = np.arange(1, len(values) + 1) if x is None else x[name]
-        axes[0].plot(steps, values, label=name)
+        # There are ten colors.
+        axes[0].plot(steps, values, "-" if number < 10 else "--", label=name)
     for name, level in (baselines or {}).items():
         axes[0].axhline(level, color="gray", linestyle="--", linewidth=1)
         axes[0].annotate(

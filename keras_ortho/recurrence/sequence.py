@@ -82,7 +82,7 @@ def recurrence(
         return_sequences=return_sequences,
         keep_states=training and not recompute and not return_sequences,
         length=_segment_length(inputs.shape[1], recompute),
-        pieces=batch_pieces(),
+        pieces=min(batch_pieces(), inputs.shape[0] or batch_pieces()),
     )
     nothing = ops.zeros((), dtype=inputs.dtype)
     return with_gradient(plan.forward, plan.backward, once=True)(
@@ -103,8 +103,8 @@ def _segment_length(steps: int | None, recompute: bool | int) -> int:
         return recompute if steps is None else min(recompute, steps)
     if steps is None:
         return SEGMENT
-    # The one nearest to it, of those that leave no rest.
-    divisors = [length for length in range(32, 65) if steps % length == 0]
+    # The one nearest to it, even, of those that leave no rest.
+    divisors = [length for length in range(32, 66, 2) if steps % length == 0]
     return min(divisors, key=lambda x: abs(x - SEGMENT), default=min(SEGMENT, steps))
 
 

@@ -1,0 +1,117 @@
+"""Measures a training step of every layer over one of Keras's `SimpleRNN`.
+
+Each pair has the same number of real state entries, so the same product at each step;
+the two take turns in a process of their own, and the medians are compared. `SimpleRNN`,
+the layers with a step of their own (gates, residual) and LSTM are there for comparison.
+
+Run it as `python benchmarks/architectures.py [--out out/benchmarks]`; it writes a table
+and a JSON file. `KERAS_BACKEND` chooses the backend.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from machine import ROOT, machine
+from tqdm import tqdm
+
+# State entries, steps, batch.
+STATE, STEPS, BATCH = 128, 784, 128
+
+# How each makes a state of so many reals.
+LAYERS = {
+    "ScoRNN": "ScoRNN(n)",
+    "ScuRNN": "ScuRNN(n // 2)",
+    "ENRNN": "ENRNN(n // 2, n // 2)",
+    "AntisymmetricRNN": "AntisymmetricRNN(n)",
+    "SVDRNN": "SVDRNN(n, reflections=16)",
+    "ORNN": "ORNN(n, reflections=16)",
+    "RestrictedURNN": "RestrictedURNN(n // 2)",
+    "FullURNN": "FullURNN(n // 2)",
+    "EURNN": "EURNN(n // 2)",
+    "GORU": "GORU(n)",
+    "NNRNN": "NNRNN(n)",
+    "FactorizedRNN": "FactorizedRNN(n)",
+    "LSTM": "keras.layers.LSTM(n)",
+}
+
+# Without the other layers in memory.
+WORKER = """
+import json, statistics, sys, time
+import keras, keras_ortho
+import numpy as np
+from keras_ortho import *
+
+expression, n, steps, batch, repeats, jit_compile = json.loads(sys.argv[1])
+random = np.random.default_rng(0)
+x = random.random((batch, steps, 1), "float32")
+y = random.random((batch, 10), "float32")
+times = {}
+models = {}
+for name in ("SimpleRNN", "layer"):
+    layer = keras.layers.SimpleRNN(n) if name == "SimpleRNN" else eval(expression)
+    model = keras.Sequential(
+        [keras.Input((steps, 1)), layer, keras.layers.Dense(10)]
+    )
+    optimizer = keras_ortho.optimizers.paper_optimizer()
+    unitary = "FullURNN" in expression and name == "layer"
+    model.compile(optimizer if unitary else "adam", "mse", jit_compile=jit_compile)
+    for _ in range(2):
+        model.train_on_batch(x, y)
+    models[name] = model
+for _ in range(repeats):
+    for name, model in models.items():
+        start = time.perf_counter()
+        model.train_on_batch(x, y)
+        times.setdefault(name, []).append(time.perf_counter() - start)
+medians = {name: statistics.median(values) for name, values in times.items()}
+print("RESULT " + json.dumps(medians))
+"""
+
+
+def main() -> None:
+    """Runs the benchmark from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--repeats", type=int, default=5, help="of each step")
+    parser.add_argument("--state", type=int, default=STATE, help="its real entries")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args()
+    about = machine()
+    jit_compile = about["backend"] == "jax"
+    rows = []
+    for name, expression in tqdm(LAYERS.items(), unit="layer"):
+        task = [expression, options.state, STEPS, BATCH, options.repeats, jit_compile]
+        done = subprocess.run(
+            [sys.executable, "-c", WORKER, json.dumps(task)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        if done.returncode:
+            raise RuntimeError(
+                f"A measurement has failed. Received: {name}\n{done.stderr[-2000:]}"
+            )
+        medians = json.loads(done.stdout.rpartition("RESULT ")[2])
+        ratio = medians["layer"] / medians["SimpleRNN"]
+        rows.append({"name": name, "made by": expression, **medians, "ratio": ratio})
+    lines = [
+        f"| n = {options.state}, T = {STEPS}, B = {BATCH} | training step, ms "
+        "| SimpleRNN, ms | ratio |",
+        "|---|--:|--:|--:|",
+    ]
+    lines += [
+        f"| `{row['made by']}` | {1e3 * row['layer']:.0f} "
+        f"| {1e3 * row['SimpleRNN']:.0f} | {row['ratio']:.2f} |"
+        for row in rows
+    ]
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / f"architectures-{about['backend']}"
+    path.with_suffix(".json").write_text(json.dumps({**about, "rows": rows}, indent=1))
+    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Measures how far from orthogonal or unitary training takes each recurrent matrix.
+
+2 000 steps at n = 512 (`--units`, `--steps`) of the papers' optimizers on the copying
+of a number: `||W* W - I||_F` at each tenth, in float32. A map from free variables stays
+where its rounding is; `FullURNN`, a variable that is stepped along the unitary
+matrices, drifts.
+
+Run it as `python benchmarks/drift.py [--out out/benchmarks]`; it writes a table, a JSON
+file and a figure. `FullURNN` solves a system of order 2n at each step and takes most of
+the time, half an hour or more on two cores.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+from machine import machine
+
+from keras_ortho import EURNN, ORNN, SVDRNN, FullURNN, RestrictedURNN, ScoRNN, ScuRNN
+from keras_ortho.diagnostics import plot_curves
+from keras_ortho.optimizers import paper_optimizer
+from keras_ortho.parametrizations import orthogonality_error, unitarity_error
+from keras_ortho.parametrizations.householder import householder_product
+
+BATCH, LENGTH = 8, 20
+LAYERS: dict[str, Callable[[int], keras.layers.Layer]] = {
+    "scoRNN": ScoRNN,
+    "scuRNN": ScuRNN,
+    "svdRNN, left factor": SVDRNN,
+    "oRNN": ORNN,
+    "restricted uRNN": RestrictedURNN,
+    "EURNN": lambda n: EURNN(n, capacity=4),
+    "full-capacity uRNN": FullURNN,
+}
+
+
+def error(layer: keras.layers.Layer) -> float:
+    """Computes the distance from the manifold; for svdRNN that of its left factor.
+
+    Args:
+        layer: The layer.
+
+    Returns:
+        `||W* W - I||_F`.
+    """
+    if isinstance(layer, SVDRNN):
+        reflectors = layer.cell.left_reflectors
+        return orthogonality_error(householder_product(reflectors, layer.units))
+    measure = unitarity_error if layer.cell.complex_state else orthogonality_error
+    return measure(layer.recurrent_matrix())
+
+
+def main() -> None:
+    """Runs the benchmark from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--units", type=int, default=512)
+    parser.add_argument("--steps", type=int, default=2_000)
+    parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / f"drift-{keras.backend.backend()}"
+    results: dict[str, list[float]] = {}
+    each = max(1, options.steps // 10)
+    for name in options.only:
+        keras.utils.set_random_seed(0)
+        layer = LAYERS[name](options.units)
+        model = keras.Sequential(
+            [keras.Input((LENGTH, 2)), layer, keras.layers.Dense(1)]
+        )
+        model.compile(paper_optimizer(), "mse")
+        random = np.random.default_rng(0)
+        results[name] = [error(layer)]
+        for _ in range(10):
+            x = random.normal(size=(each * BATCH, LENGTH, 2)).astype("float32")
+            model.fit(x, x[:, 0, :1], batch_size=BATCH, verbose=0)
+            results[name].append(error(layer))
+            print(f"{name:20} {results[name][-1]:.2e}", flush=True)
+        steps = [each * i for i in range(11)]
+        report = {**machine(), "units": options.units, "updates": steps}
+        path.with_suffix(".json").write_text(
+            json.dumps({**report, "errors": results}, indent=1)
+        )
+        plot_curves(
+            path.with_suffix(".png"),
+            results,
+            x=dict.fromkeys(results, steps),
+            xlabel="update",
+            ylabel="||W* W - I||_F",
+            log=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""What the figures of a benchmark were measured on."""
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("jax", "keras", "keras-ortho", "numpy", "tensorflow", "torch")
+
+
+def machine() -> dict[str, Any]:
+    """Describes what the figures were measured on.
+
+    Returns:
+        Processor, cores, versions, commit and backend.
+    """
+    versions: dict[str, str | None] = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    processor = platform.processor()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            processor = line.split(":", 1)[1].strip()
+            break
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    return {
+        "processor": processor,
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
+        "commit": commit.stdout.strip() or None,
+        "versions": versions,
+    }
