@@ -167,7 +167,8 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
             )
             if points:
                 style = "-o" if "Sco" in name else "--s"
-                axis.loglog(*zip(*points, strict=True), style, color=f"C{number}")
+                color = f"C{number}" if number < 10 else "black"  # There are ten.
+                axis.loglog(*zip(*points, strict=True), style, color=color)
                 axis.lines[-1].set_label(name)
                 axis.lines[-1].set_markersize(4)
         ticks = sorted({row[field] for row in chosen})
@@ -179,8 +180,8 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     axes[0].set_title("T = 784, B = 128")
     axes[1].set_title("n = 170, B = 20")
     axes[2].set_title("n = 170, T = 784")
-    axes[0].legend(fontsize="x-small")
-    figure.tight_layout()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=6)
+    figure.tight_layout(rect=(0, 0.1, 1, 1))
     figure.savefig(path, dpi=120)
 
 

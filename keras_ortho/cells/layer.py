@@ -109,7 +109,17 @@ class RecurrentLayer(keras.layers.RNN):
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         loop = self._stock_loop if self.unroll else self._whole_sequence
-        return loop(sequences, initial_state, mask, training)
+        last_output, outputs, states = loop(sequences, initial_state, mask, training)
+        if mask is not None:
+            shown = mask
+            if not self.zero_output_for_mask:
+                # Zero, not the initial state, until the first step that counts.
+                shown = ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
+            # Keras's own loops do this on some backends, unrolled or not, only.
+            last_output = ops.where(shown[:, -1:], last_output, 0)
+            if self.return_sequences:
+                outputs = ops.where(shown[:, :, None], outputs, 0)
+        return last_output, outputs, states
 
     def _whole_sequence(
         self,
@@ -138,18 +148,10 @@ class RecurrentLayer(keras.layers.RNN):
             recompute=self.recompute,
             training=training,
         )
-        last = states[:, -1] if self.return_sequences else states
         outputs = self.cell.read_out(states)
-        if mask is not None:
-            shown = mask
-            if not self.zero_output_for_mask:
-                # As in Keras the output is zero, not the initial state, until the
-                # first step that counts.
-                shown = ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
-            shown = shown[:, :, None] if self.return_sequences else shown[:, -1:]
-            outputs = ops.where(shown, outputs, 0)
-        last_output = outputs[:, -1] if self.return_sequences else outputs
-        return last_output, outputs, [last]
+        if self.return_sequences:
+            return outputs[:, -1], outputs, [states[:, -1]]
+        return outputs, outputs, [states]
 
     def _stock_loop(
         self,
@@ -159,7 +161,7 @@ class RecurrentLayer(keras.layers.RNN):
         training: bool,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Runs the cell step by step."""
-        last_output, outputs, states = rnn(
+        return rnn(
             functools.partial(self.cell, training=training),
             sequences,
             initial_state,
@@ -168,13 +170,6 @@ class RecurrentLayer(keras.layers.RNN):
             input_length=sequences.shape[1],
             return_all_outputs=self.return_sequences,
         )
-        if self.zero_output_for_mask and mask is not None:
-            # Keras's own loops forget to, or take the mask the wrong way round,
-            # where they are unrolled.
-            last_output = ops.where(mask[:, -1:], last_output, 0)
-            if self.return_sequences:
-                outputs = ops.where(mask[:, :, None], outputs, 0)
-        return last_output, outputs, states
 
     def reset_state(self) -> None:
         """Sets the states of a stateful layer to the initial state.

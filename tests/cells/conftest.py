@@ -1,37 +1,35 @@
 """Which of the shared tests are slow.
 
-All of them run for a few architectures; of the others, which differ from those in how
-their kernel is made, `make test` runs what depends on that, `make test-all` the rest.
+`make test` runs all of them for scoRNN, and on TensorFlow for ENRNN, which has two
+matrices and a flag that training writes. Of the others, which differ in how their
+kernel is made, it runs what depends on that; `make test-all` runs all for all.
 """
 
+import keras
 import pytest
 
-# The plain one, and that of two matrices, with a flag that training writes.
-IN_FULL = {"ScoRNN", "ENRNN"}
+ON_JAX = keras.backend.backend() == "jax"
+IN_FULL = {"ScoRNN"} if ON_JAX else {"ScoRNN", "ENRNN"}
+# Of each of these tests the cases with such parameters.
 FOR_ALL = {
-    "test_config_holds_every_argument",
-    "test_is_registered_under_the_package_name",
-    "test_kernel_is_made_once_and_outside_of_the_loop",
-    "test_keras_layer_checks",
-    "test_layer_equals_its_cell",
-    "test_mixed_precision",
-    "test_saves_and_loads",
-    "test_shared_arguments_have_an_effect",
-    "test_the_layer_has_the_gradient_of_the_stock_loop",
-    "test_units_must_be_a_positive_integer",
+    "test_kernel_is_made_once_and_outside_of_the_loop": {"name": ["layer", "stock"]},
+    "test_layer_equals_its_cell": {"unroll": [False]},
+    "test_saves_and_loads": {"wrapped": [False]},
+    "test_the_layer_has_the_gradient_of_the_stock_loop": {
+        "masked": [True],
+        "recompute": [False],
+    },
 }
-# Of those with many cases, the ones that tell most.
-SLOW_CASES = {
-    "test_kernel_is_made_once_and_outside_of_the_loop": (
-        "unrolled",
-        "two layers",
-        "stacked cells",
-        "bidirectional",
-        "time distributed",
-        "dropout",
-    ),
-    "test_keras_layer_checks": ("backwards", "unrolled"),
-}
+# JAX compiles each, and `test_two_backends` compares all architectures on both.
+if not ON_JAX:
+    FOR_ALL |= {
+        "test_config_holds_every_argument": {},
+        "test_is_registered_under_the_package_name": {},
+        "test_keras_layer_checks": {"kwargs": [{}]},
+        "test_mixed_precision": {},
+        "test_shared_arguments_have_an_effect": {},
+        "test_units_must_be_a_positive_integer": {},
+    }
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -41,7 +39,8 @@ def pytest_collection_modifyitems(items):
         architecture = case and case.params.get("architecture")
         if architecture is None or str(architecture) in IN_FULL:
             continue
-        name = item.originalname
-        slow_cases = SLOW_CASES.get(name, ())
-        if name not in FOR_ALL or any(slow in item.nodeid for slow in slow_cases):
+        chosen = FOR_ALL.get(item.originalname)
+        if chosen is None or any(
+            case.params[name] not in values for name, values in chosen.items()
+        ):
             item.add_marker(pytest.mark.slow)
