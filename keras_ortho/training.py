@@ -24,6 +24,7 @@ def train(
     *,
     epochs: int,
     validation_data: Any,
+    steps_per_epoch: int | None = None,
     monitor: str = "val_loss",
     save_seconds: float = 30.0,
     callbacks: Sequence[keras.callbacks.Callback] = (),
@@ -33,22 +34,26 @@ def train(
     """Runs `model.fit` so that a killed run continues where it was.
 
     The model, its optimizer, the state of its dropout and the history are saved now
-    and then. Called again with the same arguments it goes on from there, to the same
-    weights as an unbroken run if `data` has a fixed order; one that is shuffled
-    anew begins its orders again. Where all epochs are done it only loads. In the
-    end the model has the weights of the best epoch.
+    and then. Called again with the same arguments it goes on from there, with the
+    batch that follows, to the same weights as an unbroken run; the orders of `data`
+    must come from a seed. Where all epochs are done it only loads. In the end the
+    model has the weights of the best epoch.
 
     Args:
         model: A built and compiled model. Its weights are where a new run starts.
-        data: `tf.data.Dataset` to train on.
+        data: `tf.data.Dataset` to train on, which is repeated. What was done
+            before is read again, and skipped.
         folder: Folder of this run. In the end it holds `best.keras` and
             `history.csv`; nothing but what a run wrote should be in it.
         epochs: Number of epochs in all.
         validation_data: `tf.data.Dataset` to choose the best epoch on.
+        steps_per_epoch: Batches in an epoch, which may be less or more than those
+            of `data`. Default: `None`, all of them once.
         monitor: Name of the figure that is least in the best epoch. Default:
             `"val_loss"`.
         save_seconds: Least time between two saves, in seconds. Default: 30.
-        callbacks: More callbacks, whose own state is not saved. Default: none.
+        callbacks: More callbacks, whose own state is not saved. What they add to
+            the `logs` of an epoch is in its figures. Default: none.
         settings: What makes this run another one than others, as JSON can hold it:
             a run is only continued with those that it was started with. Default:
             none.
@@ -59,7 +64,7 @@ def train(
         the figures that `model.fit` reports.
 
     Raises:
-        ValueError: If `epochs` is not positive, the model is not built, `monitor`
+        ValueError: If `epochs` or `steps_per_epoch` is not positive, the model is not built, `monitor`
             is no figure of `fit` or in no epoch finite, or the folder holds a run
             with other settings.
 
@@ -72,11 +77,13 @@ def train(
     ... )
     >>> model.compile("adam", "mse")
     >>> history = train(
-    ...     model, task.train, "run", epochs=2, validation_data=task.test
+    ...     model, task.train, "run", epochs=2, validation_data=task.valid
     ... )
     """
-    if epochs < 1:
-        raise ValueError(f"`epochs` must be positive. Received: epochs={epochs}")
+    counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise ValueError(f"`{name}` must be positive. Received: {name}={count}")
     if not model.built:
         raise ValueError(
             "`model` must be built: give it an `Input`, or call it once. "
@@ -87,12 +94,14 @@ def train(
     run.set_model(model)
     run.restore()
     if len(run.history) < epochs:
+        steps = len(data) if steps_per_epoch is None else steps_per_epoch
         model.fit(
-            data,
+            data.repeat().skip(len(run.history) * steps),
+            steps_per_epoch=steps,
             initial_epoch=len(run.history),
             epochs=epochs,
             validation_data=validation_data,
-            callbacks=[run, *callbacks],
+            callbacks=[*callbacks, run],
             shuffle=False,  # It is the data set's own matter.
             verbose=0,
         )

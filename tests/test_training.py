@@ -18,7 +18,7 @@ class Killed(BaseException):
 
 def run(folder, epochs=4, kill_at=None, **kwargs):
     keras.utils.set_random_seed(0)
-    task = adding.load(10, batch_size=8, train_size=40, test_size=16, shuffle=False)
+    task = adding.load(10, batch_size=8, train_size=40, test_size=16)
     model = keras.Sequential(
         [keras.Input((10, 2)), ScoRNN(6, dropout=0.1, seed=1), keras.layers.Dense(1)]
     )
@@ -45,12 +45,13 @@ def assert_same_weights(model, expected):
         np.testing.assert_array_equal(value, wanted)
 
 
-@pytest.mark.parametrize("kill_at", [1, 3])
-def test_a_killed_run_ends_as_an_unbroken_one(kill_at, tmp_path):
-    unbroken, expected = run(tmp_path / "unbroken")
+@pytest.mark.parametrize("kill_at, steps", [(1, None), (3, None), (3, 2)])
+def test_a_killed_run_ends_as_an_unbroken_one(kill_at, steps, tmp_path):
+    """With another order of the data in each pass over them."""
+    unbroken, expected = run(tmp_path / "unbroken", steps_per_epoch=steps)
     with pytest.raises(Killed):
-        run(tmp_path / "broken", kill_at=kill_at)
-    resumed, history = run(tmp_path / "broken")
+        run(tmp_path / "broken", kill_at=kill_at, steps_per_epoch=steps)
+    resumed, history = run(tmp_path / "broken", steps_per_epoch=steps)
     assert [row["epoch"] for row in history] == [1, 2, 3, 4]
     assert figures(history) == figures(expected)
     assert_same_weights(resumed, unbroken)

@@ -64,6 +64,7 @@ def load(
     *,
     batch_size: int = 50,
     train_size: int = 100_000,
+    valid_size: int = 1_000,
     test_size: int = 10_000,
     shuffle: bool = True,
     seed: int = 0,
@@ -76,6 +77,8 @@ def load(
         length: Number of steps `T`, at least 3. Default: 200.
         batch_size: Sequences in a batch. Default: 50.
         train_size: Number of training sequences. Default: 100 000.
+        valid_size: Number of sequences to choose an epoch on; the papers have
+            none, and choose none. Default: 1 000.
         test_size: Number of test sequences. Default: 10 000.
         shuffle: Whether to change the order of the training sequences from epoch
             to epoch. The code of scoRNN does not, that of ENRNN does. Default:
@@ -83,7 +86,7 @@ def load(
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
-        A `Task`: its `train` and `test` yield pairs of shapes
+        A `Task`: its `train`, `valid` and `test` yield pairs of shapes
         `(batch, T, 2)` and `(batch, 1)`.
 
     Raises:
@@ -91,13 +94,14 @@ def load(
         ImportError: If TensorFlow is not installed.
 
     Example:
-    >>> train, test, baseline = load(length=200)
+    >>> task = load(length=200)
     """
     return make_task(
         lambda num, seed: generate(num, length, seed),
         BASELINE,
         batch_size=batch_size,
         train_size=train_size,
+        valid_size=valid_size,
         test_size=test_size,
         shuffle=shuffle,
         seed=seed,

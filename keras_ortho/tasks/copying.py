@@ -73,6 +73,7 @@ def load(
     *,
     batch_size: int = 20,
     train_size: int = 20_000,
+    valid_size: int = 1_000,
     test_size: int = 1_000,
     shuffle: bool = False,
     seed: int = 0,
@@ -86,13 +87,15 @@ def load(
             Default: 1000.
         batch_size: Sequences in a batch. Default: 20.
         train_size: Number of training sequences. Default: 20 000.
+        valid_size: Number of sequences to choose an epoch on; the papers have
+            none, and choose none. Default: 1 000.
         test_size: Number of test sequences. Default: 1 000.
         shuffle: Whether to change the order of the training sequences from epoch
             to epoch. Default: `False`, cycled in one order, as the papers did.
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
-        A `Task`: its `train` and `test` yield pairs of one-hot float32 inputs, of
+        A `Task`: its `train`, `valid` and `test` yield pairs of one-hot float32 inputs, of
         shape `(batch, T + 20, 10)`, and integer targets, `(batch, T + 20)`.
 
     Raises:
@@ -100,7 +103,7 @@ def load(
         ImportError: If TensorFlow is not installed.
 
     Example:
-    >>> train, test, loss_without_memory = load(delay=1000)
+    >>> task = load(delay=1000)
     """
     check_sizes(delay=delay)
     return make_task(
@@ -108,6 +111,7 @@ def load(
         baseline(delay),
         batch_size=batch_size,
         train_size=train_size,
+        valid_size=valid_size,
         test_size=test_size,
         shuffle=shuffle,
         seed=seed,

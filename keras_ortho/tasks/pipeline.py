@@ -1,25 +1,30 @@
 """From arrays to `tf.data`: batches in an order that a seed fixes."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from keras_ortho.extras import require
 
 
-class Task(NamedTuple):
-    """Training and test data of a task.
+@dataclass(frozen=True)
+class Task:
+    """The data of a task.
 
     Attributes:
         train: `tf.data.Dataset` of batches to train on.
-        test: `tf.data.Dataset` of batches to test on.
-        baseline: Loss of the best answer that remembers nothing.
+        valid: As `train`, to choose epochs and settings on.
+        test: As `train`, to report the figures of.
+        baseline: Loss of the best answer that remembers nothing; `None` where there
+            is no such answer.
     """
 
     train: Any
+    valid: Any
     test: Any
-    baseline: float
+    baseline: float | None = None
 
 
 def check_sizes(**sizes: int) -> None:
@@ -86,6 +91,7 @@ def make_task(
     *,
     batch_size: int,
     train_size: int,
+    valid_size: int,
     test_size: int,
     shuffle: bool,
     seed: int,
@@ -98,6 +104,7 @@ def make_task(
         baseline: Loss of the best answer that remembers nothing.
         batch_size: Sequences in a batch.
         train_size: Number of training sequences.
+        valid_size: Number of sequences to choose an epoch on.
         test_size: Number of test sequences.
         shuffle: Whether to change the order of the training sequences from epoch to
             epoch.
@@ -111,19 +118,23 @@ def make_task(
         ValueError: If a size is not a positive integer.
         ImportError: If TensorFlow is not installed.
     """
-    check_sizes(batch_size=batch_size, train_size=train_size, test_size=test_size)
-    train, test, order = np.random.SeedSequence(seed).spawn(3)
+    sizes = {"train_size": train_size, "valid_size": valid_size, "test_size": test_size}
+    check_sizes(batch_size=batch_size, **sizes)
+    train, test, order, valid = np.random.SeedSequence(seed).spawn(4)
+
+    def draw(
+        size: int, seed: np.random.SeedSequence, shuffle_seed: int | None = None
+    ) -> Any:
+        return batches(
+            *generate(size, seed),
+            batch_size=batch_size,
+            shuffle_seed=shuffle_seed,
+            one_hot_depth=one_hot_depth,
+        )
+
     return Task(
-        batches(
-            *generate(train_size, train),
-            batch_size=batch_size,
-            shuffle_seed=int(order.generate_state(1)[0]) if shuffle else None,
-            one_hot_depth=one_hot_depth,
-        ),
-        batches(
-            *generate(test_size, test),
-            batch_size=batch_size,
-            one_hot_depth=one_hot_depth,
-        ),
+        draw(train_size, train, int(order.generate_state(1)[0]) if shuffle else None),
+        draw(valid_size, valid),
+        draw(test_size, test),
         baseline,
     )
