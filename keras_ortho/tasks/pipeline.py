@@ -19,12 +19,15 @@ class Task:
         test: As `train`, to report the figures of.
         baseline: Loss of the best answer that remembers nothing; `None` where there
             is no such answer.
+        num_classes: Number of classes that the targets number from 0 on; `None`
+            where they are no classes.
     """
 
     train: Any
     valid: Any
     test: Any
     baseline: float | None = None
+    num_classes: int | None = None
 
 
 def check_sizes(**sizes: int) -> None:
