@@ -64,9 +64,9 @@ def train(
         the figures that `model.fit` reports.
 
     Raises:
-        ValueError: If `epochs` or `steps_per_epoch` is not positive, the model is not built, `monitor`
-            is no figure of `fit` or in no epoch finite, or the folder holds a run
-            with other settings.
+        ValueError: If `epochs` or `steps_per_epoch` is not positive, the model is
+            not built, `monitor` is no figure of `fit` or in no epoch finite, or the
+            folder holds a run with other settings.
 
     Example:
 

@@ -110,9 +110,9 @@ brought_by = functools.cache(metadata.packages_distributions)
 
 
 def distributions_of(module: str) -> set[str]:
-    """The installed distributions that bring a module."""
-    names = brought_by().get(module.partition(".")[0], [])
-    return {normalized(name) for name in names}
+    """The installed distributions that bring a module; its own name if none does."""
+    top = module.partition(".")[0]
+    return {normalized(name) for name in brought_by().get(top, [top])}
 
 
 def require_calls() -> list[tuple[str, str, str]]:

@@ -95,8 +95,9 @@ def load(
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
-        A `Task`: its `train`, `valid` and `test` yield pairs of one-hot float32 inputs, of
-        shape `(batch, T + 20, 10)`, and integer targets, `(batch, T + 20)`.
+        A `Task`: its `train`, `valid` and `test` yield pairs of one-hot float32
+        inputs, of shape `(batch, T + 20, 10)`, and integer targets,
+        `(batch, T + 20)`.
 
     Raises:
         ValueError: If a size is not a positive integer.

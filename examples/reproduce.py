@@ -1,0 +1,86 @@
+"""Runs the papers' experiments, and writes what came out beside what was published.
+
+    python examples/reproduce.py --set quick
+    python examples/reproduce.py --set standard --data-dir DATA
+
+Each run is one of the other examples, in a process of its own; one that was broken off
+goes on, one that is done is not done again. What has no data is left out, and named.
+DATA holds the folders mnist, ucr, ptb and cifar10. Writes results/RUN.json for each
+run, results/SECTION.png, and RESULTS.md; `--report` only writes the latter two anew.
+
+`quick` takes some minutes on two cores, `standard` about five hours, `full` weeks: it
+has the papers' own lengths.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from keras_ortho.experiments.reproduction import SETS, Run, select, write_report
+
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> None:
+    """Runs the command."""
+    options = parse()
+    results = options.out / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    missing = []
+    for run in [] if options.report else select(options.set, options.only):
+        record = results / f"{run.name}.json"
+        if record.exists():
+            continue
+        data = run.section.data
+        if data and not (options.data_dir and (options.data_dir / data).exists()):
+            missing.append(run)
+            continue
+        print(f"\n{run.name}", flush=True)
+        folder = options.work / run.name
+        subprocess.run(command(run, folder, options.data_dir), check=True)
+        shutil.copyfile(folder / "run.json", record)
+        write_report(options.out)
+    write_report(options.out)
+    for run in missing:
+        print(f"Left out for want of {run.section.data} in --data-dir: {run.name}")
+
+
+def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
+    """Writes the command of a run.
+
+    Args:
+        run: The run.
+        folder: Folder for its files.
+        data_dir: Folder that holds the data sets.
+
+    Returns:
+        The command and its arguments.
+    """
+    script = str(HERE / f"{run.section.script}.py")
+    arguments = [sys.executable, script, "--out", str(folder), *run.arguments]
+    if run.section.data and data_dir:
+        arguments += ["--data-dir", str(data_dir / run.section.data)]
+    if (folder / "run" / "settings.json").exists():
+        arguments.append("--resume")
+    return arguments
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--set", choices=SETS, default="quick", help="(quick)")
+    add("--only", nargs="+", metavar="PREFIX", help="runs whose names begin so")
+    add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10")
+    add("--out", type=Path, default=Path(), help="for RESULTS.md and results (.)")
+    add("--work", type=Path, default=Path("out/reproduce"), help="(out/reproduce)")
+    add("--report", action="store_true", help="run nothing, only report")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The papers' experiments: settings, networks, and runs that last."""

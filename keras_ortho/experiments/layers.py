@@ -1,0 +1,110 @@
+"""The recurrent layers that an experiment chooses from, by name."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+
+from keras_ortho import (
+    ENRNN,
+    EURNN,
+    GORU,
+    NNRNN,
+    ORNN,
+    SVDRNN,
+    AntisymmetricRNN,
+    FactorizedRNN,
+    FullURNN,
+    RestrictedURNN,
+    ScoRNN,
+    ScuRNN,
+)
+from keras_ortho.baselines import irnn, lstm
+
+# One number of units, or ENRNN's long-term and short-term units.
+Units = int | tuple[int, int]
+
+LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
+    "scornn": ScoRNN,
+    "scurnn": ScuRNN,
+    "enrnn": ENRNN,
+    "antisymmetric": AntisymmetricRNN,
+    "antisymmetric-gated": functools.partial(AntisymmetricRNN, gated=True),
+    # With gates, by the number of parameters that the paper gives.
+    "antisymmetric-ablation": functools.partial(
+        AntisymmetricRNN, gated=True, antisymmetric=False
+    ),
+    "svdrnn": SVDRNN,
+    "ornn": ORNN,
+    "restricted-urnn": RestrictedURNN,
+    "full-urnn": FullURNN,
+    "eurnn": EURNN,
+    "goru": GORU,
+    "nnrnn": NNRNN,
+    "factorized": FactorizedRNN,
+    "lstm": lstm,
+    "gru": keras.layers.GRU,
+    "rnn": keras.layers.SimpleRNN,
+    "irnn": irnn,
+}
+TITLES = {
+    "scornn": "scoRNN",
+    "scurnn": "scuRNN",
+    "enrnn": "ENRNN",
+    "antisymmetric": "AntisymmetricRNN",
+    "antisymmetric-gated": "AntisymmetricRNN with gates",
+    "antisymmetric-ablation": "unstructured ablation",
+    "svdrnn": "svdRNN",
+    "ornn": "oRNN",
+    "restricted-urnn": "restricted-capacity uRNN",
+    "full-urnn": "full-capacity uRNN",
+    "eurnn": "EURNN",
+    "goru": "GORU",
+    "nnrnn": "nnRNN",
+    "factorized": "factorized RNN",
+    "lstm": "LSTM",
+    "gru": "GRU",
+    "rnn": "RNN",
+    "irnn": "IRNN",
+}
+
+
+def make_layer(
+    model: str, units: Units, arguments: Mapping[str, Any] | None = None, **kwargs: Any
+) -> keras.layers.Layer:
+    """Makes a recurrent layer.
+
+    Args:
+        model: One of `LAYERS`.
+        units: Number of units; for `"enrnn"` a pair of the long-term and the
+            short-term ones.
+        arguments: Arguments of the layer besides. Default: none.
+        **kwargs: More of them, such as `return_sequences`.
+
+    Returns:
+        The layer.
+
+    Raises:
+        ValueError: If there is no such model, it has no such argument, or `units`
+            is a pair where it takes one number, or the other way round.
+
+    Example:
+    >>> make_layer("scornn", 170, {"negative_ones": 85}).units
+    170
+    """
+    if model not in LAYERS:
+        raise ValueError(f"`model` must be one of {list(LAYERS)}. Received: {model!r}")
+    if isinstance(units, tuple) != (model == "enrnn"):
+        kind = "a pair, long-term/short-term," if model == "enrnn" else "one number"
+        raise ValueError(f"`units` of {model} must be {kind}. Received: {units}")
+    sizes = units if isinstance(units, tuple) else (units,)
+    own = inspect.signature(LAYERS[model]).parameters
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in own.values())
+    unknown = sorted(set(arguments or {}) - set(own))
+    if unknown and not (open_ended and model in ("lstm", "irnn")):
+        raise ValueError(
+            f"`arguments` of {model} must be some of {sorted(own)}. Received: {unknown}"
+        )
+    return LAYERS[model](*sizes, **(arguments or {}), **kwargs)

@@ -1,0 +1,324 @@
+"""The settings of the papers, a row for each task and model.
+
+A row holds what the paper says; where it is silent, what its authors' released code
+does, and where that is silent too, the nearest row's. `source` says which. Rates are
+written as `keras_ortho.experiments.optimizers` reads them: "rmsprop" is TensorFlow 1's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from keras_ortho.experiments.layers import Units
+
+SCORNN = "Helfrich et al., ICML 2018, section 4"
+DISSERTATION = "Helfrich, dissertation, University of Kentucky 2020, section 2.5"
+SCURNN = "Maduranga et al., AAAI 2019, section 4, and the authors' code"
+ENRNN = "Helfrich and Ye, AAAI 2020, section 5, and the authors' code"
+ANTISYMMETRIC = "Chang et al., ICLR 2019, section 5 and appendix C"
+SVDRNN = "Zhang et al., ICML 2018, section 6"
+EURNN = "Jing et al., ICML 2017, section 4"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The settings of a paper for a model on a task.
+
+    Attributes:
+        task: Name of the task.
+        model: Name of the layer.
+        units: Its units; for ENRNN long-term and short-term ones.
+        rates: Rule of each part's optimizer.
+        source: Where the settings come from.
+        arguments: Arguments of the layer besides its units.
+        lengths: The lengths of the sequences that the row is for, where the task has
+            a choice. Empty: all.
+        batch_size: Sequences in a batch.
+        epochs: Passes over the training data.
+        steps: Updates, where the paper counts these.
+        parameters: Published number of trained parameters, in thousands.
+    """
+
+    task: str
+    model: str
+    units: Units
+    rates: Mapping[str, str]
+    source: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    lengths: tuple[int, ...] = ()
+    batch_size: int = 50
+    epochs: int | None = None
+    steps: int | None = None
+    parameters: float | None = None
+
+
+def _rates(others: str, recurrent: str | None = None, **parts: str) -> dict[str, str]:
+    return {"others": others} | ({"recurrent": recurrent} if recurrent else {}) | parts
+
+
+def _copying(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
+    row = {"steps": 10_000, "source": SCORNN} | row
+    return Preset("copying", model, units, rates, batch_size=20, **row)
+
+
+def _adding(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
+    return Preset(
+        "adding", model, units, rates, **{"epochs": 10, "source": SCORNN} | row
+    )
+
+
+def _mnist(model: str, units: Units, rates: dict[str, str], **row: Any) -> list[Preset]:
+    """A row for pixels in order and one for permuted ones; `permuted` differs."""
+    row = {"epochs": 70, "source": SCORNN} | row
+    permuted = row.pop("permuted", {})
+    return [
+        Preset("mnist", model, units, rates, **row),
+        Preset("permuted-mnist", model, units, rates, **row | permuted),
+    ]
+
+
+def _antisymmetric(task: str, model: str, units: int, **row: Any) -> Preset:
+    # The paper chooses rate, step and diffusion on a grid, and does not say which
+    # came out; these are from its middle.
+    rates = _rates("adam 1e-3" if model == "lstm" else "adagrad 0.1")
+    more = {"batch_size": 128, "steps": 50_000, "source": ANTISYMMETRIC} | row
+    return Preset(task, model, units, rates, **more)
+
+
+TF1 = _rates("rmsprop 1e-3", "rmsprop 1e-4")
+RMSPROP = _rates("rmsprop 1e-3")
+UNITARY = _rates("rmsprop 1e-3", unitary="stiefel 1e-3")
+
+PRESETS: tuple[Preset, ...] = (
+    # Copying, 10 symbols.
+    _copying("scornn", 190, TF1, arguments={"negative_ones": 95}),
+    _copying("lstm", 68, RMSPROP),
+    _copying("full-urnn", 128, UNITARY),
+    _copying("restricted-urnn", 470, RMSPROP),
+    _copying("eurnn", 512, RMSPROP, arguments={"capacity": 2}),
+    _copying(
+        "scurnn",
+        130,
+        _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-4"),
+        lengths=(2_000,),
+        steps=2_000,
+        source=SCURNN,
+    ),
+    _copying(
+        "enrnn",
+        (172, 20),
+        _rates("rmsprop 1e-3", "rmsprop 1e-5"),
+        arguments={"negative_ones": 52},
+        lengths=(2_000,),
+        steps=4_000,
+        source=ENRNN,
+    ),
+    # Adding.
+    *(
+        _adding(
+            "scornn",
+            170,
+            _rates("adam 1e-3", "rmsprop 1e-4"),
+            arguments={"negative_ones": negative_ones},
+            lengths=(length,),
+        )
+        for length, negative_ones in ((200, 85), (400, 119), (750, 119))
+    ),
+    *(
+        _adding(
+            "lstm",
+            60,
+            _rates("adam 1e-2"),
+            arguments={"forget_bias": forget_bias},
+            lengths=(length,),
+        )
+        for length, forget_bias in ((200, 2.0), (400, 4.0), (750, 0.0))
+    ),
+    _adding("full-urnn", 120, _rates("rmsprop 1e-5", unitary="stiefel 1e-5")),
+    _adding("restricted-urnn", 950, _rates("rmsprop 1e-4")),
+    _adding("ornn", 128, _rates("adam 1e-2"), arguments={"reflections": 16}),
+    _adding("eurnn", 512, RMSPROP, arguments={"capacity": 2}, lengths=(200, 400)),
+    _adding("eurnn", 512, RMSPROP, arguments={"style": "fft"}, lengths=(750,)),
+    _adding(
+        "scurnn",
+        116,
+        _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-3"),
+        epochs=30,
+        source=SCURNN,
+    ),
+    _adding(
+        "enrnn",
+        (96, 64),
+        _rates("rmsprop 1e-4"),
+        arguments={"negative_ones": 29},
+        epochs=6,
+        source=ENRNN,
+    ),
+    _adding(
+        "svdrnn",
+        60,
+        _rates("adam 1e-2"),
+        arguments={"reflections": 16, "spectral_margin": 0.01},
+        epochs=6,
+        source=f"{ENRNN}; the rate is not decayed here",
+    ),
+    # MNIST, a pixel a step. The -1s are a tenth in row order, half where permuted.
+    *_mnist(
+        "scornn",
+        170,
+        TF1,
+        arguments={"negative_ones": 0.1},
+        permuted={"arguments": {"negative_ones": 0.5}},
+        parameters=16,
+    ),
+    *(
+        preset
+        for units, parameters in ((360, 69), (512, 137))
+        for preset in _mnist(
+            "scornn",
+            units,
+            _rates("rmsprop 1e-3", "rmsprop 1e-5"),
+            arguments={"negative_ones": 0.1},
+            permuted={"arguments": {"negative_ones": 0.5}},
+            parameters=parameters,
+        )
+    ),
+    *_mnist("lstm", 128, RMSPROP, parameters=68),
+    *_mnist("lstm", 256, RMSPROP, parameters=270),
+    *_mnist("lstm", 512, _rates("rmsprop 1e-4"), parameters=1_058),
+    *(
+        preset
+        for units in (116, 250)
+        for preset in _mnist(
+            "scurnn",
+            units,
+            _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-3"),
+            source=SCURNN,
+        )
+    ),
+    *_mnist("restricted-urnn", 512, _rates("rmsprop 1e-4"), parameters=16),
+    *_mnist("restricted-urnn", 2_170, _rates("rmsprop 1e-4"), parameters=69),
+    *_mnist("full-urnn", 116, UNITARY, parameters=16),
+    *_mnist(
+        "full-urnn",
+        512,
+        _rates("rmsprop 1e-4", unitary="stiefel 1e-4"),
+        parameters=270,
+    ),
+    *_mnist("eurnn", 512, RMSPROP, parameters=9, source=EURNN),
+    *_mnist(
+        "ornn", 256, _rates("adam 1e-3"), arguments={"reflections": 32}, parameters=11
+    ),
+    *_mnist(
+        "svdrnn",
+        256,
+        _rates("adam 1e-3"),
+        arguments={"reflections": 16},
+        batch_size=128,
+        epochs=100,
+        source=SVDRNN,
+        parameters=13,
+    ),
+    *(
+        _antisymmetric(task, model, 128, parameters=10)
+        for task in ("mnist", "permuted-mnist")
+        for model in ("antisymmetric", "antisymmetric-gated")
+    ),
+    # CIFAR-10, a pixel a step, and a row a step before noise.
+    _antisymmetric("pixel-cifar10", "antisymmetric", 256, parameters=36),
+    _antisymmetric("pixel-cifar10", "antisymmetric-gated", 256, parameters=37),
+    _antisymmetric("pixel-cifar10", "antisymmetric-ablation", 196, parameters=42),
+    _antisymmetric("pixel-cifar10", "lstm", 128, parameters=69),
+    *(
+        _antisymmetric(
+            "noise-padded-cifar10", model, units, steps=10_000, parameters=parameters
+        )
+        for model, units, parameters in (
+            ("antisymmetric", 256, 36),
+            ("antisymmetric-gated", 256, 37),
+            ("antisymmetric-ablation", 196, 42),
+            ("lstm", 128, 64),
+        )
+    ),
+    # UCR: the counts depend on the data set. Rates and batches are not published.
+    *(
+        Preset(
+            "ucr",
+            model,
+            32,
+            _rates("adam 1e-3"),
+            SVDRNN,
+            arguments=arguments,
+            batch_size=32,
+            epochs=200,
+        )
+        for model, arguments in (
+            ("rnn", {}),
+            ("lstm", {}),
+            ("ornn", {"reflections": 16}),
+            ("svdrnn", {"reflections": 16, "trainable_initial_state": True}),
+        )
+    ),
+    # MNIST, a row or a quarter of one a step.
+    *(
+        Preset(
+            "sequence-mnist",
+            model,
+            128,
+            _rates("adam 1e-3"),
+            SVDRNN,
+            arguments=arguments,
+            lengths=(28, 112),
+            batch_size=128,
+            epochs=100,
+        )
+        for model, arguments in (
+            ("svdrnn", {"reflections": 16}),
+            ("ornn", {"reflections": 16}),
+            ("rnn", {}),
+            ("lstm", {}),
+        )
+    ),
+)
+
+
+def find(
+    task: str, model: str, units: Units | None = None, length: int | None = None
+) -> Preset:
+    """Finds the settings of a paper.
+
+    Args:
+        task: Name of the task.
+        model: Name of the layer.
+        units: Its units, where the paper has several. Default: `None`, the first.
+        length: Length of the sequences, where the settings depend on it.
+
+    Returns:
+        The first row that fits.
+
+    Raises:
+        ValueError: If there is none; the message lists what there is.
+
+    Example:
+    >>> find("adding", "scornn", length=750).arguments
+    {'negative_ones': 119}
+    """
+    rows = [row for row in PRESETS if row.task == task]
+    fitting = [
+        row
+        for row in rows
+        if row.model == model
+        and units in (None, row.units)
+        and (length is None or not row.lengths or length in row.lengths)
+    ]
+    if fitting:
+        return fitting[0]
+    known = ", ".join(
+        f"{row.model} {row.units}"
+        + (f" at {' and '.join(map(str, row.lengths))}" if row.lengths else "")
+        for row in rows
+    )
+    raise ValueError(
+        f"`preset`: no paper has these settings for {task}. There are: {known}. "
+        f"Received: model={model!r}, units={units}, length={length}"
+    )

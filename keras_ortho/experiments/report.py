@@ -1,0 +1,165 @@
+"""What a run was: its settings, what it ran with, what came out."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_ortho.diagnostics import plot_curves
+from keras_ortho.files import replacing
+from keras_ortho.version import __version__
+
+
+def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Describes a run that begins, so that it can be done again.
+
+    Args:
+        settings: Its settings by name, the seed among them.
+
+    Returns:
+        What JSON can hold: the settings, the versions of the package, of Keras, of
+        its backend and of Python, the commit of the checkout (`None` outside of
+        one, with `"-dirty"` where files differ from it), the number of CPU cores, the
+        kind of machine, and when it began, in UTC.
+
+    Example:
+    >>> record = run_record({"model": "scornn", "seed": 0})
+    >>> record["settings"]["seed"]
+    0
+    """
+    backend = keras.backend.backend()
+    return {
+        "settings": {name: _plain(value) for name, value in settings.items()},
+        "keras_ortho": __version__,
+        "commit": _commit(),
+        "keras": keras.version(),
+        "backend": backend,
+        "backend_version": _version(backend),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # A build of another name, such as tensorflow-cpu.
+        return None
+
+
+def _commit() -> str | None:
+    here = Path(__file__).parent
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=here, capture_output=True, text=True)
+    except FileNotFoundError:  # No git here.
+        return None
+    return done.stdout.strip() or None
+
+
+def summary(
+    history: Sequence[Mapping[str, float]],
+    monitor: str,
+    updates: int,
+    tested: Mapping[str, float],
+) -> dict[str, Any]:
+    """Sums up a run whose best stretch was chosen on the validation data.
+
+    Args:
+        history: What `keras_ortho.training.train` gave.
+        monitor: Name of the figure without `"val_"`, of which less is better.
+        updates: Updates in a stretch of the history.
+        tested: Figures on the test data of the weights that were best on the
+            validation data.
+
+    Returns:
+        What JSON can hold: `"updates"` and `"curves"` of all figures,
+        `"best_validation"`, `"last"`, and, where the run tested each time,
+        `"best_test"`, which is chosen on the test data: figures and updates; and
+        the `"seconds"` of training and of evaluation.
+    """
+    rows = [dict(row) for row in history]
+    curves = {
+        name: [row[name] for row in rows]
+        for name in rows[0]
+        if name not in ("epoch", "seconds")
+    }
+    found: dict[str, Any] = {
+        "updates": [updates * (i + 1) for i in range(len(rows))],
+        "curves": curves,
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
+    }
+
+    def at(index: int) -> dict[str, float]:
+        figures = {name: values[index] for name, values in curves.items()}
+        return {"updates": found["updates"][index], **figures}
+
+    best = int(np.nanargmin(curves[f"val_{monitor}"]))
+    measured = {f"test_{name}": float(value) for name, value in tested.items()}
+    found["best_validation"] = at(best) | measured
+    found["last"] = at(-1)
+    if f"test_{monitor}" in curves:
+        found["best_test"] = at(int(np.nanargmin(curves[f"test_{monitor}"])))
+    return found
+
+
+def write_record(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
+    """Writes the record of a run.
+
+    Args:
+        path: JSON file to write.
+        record: What it holds.
+    """
+    with replacing(path) as aside:
+        aside.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def draw(
+    path: str | os.PathLike[str],
+    curves: Mapping[str, Mapping[str, Any]],
+    monitor: str,
+    *,
+    part: str = "val",
+    baselines: Mapping[str, float] | None = None,
+    ylabel: str = "loss",
+    log: bool = True,
+) -> None:
+    """Draws the curves of runs against their updates.
+
+    Args:
+        path: PNG file to write.
+        curves: Records by name.
+        monitor: Name of the figure.
+        part: `"val"` or `"test"`.
+        baselines: As for `plot_curves`.
+        ylabel: As for `plot_curves`.
+        log: As for `plot_curves`.
+    """
+    plot_curves(
+        path,
+        {
+            name: record["curves"][f"{part}_{monitor}"]
+            for name, record in curves.items()
+        },
+        x={name: record["updates"] for name, record in curves.items()},
+        baselines=baselines,
+        xlabel="update",
+        ylabel=ylabel,
+        log=log,
+    )

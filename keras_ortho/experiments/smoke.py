@@ -1,0 +1,87 @@
+"""Small data in the original formats, to try an experiment with."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CLASSES = 10
+
+
+def mnist(folder: Path) -> dict[str, Any]:
+    """Writes images as MNIST's files: the number of lit rows is the class.
+
+    Args:
+        folder: Folder for the files, which is made.
+
+    Returns:
+        Options of the experiment that read them.
+
+    Example:
+    >>> mnist(Path("small"))["valid_size"]
+    20
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, size in (("train", 120), ("t10k", 20)):
+        labels = (np.arange(size) % CLASSES).astype("uint8")
+        images = np.zeros((size, 28, 28), "uint8")
+        for image, label in zip(images, labels, strict=True):
+            image[: 2 * label + 2] = 200
+        for array, kind in ((images, "images-idx3"), (labels, "labels-idx1")):
+            magic = 0x0800 + array.ndim
+            header = np.array([magic, *array.shape], ">u4").tobytes()
+            path = folder / f"{name}-{kind}-ubyte.gz"
+            path.write_bytes(gzip.compress(header + array.tobytes()))
+    return {"data_dir": folder, "valid_size": 20}
+
+
+def cifar10(folder: Path) -> dict[str, Any]:
+    """Writes images as CIFAR-10 in one file: the number of lit rows is the class.
+
+    Args:
+        folder: Folder for the file, which is made.
+
+    Returns:
+        Options of the experiment that read it.
+
+    Example:
+    >>> cifar10(Path("small"))["valid_size"]
+    20
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {}
+    for name, size in (("train", 120), ("test", 20)):
+        labels = (np.arange(size) % CLASSES).astype("uint8")
+        images = np.zeros((size, 32, 32, 3), "uint8")
+        for image, label in zip(images, labels, strict=True):
+            image[: 3 * label + 2] = 200
+        arrays |= {f"x_{name}": images, f"y_{name}": labels}
+    np.savez_compressed(folder / "cifar10.npz", **arrays)
+    return {"data_dir": folder / "cifar10.npz", "valid_size": 20}
+
+
+def ucr(folder: Path) -> dict[str, Any]:
+    """Writes sines of two frequencies as a data set of the UCR archive.
+
+    Args:
+        folder: Folder for the files, which is made.
+
+    Returns:
+        Options of the experiment that read them.
+
+    Example:
+    >>> ucr(Path("small"))["name"]
+    'Sines'
+    """
+    name = "Sines"
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    time = np.linspace(0, 2 * np.pi, 36)
+    for part, size in (("TRAIN", 40), ("TEST", 20)):
+        labels = np.arange(size) % 2 + 1
+        phases = random.uniform(0, 2 * np.pi, (size, 1))
+        series = np.sin(3 * labels[:, None] * time + phases)
+        rows = np.column_stack([labels, series])
+        np.savetxt(folder / name / f"{name}_{part}.tsv", rows, "%.8g", delimiter="\t")
+    return {"data_dir": folder, "name": name}

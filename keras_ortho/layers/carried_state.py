@@ -1,0 +1,138 @@
+"""A recurrent layer that goes on where the batch before ended."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class CarriedState(keras.layers.Wrapper):
+    """Runs a recurrent layer from the state that the batch before left.
+
+    As the argument `stateful` of Keras's recurrent layers, for truncated
+    back-propagation through a long text: the state goes on, the gradient does not.
+    But the states are weights that are not trained. So they are carried on within
+    `fit` on every backend (JAX forgets those of `stateful`), and saved with the other
+    weights: a run that is continued in the midst of the text goes on with them.
+
+    Nothing resets the states but `reset_state()`: see
+    `keras_ortho.training_callbacks.ResetStates`. In `fit`, `evaluate` and `predict`
+    alike a batch changes them.
+
+    Args:
+        layer: A recurrent layer of Keras or of this package, with
+            `return_sequences=True` and `return_state=True`, not stateful.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`, of a known batch size.
+        mask: Boolean tensor of shape `(batch, time)`, or `None`.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, time, n)`.
+
+    Weights:
+        Those of the layer; and `state_0`, `state_1`, ..., not trained, one for each
+        state of the layer.
+
+    Raises:
+        ValueError: If the layer is not such; in `build` if the batch size is not
+            known.
+
+    Example:
+    >>> rnn = keras.layers.LSTM(8, return_sequences=True, return_state=True)
+    >>> layer = CarriedState(rnn)
+    >>> layer(np.zeros((32, 50, 3))).shape
+    (32, 50, 8)
+    >>> layer.reset_state()
+    """
+
+    def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
+        wanted = {"return_sequences": True, "return_state": True, "stateful": False}
+        received = {name: getattr(layer, name, None) for name in wanted}
+        if received != wanted:
+            raise ValueError(
+                "`layer` must be a recurrent layer with `return_sequences=True`, "
+                "`return_state=True` and `stateful=False`. "
+                f"Received: layer={layer} with {received}"
+            )
+        super().__init__(layer, **kwargs)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Builds the layer, and creates the states.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Raises:
+            ValueError: If the batch size is not known.
+        """
+        batch_size = input_shape[0]
+        if batch_size is None:
+            raise ValueError(
+                "The batch size must be known: give it as `keras.Input(batch_shape="
+                f"(32, 50, 3))`. Received: input_shape={input_shape}"
+            )
+        if not self.layer.built:
+            self.layer.build(input_shape)
+        self.states = [
+            self.add_weight(
+                shape=state.shape,
+                name=f"state_{number}",
+                initializer="zeros",
+                trainable=False,
+                autocast=False,
+            )
+            for number, state in enumerate(self._initial_state(batch_size))
+        ]
+        self.built = True
+        self.reset_state()
+
+    def _initial_state(self, batch_size: int) -> list[Tensor]:
+        states = self.layer.get_initial_state(batch_size)
+        return list(states) if isinstance(states, list | tuple) else [states]
+
+    def reset_state(self) -> None:
+        """Sets the states to the initial state: zero, or the trained one."""
+        initial = self._initial_state(self.states[0].shape[0])
+        for variable, value in zip(self.states, initial, strict=True):
+            variable.assign(ops.cast(value, variable.dtype))
+
+    def call(
+        self, sequences: Tensor, mask: Tensor | None = None, training: bool = False
+    ) -> Tensor:
+        """Runs the layer, and keeps its last state.
+
+        Args:
+            sequences: Tensor of shape `(batch, time, m)`.
+            mask: Boolean tensor of shape `(batch, time)`, or `None`.
+            training: Whether to drop out inputs and states.
+
+        Returns:
+            Tensor of shape `(batch, time, n)`.
+        """
+        initial = [ops.cast(state, self.compute_dtype) for state in self.states]
+        outputs, *last = self.layer(
+            sequences, initial_state=initial, mask=mask, training=training
+        )
+        for variable, value in zip(self.states, last, strict=True):
+            variable.assign(ops.cast(value, variable.dtype))
+        return outputs
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        """Gives the shape of the output.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Returns:
+            The shape with the number of units as the last axis.
+        """
+        return tuple(self.layer.compute_output_shape(input_shape)[0])

@@ -1,0 +1,51 @@
+"""Keras metric of how well the next character of a text is predicted."""
+
+import math
+from typing import Any
+
+import keras
+
+from keras_ortho.backend.types import Tensor
+
+
+@keras.saving.register_keras_serializable("keras_ortho", "metrics.BitsPerCharacter")
+class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
+    """Mean cross-entropy in bits over all characters of all batches.
+
+    Args:
+        from_logits: Whether the outputs are logits rather than probabilities.
+            Default: `True`.
+        name: Default: `"bits_per_character"`.
+        dtype: The dtype to compute in. Default: Keras's `floatx`.
+
+    Example:
+    >>> metric = BitsPerCharacter()
+    >>> metric.update_state(np.zeros((2, 5)), np.zeros((2, 5, 8)))
+    >>> float(metric.result())
+    3.0
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = True,
+        name: str = "bits_per_character",
+        dtype: str | None = None,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, from_logits=from_logits)
+
+    def result(self) -> Tensor:
+        """Gives the bits per character so far.
+
+        Returns:
+            A scalar tensor; 0 before the first batch.
+        """
+        return super().result() / math.log(2)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal metric.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        config = super().get_config()
+        return {name: config[name] for name in ("from_logits", "name", "dtype")}

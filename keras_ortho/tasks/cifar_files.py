@@ -1,0 +1,116 @@
+"""CIFAR-10's files: those of its authors, or one of NumPy."""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_ortho.tasks.cifar_batches import (
+    CLASSES,
+    SHAPE,
+    read_binary,
+    read_pickled,
+)
+from keras_ortho.tasks.images import Images, check_images
+
+SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html"
+
+_PARTS = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
+_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+_DAMAGE = (
+    KeyError,
+    TypeError,
+    ValueError,
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def read_npz(path: str | os.PathLike[str]) -> Images:
+    """Reads images from a file of `numpy.savez`.
+
+    Args:
+        path: A file of the arrays `x_train` and `x_test`, uint8
+            `(images, 32, 32, 3)`, and `y_train` and `y_test`, integers
+            `(images,)` or `(images, 1)`.
+
+    Returns:
+        The images.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not such a file.
+
+    Example:
+    >>> x, y = np.zeros((4, 32, 32, 3), "uint8"), np.arange(4)
+    >>> np.savez("cifar10.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    >>> images = read_npz("cifar10.npz")
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in _ARRAYS}
+    except FileNotFoundError:
+        raise
+    except _DAMAGE as error:
+        raise ValueError(
+            f"A file of images must be .npz and hold {', '.join(_ARRAYS)}. "
+            f"Received: {os.fspath(path)}: {error}"
+        ) from error
+    for part in ("train", "test"):
+        images, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
+        if labels.shape == (len(images), 1):
+            labels = arrays[f"y_{part}"] = labels[:, 0]
+        check_images(images, labels, SHAPE, CLASSES, path)
+    return Images(*(arrays[name] for name in _ARRAYS))
+
+
+def read_cifar10(data_dir: str | os.PathLike[str]) -> Images:
+    """Reads CIFAR-10 from its files.
+
+    Args:
+        data_dir: The folder `cifar-10-batches-py` or `cifar-10-batches-bin`, or the
+            one that it is in; or a file for `read_npz`, or a folder with one only.
+
+    Returns:
+        The images.
+
+    Raises:
+        FileNotFoundError: If there is none of them, or a file is missing.
+        ValueError: If a file is not as it should be.
+
+    Example:
+    >>> x, y = np.zeros((4, 32, 32, 3), "uint8"), np.arange(4)
+    >>> np.savez("cifar10.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    >>> images = read_cifar10(".")
+    """
+    folder = Path(data_dir)
+    if folder.is_file():
+        return read_npz(folder)
+    layouts: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+        ("cifar-10-batches-py", "", read_pickled),
+        ("cifar-10-batches-bin", ".bin", read_binary),
+    )
+    for name, suffix, read in layouts:
+        for place in (folder, folder / name):
+            if any((place / (part + suffix)).is_file() for part in _PARTS):
+                return _joined([read(place / (part + suffix)) for part in _PARTS])
+    archives = sorted(folder.glob("*.npz"))
+    if len(archives) == 1:
+        return read_npz(archives[0])
+    raise FileNotFoundError(
+        "`data_dir` must hold cifar-10-batches-py or cifar-10-batches-bin, which are "
+        f"at {SOURCE}, or one .npz file. "
+        f"Received: data_dir={os.fspath(data_dir)} with {len(archives)} .npz files"
+    )
+
+
+def _joined(batches: list[tuple[np.ndarray, np.ndarray]]) -> Images:
+    *train, test = batches
+    images, labels = (np.concatenate(parts) for parts in zip(*train, strict=True))
+    return Images(images, labels, *test)

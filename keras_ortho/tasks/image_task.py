@@ -1,0 +1,158 @@
+"""From images in files to a task."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from keras_ortho.extras import require
+from keras_ortho.tasks.images import Images, prepared
+from keras_ortho.tasks.pipeline import Task, batches, check_sizes
+
+
+def check_given(**sizes: int | None) -> None:
+    """Checks arguments that count, but for those that are `None`.
+
+    Args:
+        **sizes: The arguments by name.
+
+    Raises:
+        ValueError: If one is neither a positive integer nor `None`.
+    """
+    check_sizes(**{name: size for name, size in sizes.items() if size is not None})
+
+
+def read_images(
+    name: str,
+    data_dir: str | os.PathLike[str] | None,
+    read: Callable[[str | os.PathLike[str]], Images],
+    source: str,
+) -> Images:
+    """Reads images from files, or what `tensorflow-datasets` has prepared of them.
+
+    Args:
+        name: Name of the data set in `tensorflow-datasets`.
+        data_dir: Where the files are; `None` for `tensorflow-datasets`.
+        read: Reads the files.
+        source: Where to get them, for the error.
+
+    Returns:
+        The images.
+
+    Raises:
+        FileNotFoundError: If they are not there. Nothing is downloaded.
+        ValueError: If a file is damaged.
+    """
+    if data_dir is not None:
+        return read(data_dir)
+    try:
+        return prepared(name)
+    except (ImportError, FileNotFoundError) as error:
+        raise FileNotFoundError(
+            f"`data_dir` must name the files of {name}, which are at {source}, "
+            "or tensorflow-datasets must have prepared them. "
+            f"Received: data_dir=None, and: {error}"
+        ) from error
+
+
+def make_image_task(
+    images: Images,
+    arrange: Callable[[np.ndarray], np.ndarray],
+    num_classes: int,
+    *,
+    batch_size: int,
+    valid_size: int,
+    train_size: int | None,
+    test_size: int | None,
+    seed: int,
+    noise: int = 0,
+) -> Task:
+    """Makes a task of images.
+
+    Args:
+        images: The images.
+        arrange: Takes some of them to what the network reads, still as bytes:
+            `(images, steps, width)` or `(images, width)`.
+        num_classes: Number of classes.
+        batch_size: Images in a batch.
+        valid_size: Number of images to validate on, the first training images.
+        train_size: Number of images to train on, the next ones; `None` for all.
+        test_size: Number of test images, the first ones; `None` for all.
+        seed: Seed of the order of the training images and of the noise.
+        noise: Steps of noise after those of an image. Default: 0.
+
+    Returns:
+        A `Task` of values from 0 to 1 and classes.
+
+    Raises:
+        ValueError: If there are fewer images than a size says.
+        ImportError: If TensorFlow is not installed.
+    """
+    total = len(images.train)
+    if valid_size >= total:
+        raise ValueError(
+            f"`valid_size` must be less than the number of training images, {total}. "
+            f"Received: valid_size={valid_size}"
+        )
+    room = {"train_size": total - valid_size, "test_size": len(images.test)}
+    for name, size in {"train_size": train_size, "test_size": test_size}.items():
+        if size is not None and size > room[name]:
+            raise ValueError(
+                f"`{name}` must be at most {room[name]}, the number of such images. "
+                f"Received: {name}={size}"
+            )
+    order, noise_seed = (int(n) for n in np.random.SeedSequence(seed).generate_state(2))
+
+    def part(
+        pixels: np.ndarray,
+        labels: np.ndarray,
+        chosen: slice,
+        *,
+        first: int = 0,
+        shuffle_seed: int | None = None,
+    ) -> Any:
+        numbers = first + np.arange(len(labels))
+        data = batches(
+            arrange(pixels[chosen]),
+            np.stack([labels, numbers], axis=1).astype("int32")[chosen],
+            batch_size=batch_size,
+            shuffle_seed=shuffle_seed,
+        )
+        return _finished(data, noise, noise_seed)
+
+    train = slice(valid_size, None if train_size is None else valid_size + train_size)
+    return Task(
+        part(images.train, images.train_labels, train, shuffle_seed=order),
+        part(images.train, images.train_labels, slice(valid_size)),
+        # The numbers of all images differ, and so does their noise.
+        part(images.test, images.test_labels, slice(test_size), first=total),
+        num_classes=num_classes,
+    )
+
+
+def _finished(data: Any, noise: int, seed: int) -> Any:
+    """From bytes, and labels with numbers, to what a network reads.
+
+    Bytes take a quarter of the memory, and what noise would take is 20 GB.
+    """
+    tf = require("tensorflow")
+
+    def draw(number: Any, width: int) -> Any:
+        # Without a named algorithm each kind of device draws other numbers.
+        return tf.random.stateless_normal(
+            (noise, width), (seed, number), alg=tf.random.Algorithm.PHILOX
+        )
+
+    def finish(x: Any, y: Any) -> tuple[Any, Any]:
+        x = tf.cast(x, tf.float32) / 255.0
+        if noise:
+            padding = tf.map_fn(
+                lambda number: draw(number, x.shape[-1]),
+                tf.cast(y[:, 1], tf.int64),
+                fn_output_signature=tf.float32,
+            )
+            x = tf.concat([x, padding], axis=1)
+        return x, y[:, 0]
+
+    return data.map(finish).prefetch(tf.data.AUTOTUNE)

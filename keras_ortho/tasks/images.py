@@ -1,0 +1,109 @@
+"""Arrays of images and their classes, as the readers of data sets give them."""
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_ortho.extras import require
+
+
+class Images(NamedTuple):
+    """A data set of images, in the order of its files.
+
+    Attributes:
+        train: uint8 `(images, rows, columns)`, or `(images, rows, columns, 3)` in
+            red, green and blue.
+        train_labels: Their classes, integers from 0 on, `(images,)`.
+        test: As `train`.
+        test_labels: As `train_labels`.
+    """
+
+    train: np.ndarray
+    train_labels: np.ndarray
+    test: np.ndarray
+    test_labels: np.ndarray
+
+
+def check_images(
+    images: np.ndarray,
+    labels: np.ndarray,
+    shape: tuple[int, ...],
+    classes: int,
+    source: str | os.PathLike[str],
+) -> None:
+    """Checks that images and labels are what a data set has.
+
+    Args:
+        images: What should be uint8 `(images, *shape)`.
+        labels: What should be integers below `classes`, `(images,)`.
+        shape: Shape of one image.
+        classes: Number of classes.
+        source: Where they are from, for the error.
+
+    Raises:
+        ValueError: If they are something else, or none.
+
+    Example:
+    >>> check_images(np.zeros((5, 8, 8), "uint8"), np.arange(5), (8, 8), 5, "a.npz")
+    """
+    source = os.fspath(source)
+    if images.dtype != np.uint8 or images.shape[1:] != shape or not images.size:
+        raise ValueError(
+            f"Images must be uint8 of shape {('images', *shape)}. "
+            f"Received: {images.dtype} of shape {images.shape} in {source}"
+        )
+    if labels.dtype.kind not in "iu" or labels.shape != images.shape[:1]:
+        raise ValueError(
+            f"Labels must be integers, one for each of the {len(images)} images. "
+            f"Received: {labels.dtype} of shape {labels.shape} in {source}"
+        )
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if wrong.size:
+        raise ValueError(
+            f"Labels must be in 0..{classes - 1}. "
+            f"Received: {labels[wrong[0]]} for image {wrong[0]} in {source}"
+        )
+
+
+def prepared(name: str) -> Images:
+    """Reads images that `tensorflow-datasets` has prepared on this machine.
+
+    Nothing is downloaded. The order is that of its `"id"`, where the data set has
+    one: for CIFAR-10 that of the original files. MNIST has none, and comes in an
+    order of its own.
+
+    Args:
+        name: Name of the data set: `"mnist"` or `"cifar10"`.
+
+    Returns:
+        The images.
+
+    Raises:
+        FileNotFoundError: If it is not prepared in the folder that
+            `TFDS_DATA_DIR` names, or `~/tensorflow_datasets`.
+        ImportError: If `tensorflow-datasets` is not installed.
+
+    Example:
+    ```python
+    images = prepared("mnist")
+    ```
+    """
+    tfds = require("tensorflow_datasets", extra="data")
+    # `tfds.builder` asks a server about data sets that it does not find.
+    files = require("tensorflow_datasets.core.read_only_builder", extra="data")
+    try:
+        builder = files.builder_from_files(name)
+    except tfds.core.DatasetNotFoundError as error:
+        raise FileNotFoundError(
+            f"tensorflow-datasets has not prepared {name!r}: "
+            f"`tfds.builder({name!r}).download_and_prepare()` does"
+        ) from error
+
+    def read(split: str) -> tuple[np.ndarray, np.ndarray]:
+        found: Any = tfds.as_numpy(builder.as_dataset(split=split, batch_size=-1))
+        order = np.argsort(found["id"]) if "id" in found else slice(None)
+        images, labels = found["image"][order], found["label"][order]
+        return (images[..., 0] if images.shape[-1] == 1 else images), labels
+
+    return Images(*read("train"), *read("test"))

@@ -1,0 +1,180 @@
+"""Images read pixel by pixel or row by row: MNIST and CIFAR-10."""
+
+import os
+from typing import Any, Literal
+
+import numpy as np
+
+from keras_ortho.tasks import cifar_files, mnist_files
+from keras_ortho.tasks.image_task import check_given, make_image_task, read_images
+from keras_ortho.tasks.pipeline import Task
+
+MNIST_PIXELS = 784
+PERMUTATION_SEED = 92916
+FORMS = {"pixels": (1024, 3), "noise-padded": (32, 96), "flat": (3072,)}
+
+
+def mnist(
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    steps: int = MNIST_PIXELS,
+    permuted: bool = False,
+    batch_size: int = 50,
+    valid_size: int = 5_000,
+    train_size: int | None = None,
+    test_size: int | None = None,
+    seed: int = 0,
+) -> Task:
+    """Makes pixel-by-pixel MNIST: which digit is it?
+
+    As in the authors' code, the first 5 000 training images are set aside, here to
+    validate, and the other 55 000 are trained on, in a new order each epoch.
+
+    Args:
+        data_dir: Folder of MNIST's four files, gzipped or not. Default: `None`, what
+            `tensorflow-datasets` has prepared on this machine, in its own order.
+        steps: Number of steps that the 784 pixels, row by row, are cut into: a
+            divisor of 784, as 784, 112 or 28. Default: 784, one pixel a step.
+        permuted: Whether to mix the pixels of every image, by the permutation of the
+            papers, `numpy.random.RandomState(92916).permutation(784)`.
+            Default: `False`.
+        batch_size: Images in a batch. Default: 50.
+        valid_size: Number of images to choose an epoch on. Default: 5 000.
+        train_size: Number of images to train on, the first ones after those of
+            `valid_size`. Default: `None`, all.
+        test_size: Number of test images, the first ones. Default: `None`, all.
+        seed: Seed of the order of the training images. Default: 0.
+
+    Returns:
+        A `Task`: its data sets yield float32 `(batch, steps, 784 / steps)`, pixels
+        from 0 to 1, and int32 `(batch,)`, digits.
+
+    Raises:
+        FileNotFoundError: If the files are not there.
+        ValueError: If an argument cannot be, or a file is damaged.
+        ImportError: If TensorFlow is not installed.
+
+    Example:
+    ```python
+    task = mnist("mnist", permuted=True)
+    model.fit(task.train, validation_data=task.valid, epochs=70)
+    ```
+
+    Reference:
+
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+      section 4.4, split and permutation as in the authors' released code
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
+      and 112 steps
+    """
+    sizes: dict[str, Any] = {
+        "valid_size": valid_size,
+        "train_size": train_size,
+        "test_size": test_size,
+    }
+    check_given(steps=steps, batch_size=batch_size, **sizes)
+    if MNIST_PIXELS % steps:
+        raise ValueError(f"`steps` must divide {MNIST_PIXELS}. Received: steps={steps}")
+    images = read_images("mnist", data_dir, mnist_files.read_mnist, mnist_files.SOURCE)
+    pixels: Any = slice(None)
+    if permuted:
+        random = np.random.RandomState(PERMUTATION_SEED)
+        pixels = random.permutation(MNIST_PIXELS)
+
+    def arrange(images: np.ndarray) -> np.ndarray:
+        flat = images.reshape(len(images), MNIST_PIXELS)
+        return flat[:, pixels].reshape(len(images), steps, -1)
+
+    return make_image_task(
+        images,
+        arrange,
+        mnist_files.CLASSES,
+        batch_size=batch_size,
+        seed=seed,
+        **sizes,
+    )
+
+
+def cifar10(
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    form: Literal["pixels", "noise-padded", "flat"] = "pixels",
+    length: int = 1_000,
+    batch_size: int = 128,
+    valid_size: int = 5_000,
+    train_size: int | None = None,
+    test_size: int | None = None,
+    seed: int = 0,
+) -> Task:
+    """Makes CIFAR-10, as a sequence or a vector: which of ten things is it?
+
+    The first `valid_size` training images are set aside to validate; the papers use
+    the 50 000 to train. They do not say how they scale the values: here to 0 .. 1.
+
+    The noise is drawn from the seed and the number of the image in its files, batch
+    by batch. So an image has noise of its own, the same in each epoch, and 20 GB of
+    it need not be held. The paper says independent standard Gaussian noise, and not
+    whether it is drawn anew.
+
+    Args:
+        data_dir: Folder with `cifar-10-batches-py` or `cifar-10-batches-bin`, or a
+            file of `numpy.savez` with `x_train`, `y_train`, `x_test` and `y_test`.
+            Default: `None`, what `tensorflow-datasets` has prepared on this machine.
+        form: `"pixels"`, 1 024 steps of red, green and blue; `"noise-padded"`, 32
+            steps of a row of 32 pixels, and then noise; `"flat"`, no sequence but a
+            vector. Default: `"pixels"`.
+        length: Number of steps of `"noise-padded"`, noise included, at least 32.
+            Default: 1 000.
+        batch_size: Images in a batch. Default: 128.
+        valid_size: Number of images to choose an epoch on. Default: 5 000.
+        train_size: Number of images to train on, the first ones after those of
+            `valid_size`. Default: `None`, all.
+        test_size: Number of test images, the first ones. Default: `None`, all.
+        seed: Seed of the order of the training images and of the noise. Default: 0.
+
+    Returns:
+        A `Task`: its data sets yield float32 `(batch, 1024, 3)`,
+        `(batch, length, 96)` or `(batch, 3072)`, and int32 `(batch,)`, classes.
+
+    Raises:
+        FileNotFoundError: If the files are not there.
+        ValueError: If an argument cannot be, or a file is damaged.
+        ImportError: If TensorFlow is not installed.
+
+    Example:
+    >>> x, y = np.zeros((9, 32, 32, 3), "uint8"), np.arange(9)
+    >>> np.savez("cifar10.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    >>> task = cifar10("cifar10.npz", form="noise-padded", valid_size=4)
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), section 5 and
+      appendix C
+    """
+    sizes: dict[str, Any] = {
+        "valid_size": valid_size,
+        "train_size": train_size,
+        "test_size": test_size,
+    }
+    check_given(length=length, batch_size=batch_size, **sizes)
+    if form not in FORMS:
+        raise ValueError(
+            f"`form` must be one of {', '.join(FORMS)}. Received: form={form!r}"
+        )
+    noise = 0
+    if form == "noise-padded":
+        noise = length - FORMS[form][0]
+        if noise < 0:
+            raise ValueError(
+                "`length` must be at least 32, the rows of an image. "
+                f"Received: length={length}"
+            )
+    return make_image_task(
+        read_images("cifar10", data_dir, cifar_files.read_cifar10, cifar_files.SOURCE),
+        lambda images: images.reshape(len(images), *FORMS[form]),
+        cifar_files.CLASSES,
+        batch_size=batch_size,
+        seed=seed,
+        noise=noise,
+        **sizes,
+    )

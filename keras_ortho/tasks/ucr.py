@@ -1,0 +1,188 @@
+"""Time series of the UCR archive: which class is it?"""
+
+import itertools
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+
+from keras_ortho.tasks.pipeline import Task, batches, check_sizes
+from keras_ortho.tasks.ucr_files import SUFFIXES, Series, read_series
+
+SOURCE = "https://www.cs.ucr.edu/~eamonn/time_series_data_2018/"
+VALIDATION = 0.2
+
+# The names of the edition of 2015, which the paper uses, and those of 2018.
+NAMES_2018 = {
+    "50words": "FiftyWords",
+    "Cricket_X": "CricketX",
+    "Gun_Point": "GunPoint",
+    "Lighting2": "Lightning2",
+}
+
+
+def step_width(length: int) -> int:
+    """Number of values that a step of a series holds.
+
+    It is the largest divisor of the length that is not above its square root. The
+    paper says that of the number of steps, but its number of steps and parameters
+    are those of this rule, save those of 50words, which has 10 values a step.
+
+    Args:
+        length: Number of values of the series.
+
+    Returns:
+        The number; the series has `length` over it steps.
+
+    Raises:
+        ValueError: If `length` is not positive.
+
+    Example:
+    >>> step_width(150)
+    10
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
+      7.1 and table 3 of the ICLR 2018 submission
+    """
+    check_sizes(length=length)
+    width = math.isqrt(length)
+    while length % width:
+        width -= 1
+    return width
+
+
+def load(
+    name: str,
+    data_dir: str | os.PathLike[str] | None,
+    *,
+    batch_size: int = 32,
+    width: int | None = None,
+    swap: bool = False,
+    seed: int = 0,
+) -> Task:
+    """Makes the classification of a data set of the UCR archive.
+
+    A fifth of the training series, drawn from the seed whatever their classes, is
+    set aside to validate.
+
+    Args:
+        name: Name of the data set, such as `"ECG200"`, in the edition of 2018 or
+            2015.
+        data_dir: Folder of the data set's files `NAME_TRAIN` and `NAME_TEST`, which
+            end in `.tsv`, `.txt`, `.ts` or nothing, or the folder above it.
+        batch_size: Series in a batch. The paper has none. Default: 32.
+        width: Values in a step, a divisor of the length. Default: `None`,
+            `step_width(length)`.
+        swap: Whether to train on the test file and to test on the training file: the
+            editions of 2015 and 2018 have DistalPhalanxOutlineCorrect,
+            DistalPhalanxTW and MiddlePhalanxOutlineCorrect the other way round.
+            Default: `False`.
+        seed: Seed of the validation series and of the order of the others.
+            Default: 0.
+
+    Returns:
+        A `Task`: its data sets yield float32 `(batch, steps, width)` and int32
+        `(batch,)`, classes from 0 on in the order of the training file's labels. Its
+        `num_classes` is their number; the paper's parameter counts fit outputs up to
+        the highest label, some of which are no class.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If an argument cannot be, or a file is not as it should be: the
+            error names the line.
+        ImportError: If TensorFlow is not installed.
+
+    Example:
+    >>> for part in ("TRAIN", "TEST"):
+    ...     rows = np.column_stack([np.arange(10) % 2, np.random.randn(10, 12)])
+    ...     np.savetxt(f"Noise_{part}.txt", rows, delimiter=",")
+    >>> task = load("Noise", ".")
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
+      7.1 and appendix C.1 of the ICLR 2018 submission
+    - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
+    """
+    check_sizes(batch_size=batch_size, **({} if width is None else {"width": width}))
+    train, test = (read_series(path) for path in _files(name, data_dir))
+    if swap:
+        train, test = test, train
+    length = train.values.shape[1]
+    if test.values.shape[1] != length:
+        raise ValueError(
+            f"The series of {test.path} must have the {length} values of those of "
+            f"{train.path}. Received: {test.values.shape[1]}"
+        )
+    width = step_width(length) if width is None else width
+    if length % width:
+        raise ValueError(
+            f"`width` must divide the length of the series, {length}. "
+            f"Received: width={width}"
+        )
+    count = len(train.lines)
+    if count < 2:
+        raise ValueError(
+            "There must be two series, one to train on and one to validate. "
+            f"Received: {count} in {train.path}"
+        )
+    labels = sorted(
+        set(train.labels), key=lambda label: (isinstance(label, str), label)
+    )
+    x, y = train.values.reshape(count, -1, width), _classes(train, labels)
+    split, order = np.random.SeedSequence(seed).spawn(2)
+    mixed = np.random.default_rng(split).permutation(count)
+    parts = np.split(mixed, [max(1, round(VALIDATION * count))])
+    valid, rest = (np.sort(part) for part in parts)
+    return Task(
+        batches(
+            x[rest],
+            y[rest],
+            batch_size=batch_size,
+            shuffle_seed=int(order.generate_state(1)[0]),
+        ),
+        batches(x[valid], y[valid], batch_size=batch_size),
+        batches(
+            test.values.reshape(len(test.lines), -1, width),
+            _classes(test, labels),
+            batch_size=batch_size,
+        ),
+        num_classes=len(labels),
+    )
+
+
+def _files(name: str, data_dir: str | os.PathLike[str] | None) -> tuple[Path, Path]:
+    others = [
+        other
+        for pair in NAMES_2018.items()
+        for other in pair
+        if name in pair and name != other
+    ]
+    folders = [] if data_dir is None else [Path(data_dir)]
+    for folder in folders:
+        for stem in (name, *others):
+            for place, suffix in itertools.product((folder / stem, folder), SUFFIXES):
+                train, test = (
+                    place / f"{stem}_{part}{suffix}" for part in ("TRAIN", "TEST")
+                )
+                if train.is_file() and test.is_file():
+                    return train, test
+    raise FileNotFoundError(
+        f"`data_dir` must hold {name}_TRAIN and {name}_TEST, both as .tsv, .txt, .ts "
+        f"or without, or the folder {name} with them: the archive is at {SOURCE}. "
+        f"Received: data_dir={data_dir and os.fspath(data_dir)}"
+    )
+
+
+def _classes(series: Series, labels: list[float | str]) -> np.ndarray:
+    numbers = {label: number for number, label in enumerate(labels)}
+    for line, label in zip(series.lines, series.labels, strict=True):
+        if label not in numbers:
+            raise ValueError(
+                f"A label must be one of the training file's: {labels}. "
+                f"Received: {series.path}, line {line}: {label!r}"
+            )
+    return np.array([numbers[label] for label in series.labels], "int32")

@@ -1,0 +1,151 @@
+"""Series and their labels, from the files that the UCR archive has come in."""
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+SUFFIXES = (".tsv", ".txt", ".ts", "")
+
+_MISSING = ("", "?", "nan")
+
+
+class Series(NamedTuple):
+    """Labeled series of a file.
+
+    Attributes:
+        path: The file.
+        lines: Number of the line of each series, from 1 on.
+        labels: Label of each series: a number where it is one, else text.
+        values: float32 `(series, length)`.
+    """
+
+    path: Path
+    lines: list[int]
+    labels: list[float | str]
+    values: np.ndarray
+
+
+def read_series(path: str | os.PathLike[str]) -> Series:
+    """Reads a file of the UCR archive.
+
+    Args:
+        path: A file of one series a line, all of one length: the label and the values,
+            separated by tabs, commas or spaces, as the editions of 2015 and 2018
+            have it; or, where the name ends in `.ts`, the format of sktime and
+            aeon: after `@data` the values separated by commas, a colon, the label.
+
+    Returns:
+        The series.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a line has no label, a value that is missing or no finite
+            number, another number of values or more than one channel. The error
+            names the file and the line.
+
+    Example:
+    >>> np.savetxt("Two_TRAIN.txt", [[1, 0.5, 1.5], [2, 1.0, -1.0]], delimiter=",")
+    >>> read_series("Two_TRAIN.txt").values
+    array([[ 0.5,  1.5],
+           [ 1. , -1. ]], dtype=float32)
+
+    Reference:
+
+    - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
+    """
+    path = Path(path)
+    numbers: list[int] = []
+    labels: list[float | str] = []
+    rows: list[list[float]] = []
+    for number, label, fields in _lines(path):
+        where = f"{path}, line {number}"
+        if label.lower() in _MISSING:
+            raise ValueError(
+                f"A series must have a label. Received: {where}: {label!r}"
+            )
+        row = _values(fields, where)
+        if rows and len(row) != len(rows[0]):
+            raise ValueError(
+                f"All series must have the {len(rows[0])} values of line "
+                f"{numbers[0]}. Received: {where}: {len(row)} values"
+            )
+        numbers.append(number)
+        labels.append(_label(label))
+        rows.append(row)
+    if not rows:
+        raise ValueError(f"A file must hold series. Received: {path}: none")
+    return Series(path, numbers, labels, np.array(rows, "float32"))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """The number, the label and the values of each line that has a series."""
+    # Comments in .ts files come in any encoding, data do not.
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = ((number, line.strip("\n")) for number, line in enumerate(file, 1))
+        lines = ((number, line) for number, line in lines if line.strip())
+        if path.suffix == ".ts":
+            yield from _sktime_lines(path, lines)
+            return
+        for number, line in lines:
+            separator = next((mark for mark in ",\t" if mark in line), None)
+            label, *fields = line.split(separator)
+            yield number, label.strip(), fields
+
+
+def _sktime_lines(
+    path: Path, lines: Iterator[tuple[int, str]]
+) -> Iterator[tuple[int, str, list[str]]]:
+    header = True
+    for number, line in lines:
+        line = line.strip()
+        if line.startswith("#"):
+            continue
+        if header:
+            if not line.startswith("@"):
+                raise ValueError(
+                    "A line before @data must start with # or @. "
+                    f"Received: {path}, line {number}: {line[:40]!r}"
+                )
+            header = line.split()[0].lower() != "@data"
+            continue
+        channels = line.split(":")
+        if len(channels) != 2:
+            raise ValueError(
+                "A series must be one channel, a colon and a label. "
+                f"Received: {path}, line {number}: {len(channels) - 1} colons"
+            )
+        yield number, channels[1].strip(), channels[0].split(",")
+
+
+def _values(fields: list[str], where: str) -> list[float]:
+    values = []
+    for place, field in enumerate(fields, 1):
+        if field.strip().lower() in _MISSING:
+            raise ValueError(
+                "A series must have no missing value. "
+                f"Received: {where}: {field!r} as value {place}"
+            )
+        try:
+            values.append(float(field))
+        except ValueError:
+            values.append(math.nan)
+        if not math.isfinite(values[-1]):
+            raise ValueError(
+                "A value must be a finite number. "
+                f"Received: {where}: {field!r} as value {place}"
+            )
+    if not values:
+        raise ValueError(f"A series must have values. Received: {where}: none")
+    return values
+
+
+def _label(text: str) -> float | str:
+    """A label as a number, where it is one: 1 and 1.0000e+00 are the same."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

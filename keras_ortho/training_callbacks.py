@@ -1,0 +1,117 @@
+"""Callbacks for `keras_ortho.training.train` and `fit`."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho.layers.carried_state import CarriedState
+
+
+class ResetStates(keras.callbacks.Callback):
+    """Resets the states of `CarriedState` layers where a text begins anew.
+
+    Before the first of its batches in training; before each evaluation, after which
+    the training goes on with the states that it had. Give it to `evaluate`, too.
+
+    Args:
+        every: Number of batches of the text, `len(data)`, where `fit` gets it
+            repeated and an epoch is not one pass over it. Default: `None`, at each
+            epoch's begin.
+
+    Raises:
+        ValueError: If `every` is not positive; in `fit` with `steps_per_execution`
+            above 1, or an unknown number of steps.
+
+    Example:
+    >>> callback = ResetStates()
+    """
+
+    def __init__(self, every: int | None = None) -> None:
+        if every is not None and every < 1:
+            raise ValueError(f"`every` must be positive. Received: every={every}")
+        super().__init__()
+        self.every = every
+        self._batches_before = 0
+        self._kept: list[Any] = []
+
+    def _layers(self) -> list[CarriedState]:
+        layers = self.model.layers
+        return [layer for layer in layers if isinstance(layer, CarriedState)]
+
+    def _reset(self) -> None:
+        for layer in self._layers():
+            layer.reset_state()
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Checks that the batches can be counted."""
+        if self.every is None:
+            return
+        steps, together = self.params.get("steps"), self.model.steps_per_execution
+        if steps is None or together != 1:
+            raise ValueError(
+                "`every` needs a known number of steps in an epoch, and one step in an "
+                f"execution. Received: steps={steps}, steps_per_execution={together}"
+            )
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Resets, unless the text goes on."""
+        if self.every is None:
+            self._reset()
+        else:
+            self._batches_before = epoch * self.params["steps"]
+
+    def on_train_batch_begin(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Resets where the text begins anew within an epoch."""
+        if self.every is not None and (self._batches_before + batch) % self.every == 0:
+            self._reset()
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Puts the states aside."""
+        self._kept = [
+            [ops.convert_to_numpy(state) for state in layer.states]
+            for layer in self._layers()
+        ]
+        self._reset()
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Puts the states back."""
+        for layer, values in zip(self._layers(), self._kept, strict=True):
+            for state, value in zip(layer.states, values, strict=True):
+                state.assign(value)
+
+
+class TestFigures(keras.callbacks.Callback):
+    """Adds the figures on the test data to those of an epoch.
+
+    For a curve beside that of the validation data, on which the epoch is chosen. They
+    are named as those of `fit`, after `"test_"`.
+
+    Args:
+        data: `tf.data.Dataset` to evaluate.
+        callbacks: Callbacks of `evaluate`. Default: none.
+
+    Example:
+    >>> from keras_ortho.tasks import adding
+    >>> task = adding.load(20, train_size=50, test_size=50)
+    >>> callback = TestFigures(task.test)
+    """
+
+    __test__ = False  # Not a class of tests.
+
+    def __init__(
+        self, data: Any, callbacks: list[keras.callbacks.Callback] | None = None
+    ) -> None:
+        super().__init__()
+        self.data = data
+        self.callbacks = callbacks or []
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Evaluates the model as it is."""
+        figures = self.model.evaluate(
+            self.data, callbacks=self.callbacks, return_dict=True, verbose=0
+        )
+        if logs is not None:
+            logs.update({f"test_{name}": value for name, value in figures.items()})

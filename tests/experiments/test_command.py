@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from keras_ortho.experiments.catalog import EXPERIMENTS
+from keras_ortho.experiments.command import main
+
+
+def run(name, folder, *arguments):
+    main(name, "", ["--out", str(folder), *arguments])
+    return json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_smoke(name, tmp_path):
+    model = "enrnn" if name == "adding" else "scornn"
+    record = run(name, tmp_path, "--smoke", "--model", model)
+    assert (tmp_path / "curve.png").stat().st_size > 1000
+    assert (tmp_path / "run" / "best.keras").exists()
+    assert record["settings"]["seed"] == 0
+    assert record["settings"]["rates"]["recurrent"] == "rmsprop 1e-4"
+    assert len(record["curves"]["val_loss"]) == len(record["updates"]) == 2
+    monitor = record["monitor"]
+    best = min(record["curves"][f"val_{monitor}"])
+    assert record["best_validation"][f"val_{monitor}"] == best
+
+
+def test_goes_on_to_the_same_result(tmp_path):
+    small = "--smoke", "--model", "lstm"
+    whole = run("adding", tmp_path / "whole", *small, "--epochs", "4")
+    run("adding", tmp_path / "parts", *small, "--epochs", "2")
+    parts = run("adding", tmp_path / "parts", *small, "--epochs", "4", "--resume")
+    assert parts["curves"] == whole["curves"]
+
+
+def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
+    small = "--train-size 100 --valid-size 50 --test-size 50 --epochs 1".split()
+    record = run("adding", tmp_path, "--preset", "paper", *small, "--rate", "sgd 0.1")
+    settings = record["settings"]
+    assert settings["units"] == 170
+    assert settings["arguments"] == {"negative_ones": 85}
+    assert settings["rates"] == {"others": "sgd 0.1", "recurrent": "rmsprop 1e-4"}
+    assert "Helfrich" in settings["source"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--smoke", "--preset", "paper"], "--smoke is small"),
+        (["--resume"], "--resume needs a folder"),
+        (["--model", "goru", "--preset", "paper"], "no paper has these settings"),
+        (["--argument", "negative_ones"], "NAME=VALUE"),
+        (["--argument", "color=red"], "must be some of"),
+        (["--model", "enrnn"], "must be a pair"),
+        (["--units", "3/4"], "must be one number"),
+        (["--epochs", "0"], "--epochs must be positive"),
+        (["--epochs", "1", "--steps", "1"], "not allowed with"),
+        (["--rate", "fast"], "must be one of"),
+        (["--length", "2"], "at least 3"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_options_are_named(arguments, message, tmp_path, capsys):
+    with pytest.raises(SystemExit) as exit:
+        run("adding", tmp_path / "out", *arguments)
+    assert exit.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_a_run_is_left_alone(tmp_path, capsys):
+    run("adding", tmp_path, "--smoke", "--model", "rnn")
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(SystemExit):
+        run("adding", tmp_path, "--smoke", "--model", "rnn")
+    assert "--resume" in capsys.readouterr().err
+    assert (tmp_path / "run.json").read_bytes() == before

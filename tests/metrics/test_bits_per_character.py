@@ -1,0 +1,79 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+
+from keras_ortho.metrics.bits_per_character import BitsPerCharacter
+
+pytestmark = pytest.mark.backends
+
+EPS = float(np.finfo("float32").eps)
+
+
+def expected(batches):
+    """The mean of -log2 of the probability of the character, in float64."""
+    bits = []
+    for y, logits in batches:
+        logits = logits.astype("float64")
+        rows = logits.reshape(-1, logits.shape[-1])
+        for target, row in zip(y.ravel(), rows, strict=True):
+            bits.append(math.log2(np.exp(row).sum()) - row[target] / math.log(2))
+    return np.mean(bits)
+
+
+@pytest.fixture
+def batches():
+    random = np.random.default_rng(0)
+    shapes = [(2, 3, 5), (4, 1, 5), (1, 7, 5)]
+    return [
+        (random.integers(0, 5, shape[:2]), random.normal(size=shape).astype("f4"))
+        for shape in shapes
+    ]
+
+
+def test_bits(batches):
+    metric = BitsPerCharacter()
+    assert float(metric.result()) == 0
+    for y, logits in batches:
+        metric.update_state(y, logits)
+    # Sums of 17 characters, and of 5 exponentials each.
+    assert float(metric.result()) == pytest.approx(expected(batches), rel=85 * EPS)
+    metric.reset_state()
+    assert float(metric.result()) == 0
+
+
+def test_of_probabilities(batches):
+    metric = BitsPerCharacter(from_logits=False)
+    for y, logits in batches:
+        exponentials = np.exp(logits)
+        metric.update_state(y, exponentials / exponentials.sum(axis=-1, keepdims=True))
+    assert float(metric.result()) == pytest.approx(expected(batches), rel=85 * EPS)
+
+
+@pytest.mark.parametrize("classes", [2, 8, 50])
+def test_knowing_nothing(classes):
+    metric = BitsPerCharacter()
+    metric.update_state(np.zeros((2, 3)), np.zeros((2, 3, classes)))
+    assert float(metric.result()) == pytest.approx(math.log2(classes), rel=50 * EPS)
+
+
+def test_is_the_loss_over_ln_2(batches):
+    model = keras.Sequential([keras.Input((None, 5)), keras.layers.Identity()])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("sgd", loss, metrics=[BitsPerCharacter()])
+    y, logits = batches[0]
+    figures = model.evaluate(logits, y, return_dict=True, verbose=0)
+    bits = figures["loss"] / math.log(2)
+    assert figures["bits_per_character"] == pytest.approx(bits, rel=10 * EPS)
+
+
+def test_config():
+    metric = BitsPerCharacter(from_logits=False, name="bits", dtype="float64")
+    copy = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(metric)
+    )
+    assert type(copy) is BitsPerCharacter
+    assert copy.get_config() == metric.get_config()
+    assert copy.name == "bits"
+    assert copy.from_logits is False

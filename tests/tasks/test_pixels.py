@@ -1,0 +1,243 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from keras_ortho.tasks.pixels import cifar10, mnist
+from tests.tasks.image_data import draw, write_mnist
+
+# What dividing by 255, directly or by its reciprocal, may be off by.
+RTOL = 3 * np.finfo("float32").eps
+
+
+def arrays(dataset):
+    return [np.concatenate(parts) for parts in zip(*dataset, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def mnist_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mnist")
+    return folder, write_mnist(folder, 40, 10)
+
+
+@pytest.fixture(scope="module")
+def cifar_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cifar") / "images.npz"
+    (x, y), (x_test, y_test) = draw(24, 0), draw(10, 1)
+    np.savez(path, x_train=x, y_train=y, x_test=x_test, y_test=y_test)
+    return path, (x, y, x_test, y_test)
+
+
+@pytest.mark.parametrize("steps", [784, 112, 28, 16, 1])
+@pytest.mark.parametrize("permuted", [False, True])
+def test_mnist(mnist_folder, steps, permuted):
+    folder, (images, labels, test_images, test_labels) = mnist_folder
+    task = mnist(folder, steps=steps, permuted=permuted, batch_size=8, valid_size=11)
+    assert task.num_classes == 10
+    order = np.random.RandomState(92916).permutation(784)
+
+    def sequences(images):
+        pixels = images.reshape(len(images), 784) / 255
+        pixels = np.stack([row[order] for row in pixels]) if permuted else pixels
+        return pixels.reshape(len(images), steps, 784 // steps)
+
+    for dataset, expected, classes in (
+        (task.valid, images[:11], labels[:11]),
+        (task.test, test_images, test_labels),
+    ):
+        x, y = arrays(dataset)
+        assert x.dtype == "float32"
+        assert y.dtype == "int32"
+        np.testing.assert_allclose(x, sequences(expected), RTOL)
+        np.testing.assert_array_equal(y, classes)
+    x, y = arrays(task.train)
+    assert [len(y) for _, y in task.train] == [8, 8, 8, 5]
+    assert len(task.train) == 4
+    # In another order, which sorting by the pixels makes that of the files again.
+    expected = sequences(images[11:])
+    found, order_there = (np.lexsort(a.reshape(29, -1).T) for a in (x, expected))
+    np.testing.assert_allclose(x[found], expected[order_there], RTOL)
+    np.testing.assert_array_equal(y[found], labels[11:][order_there])
+    assert not np.array_equal(y, labels[11:])
+
+
+def test_permutation_is_that_of_the_papers(mnist_folder):
+    folder, (images, *_) = mnist_folder
+    x, _ = next(iter(mnist(folder, permuted=True, valid_size=1).valid))
+    first = [319, 576, 323, 107, 355, 716, 197, 20, 625, 60]
+    np.testing.assert_allclose(x[0, :10, 0], images[0].ravel()[first] / 255, RTOL)
+
+
+def test_sizes_take_the_first(mnist_folder):
+    folder, (_, labels, _, test_labels) = mnist_folder
+    task = mnist(folder, valid_size=11, train_size=7, test_size=3)
+    np.testing.assert_array_equal(sorted(arrays(task.train)[1]), sorted(labels[11:18]))
+    np.testing.assert_array_equal(arrays(task.valid)[1], labels[:11])
+    np.testing.assert_array_equal(arrays(task.test)[1], test_labels[:3])
+    whole = mnist(folder, valid_size=11, train_size=29, test_size=10)
+    assert len(arrays(whole.train)[1]) == 29
+    assert len(arrays(whole.test)[1]) == 10
+
+
+def test_the_order_is_new_each_epoch_and_fixed_by_the_seed(mnist_folder):
+    folder, _ = mnist_folder
+
+    def epochs(seed):
+        train = mnist(folder, steps=28, valid_size=11, seed=seed).train
+        return [arrays(train)[0].sum(axis=(1, 2)).tolist() for _ in range(2)]
+
+    first, second = epochs(5)
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert epochs(5) == [first, second]
+    assert epochs(6)[0] != first
+
+
+def test_cifar10_pixels(cifar_file):
+    path, (_, _, images, labels) = cifar_file
+    task = cifar10(path, batch_size=4, valid_size=5)
+    assert task.num_classes == 10
+    x, y = arrays(task.test)
+    expected = [
+        [image[row, column] / 255 for row in range(32) for column in range(32)]
+        for image in images
+    ]
+    assert x.shape == (10, 1024, 3)
+    np.testing.assert_allclose(x, expected, RTOL)
+    np.testing.assert_array_equal(y, labels)
+
+
+def test_cifar10_flat(cifar_file):
+    path, (images, labels, *_) = cifar_file
+    x, y = arrays(cifar10(path, form="flat", batch_size=4, valid_size=5).valid)
+    np.testing.assert_allclose(x, [image.ravel() / 255 for image in images[:5]], RTOL)
+    np.testing.assert_array_equal(y, labels[:5])
+
+
+def padded(path, length=100, **options):
+    options = {"batch_size": 4, "valid_size": 5, **options}
+    return cifar10(path, form="noise-padded", length=length, **options)
+
+
+def test_cifar10_noise_padded(cifar_file):
+    path, (images, _, test_images, _) = cifar_file
+    task = padded(path)
+    noises = []
+    for dataset, expected in ((task.valid, images[:5]), (task.test, test_images)):
+        x, _ = arrays(dataset)
+        assert x.shape == (len(expected), 100, 96)
+        assert x.dtype == "float32"
+        for step in range(32):
+            rows = [image[step].ravel() / 255 for image in expected]
+            np.testing.assert_allclose(x[:, step], rows, RTOL)
+        noises.append(x[:, 32:])
+    x, _ = arrays(task.train)
+    noise = np.concatenate([*noises, x[:, 32:]]).astype("float64")
+    # Standard Gaussian: mean, variance and fourth moment to five standard errors.
+    assert noise.mean() == pytest.approx(0, abs=5 / noise.size**0.5)
+    assert noise.var() == pytest.approx(1, abs=5 * (2 / noise.size) ** 0.5)
+    assert np.mean(noise**4) == pytest.approx(3, abs=5 * (96 / noise.size) ** 0.5)
+    # Independent: no two images, steps or channels have the same.
+    assert np.unique(noise).size > 0.98 * noise.size
+    for one, other in itertools.combinations(noise, 2):
+        correlation = np.mean(one * other)
+        assert abs(correlation) < 6 / one.size**0.5
+    assert abs(np.mean(noise[:, 1:] * noise[:, :-1])) < 5 / noise.size**0.5
+    assert abs(np.mean(noise[..., 1:] * noise[..., :-1])) < 5 / noise.size**0.5
+
+
+def by_image(dataset):
+    """The sequence of each image, whatever their order."""
+    x, _ = arrays(dataset)
+    return {sequence[:32].tobytes(): sequence for sequence in x}
+
+
+def test_noise_is_fixed_by_the_seed_and_the_image(cifar_file):
+    path, _ = cifar_file
+    task = padded(path)
+    expected = by_image(task.train)
+    assert len(expected) == 19
+    shorter = {"train_size": 6, "batch_size": 5}
+    for other, count in (
+        (task, 19),  # the next epoch, in another order
+        (padded(path), 19),
+        (padded(path, **shorter), 6),
+    ):
+        found = by_image(other.train)
+        assert len(found) == count
+        for image, sequence in found.items():
+            np.testing.assert_array_equal(sequence, expected[image])
+    # An image's noise stays when it goes over to the others.
+    moved = by_image(padded(path, valid_size=8).valid)
+    assert sum(image in expected for image in moved) == 3
+    for image in moved.keys() & expected.keys():
+        np.testing.assert_array_equal(moved[image], expected[image])
+    # Of another seed, the images are the same and the noise is not.
+    other = by_image(padded(path, seed=1).train)
+    assert other.keys() == expected.keys()
+    for image, sequence in other.items():
+        assert not np.isin(sequence[32:], expected[image][32:]).all(axis=-1).any()
+
+
+def test_noise_may_be_none(cifar_file):
+    path, (_, _, images, _) = cifar_file
+    x, _ = arrays(padded(path, length=32).test)
+    np.testing.assert_allclose(x, images.reshape(10, 32, 96) / 255, RTOL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "received"),
+    [
+        ({"steps": 5}, "steps=5"),
+        ({"steps": 0}, "steps=0"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"valid_size": 0}, "valid_size=0"),
+        ({"valid_size": 40}, "valid_size=40"),
+        ({"train_size": 30}, "train_size=30"),
+        ({"train_size": -1}, "train_size=-1"),
+        ({"test_size": 11}, "test_size=11"),
+        ({"test_size": 1.5}, "test_size=1.5"),
+    ],
+)
+def test_bad_arguments_of_mnist(mnist_folder, arguments, received):
+    with pytest.raises(ValueError, match=f"Received: {received}"):
+        mnist(mnist_folder[0], **{"valid_size": 11, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "received"),
+    [
+        ({"form": "rows"}, "form='rows'"),
+        ({"form": "noise-padded", "length": 31}, "length=31"),
+        ({"length": 0}, "length=0"),
+        ({"valid_size": 24}, "valid_size=24"),
+        ({"batch_size": True}, "batch_size=True"),
+    ],
+)
+def test_bad_arguments_of_cifar10(cifar_file, arguments, received):
+    with pytest.raises(ValueError, match=f"Received: {received}"):
+        cifar10(cifar_file[0], **{"valid_size": 5, **arguments})
+
+
+def test_the_original_mnist(data_dir):
+    task = mnist(data_dir / "mnist", steps=28, batch_size=1000)
+    sizes = [sum(len(y) for _, y in data) for data in (task.valid, task.test)]
+    assert sizes == [5_000, 10_000]
+    x, y = next(iter(task.valid))
+    assert y[:4].numpy().tolist() == [5, 0, 4, 1]
+    assert x.shape == (1000, 28, 28)
+    counts = sum(np.bincount(y, minlength=10) for _, y in task.train)
+    assert counts.sum() == 55_000
+    # All digits but those of the validation data.
+    digits = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    _, valid = arrays(task.valid)
+    np.testing.assert_array_equal(counts + np.bincount(valid), digits)
+
+
+def test_the_subset_of_the_original_cifar10(data_dir):
+    task = padded(data_dir / "cifar10", length=1000, valid_size=500, batch_size=16)
+    x, y = next(iter(task.valid))
+    assert x.shape == (16, 1000, 96)
+    assert y[:8].numpy().tolist() == [6, 9, 9, 4, 1, 1, 2, 7]
+    np.testing.assert_allclose(255 * x[0, 0, :6], [59, 62, 63, 43, 46, 45], 2 * RTOL)
+    assert len(task.train) == -(-3500 // 16)

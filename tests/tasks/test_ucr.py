@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+
+from keras_ortho.tasks.ucr import NAMES_2018, load, step_width
+
+
+def arrays(dataset):
+    return [np.concatenate(parts) for parts in zip(*dataset, strict=True)]
+
+
+def write(
+    folder, name="Some", suffix=".tsv", train=23, test=9, length=12, labels="123"
+):
+    """Writes a data set; the first value of a series is its number."""
+    folder.mkdir(exist_ok=True, parents=True)
+    random = np.random.default_rng(0)
+    for part, size in (("TRAIN", train), ("TEST", test)):
+        rows = np.round(random.standard_normal((size, length)), 3).astype("float32")
+        rows[:, 0] = np.arange(size)
+        lines = [
+            "\t".join([labels[i % len(labels)], *(repr(float(v)) for v in row)])
+            for i, row in enumerate(rows)
+        ]
+        (folder / f"{name}_{part}{suffix}").write_text("\n".join(lines))
+        yield rows
+
+
+@pytest.mark.parametrize(
+    ("length", "depth"),
+    # Table 3 of the svdRNN paper, but for 50words.
+    [
+        *[(176, 16), (251, 251), (470, 47), (512, 32), (128, 16), (286, 22), (300, 20)],
+        *[(80, 10), (96, 12), (140, 14), (136, 17), (131, 131), (350, 25), (150, 15)],
+        *[(256, 16), (24, 6), (637, 49), (1, 1), (2, 2), (9, 3)],
+    ],
+)
+def test_steps_are_those_of_the_paper(length, depth):
+    assert length // step_width(length) == depth
+    assert length % step_width(length) == 0
+
+
+def test_step_width_of_nothing():
+    with pytest.raises(ValueError, match="Received: length=0"):
+        step_width(0)
+
+
+def test_parts(tmp_path):
+    train, test = write(tmp_path)
+    task = load("Some", tmp_path, batch_size=4)
+    assert task.num_classes == 3
+    valid_x, valid_y = arrays(task.valid)
+    train_x, train_y = arrays(task.train)
+    test_x, test_y = arrays(task.test)
+    assert len(valid_x) == 5  # a fifth of 23
+    assert [len(y) for _, y in task.train] == [4] * 4 + [2]
+    assert train_x.shape == (18, 4, 3)
+    assert train_x.dtype == "float32"
+    assert train_y.dtype == "int32"
+    numbers = np.concatenate([train_x, valid_x])[:, 0, 0].astype(int)
+    assert sorted(numbers) == list(range(23))
+    for x, y in ((train_x, train_y), (valid_x, valid_y)):
+        which = x[:, 0, 0].astype(int)
+        np.testing.assert_array_equal(x.reshape(len(x), 12), train[which])
+        np.testing.assert_array_equal(y, which % 3)
+    np.testing.assert_array_equal(test_x.reshape(9, 12), test)
+    np.testing.assert_array_equal(test_y, np.arange(9) % 3)
+
+
+def numbers(dataset):
+    return arrays(dataset)[0][:, 0, 0].tolist()
+
+
+def test_the_seed_fixes_validation_and_order(tmp_path):
+    list(write(tmp_path))
+    task = load("Some", tmp_path)
+    first, second = numbers(task.train), numbers(task.train)
+    assert first != second
+    assert sorted(first) == sorted(second)
+    again = load("Some", tmp_path)
+    assert [numbers(again.train), numbers(again.train)] == [first, second]
+    assert numbers(again.valid) == numbers(task.valid)
+    # Any series is drawn by one seed or other, about as often as the rest.
+    drawn = [numbers(load("Some", tmp_path, seed=seed).valid) for seed in range(40)]
+    counts = np.bincount(np.concatenate(drawn).astype(int), minlength=23)
+    # Hypergeometric: mean 40 * 5 / 23 = 8.7, standard deviation 2.6; four of them.
+    assert counts.min() >= 1
+    assert counts.max() <= 19
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["-1", "1"], [0, 1]),
+        (["10", "9", "2"], [2, 1, 0]),  # as numbers, not as texts
+        (["up", "down"], [1, 0]),
+        (["0", "1"], [0, 1]),
+    ],
+)
+def test_classes_are_numbered_in_order(tmp_path, labels, expected):
+    list(write(tmp_path, train=12, labels=labels))
+    task = load("Some", tmp_path)
+    x, y = arrays(task.train)
+    which = x[:, 0, 0].astype(int)
+    assert y.tolist() == [expected[number % len(labels)] for number in which]
+    assert task.num_classes == len(labels)
+
+
+def test_editions_may_write_labels_differently(tmp_path):
+    (tmp_path / "Some_TRAIN.txt").write_text("1,0,1\n2,1,0\n1,3,4\n")
+    (tmp_path / "Some_TEST.txt").write_text("2.0000000e+00,5,6\n1.0,7,8\n")
+    _, y = arrays(load("Some", tmp_path).test)
+    assert y.tolist() == [1, 0]
+
+
+def test_width(tmp_path):
+    list(write(tmp_path))
+    x, _ = arrays(load("Some", tmp_path, width=2).test)
+    assert x.shape == (9, 6, 2)
+    with pytest.raises(ValueError, match="series, 12. Received: width=5"):
+        load("Some", tmp_path, width=5)
+
+
+def test_swap(tmp_path):
+    train, test = write(tmp_path)
+    task = load("Some", tmp_path, swap=True)
+    x, _ = arrays(task.test)
+    np.testing.assert_array_equal(x.reshape(23, 12), train)
+    assert len(arrays(task.train)[0]) + len(arrays(task.valid)[0]) == len(test)
+
+
+@pytest.mark.parametrize("name", [*NAMES_2018, *NAMES_2018.values()])
+@pytest.mark.parametrize("stored", ["50words", "GunPoint", "Lightning2", "Cricket_X"])
+def test_names_of_both_editions(tmp_path, name, stored):
+    list(write(tmp_path / stored, stored))
+    if NAMES_2018.get(name, name) == NAMES_2018.get(stored, stored):
+        assert load(name, tmp_path).num_classes == 3
+    else:
+        with pytest.raises(FileNotFoundError, match=f"hold {name}_TRAIN"):
+            load(name, tmp_path)
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".txt", ""])
+def test_places(tmp_path, suffix):
+    list(write(tmp_path / "Some", suffix=suffix))
+    for folder in (tmp_path, tmp_path / "Some"):
+        assert len(arrays(load("Some", folder).test)[0]) == 9
+
+
+def test_missing(tmp_path):
+    with pytest.raises(FileNotFoundError, match="https.*Received: data_dir=None"):
+        load("Some", None)
+    list(write(tmp_path))
+    (tmp_path / "Some_TEST.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match=f"Received: data_dir={tmp_path}"):
+        load("Some", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ("1\t2\n2\t3\n", "1\t2\n3\t4\n", "Received: .*Some_TEST.tsv, line 2: 3.0"),
+        ("1\t2\n2\t3\n", "a\t2\n", "Received: .*Some_TEST.tsv, line 1: 'a'"),
+        ("1\t2\n2\t3\n", "1\t2\t3\n", "the 1 values of .*Received: 2"),
+        ("1\t2\n", "1\t2\n", "two series.* Received: 1 in .*Some_TRAIN.tsv"),
+        ("1\t2\n1\t?\n", "1\t2\n", "Some_TRAIN.tsv, line 2"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, train, test, message):
+    (tmp_path / "Some_TRAIN.tsv").write_text(train)
+    (tmp_path / "Some_TEST.tsv").write_text(test)
+    with pytest.raises(ValueError, match=message):
+        load("Some", tmp_path)
+
+
+@pytest.mark.parametrize("argument", ["batch_size", "width"])
+def test_bad_sizes(tmp_path, argument):
+    with pytest.raises(ValueError, match=f"Received: {argument}=0"):
+        load("Some", tmp_path, **{argument: 0})
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "width", "classes", "sizes"),
+    [
+        ("ECG200", 12, 8, 2, (80, 20, 100)),
+        ("Gun_Point", 15, 10, 2, (40, 10, 150)),
+        ("Adiac", 16, 11, 37, (312, 78, 391)),
+        ("Lighting2", 49, 13, 2, (48, 12, 61)),
+    ],
+)
+def test_the_archive(data_dir, name, steps, width, classes, sizes):
+    task = load(name, data_dir / "ucr")
+    assert task.num_classes == classes
+    for dataset, size in zip((task.train, task.valid, task.test), sizes, strict=True):
+        x, y = arrays(dataset)
+        assert x.shape == (size, steps, width)
+        assert y.min() >= 0
+        assert y.max() < classes
