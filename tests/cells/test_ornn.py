@@ -5,10 +5,9 @@ from keras import ops
 
 from keras_ortho import ORNN, ORNNCell
 from keras_ortho.activations import LeakyReLU
-from keras_ortho.initializers import NormalReflectors
-from keras_ortho.parametrizations import householder_product, orthogonality_error
+from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
-from tests.gradients import gradients, weight_gradients
+from tests.gradients import weight_gradients
 from tests.parametrizations.test_kahan import random_orthogonal
 
 pytestmark = pytest.mark.backends
@@ -192,31 +191,3 @@ def test_slope_survives_a_config():
     assert again.activation == LeakyReLU(0.1)
     other = ORNN.from_config(ORNN(4, activation=LeakyReLU(0.3)).get_config())
     assert other.activation == LeakyReLU(0.3)
-
-
-def test_reaches_a_random_matrix_by_training():
-    """From the initializer to a target of its determinant, by L-BFGS in float64."""
-    optimize = pytest.importorskip("scipy.optimize")
-    n = 5
-    initializer = NormalReflectors(seed=0)
-    cell = built(ORNNCell, units=n, recurrent_initializer=initializer, dtype="float64")
-    start = weights_of(cell)["reflectors"]
-    target = random_orthogonal(n, 2)
-    determinants = np.linalg.slogdet([target, cell.recurrent_matrix()])[0]
-    target[0] *= determinants.prod()
-    found = optimize.minimize(
-        lambda u: distance(u, n, target),
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 500, "ftol": 0, "gtol": 1e-10},
-    )
-    assert np.abs(reference.householder(found.x, n).T - target).max() <= 1e-6
-
-
-def distance(reflectors, n, target):
-    (gradient,) = gradients(
-        lambda u: ops.sum(ops.square(householder_product(u, n) - target.T)), reflectors
-    )
-    error = reference.householder(reflectors, n).T - target
-    return np.sum(error**2), gradient

@@ -14,7 +14,6 @@ from keras_ortho.parametrizations.givens import angles_shape
 from keras_ortho.parametrizations.givens_layers import MAX_UNROLLED
 from tests import reference
 from tests.gradients import gradients
-from tests.parametrizations.descent import descend
 from tests.parametrizations.rotations import one_by_one, random_unitary, real_form
 
 pytestmark = pytest.mark.backends
@@ -143,16 +142,6 @@ def test_matrices_with_many_zeros_are_reached(matrix):
     np.testing.assert_allclose(found, matrix, atol=60 * EPS)
     found = givens_unitary(*givens_unitary_inverse(1j * matrix))
     np.testing.assert_allclose(found, real_form(1j * matrix), atol=60 * EPS)
-
-
-@pytest.mark.skipif(not ON_TENSORFLOW, reason="one backend will do")
-def test_descent_reaches_a_matrix():
-    """Full capacity: L-BFGS takes the angles to a random target."""
-    matrix = random_unitary(4, 1)
-    start = draw("tunable", 4, 4)
-    assert descend(givens_unitary, start, real_form(matrix)) <= 1e-6
-    target = ops.convert_to_numpy(givens_orthogonal(draw("tunable", 4, 4, 2)[0]))
-    assert descend(givens_orthogonal, start[:1], target) <= 1e-6
 
 
 def test_a_matrix_of_low_precision_is_reached_in_its_precision():

@@ -14,7 +14,6 @@ from keras_ortho.parametrizations.exponential import _squarings
 from keras_ortho.parametrizations.schur import MAPS
 from tests import reference
 from tests.gradients import gradients
-from tests.parametrizations.descent import descend
 from tests.parametrizations.schur_form import schur_form
 
 scipy_linalg = pytest.importorskip("scipy.linalg")
@@ -154,16 +153,6 @@ def test_every_matrix_is_reached(n, map):
             atol=10 * n * EPS * np.linalg.norm(matrix, 2),
             err_msg=name,
         )
-
-
-@pytest.mark.skipif(not ON_TENSORFLOW, reason="one backend will do")
-@pytest.mark.parametrize("map", MAPS)
-def test_descent_reaches_a_matrix(map):
-    """L-BFGS takes the free variables to a target that is not normal."""
-    target = np.random.default_rng(0).normal(size=(4, 4))
-    assert np.linalg.norm(target @ target.T - target.T @ target) > 1
-    start = draw(4)
-    assert descend(lambda *x: schur_matrix(*x, map=map), start, target) <= 1e-6
 
 
 def test_real_eigenvalues_before_complex_ones():
