@@ -19,7 +19,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all lint timit bench clean python timit-dir
+.PHONY: help demo test test-all lint timit bench reproduce clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -51,6 +51,9 @@ bench: $(VENV)/.test ## run the benchmarks in their short form
 	$(run) benchmarks/speech_pipeline.py
 	$(run) benchmarks/recurrence.py --form short --xla no
 	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py --form short
+
+reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=...]
+	$(run) examples/reproduce.py --set $(or $(SET),quick) $(DATA:%=--data-dir %)
 
 clean: ## remove the environment, the caches and what was built; out/ stays
 	test ! -f $(VENV)/pyvenv.cfg || rm -r $(VENV)

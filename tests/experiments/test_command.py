@@ -34,7 +34,16 @@ def test_goes_on_to_the_same_result(tmp_path):
 
 
 def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
-    small = "--train-size 100 --valid-size 50 --test-size 50 --epochs 1".split()
+    small = [
+        "--train-size",
+        "100",
+        "--valid-size",
+        "50",
+        "--test-size",
+        "50",
+        "--epochs",
+        "1",
+    ]
     record = run("adding", tmp_path, "--preset", "paper", *small, "--rate", "sgd 0.1")
     settings = record["settings"]
     assert settings["units"] == 170
