@@ -58,7 +58,17 @@ def make(tmp_path):
 
 def test_lists_the_targets_by_default(make):
     listed = {line.split()[0] for line in make().stdout.splitlines()}
-    expected = {"demo", "test", "test-all", "lint", "timit", "bench", "clean", "help"}
+    expected = {
+        "demo",
+        "test",
+        "test-all",
+        "lint",
+        "timit",
+        "bench",
+        "reproduce",
+        "clean",
+        "help",
+    }
     assert listed == expected
 
 
