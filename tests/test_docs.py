@@ -8,8 +8,6 @@ import pytest
 
 import keras_ortho
 
-pytestmark = pytest.mark.backends
-
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
