@@ -2,9 +2,10 @@
 
     python examples/copying.py --model scornn --preset paper --out out/copying
 
-An update of the papers' batch of 20 at T = 1 000 takes about 0.1 s on two cores. A run
-that was broken off goes on with --resume. Writes run.json (settings, versions, curves
-and figures), curve.png, and the network of the best validation to run/best.keras.
+An update of the papers' batch of 20 at T = 1 000 takes about 0.1 s on two cores.
+A run that was broken off goes on with --resume. Writes run.json (settings, versions,
+curves and figures), curve.png, and the network of the best validation to
+run/best.keras.
 """
 
 from keras_ortho.experiments.command import main

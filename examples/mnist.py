@@ -2,9 +2,10 @@
 
     python examples/mnist.py --model scornn --preset paper --out out/mnist
 
-An epoch takes two minutes on two cores at n = 170; the papers run 70. A run
-that was broken off goes on with --resume. Writes run.json (settings, versions, curves
-and figures), curve.png, and the network of the best validation to run/best.keras.
+An epoch takes two minutes on two cores at n = 170; the papers run 70.
+A run that was broken off goes on with --resume. Writes run.json (settings, versions,
+curves and figures), curve.png, and the network of the best validation to
+run/best.keras.
 """
 
 from keras_ortho.experiments.command import main

@@ -1,10 +1,12 @@
-"""MNIST, a pixel a step, in one random order.
+r"""MNIST, a pixel a step, in one random order.
 
-    python examples/permuted_mnist.py --model scornn --preset paper --out out/permuted-mnist
+    python examples/permuted_mnist.py --model scornn --preset paper \
+        --out out/permuted-mnist
 
-An epoch takes two minutes on two cores at n = 170; the papers run 70. A run
-that was broken off goes on with --resume. Writes run.json (settings, versions, curves
-and figures), curve.png, and the network of the best validation to run/best.keras.
+An epoch takes two minutes on two cores at n = 170; the papers run 70.
+A run that was broken off goes on with --resume. Writes run.json (settings, versions,
+curves and figures), curve.png, and the network of the best validation to
+run/best.keras.
 """
 
 from keras_ortho.experiments.command import main

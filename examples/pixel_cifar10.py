@@ -1,10 +1,12 @@
-"""CIFAR-10, a pixel a step.
+r"""CIFAR-10, a pixel a step.
 
-    python examples/pixel_cifar10.py --model antisymmetric --preset paper --out out/pixel-cifar10
+    python examples/pixel_cifar10.py --model antisymmetric --preset paper \
+        --out out/pixel-cifar10
 
-An update of the paper's batch of 128 at n = 256 takes about a second on two cores. A run
-that was broken off goes on with --resume. Writes run.json (settings, versions, curves
-and figures), curve.png, and the network of the best validation to run/best.keras.
+An update of the paper's batch of 128 at n = 256 takes about a second on two cores.
+A run that was broken off goes on with --resume. Writes run.json (settings, versions,
+curves and figures), curve.png, and the network of the best validation to
+run/best.keras.
 """
 
 from keras_ortho.experiments.command import main

@@ -45,7 +45,7 @@ def assert_same_weights(model, expected):
         np.testing.assert_array_equal(value, wanted)
 
 
-@pytest.mark.parametrize("kill_at, steps", [(1, None), (3, None), (3, 2)])
+@pytest.mark.parametrize(("kill_at", "steps"), [(1, None), (3, None), (3, 2)])
 def test_a_killed_run_ends_as_an_unbroken_one(kill_at, steps, tmp_path):
     """With another order of the data in each pass over them."""
     unbroken, expected = run(tmp_path / "unbroken", steps_per_epoch=steps)

@@ -1,5 +1,75 @@
-"""Pictures of what a run did."""
+"""What a recurrent network does, measured, logged while it is trained, and drawn.
 
+Of the recurrent matrices: distance from the orthogonal ones, singular values,
+eigenvalues. Of the flow of gradients: `||dL/dh_t||`, `||dh_tau/dx_t||`, `dh_T/dh_0`. Of
+states of two numbers: their trajectories. All of it for any Keras model with a
+recurrent layer, of this package or of Keras, which it leaves as it is.
+"""
+
+from keras_ortho.diagnostics.end_to_end import (
+    end_to_end_jacobians,
+    jacobian_eigenvalues,
+)
+from keras_ortho.diagnostics.figures import (
+    plot_eigenvalue_moduli,
+    plot_eigenvalues,
+    plot_gradient_norms,
+    plot_heat_map,
+)
+from keras_ortho.diagnostics.flow_callbacks import (
+    GradientNormsLog,
+    InputSensitivityLog,
+    JacobianEigenvaluesLog,
+)
+from keras_ortho.diagnostics.flow_log import FlowLog
+from keras_ortho.diagnostics.gradient_norms import gradient_norms
+from keras_ortho.diagnostics.input_sensitivity import input_sensitivity
+from keras_ortho.diagnostics.kernel_callbacks import (
+    KernelEigenvaluesLog,
+    ManifoldDistanceLog,
+    SpectralMarginLog,
+)
+from keras_ortho.diagnostics.kernels import (
+    SpectralMargin,
+    kernel_eigenvalues,
+    manifold_distances,
+    singular_values,
+    spectral_margins,
+)
+from keras_ortho.diagnostics.log import DiagnosticLog
+from keras_ortho.diagnostics.matrices import recurrent_matrices
+from keras_ortho.diagnostics.plane import trajectories, vector_field
+from keras_ortho.diagnostics.plane_callback import TrajectoriesLog
+from keras_ortho.diagnostics.plane_figure import plot_trajectories
 from keras_ortho.diagnostics.plots import plot_curves, plot_spectrograms
 
-__all__ = ["plot_curves", "plot_spectrograms"]
+__all__ = [
+    "DiagnosticLog",
+    "FlowLog",
+    "GradientNormsLog",
+    "InputSensitivityLog",
+    "JacobianEigenvaluesLog",
+    "KernelEigenvaluesLog",
+    "ManifoldDistanceLog",
+    "SpectralMargin",
+    "SpectralMarginLog",
+    "TrajectoriesLog",
+    "end_to_end_jacobians",
+    "gradient_norms",
+    "input_sensitivity",
+    "jacobian_eigenvalues",
+    "kernel_eigenvalues",
+    "manifold_distances",
+    "plot_curves",
+    "plot_eigenvalue_moduli",
+    "plot_eigenvalues",
+    "plot_gradient_norms",
+    "plot_heat_map",
+    "plot_spectrograms",
+    "plot_trajectories",
+    "recurrent_matrices",
+    "singular_values",
+    "spectral_margins",
+    "trajectories",
+    "vector_field",
+]

@@ -30,7 +30,8 @@ def plot_curves(
         baselines: Horizontal lines by name. Default: none.
         xlabel: What the x axis shows. Default: `"epoch"`.
         ylabel: What the y axis shows, with its unit. Default: `"loss"`.
-        log: Whether the y axis is logarithmic. Default: `False`.
+        log: Whether the y axis is logarithmic, where there is a positive figure at
+            all. Default: `False`.
 
     Raises:
         ImportError: If matplotlib is not installed.
@@ -56,7 +57,7 @@ def plot_curves(
             color="gray",
         )
     axes[0].set(xlabel=xlabel, ylabel=ylabel)
-    if log:
+    if log and any(np.max(values, initial=0) > 0 for values in curves.values()):
         axes[0].set_yscale("log")
     axes[0].grid(alpha=0.3)
     axes[0].legend()
@@ -104,12 +105,15 @@ def plot_spectrograms(
     _save(figure, path)
 
 
-def _subplots(rows: int, size: tuple[float, float]) -> tuple[Any, Any]:
+def _subplots(
+    rows: int, size: tuple[float, float], columns: int = 1
+) -> tuple[Any, Any]:
     # Without pyplot, which keeps every figure and picks a screen to show it on.
     figure = require("matplotlib.figure", extra="plot").Figure(
         figsize=size, layout="constrained"
     )
-    return figure, figure.subplots(rows, 1, squeeze=False, sharex=True)[:, 0]
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
+    return figure, axes.ravel()
 
 
 def _save(figure: Any, path: str | os.PathLike[str]) -> None:

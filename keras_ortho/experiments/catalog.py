@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from keras_ortho.experiments import smoke
 from keras_ortho.tasks import adding, copying, pixels, ucr
@@ -64,13 +64,13 @@ def _mnist(steps: int | None = None, permuted: bool = False) -> Callable[..., Ta
     )
 
 
-def _cifar10(form: str) -> Callable[..., Task]:
+def _cifar10(form: Literal["pixels", "noise-padded"]) -> Callable[..., Task]:
     return lambda options: pixels.cifar10(
         options.data_dir, form=form, **_sizes(options)
     )
 
 
-_IMAGES = {
+_IMAGES: dict[str, Any] = {
     "loss": "cross-entropy",
     "monitor": "error_rate",
     "tests_each_time": True,

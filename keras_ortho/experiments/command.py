@@ -14,7 +14,7 @@ from keras_ortho.experiments.layers import LAYERS, TITLES, Units, make_layer
 from keras_ortho.experiments.optimizers import PARTS, make_optimizer
 from keras_ortho.experiments.presets import find
 from keras_ortho.experiments.report import draw, run_record, summary, write_record
-from keras_ortho.metrics.error_rate import ErrorRate
+from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import train
 from keras_ortho.training_callbacks import TestFigures
@@ -27,8 +27,8 @@ DEFAULTS: dict[str, Any] = {
     "batch_size": 50,
 }
 # Options that change nothing about what comes out, or are in it already.
-UNSETTLED = ("out", "resume", "tensorboard", "data_dir", "preset", "argument", "rate")
-UNSETTLED += tuple(f"{part}_rate" for part in PARTS)
+UNSETTLED = {"out", "resume", "tensorboard", "data_dir", "preset", "argument", "rate"}
+UNSETTLED |= {f"{part}_rate" for part in PARTS}
 SMOKE: dict[str, Any] = {"units": 8, "batch_size": 20, "epochs": 2}
 
 

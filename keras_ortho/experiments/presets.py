@@ -56,24 +56,32 @@ def _rates(others: str, recurrent: str | None = None, **parts: str) -> dict[str,
     return {"others": others} | ({"recurrent": recurrent} if recurrent else {}) | parts
 
 
+def _row(
+    task: str,
+    model: str,
+    units: Units,
+    rates: dict[str, str],
+    row: dict[str, Any],
+    **usual: Any,
+) -> Preset:
+    fields: dict[str, Any] = {"source": SCORNN, **usual, **row}
+    return Preset(task, model, units, rates, **fields)
+
+
 def _copying(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
-    row = {"steps": 10_000, "source": SCORNN} | row
-    return Preset("copying", model, units, rates, batch_size=20, **row)
+    return _row("copying", model, units, rates, row, steps=10_000, batch_size=20)
 
 
 def _adding(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
-    return Preset(
-        "adding", model, units, rates, **{"epochs": 10, "source": SCORNN} | row
-    )
+    return _row("adding", model, units, rates, row, epochs=10)
 
 
 def _mnist(model: str, units: Units, rates: dict[str, str], **row: Any) -> list[Preset]:
     """A row for pixels in order and one for permuted ones; `permuted` differs."""
-    row = {"epochs": 70, "source": SCORNN} | row
     permuted = row.pop("permuted", {})
     return [
-        Preset("mnist", model, units, rates, **row),
-        Preset("permuted-mnist", model, units, rates, **row | permuted),
+        _row("mnist", model, units, rates, row, epochs=70),
+        _row("permuted-mnist", model, units, rates, row | permuted, epochs=70),
     ]
 
 
@@ -81,8 +89,8 @@ def _antisymmetric(task: str, model: str, units: int, **row: Any) -> Preset:
     # The paper chooses rate, step and diffusion on a grid, and does not say which
     # came out; these are from its middle.
     rates = _rates("adam 1e-3" if model == "lstm" else "adagrad 0.1")
-    more = {"batch_size": 128, "steps": 50_000, "source": ANTISYMMETRIC} | row
-    return Preset(task, model, units, rates, **more)
+    usual = {"batch_size": 128, "steps": 50_000, "source": ANTISYMMETRIC}
+    return _row(task, model, units, rates, row, **usual)
 
 
 TF1 = _rates("rmsprop 1e-3", "rmsprop 1e-4")

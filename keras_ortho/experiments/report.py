@@ -77,7 +77,7 @@ def summary(
     history: Sequence[Mapping[str, float]],
     monitor: str,
     updates: int,
-    tested: Mapping[str, float],
+    tested: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Sums up a run whose best stretch was chosen on the validation data.
 
@@ -86,7 +86,7 @@ def summary(
         monitor: Name of the figure without `"val_"`, of which less is better.
         updates: Updates in a stretch of the history.
         tested: Figures on the test data of the weights that were best on the
-            validation data.
+            validation data. Default: `None`, where the history has them.
 
     Returns:
         What JSON can hold: `"updates"` and `"curves"` of all figures,
@@ -111,7 +111,7 @@ def summary(
         return {"updates": found["updates"][index], **figures}
 
     best = int(np.nanargmin(curves[f"val_{monitor}"]))
-    measured = {f"test_{name}": float(value) for name, value in tested.items()}
+    measured = {f"test_{name}": value for name, value in (tested or {}).items()}
     found["best_validation"] = at(best) | measured
     found["last"] = at(-1)
     if f"test_{monitor}" in curves:

@@ -9,6 +9,14 @@ import numpy as np
 CLASSES = 10
 
 
+def _lit(size: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    labels = (np.arange(size) % CLASSES).astype("uint8")
+    images = np.zeros((size, *shape), "uint8")
+    for image, label in zip(images, labels, strict=True):
+        image[: 2 * label + 2] = 200
+    return images, labels
+
+
 def mnist(folder: Path) -> dict[str, Any]:
     """Writes images as MNIST's files: the number of lit rows is the class.
 
@@ -24,10 +32,7 @@ def mnist(folder: Path) -> dict[str, Any]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, size in (("train", 120), ("t10k", 20)):
-        labels = (np.arange(size) % CLASSES).astype("uint8")
-        images = np.zeros((size, 28, 28), "uint8")
-        for image, label in zip(images, labels, strict=True):
-            image[: 2 * label + 2] = 200
+        images, labels = _lit(size, (28, 28))
         for array, kind in ((images, "images-idx3"), (labels, "labels-idx1")):
             magic = 0x0800 + array.ndim
             header = np.array([magic, *array.shape], ">u4").tobytes()
@@ -50,15 +55,14 @@ def cifar10(folder: Path) -> dict[str, Any]:
     20
     """
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {}
-    for name, size in (("train", 120), ("test", 20)):
-        labels = (np.arange(size) % CLASSES).astype("uint8")
-        images = np.zeros((size, 32, 32, 3), "uint8")
-        for image, label in zip(images, labels, strict=True):
-            image[: 3 * label + 2] = 200
-        arrays |= {f"x_{name}": images, f"y_{name}": labels}
-    np.savez_compressed(folder / "cifar10.npz", **arrays)
-    return {"data_dir": folder / "cifar10.npz", "valid_size": 20}
+    (x_train, y_train), (x_test, y_test) = (
+        _lit(size, (32, 32, 3)) for size in (120, 20)
+    )
+    path = folder / "cifar10.npz"
+    np.savez_compressed(
+        path, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test
+    )
+    return {"data_dir": path, "valid_size": 20}
 
 
 def ucr(folder: Path) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""Metrics: speech quality of waveforms, and masked errors of their frames."""
+"""Metrics: of speech, of classes, of text."""
 
 from keras_ortho.metrics.active_level import ActiveLevel, active_level
+from keras_ortho.metrics.bits_per_character import BitsPerCharacter
+from keras_ortho.metrics.error_rate import ErrorRate
 from keras_ortho.metrics.evaluators import PESQ, STOI, Evaluator, SegmentalSNR
 from keras_ortho.metrics.frame_mse import PaddedFrameMSE, ValidFrameMSE
 from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
@@ -17,6 +19,8 @@ __all__ = [
     "PESQ",
     "STOI",
     "ActiveLevel",
+    "BitsPerCharacter",
+    "ErrorRate",
     "Evaluator",
     "PaddedFrameMSE",
     "SNRScores",

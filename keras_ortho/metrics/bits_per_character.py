@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_ortho.backend.types import Tensor
 
@@ -11,6 +12,9 @@ from keras_ortho.backend.types import Tensor
 @keras.saving.register_keras_serializable("keras_ortho", "metrics.BitsPerCharacter")
 class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
     """Mean cross-entropy in bits over all characters of all batches.
+
+    Each character counts alike, where Keras's metric counts each row of a batch
+    alike, whatever its length.
 
     Args:
         from_logits: Whether the outputs are logits rather than probabilities.
@@ -32,6 +36,30 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
         dtype: str | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, from_logits=from_logits)
+
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        """Adds a batch.
+
+        Args:
+            y_true: The characters, integers of shape `(batch, time)`.
+            y_pred: Tensor of shape `(batch, time, classes)`.
+            sample_weight: Weights of shape `(batch, time)` or `(batch,)`.
+        """
+        if sample_weight is not None:
+            weights = ops.convert_to_tensor(sample_weight, dtype=self.dtype)
+            if len(weights.shape) < len(y_true.shape):
+                weights = ops.expand_dims(weights, -1)
+            sample_weight = ops.reshape(
+                ops.broadcast_to(weights, ops.shape(y_true)), (-1,)
+            )
+        y_pred = ops.convert_to_tensor(y_pred)
+        super().update_state(
+            ops.reshape(y_true, (-1,)),
+            ops.reshape(y_pred, (-1, y_pred.shape[-1])),
+            sample_weight,
+        )
 
     def result(self) -> Tensor:
         """Gives the bits per character so far.

@@ -51,6 +51,21 @@ def test_of_probabilities(batches):
     assert float(metric.result()) == pytest.approx(expected(batches), rel=85 * EPS)
 
 
+@pytest.mark.parametrize("rows", [False, True])
+def test_weights(rows, batches):
+    metric = BitsPerCharacter()
+    total = count = 0
+    for number, (y, logits) in enumerate(batches):
+        weights = np.arange(len(y) if rows else y.size) + number
+        weights = weights.reshape(len(y) if rows else y.shape).astype("f4")
+        metric.update_state(y, logits, sample_weight=weights)
+        each = np.broadcast_to(weights[:, None], y.shape) if rows else weights
+        for place in np.ndindex(y.shape):
+            one = expected([(y[place].reshape(1, 1), logits[place].reshape(1, 1, -1))])
+            total, count = total + each[place] * one, count + each[place]
+    assert float(metric.result()) == pytest.approx(total / count, rel=85 * EPS)
+
+
 @pytest.mark.parametrize("classes", [2, 8, 50])
 def test_knowing_nothing(classes):
     metric = BitsPerCharacter()

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho.metrics.error_rate import ErrorRate
+from keras_ortho.metrics import ErrorRate
 
 pytestmark = pytest.mark.backends
 

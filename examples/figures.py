@@ -1,0 +1,193 @@
+"""The papers' figures of how states and gradients flow.
+
+    python examples/figures.py gradient-norms --out out/figures
+    python examples/figures.py all --out out/figures
+
+gradient-norms  ||dL/dh_t|| of scoRNN and an LSTM on adding, T = 500, at the start and
+                after 300 updates (Helfrich, dissertation, 2020, figure 2.11); minutes
+heat-maps       ||dh_tau/dx_t|| of ENRNN's long-term and short-term units on adding,
+                T = 50, n = 24 + 16, after five epochs (figures 2.15 and 2.16); minutes
+trajectories    states of two units with their vector field, of plain RNNs, and of RNNs
+                with feedback by the eigenvalues of their matrix (Chang et al., 2019,
+                figure 1); seconds
+jacobians       moduli of the eigenvalues of dh_T/dh_0 over T and diffusion, on noise,
+                before training (figure 2, which is of trained networks); a minute
+
+Writes a PNG file for each, and its numbers beside it.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_ortho import ENRNN, AntisymmetricRNN
+from keras_ortho.diagnostics import (
+    gradient_norms,
+    input_sensitivity,
+    jacobian_eigenvalues,
+    plot_eigenvalue_moduli,
+    plot_gradient_norms,
+    plot_heat_map,
+    plot_trajectories,
+)
+from keras_ortho.experiments.layers import TITLES, make_layer
+from keras_ortho.experiments.optimizers import make_optimizer
+from keras_ortho.experiments.presets import find
+from keras_ortho.experiments.report import run_record
+from keras_ortho.files import replacing
+from keras_ortho.tasks import adding
+
+
+def main() -> None:
+    """Runs the command."""
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    chosen = list(FIGURES) if options.figure == "all" else [options.figure]
+    for name in chosen:
+        keras.utils.set_random_seed(options.seed)
+        record = run_record(vars(options) | {"figure": name})
+        print(name)
+        numbers = FIGURES[name](options.out / f"{name}.png", options)
+        with replacing(options.out / f"{name}.json") as aside:
+            aside.write_text(json.dumps({**record, "numbers": numbers}, indent=1))
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("figure", choices=[*FIGURES, "all"])
+    add("--out", type=Path, required=True, help="folder for the figures")
+    add("--seed", type=int, default=0, help="(0)")
+    add("--smoke", action="store_true", help="try it, with little training")
+    return parser.parse_args()
+
+
+def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
+    """Draws the norms of the gradients of states, before and after some training."""
+    length, updates = (30, 5) if options.smoke else (500, 300)
+    task = adding.load(length, train_size=50 * updates, test_size=50, seed=options.seed)
+    x, y = next(iter(task.test))
+    norms = {}
+    for name in ("scornn", "lstm"):
+        preset = find("adding", name, length=400)
+        layer = make_layer(name, preset.units, preset.arguments)
+        model = keras.Sequential(
+            [keras.Input((length, 2)), layer, keras.layers.Dense(1)]
+        )
+        model.compile(make_optimizer(preset.rates), "mse")
+        norms[f"{TITLES[name]}, start"] = gradient_norms(model, x, y)
+        model.fit(task.train, shuffle=False, verbose=0)
+        norms[f"{TITLES[name]}, {updates} updates"] = gradient_norms(model, x, y)
+    numbers = {name: values.tolist() for name, values in norms.items()}
+    plot_gradient_norms(path, numbers)
+    return numbers
+
+
+def draw_heat_maps(path: Path, options: argparse.Namespace) -> dict:
+    """Draws how long each kind of ENRNN's units depends on an input."""
+    epochs, size = (1, 500) if options.smoke else (5, 100_000)
+    task = adding.load(50, train_size=size, test_size=50, seed=options.seed)
+    layer = ENRNN(24, 16, negative_ones=0.3)
+    model = keras.Sequential([keras.Input((50, 2)), layer, keras.layers.Dense(1)])
+    model.compile(
+        make_optimizer({"others": "rmsprop 1e-3", "recurrent": "rmsprop 1e-4"}), "mse"
+    )
+    model.fit(task.train, epochs=epochs, shuffle=False, verbose=2)
+    x, _ = next(iter(task.test))
+    parts = {"short-term units": slice(24, None), "long-term units": slice(0, 24)}
+    maps = {
+        name: input_sensitivity(model, x[:20], units=units)
+        for name, units in parts.items()
+    }
+    plot_heat_map(path, maps)
+    return {name: values.tolist() for name, values in maps.items()}
+
+
+def draw_trajectories(path: Path, options: argparse.Namespace) -> dict:
+    """Draws the motion of two units under eight matrices."""
+    random = np.random.default_rng(options.seed)
+    angle = 0.5
+    rotation = np.array(
+        [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    )
+    plain = {
+        "plain, Gaussian": random.normal(size=(2, 2)),
+        "plain, identity": np.eye(2),
+        "plain, Gaussian again": random.normal(size=(2, 2)),
+        "plain, orthogonal": rotation,
+    }
+    turning = np.array([[0.0, 2.0], [-2.0, 0.0]])
+    feedback = {
+        "feedback, positive eigenvalues": 2 * np.eye(2),
+        "feedback, negative eigenvalues": -2 * np.eye(2),
+        "feedback, imaginary eigenvalues": turning,
+        "feedback, imaginary with diffusion": turning - 0.1 * np.eye(2),
+    }
+
+    def constant(matrix: np.ndarray) -> keras.initializers.Initializer:
+        return lambda shape, dtype=None: keras.ops.convert_to_tensor(matrix, dtype)
+
+    models: dict[str, keras.layers.Layer] = {}
+    for name, matrix in plain.items():
+        models[name] = keras.layers.SimpleRNN(
+            2, recurrent_initializer=constant(matrix), bias_initializer="zeros"
+        )
+    for name, matrix in feedback.items():
+        models[name] = AntisymmetricRNN(
+            2,
+            step_size=0.1,
+            antisymmetric=False,
+            recurrent_initializer=matrix,
+            bias_initializer="zeros",
+        )
+    for layer in models.values():
+        layer.build((None, None, 1))
+    plot_trajectories(path, models, num_steps=20 if options.smoke else 200)
+    return {name: matrix.tolist() for name, matrix in {**plain, **feedback}.items()}
+
+
+def draw_jacobians(path: Path, options: argparse.Namespace) -> dict:
+    """Draws the moduli of the eigenvalues of end-to-end Jacobians."""
+    units, lengths = (6, (5, 10)) if options.smoke else (64, (100, 200, 400, 800))
+    random = np.random.default_rng(options.seed)
+    x = random.normal(size=(2, lengths[-1], 96)).astype("float32")
+    layers = {"LSTM": keras.layers.LSTM(units)} | {
+        f"AntisymmetricRNN, diffusion {diffusion}": AntisymmetricRNN(
+            units, step_size=0.01, diffusion=diffusion
+        )
+        for diffusion in (0.001, 0.01, 0.1, 1.0, 5.0, 10.0)
+    }
+    found: dict[str, dict[float, np.ndarray]] = {}
+    for name, layer in layers.items():
+        model = keras.Sequential([keras.Input((None, 96)), layer])
+        found[name] = {
+            length: np.abs(jacobian_eigenvalues(model, x[:, :length]))
+            for length in lengths
+        }
+    plot_eigenvalue_moduli(path, found)
+    return {
+        name: {
+            length: [float(moduli.mean()), float(moduli.std())]
+            for length, moduli in by_length.items()
+        }
+        for name, by_length in found.items()
+    }
+
+
+FIGURES: dict[str, Callable[[Path, argparse.Namespace], dict]] = {
+    "gradient-norms": draw_gradient_norms,
+    "heat-maps": draw_heat_maps,
+    "trajectories": draw_trajectories,
+    "jacobians": draw_jacobians,
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""The recurrent layers of a model."""
+
+from typing import Any
+
+import keras
+
+
+def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
+    """Finds all recurrent layers in a model, also in models and wrappers within it.
+
+    Args:
+        model: A built model, or a built recurrent layer.
+
+    Returns:
+        The layers, of which there is at least one.
+
+    Raises:
+        ValueError: If the model is not built, or there is none.
+
+    Example:
+
+    >>> model = keras.Sequential([keras.Input((3, 2)), keras.layers.LSTM(4)])
+    >>> [layer.name for layer in recurrent_layers(model)]
+    ['lstm']
+    """
+    if not model.built:
+        raise ValueError(
+            "`model` must be built: give it an `Input`, or call it once. "
+            f"Received: {model.name} with built=False"
+        )
+    layers = [
+        layer for layer in sublayers(model) if isinstance(layer, keras.layers.RNN)
+    ]
+    if not layers:
+        raise ValueError(
+            "`model` must contain a recurrent layer, a `keras.layers.RNN` or one "
+            f"derived from it. Received: {model.name} with none"
+        )
+    return layers
+
+
+def find_layer(
+    model: keras.layers.Layer, layer: str | keras.layers.RNN | None
+) -> keras.layers.RNN:
+    """Finds the recurrent layer that is meant.
+
+    Args:
+        model: A built model, or a built recurrent layer.
+        layer: The layer, or its name, which must be of one only. `None` where the
+            model has but one.
+
+    Returns:
+        The layer.
+
+    Raises:
+        ValueError: If it is not one of the model's, not the only one, or within
+            `TimeDistributed`.
+
+    Example:
+
+    >>> find_layer(model, None)
+    <ScoRNN name=sco_rnn, built=True>
+    """
+    layers = recurrent_layers(model)
+    names = ", ".join(repr(each.name) for each in layers)
+    chosen = [each for each in layers if layer in (None, each.name) or each is layer]
+    if not chosen:
+        name = layer if isinstance(layer, str) else getattr(layer, "name", layer)
+        raise ValueError(
+            f"`layer` must be a recurrent layer of the model: {names}. "
+            f"Received: layer={name!r}"
+        )
+    if len(chosen) > 1:
+        raise ValueError(
+            f"`layer` must tell which of several recurrent layers is meant: {names}. "
+            f"Received: layer={layer!r}"
+        )
+    for outer in sublayers(model):
+        if isinstance(outer, keras.layers.TimeDistributed) and any(
+            inner is chosen[0] for inner in sublayers(outer)
+        ):
+            raise ValueError(
+                "`layer` must not be within `TimeDistributed`, which calls it often. "
+                f"Received: layer={chosen[0].name!r} in {outer.name!r}"
+            )
+    return chosen[0]
+
+
+def sublayers(model: keras.layers.Layer) -> list[Any]:
+    """Lists a layer and all layers in it.
+
+    Args:
+        model: A layer or a model.
+
+    Returns:
+        The layers, each once.
+    """
+    # Keras's only public list, `Model.layers`, ends at the first level.
+    return model._flatten_layers()

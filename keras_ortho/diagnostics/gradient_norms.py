@@ -1,0 +1,137 @@
+"""`||dL/dh_t||`: how much of the loss's gradient reaches each hidden state."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.differentiation import gradients
+from keras_ortho.backend.types import Tensor
+from keras_ortho.diagnostics.probe import Probe
+from keras_ortho.diagnostics.states import entries
+from keras_ortho.diagnostics.steps import exact
+
+
+def gradient_norms(
+    model: keras.layers.Layer,
+    x: Any,
+    y: Any,
+    *,
+    layer: str | keras.layers.RNN | None = None,
+    state: int | None = 0,
+    units: slice | None = None,
+    loss: Any = None,
+) -> np.ndarray:
+    """Computes `||dL/dh_t||_2` for each step `t`, the mean over a batch.
+
+    `L` is the loss of one sequence, its mean over the steps where it has many; the
+    gradient goes back through time and through all that follows the layer, and takes
+    in what the output at `t` gets from `h_t`. Dropout is off, regularizers and weights
+    of samples are left out. Steps that a mask leaves out do not count.
+
+    Of several states, as of LSTM, the others at `t` are held as they are: by the
+    gradient for `h_t`, `c_t` does not change.
+
+    It costs about what a step of training costs with Keras's loop over time, in time
+    and in memory, and the compilation of that at each call. The model is not changed.
+
+    Args:
+        model: A built model with a recurrent layer, of this package or of Keras, or
+            such a layer.
+        x: Its inputs, as it takes them: an array of shape `(batch, ...)`, or several,
+            nested.
+        y: What the loss compares its outputs with, an array of shape `(batch, ...)`.
+        layer: The recurrent layer, or its name. Default: `None`, the only one.
+        state: Which state of the layer. Default: 0, `h` of an LSTM; 1 is its `c`;
+            `None` is all of them.
+        units: Which units of the state, a slice. Default: `None`, all.
+        loss: A loss of Keras, its name, or a function of `y` and the output; what it
+            gives is averaged over all axes but the first, and a scalar is taken for
+            the mean over the batch. Default: `None`, the one that the model was
+            compiled with.
+
+    Returns:
+        Array of shape `(time,)`, float64, in the order in which the layer reads, which
+        is from the end with `go_backwards`.
+
+    Raises:
+        ValueError: If the model is not built, has no recurrent layer, or several and
+            none is named; if there is no loss; if arguments are of the wrong shapes.
+        RuntimeError: If the backend is neither TensorFlow nor JAX.
+
+    Example:
+
+    >>> x, y = np.ones((8, 3, 2)), np.zeros((8, 4))
+    >>> gradient_norms(model, x, y, loss="mse").shape
+    (3,)
+
+    Reference:
+
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+      figure 5. What it shows is one norm a step; whether of the batch or of a
+      sequence is not told.
+    """
+    return probe_gradient_norms(model, layer, state, units, loss)(x, y)
+
+
+def probe_gradient_norms(
+    model: keras.layers.Layer,
+    layer: str | keras.layers.RNN | None,
+    state: int | None,
+    units: slice | None,
+    loss: Any,
+) -> Callable[[Any, Any], np.ndarray]:
+    """Compiles `gradient_norms` for many calls.
+
+    Args:
+        model: As of `gradient_norms`, as all arguments.
+        layer: The recurrent layer.
+        state: Which state.
+        units: Which units.
+        loss: The loss.
+
+    Returns:
+        A function of `x` and `y`.
+
+    Raises:
+        ValueError: As `gradient_norms`.
+    """
+
+    def measure(probe: Probe, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+        # For the shapes only: what is not used is not computed.
+        _, (before, mask) = probe.observe(x, lambda _, x, row, mask: (row, mask))
+
+        def total(shift: Tensor) -> Tensor:
+            output, _ = probe.observe(x, lambda *_: None, shift)
+            values = ops.convert_to_tensor(values_of(y, output))
+            return ops.mean(values) * y.shape[0]
+
+        (found,) = gradients(total, [ops.zeros_like(before)])
+        counts = ops.ones(ops.shape(before)[:2], "bool") if mask is None else mask
+        return exact(found)[..., chosen], counts
+
+    probe = Probe(model, layer, measure)
+    chosen = entries(probe.layer, state, units)
+    values_of = _loss(model, loss)
+
+    def run(x: Any, y: Any) -> np.ndarray:
+        found, counts = probe(x, y)
+        # Not in float32, where the squares of small ones would vanish.
+        norms = np.linalg.norm(found.astype("float64"), axis=-1)
+        return (norms * counts).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
+
+    return run
+
+
+def _loss(model: keras.layers.Layer, loss: Any) -> Callable[[Any, Any], Any]:
+    loss = getattr(model, "loss", None) if loss is None else loss
+    if loss is None or isinstance(loss, dict | list | tuple):
+        raise ValueError(
+            "`loss` must be one loss, where the model is compiled with none or with "
+            f"several. Received: loss={loss!r}"
+        )
+    loss = keras.losses.get(loss)
+    # Before it is reduced, and in the precision of the output.
+    return loss.call if isinstance(loss, keras.losses.Loss) else loss

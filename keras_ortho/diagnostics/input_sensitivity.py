@@ -1,0 +1,132 @@
+"""`||dh_tau/dx_t||`: how states depend on the inputs before them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend import scan, stack
+from keras_ortho.backend.types import Tensor
+from keras_ortho.diagnostics.probe import Probe
+from keras_ortho.diagnostics.states import entries
+from keras_ortho.diagnostics.steps import Steps, exact
+
+
+def input_sensitivity(
+    model: keras.layers.Layer,
+    x: Any,
+    *,
+    layer: str | keras.layers.RNN | None = None,
+    state: int | None = 0,
+    units: slice | None = None,
+) -> np.ndarray:
+    """Computes `||dh_tau/dx_t||_2` for all `tau` and `t`, the mean over a batch.
+
+    The norm is the largest singular value; `x_t` is what the recurrent layer reads,
+    after all layers before it. Dropout is off.
+
+    Each step is differentiated once, in a batch of `s` copies of each sequence, `s` the
+    number of entries of all states (of an LSTM 2 n): with `m` inputs that is
+    `O(T B s^3)` operations, and `O(T^2 B s^2 m)` to multiply the derivatives. They
+    take memory for `B s (s + T m)` numbers. The model is not changed.
+
+    Args:
+        model: A built model with a recurrent layer, of this package or of Keras, or
+            such a layer.
+        x: Its inputs, as it takes them: an array of shape `(batch, ...)`, or several,
+            nested. A few sequences are enough.
+        layer: The recurrent layer, or its name. Default: `None`, the only one.
+        state: Which state of the layer. Default: 0, `h` of an LSTM; 1 is its `c`;
+            `None` is all of them.
+        units: Which units of the state, a slice, as `slice(0, 24)` for the long-term
+            units of an ENRNN that has 24. Default: `None`, all.
+
+    Returns:
+        Array of shape `(time, time)`, float64: the row is `tau`, the column `t`; zero
+        for `t > tau`. Steps are in the order in which the layer reads.
+
+    Raises:
+        ValueError: If the model is not built, has no recurrent layer, or several and
+            none is named; if arguments are of the wrong shapes.
+        RuntimeError: If the backend is neither TensorFlow nor JAX.
+
+    Example:
+
+    >>> input_sensitivity(model, np.ones((2, 3, 2))).shape
+    (3, 3)
+
+    Reference:
+
+    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section on the
+      gradients of long- and short-term states
+    """
+    return probe_input_sensitivity(model, layer, state, units)(x)
+
+
+def probe_input_sensitivity(
+    model: keras.layers.Layer,
+    layer: str | keras.layers.RNN | None,
+    state: int | None,
+    units: slice | None,
+) -> Callable[[Any], np.ndarray]:
+    """Compiles `input_sensitivity` for many calls.
+
+    Args:
+        model: As of `input_sensitivity`, as all arguments.
+        layer: The recurrent layer.
+        state: Which state.
+        units: Which units.
+
+    Returns:
+        A function of `x`.
+
+    Raises:
+        ValueError: As `input_sensitivity`.
+    """
+
+    def norms(
+        steps: Steps, inputs: Tensor, before: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        (time, batch, size), width = ops.shape(before), ops.shape(inputs)[-1]
+        count = len(range(size)[chosen])
+        when = ops.repeat(ops.arange(time), width)
+
+        def step(carry: tuple, index: Tensor, given: tuple) -> tuple:
+            by_state, by_inputs = steps.jacobians(*given)
+            # The columns of a step hold zeros until then.
+            now = ops.where(when == index, ops.tile(by_inputs, (1, 1, time)), 0)
+            after = ops.matmul(by_state, carry[0]) + now
+            blocks = ops.reshape(after[:, chosen], (batch, count, time, width))
+            return (after,), (_spectral_norms(ops.transpose(blocks, (0, 2, 1, 3))),)
+
+        start = exact(ops.zeros((batch, size, time * width), before.dtype))
+        _, (found,) = scan(
+            step,
+            (start,),
+            tuple(x for x in (inputs, before, mask) if x is not None),
+            length=time,
+            collect=(((batch, time), start.dtype),),
+        )
+        return stack(found)
+
+    probe = Probe(model, layer, lambda probe, x: probe.observe(x, norms)[1])
+    chosen = entries(probe.layer, state, units)
+    return lambda x: probe(x).astype("float64").mean(axis=1)
+
+
+def _spectral_norms(matrices: Tensor) -> Tensor:
+    """The largest singular values, from the smaller of the two Gram matrices.
+
+    The matrices are scaled before, or small ones would vanish in their squares.
+    """
+    rows, columns = matrices.shape[-2:]
+    scale = ops.max(ops.abs(matrices), axis=(-2, -1), keepdims=True)
+    scaled = matrices / ops.where(scale == 0, ops.ones_like(scale), scale)
+    turned = ops.swapaxes(scaled, -2, -1)
+    gram = ops.matmul(turned, scaled) if columns <= rows else ops.matmul(scaled, turned)
+    largest = gram[..., 0, 0]
+    if min(rows, columns) > 1:
+        largest = ops.eigh(gram)[0][..., -1]
+    return scale[..., 0, 0] * ops.sqrt(largest)

@@ -1,0 +1,126 @@
+"""A callback that measures at epochs, keeps a table, and draws it."""
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_ortho.cells.arguments import check_count
+from keras_ortho.extras import require
+from keras_ortho.files import replacing
+
+Row = dict[str, Any]
+
+
+class DiagnosticLog(keras.callbacks.Callback):
+    """Measures before the first epoch and after epochs; writes a CSV file and a PNG.
+
+    Both are written aside and then renamed, so that they are always whole. In the
+    table the column `epoch` counts the epochs that are done, 0 at the beginning. A run
+    that goes on where another was killed (`initial_epoch`) keeps the rows of that. The
+    training is not changed: the weights at its end are the same, bit for bit.
+
+    A subclass gives `columns`, `measure` and `draw`.
+
+    Args:
+        path: The CSV file, with the suffix `.csv`. The figure goes beside it, with the
+            suffix `.png`. Folders are made.
+        every: After how many epochs to measure, a positive integer. Default: 1.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If `path` has another suffix, or `every` is not positive.
+    """
+
+    # Columns that hold text, and those that hold whole numbers; all others hold floats.
+    texts: frozenset[str] = frozenset({"matrix"})
+    counts: frozenset[str] = frozenset(
+        {"epoch", "t", "tau", "sequence", "index", "start", "step"}
+    )
+
+    def __init__(self, path: str | os.PathLike[str], *, every: int = 1) -> None:
+        super().__init__()
+        self.path = Path(path)
+        if self.path.suffix != ".csv":
+            raise ValueError(
+                f"`path` must be a file with the suffix .csv. Received: path={path}"
+            )
+        self.every = check_count("every", every)
+        require("matplotlib.figure", extra="plot")  # Now, not after an epoch.
+        self.rows: list[Row] | None = None
+
+    def measure(self) -> list[Row]:
+        """Measures the model as it is.
+
+        Returns:
+            Rows of the table, all with the same columns, without `epoch`.
+        """
+        raise NotImplementedError
+
+    def draw(self, path: Path, rows: list[Row]) -> None:
+        """Draws the table.
+
+        Args:
+            path: The PNG file.
+            rows: All rows, of which there is at least one.
+        """
+        raise NotImplementedError
+
+    def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
+        """Forgets an earlier run.
+
+        Args:
+            logs: Not used.
+        """
+        self.rows = None
+
+    def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Measures before the first epoch of a run.
+
+        Args:
+            epoch: Number of epochs that are done.
+            logs: Not used.
+        """
+        if self.rows is None:
+            self.rows = self._earlier(epoch)
+            self._record(epoch)
+
+    def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
+        """Measures after an epoch.
+
+        Args:
+            epoch: Number of epochs that were done before.
+            logs: Not used.
+        """
+        if (epoch + 1) % self.every == 0:
+            self._record(epoch + 1)
+
+    def _earlier(self, epoch: int) -> list[Row]:
+        """What a run that was killed has written before this epoch."""
+        if epoch == 0 or not self.path.exists():
+            return []
+        with open(self.path, newline="") as file:
+            rows = [self._read(row) for row in csv.DictReader(file)]
+        return [row for row in rows if row["epoch"] < epoch]
+
+    def _read(self, row: dict[str, str]) -> Row:
+        kinds = dict.fromkeys(self.counts, int) | dict.fromkeys(self.texts, str)
+        return {name: kinds.get(name, float)(text) for name, text in row.items()}
+
+    def _record(self, epoch: int) -> None:
+        self.rows = [
+            *(self.rows or []),
+            *({"epoch": epoch, **row} for row in self.measure()),
+        ]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            replacing(self.path) as aside,
+            open(aside, "w", newline="") as file,
+        ):
+            writer = csv.DictWriter(file, self.rows[0])
+            writer.writeheader()
+            writer.writerows(self.rows)
+        self.draw(self.path.with_suffix(".png"), self.rows)

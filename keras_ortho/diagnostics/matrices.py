@@ -1,0 +1,136 @@
+"""The recurrent matrices of a model, of layers of this package and of Keras."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.cells import ENRNNCell, FactorizedRNNCell, RecurrentCell, SVDRNNCell
+from keras_ortho.diagnostics.finding import recurrent_layers
+from keras_ortho.parametrizations.cayley import scaled_cayley
+from keras_ortho.parametrizations.complex_rows import complex_matrix
+from keras_ortho.parametrizations.householder import householder_product
+
+# The order in which Keras holds the matrices of the gates, side by side.
+_GATES: dict[type, tuple[str, ...]] = {
+    keras.layers.LSTMCell: ("input", "forget", "cell", "output"),
+    keras.layers.GRUCell: ("update", "reset", "candidate"),
+}
+
+
+def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
+    """Gives the recurrent matrices of all recurrent layers of a model.
+
+    Of a layer of this package `recurrent_matrix()`, complex where its units are; of
+    another its `recurrent_kernel`, which LSTM and GRU have for each gate. What a gated
+    layer of this package has beside `recurrent_matrix()` is not among them.
+
+    It costs making the matrices once.
+
+    Args:
+        model: A built model, or a built recurrent layer.
+
+    Returns:
+        Arrays of shape `(n, n)`, float64 or complex128, by the name of the layer; for
+        a cell of `StackedRNNCells` its name follows, for a gate that of the gate, as
+        in `"lstm/forget"`.
+
+    Raises:
+        ValueError: If the model is not built, contains no recurrent layer, or one
+            whose cell has neither `recurrent_matrix()` nor a `recurrent_kernel` of
+            square matrices.
+
+    Example:
+
+    >>> {name: matrix.shape for name, matrix in recurrent_matrices(model).items()}
+    {'sco_rnn': (4, 4)}
+    """
+    return _of_cells(model, _matrices)
+
+
+def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
+    """Gives what of the recurrent matrices a map holds on the orthogonal ones.
+
+    Args:
+        model: A built model, or a built recurrent layer.
+
+    Returns:
+        The two factors of `SVDRNN` and `FactorizedRNN`, the long-term block of `ENRNN`;
+        the whole matrix of all others, as of `recurrent_matrices`.
+
+    Raises:
+        ValueError: As `recurrent_matrices`.
+
+    Example:
+
+    >>> list(manifold_parts(model))
+    ['sco_rnn']
+    """
+    return _of_cells(model, _manifold_parts)
+
+
+def _of_cells(
+    model: keras.layers.Layer, parts: Callable[[Any], dict[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """What `parts` gives for each cell, by full names."""
+    found = {}
+    for layer in recurrent_layers(model):
+        stacked = isinstance(layer.cell, keras.layers.StackedRNNCells)
+        for cell in layer.cell.cells if stacked else [layer.cell]:
+            names = [layer.name, cell.name] if stacked else [layer.name]
+            for part, matrix in parts(cell).items():
+                name = "/".join([*names, part] if part else names)
+                if name in found:  # In models within the model.
+                    raise ValueError(
+                        "`model` must not have several recurrent layers of one name. "
+                        f"Received: model={model.name} with two named {name!r}"
+                    )
+                found[name] = matrix
+    return found
+
+
+def _manifold_parts(cell: Any) -> dict[str, np.ndarray]:
+    def free(name: str) -> Any:
+        return ops.cast(getattr(cell, name), cell.factorization_dtype)
+
+    if isinstance(cell, SVDRNNCell):
+        return {
+            side: _array(householder_product(free(f"{side}_reflectors"), cell.units))
+            for side in ("left", "right")
+        }
+    if isinstance(cell, FactorizedRNNCell):
+        return {
+            side: _array(scaled_cayley(free(f"{side}_skew"), free(f"{side}_signs")))
+            for side in ("left", "right")
+        }
+    if isinstance(cell, ENRNNCell):
+        q = cell.long_term_units
+        return {"long_term": _array(cell.recurrent_matrix())[:q, :q]}
+    return _matrices(cell)
+
+
+def _matrices(cell: Any) -> dict[str, np.ndarray]:
+    if isinstance(cell, RecurrentCell):
+        matrix = _array(cell.recurrent_matrix())
+        if cell.complex_state:
+            matrix = complex_matrix("recurrent_matrix", matrix, cell.units)
+        return {"": matrix}
+    kernel = getattr(cell, "recurrent_kernel", None)
+    shape = tuple(getattr(kernel, "shape", ()))
+    if len(shape) != 2 or not shape[0] or shape[1] % shape[0]:
+        raise ValueError(
+            "The cell of every recurrent layer must have `recurrent_matrix()`, or a "
+            "`recurrent_kernel` of one square matrix or several side by side. "
+            f"Received: {cell.name} with recurrent_kernel.shape={shape}"
+        )
+    matrices = np.split(_array(kernel), shape[1] // shape[0], axis=1)
+    names = next((n for kind, n in _GATES.items() if isinstance(cell, kind)), ())
+    if len(names) != len(matrices):
+        names = tuple(f"{i}" for i in range(len(matrices)))
+    return dict(zip([""] if len(matrices) == 1 else names, matrices, strict=True))
+
+
+def _array(values: Any) -> np.ndarray:
+    return np.asarray(ops.convert_to_numpy(values)).astype("float64")

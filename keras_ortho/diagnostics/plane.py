@@ -1,0 +1,165 @@
+"""The motion of a state of two numbers, without inputs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import RecurrentCell
+from keras_ortho.cells.arguments import check_count
+from keras_ortho.diagnostics.probe import Probe
+from keras_ortho.diagnostics.steps import Steps
+
+
+def trajectories(
+    model: keras.layers.Layer,
+    starts: Any,
+    num_steps: int,
+    *,
+    layer: str | keras.layers.RNN | None = None,
+) -> np.ndarray:
+    """Follows the state of a recurrent layer from some starts, its inputs being zero.
+
+    The bias is as it is. It costs the steps of the layer's cell, and their compilation
+    at each call. The model is not changed.
+
+    Args:
+        model: A built model with a recurrent layer, of this package or of Keras, or
+            such a layer: of two units, or of one complex unit. Its state must be those
+            two numbers alone, as that of LSTM is not.
+        starts: Where to start, an array of shape `(starts, 2)`.
+        num_steps: How many steps to take, a positive integer.
+        layer: The recurrent layer, or its name. Default: `None`, the only one.
+
+    Returns:
+        Array of shape `(starts, num_steps + 1, 2)`, float64, from the starts on.
+
+    Raises:
+        ValueError: If the model is not built, has no recurrent layer, or several and
+            none is named; if the state has not two numbers; if an argument is of
+            another shape.
+        RuntimeError: If the backend is neither TensorFlow nor JAX.
+
+    Example:
+
+    >>> layer = keras.layers.SimpleRNN(2)
+    >>> layer.build((None, None, 1))
+    >>> trajectories(layer, [[0.5, 0.5], [-1.0, 0.0]], 10).shape
+    (2, 11, 2)
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1
+    """
+    return probe_trajectories(model, layer, check_count("num_steps", num_steps))(starts)
+
+
+def probe_trajectories(
+    model: keras.layers.Layer,
+    layer: str | keras.layers.RNN | None,
+    num_steps: int,
+) -> Callable[[Any], np.ndarray]:
+    """Compiles `trajectories` for many calls.
+
+    Args:
+        model: As of `trajectories`, as all arguments.
+        layer: The recurrent layer.
+        num_steps: How many steps to take.
+
+    Returns:
+        A function of the starts.
+
+    Raises:
+        ValueError: As `trajectories`.
+    """
+
+    def measure(probe: Probe, starts: Tensor) -> Tensor:
+        return _run(probe.layer, starts, num_steps)
+
+    def run(starts: Any) -> np.ndarray:
+        starts = check_points("starts", starts)
+        after = np.swapaxes(probe(starts).astype("float64"), 0, 1)
+        return np.concatenate([starts[:, None], after], axis=1)
+
+    probe = Probe(model, layer, measure)
+    cell = probe.layer.cell
+    if cell.state_size not in (2, [2], (2,)) or not hasattr(cell, "kernel"):
+        raise ValueError(
+            "`layer` must have a cell with a `kernel` and one state of two numbers. "
+            f"Received: {probe.layer.name} with state_size={cell.state_size}"
+        )
+    return run
+
+
+def vector_field(
+    model: keras.layers.Layer,
+    points: Any,
+    *,
+    layer: str | keras.layers.RNN | None = None,
+) -> np.ndarray:
+    """Computes by how much one step moves the state, `h' - h`, the inputs being zero.
+
+    It costs one step of the layer's cell, and its compilation at each call. The model
+    is not changed.
+
+    Args:
+        model: As of `trajectories`.
+        points: The states `h`, an array of shape `(points, 2)`.
+        layer: The recurrent layer, or its name. Default: `None`, the only one.
+
+    Returns:
+        Array of shape `(points, 2)`, float64.
+
+    Raises:
+        ValueError: As `trajectories`.
+        RuntimeError: As `trajectories`.
+
+    Example:
+
+    >>> layer = keras.layers.SimpleRNN(2)
+    >>> layer.build((None, None, 1))
+    >>> vector_field(layer, [[0.0, 0.0]])
+    array([[0., 0.]])
+    """
+    points = check_points("points", points)
+    return trajectories(model, points, 1, layer=layer)[:, 1] - points
+
+
+def check_points(name: str, values: Any) -> np.ndarray:
+    """Checks an argument that holds points of the plane.
+
+    Args:
+        name: Name of the argument.
+        values: Its value.
+
+    Returns:
+        Array of shape `(points, 2)`, float64.
+
+    Raises:
+        ValueError: If it is of another shape, or empty.
+    """
+    points = np.asarray(values, "float64")
+    if points.ndim != 2 or points.shape[1] != 2 or not len(points):
+        raise ValueError(
+            f"`{name}` must have the shape (number, 2). "
+            f"Received: {name}.shape={points.shape}"
+        )
+    return points
+
+
+def _run(layer: keras.layers.RNN, starts: Tensor, num_steps: int) -> Tensor:
+    """All states, of shape `(num_steps, starts, 2)`."""
+    cell = layer.cell
+    state = ops.cast(starts, cell.compute_dtype)
+    shape = (num_steps, int(state.shape[0]), int(cell.kernel.shape[0]))
+    inputs = ops.zeros(shape, state.dtype)
+    if not isinstance(cell, RecurrentCell):
+        return Steps(cell, [state]).run(inputs, state, None)[1]
+    cell.get_dropout_mask(inputs[0])  # Makes the kernel, once for all steps.
+    try:
+        return Steps(cell, [state]).run(inputs, state, None)[1]
+    finally:
+        cell.reset_dropout_mask()

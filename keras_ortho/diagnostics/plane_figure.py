@@ -1,0 +1,110 @@
+"""The figure of a state of two numbers: its trajectories over its vector field."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_ortho.diagnostics.plane import trajectories, vector_field
+from keras_ortho.diagnostics.plots import _save, _subplots
+
+STARTS = ((-0.6, -0.6), (0.3, 0.7), (0.8, -0.4))
+
+
+def plot_trajectories(
+    path: str | os.PathLike[str],
+    models: Mapping[str, keras.layers.Layer],
+    starts: Any = STARTS,
+    num_steps: int = 100,
+    *,
+    layer: str | None = None,
+    extent: float = 1.0,
+) -> None:
+    """Draws how states of two numbers move without inputs, over their vector field.
+
+    Args:
+        path: PNG file to write.
+        models: Models or recurrent layers by name, as `trajectories` takes them.
+        starts: Where to start, marked with stars: an array of shape `(starts, 2)`.
+            Default: three points.
+        num_steps: How many steps to take. Default: 100.
+        layer: Name of the recurrent layer in each of the models. Default: `None`, the
+            only one.
+        extent: Half the length of each axis, which goes from `-extent` to `extent`.
+            Default: 1.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: As `trajectories`.
+
+    Example:
+
+    >>> layer = keras.layers.SimpleRNN(2)
+    >>> layer.build((None, None, 1))
+    >>> plot_trajectories("plane.png", {"SimpleRNN": layer}, num_steps=20)
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1
+    """
+    draw_trajectories(
+        path,
+        {
+            name: (
+                trajectories(model, starts, num_steps, layer=layer),
+                vector_field(model, grid(extent), layer=layer),
+            )
+            for name, model in models.items()
+        },
+        extent,
+    )
+
+
+def draw_trajectories(
+    path: str | os.PathLike[str],
+    motions: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    extent: float,
+) -> None:
+    """Draws trajectories and fields that are known.
+
+    Args:
+        path: PNG file to write.
+        motions: By name, trajectories of shape `(starts, steps + 1, 2)` and the field
+            at `grid(extent)`, of shape `(points, 2)`.
+        extent: Half the length of each axis.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    columns = min(4, len(motions))
+    rows = -(-len(motions) // columns)
+    figure, axes = _subplots(rows, (4 * columns, 4.2 * rows), columns)
+    points = grid(extent)
+    for axis in axes[len(motions) :]:
+        axis.set_axis_off()
+    for axis, (name, (paths, field)) in zip(axes, motions.items(), strict=False):
+        axis.quiver(*points.T, *field.T, color="gray", angles="xy", width=0.003)
+        for path_ in paths:
+            (line,) = axis.plot(*path_.T, ".-", markersize=3, linewidth=1)
+            axis.plot(*path_[0], "*", color=line.get_color(), markersize=14)
+        axis.set(title=name, aspect="equal")
+        axis.set(xlabel="first unit", ylabel="second unit")
+        axis.label_outer()
+        axis.set(xlim=(-1.05 * extent, 1.05 * extent))
+        axis.set(ylim=(-1.05 * extent, 1.05 * extent))
+    _save(figure, path)
+
+
+def grid(extent: float) -> np.ndarray:
+    """Gives the points at which the vector field is drawn.
+
+    Args:
+        extent: Half the length of each axis.
+
+    Returns:
+        Array of shape `(361, 2)`.
+    """
+    axis = np.linspace(-extent, extent, 19)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)

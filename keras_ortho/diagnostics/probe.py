@@ -1,0 +1,184 @@
+"""A model run in a compiled function, with a recurrent layer under observation.
+
+The layer's loop over the steps is replaced for the time of tracing: another one, of
+the same result, runs its cell, and gives what is asked of each step. So it does not
+matter where in the model the layer is, and nothing has to be known of the rest.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_ortho.backend.differentiation import in_graph
+from keras_ortho.backend.types import Tensor
+from keras_ortho.diagnostics.finding import find_layer, recurrent_layers
+from keras_ortho.diagnostics.steps import Steps
+
+# What is asked of the steps, the inputs, the states before each step and the mask,
+# `[time, batch, ...]`.
+Question = Callable[[Steps, Tensor, Tensor, Tensor | None], Any]
+
+
+class Probe:
+    """A compiled measurement of a model that leaves the model as it is.
+
+    Weights, states and random seeds are read when it is called; what the model would
+    write to them is dropped. It is compiled once for data of the same shapes.
+
+    Args:
+        model: A built model, or a built recurrent layer.
+        layer: The recurrent layer, or its name. `None` where there is but one.
+        measure: Function of the probe and of tensors that returns nested tensors.
+
+    Raises:
+        ValueError: If the model is not built, or no one layer is meant.
+        RuntimeError: If the backend is neither TensorFlow nor JAX.
+    """
+
+    def __init__(
+        self,
+        model: keras.layers.Layer,
+        layer: str | keras.layers.RNN | None,
+        measure: Callable[..., Any],
+    ) -> None:
+        self.model = model
+        self.layer = find_layer(model, layer)
+        self.measure = measure
+        self._function = in_graph(self._traced)
+
+    def __call__(self, *data: Any) -> Any:
+        """Measures.
+
+        Args:
+            *data: Nested arrays.
+
+        Returns:
+            What `measure` gives for them, as arrays.
+
+        Raises:
+            ValueError: If the data have no sequences, or not of one number.
+        """
+        data = tree.map_structure(ops.convert_to_tensor, data)
+        sizes = {x.shape[0] if x.shape else None for x in tree.flatten(data)}
+        if len(sizes) != 1 or sizes & {0, None}:
+            shapes = [tuple(x.shape) for x in tree.flatten(data)]
+            raise ValueError(
+                "`x` (and `y`) must hold the same number of sequences, at least one. "
+                f"Received: shapes={shapes}"
+            )
+        values = [ops.convert_to_tensor(v) for v in self._variables()]
+        return tree.map_structure(
+            lambda x: np.asarray(ops.convert_to_numpy(x)), self._function(values, data)
+        )
+
+    def _variables(self) -> list[keras.Variable]:
+        variables = list(self.model.variables)
+        for layer in recurrent_layers(self.model):
+            if layer.states is not None:  # It keeps them out of its variables.
+                variables += tree.flatten(layer.states)
+        return list({id(v): v for v in variables}.values())
+
+    def _traced(self, values: list[Tensor], data: tuple[Any, ...]) -> Any:
+        mapping = list(zip(self._variables(), values, strict=True))
+        with keras.StatelessScope(mapping):
+            return self.measure(self, *data)
+
+    def observe(
+        self, x: Any, question: Question, shift: Tensor | None = None
+    ) -> tuple[Any, Any]:
+        """Runs the model and observes the layer. Only `measure` may call it.
+
+        Args:
+            x: The inputs of the model.
+            question: What to ask of the steps.
+            shift: What to add to the states after each step, see `Steps.run`.
+
+        Returns:
+            A pair of the model's output and the answer.
+
+        Raises:
+            ValueError: If `x` is of other shapes than the model's inputs, the model
+                does not call the layer once, or its states are not rows of numbers.
+        """
+        self._check_inputs(x)
+        answers: list[Any] = []
+
+        def loop(
+            sequences: Tensor, initial_state: Any, mask: Any, training: bool = False
+        ) -> tuple[Tensor, Tensor, list[Any]]:
+            return self._loop(sequences, initial_state, mask, question, shift, answers)
+
+        with _replaced_loop(self.layer, loop):
+            output = self.model(x, training=False)
+        if len(answers) != 1:
+            raise ValueError(
+                "`model` must call the recurrent layer once. "
+                f"Received: {self.layer.name}, called {len(answers)} times"
+            )
+        return output, answers[0]
+
+    def _check_inputs(self, x: Any) -> None:
+        """Keras itself would let a wrong width pass, or fail in some layer."""
+        wanted = [tuple(t.shape) for t in getattr(self.model, "inputs", None) or []]
+        shapes = [tuple(t.shape) for t in tree.flatten(x)]
+        for shape, known in zip(shapes, wanted, strict=False):
+            if len(shape) == len(known) and any(
+                b not in (None, a) for a, b in zip(shape, known, strict=True)
+            ):
+                raise ValueError(
+                    f"`x` must have the shapes of the model's inputs, {wanted}. "
+                    f"Received: x.shape={shapes}"
+                )
+
+    def _loop(
+        self,
+        sequences: Tensor,
+        initial_state: Any,
+        mask: Any,
+        question: Question,
+        shift: Tensor | None,
+        answers: list[Any],
+    ) -> tuple[Tensor, Tensor, list[Any]]:
+        """What the layer's `inner_loop` does, with an answer to the question."""
+        layer = self.layer
+        states = (
+            list(initial_state) if tree.is_nested(initial_state) else [initial_state]
+        )
+        if {len(s.shape) for s in tree.flatten(states)} != {2}:
+            raise ValueError(
+                "`layer` must have states of shape (batch, n). Received: "
+                f"{layer.name} with {[tuple(s.shape) for s in tree.flatten(states)]}"
+            )
+        steps = Steps(layer.cell, states)
+        row = steps.pack(states)
+        inputs = ops.swapaxes(sequences, 0, 1)
+        masks = [m for m in tree.flatten(mask) if m is not None]
+        by_time = ops.swapaxes(ops.cast(masks[0], "bool"), 0, 1) if masks else None
+        if layer.go_backwards:
+            inputs = ops.flip(inputs, axis=0)
+            by_time = None if by_time is None else ops.flip(by_time, axis=0)
+        outputs, after = steps.run(inputs, row, by_time, shift)
+        before = ops.concatenate([row[None], after[:-1]])
+        answers.append(question(steps, inputs, before, by_time))
+        if by_time is not None and layer.zero_output_for_mask:
+            outputs = ops.where(by_time[:, :, None], outputs, 0)
+        return outputs[-1], ops.swapaxes(outputs, 0, 1), steps.states(after[-1])
+
+
+@contextlib.contextmanager
+def _replaced_loop(layer: Any, loop: Callable[..., Any]) -> Iterator[None]:
+    """Puts another loop in the place of a layer's, and takes it away again."""
+    attributes = vars(layer)  # Past Keras's tracking of what a layer has.
+    before = {k: attributes[k] for k in ("inner_loop", "use_cudnn") if k in attributes}
+    attributes["inner_loop"] = loop
+    if "use_cudnn" in attributes:  # It would pass the loop by, in `Bidirectional`.
+        attributes["use_cudnn"] = False
+    try:
+        yield
+    finally:
+        del attributes["inner_loop"]
+        attributes.update(before)

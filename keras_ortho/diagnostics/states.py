@@ -1,0 +1,51 @@
+"""Which part of a recurrent layer's state a diagnostic is about."""
+
+from typing import Any
+
+import keras
+from keras import tree
+
+
+def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> slice:
+    """Finds a state, or some units of it, in the row of all states.
+
+    Args:
+        layer: The recurrent layer.
+        state: Which of its states: of an LSTM 0 is `h` and 1 is `c`, in
+            `StackedRNNCells` those of one cell follow those of the other. `None`: all
+            of them, side by side.
+        units: Which entries of that. `None`: all.
+
+    Returns:
+        The entries in the row, at least one.
+
+    Raises:
+        ValueError: If there is no such state, or `units` is no slice that goes up, or
+            leaves none.
+
+    Example:
+
+    >>> entries(keras.layers.LSTM(4), 1, slice(2, None))
+    slice(6, 8, 1)
+    """
+    sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
+    known = range(-len(sizes), len(sizes))
+    if state is not None and (isinstance(state, bool) or state not in known):
+        raise ValueError(
+            f"`state` must be `None` or an integer less than {len(sizes)}, the number "
+            f"of states of {layer.name}. Received: state={state!r}"
+        )
+    if units is not None and not (isinstance(units, slice) and (units.step or 1) > 0):
+        raise ValueError(
+            f"`units` must be a slice that goes up. Received: units={units!r}"
+        )
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    row: Any = range(ends[-1])
+    if state is not None:
+        row = row[ends[state] - sizes[state] : ends[state]]
+    chosen = row if units is None else row[units]
+    if not chosen:
+        raise ValueError(
+            f"`units` must leave some of {len(row)} units. Received: units={units!r}"
+        )
+    return slice(chosen[0], chosen[-1] + 1, chosen.step)

@@ -1,0 +1,211 @@
+"""The steps of any recurrent cell, on states that are one row of numbers each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops, tree
+
+from keras_ortho.backend import scan, stack
+from keras_ortho.backend.differentiation import gradients
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import RecurrentCell
+
+
+class Steps:
+    """A cell whose states, of whatever nesting, are tensors of shape `(batch, s)`.
+
+    All of it runs where the recurrent layer has begun a sequence: in its `inner_loop`.
+
+    Args:
+        cell: The cell, which may be `StackedRNNCells`.
+        states: List of its states, tensors of shape `(batch, n)`, nested as the cell
+            has them.
+    """
+
+    def __init__(self, cell: Any, states: list[Any]) -> None:
+        self.cells, self.structure = [cell], [states]
+        self.stacked = isinstance(cell, keras.layers.StackedRNNCells)
+        if self.stacked:
+            self.cells, self.structure = list(cell.cells), states
+        self.sizes = [int(state.shape[-1]) for state in tree.flatten(states)]
+
+    def pack(self, states: Any) -> Tensor:
+        """Writes states side by side.
+
+        Args:
+            states: Nested tensors of shape `(batch, n)`.
+
+        Returns:
+            Tensor of shape `(batch, s)`.
+        """
+        return ops.concatenate(tree.flatten(states), axis=-1)
+
+    def unpack(self, row: Tensor) -> list[Any]:
+        """Takes states apart again.
+
+        Args:
+            row: Tensor of shape `(batch, s)`.
+
+        Returns:
+            List of the states of each cell.
+        """
+        ends = [sum(self.sizes[: i + 1]) for i in range(len(self.sizes))]
+        parts = [
+            row[..., end - size : end]
+            for size, end in zip(self.sizes, ends, strict=True)
+        ]
+        return tree.pack_sequence_as(self.structure, parts)
+
+    def states(self, row: Tensor) -> list[Any]:
+        """Gives states as Keras's layer has them.
+
+        Args:
+            row: Tensor of shape `(batch, s)`.
+
+        Returns:
+            List of states, nested as those at the beginning.
+        """
+        states = self.unpack(row)
+        return states if self.stacked else states[0]
+
+    def advance(
+        self, inputs: Tensor, row: Tensor, shift: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Takes one step.
+
+        Args:
+            inputs: Tensor of shape `(batch, m)`.
+            row: The states, a tensor of shape `(batch, s)`.
+            shift: What to add to the new states, of the same shape, before anything is
+                made of them. Default: nothing.
+
+        Returns:
+            A pair of the output and the new states, a tensor of shape `(batch, s)`.
+        """
+        after = []
+        shifts = [None] * len(self.cells) if shift is None else self.unpack(shift)
+        for cell, states, added in zip(
+            self.cells, self.unpack(row), shifts, strict=True
+        ):
+            nested = list(states) if tree.is_nested(states) else [states]
+            inputs, new = cell(inputs, nested)
+            new = tree.flatten(new)
+            if added is not None:
+                moved = [a + b for a, b in zip(new, tree.flatten(added), strict=True)]
+                inputs = _output_of(cell, inputs, new, moved)
+                new = moved
+            after += new
+        return inputs, self.pack(after)
+
+    def run(
+        self,
+        sequences: Tensor,
+        row: Tensor,
+        mask: Tensor | None,
+        shift: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Takes all steps.
+
+        Args:
+            sequences: Tensor of shape `(time, batch, m)`.
+            row: The states before the first, a tensor of shape `(batch, s)`.
+            mask: Boolean tensor of shape `(time, batch)`, `False` for steps that leave
+                the states and the output as they are.
+            shift: What to add to the states after each step that the mask does not
+                leave out, of shape `(time, batch, s)`. Default: nothing.
+
+        Returns:
+            A pair of the outputs and the states after each step, tensors of shape
+            `(time, batch, k)` and `(time, batch, s)`.
+        """
+        # Tensors on TensorFlow, where another loop has made the sequences.
+        time, batch = ops.shape(sequences)[:2]
+        size = getattr(self.cells[-1], "output_size", None)
+        size = tree.flatten(self.cells[-1].state_size)[0] if size is None else size
+        zeros = ops.zeros((batch, size), dtype=row.dtype)
+
+        def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
+            before, last = carry
+            inputs, *rest = entries
+            keep = rest.pop(0)[:, None] if mask is not None else None
+            output, after = self.advance(inputs, before, *rest)
+            output = ops.cast(output, row.dtype)
+            after = ops.cast(after, row.dtype)
+            if keep is not None:
+                output = ops.where(keep, output, last)
+                after = ops.where(keep, after, before)
+            return (after, output), (output, after)
+
+        given = tuple(x for x in (sequences, mask, shift) if x is not None)
+        _, (outputs, states) = scan(
+            step,
+            (row, zeros),
+            given,
+            length=time,
+            collect=(((batch, size), row.dtype), (ops.shape(row), row.dtype)),
+        )
+        return (
+            ops.reshape(stack(outputs), (time, batch, size)),
+            ops.reshape(stack(states), (time, *ops.shape(row))),
+        )
+
+    def jacobians(
+        self, inputs: Tensor, row: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Differentiates one step, for each sequence by itself.
+
+        Each sequence is written down `s` times, so that one gradient gives all rows.
+
+        Args:
+            inputs: Tensor of shape `(batch, m)`.
+            row: The states before it, a tensor of shape `(batch, s)`.
+            mask: Boolean tensor of shape `(batch,)`, `False` where the step leaves the
+                states as they are.
+
+        Returns:
+            A pair of the derivatives of the new states with respect to the states and
+            to the inputs, of shape `(batch, s, s)` and `(batch, s, m)`, at least
+            float32.
+        """
+        (batch, size), width = ops.shape(row), ops.shape(inputs)[-1]
+        chosen = ops.tile(ops.eye(size, dtype=row.dtype), (batch, 1))
+        by_inputs, by_row = gradients(
+            lambda inputs, row: ops.sum(self.advance(inputs, row)[1] * chosen),
+            [ops.repeat(inputs, size, axis=0), ops.repeat(row, size, axis=0)],
+        )
+        by_row = exact(ops.reshape(by_row, (batch, size, size)))
+        by_inputs = exact(ops.reshape(by_inputs, (batch, size, width)))
+        if mask is not None:
+            keep, one = mask[:, None, None], ops.eye(size, dtype=by_row.dtype)
+            by_row = ops.where(keep, by_row, one)
+            by_inputs = ops.where(keep, by_inputs, 0)
+        return by_row, by_inputs
+
+
+def exact(values: Tensor) -> Tensor:
+    """Casts a tensor to float32, where it has fewer bits.
+
+    Args:
+        values: Tensor of any floating dtype.
+
+    Returns:
+        Tensor of float32 or float64.
+    """
+    double = keras.backend.standardize_dtype(values.dtype) == "float64"
+    return values if double else ops.cast(values, "float32")
+
+
+def _output_of(
+    cell: Any, output: Tensor, new: Sequence[Tensor], moved: Sequence[Tensor]
+) -> Tensor:
+    """The output that belongs to states that were moved."""
+    if isinstance(cell, RecurrentCell):
+        return cell.read_out(moved[0])
+    for before, after in zip(new, moved, strict=True):
+        if before is output:
+            return after
+    raise ValueError(
+        "The output of the cell must be one of its states, or `read_out` of its state, "
+        f"to differentiate with respect to them. Received: {cell.name} with another"
+    )

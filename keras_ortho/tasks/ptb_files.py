@@ -1,0 +1,93 @@
+"""The files of the Penn Treebank, word by word or character by character."""
+
+import gzip
+import os
+from pathlib import Path
+
+PARTS = ("train", "valid", "test")
+
+
+def from_words(text: str) -> str:
+    r"""Makes the characters of a word-level file, one sentence a line.
+
+    Args:
+        text: Contents of the file.
+
+    Returns:
+        Its lines without the spaces around them, each with a newline at its end.
+
+    Example:
+    >>> from_words(" no it was n't \n <unk> \n")
+    "no it was n't\n<unk>\n"
+    """
+    lines = text.split("\n")
+    if not lines[-1]:  # What follows the last newline.
+        lines.pop()
+    return "".join(line.strip(" ") + "\n" for line in lines)
+
+
+def from_spaced(text: str) -> str:
+    r"""Makes the characters of a character-level file.
+
+    Args:
+        text: Contents of the file: after each character, also a newline, a space; and
+            `_` for a space.
+
+    Returns:
+        The same as `from_words` of the word-level file.
+
+    Raises:
+        ValueError: If it is not such a file.
+
+    Example:
+    >>> from_spaced("n o _ i t \n b u t \n ")
+    "no it\nbut\n"
+    """
+    symbols, between = text[::2], text[1::2]
+    place = len(between) - len(between.lstrip(" "))
+    if place < len(between):
+        raise ValueError(
+            "`text` must have a space after each character. "
+            f"Received: {text[2 * place : 2 * place + 40]!r}"
+        )
+    return symbols.replace("_", " ")
+
+
+def read(data_dir: str | os.PathLike[str], part: str) -> str:
+    """Reads a part of the Penn Treebank.
+
+    Args:
+        data_dir: Folder that holds, itself or in a folder `ptb`, the word-level
+            `ptb.train.txt`, `ptb.valid.txt` and `ptb.test.txt`; or `ptb.char.*.txt`,
+            which may end with `.gz`.
+        part: `"train"`, `"valid"` or `"test"`.
+
+    Returns:
+        The characters, with a newline at the end of each sentence. Of the files of
+        Mikolov they are 5 017 482, 393 042 and 442 423, of 50 kinds.
+
+    Raises:
+        FileNotFoundError: If no such file is there.
+        ValueError: If there is no such part, or a file has another form.
+    """
+    if part not in PARTS:
+        raise ValueError(f"`part` must be one of {PARTS}. Received: part={part!r}")
+    folder = Path(data_dir)
+    for place in (folder, folder / "ptb"):
+        words, spaced = place / f"ptb.{part}.txt", place / f"ptb.char.{part}.txt"
+        if words.is_file():
+            return from_words(words.read_text("utf-8"))
+        if spaced.is_file():
+            return from_spaced(spaced.read_text("utf-8"))
+        packed = spaced.with_name(spaced.name + ".gz")
+        if packed.is_file():
+            with gzip.open(packed, "rt", encoding="utf-8") as file:
+                return from_spaced(file.read())
+    raise FileNotFoundError(
+        f"There is no `ptb.{part}.txt` and no `ptb.char.{part}.txt[.gz]` in the folder "
+        f"{folder}. They are the Penn Treebank as T. Mikolov prepared it "
+        "(simple-examples.tgz of the RNNLM toolkit, ./data). The text is licensed by "
+        "the Linguistic Data Consortium (LDC99T42, https://catalog.ldc.upenn.edu) and "
+        "never downloaded from here: put the files in a folder and give that as "
+        f"`data_dir`. Received: data_dir={str(data_dir)!r}"
+    )

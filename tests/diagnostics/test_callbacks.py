@@ -1,0 +1,189 @@
+"""The callbacks write a table and a figure, and leave the training as it is."""
+
+import csv
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from keras_ortho import ScoRNN
+from keras_ortho.diagnostics import (
+    GradientNormsLog,
+    InputSensitivityLog,
+    JacobianEigenvaluesLog,
+    KernelEigenvaluesLog,
+    ManifoldDistanceLog,
+    SpectralMarginLog,
+    TrajectoriesLog,
+    gradient_norms,
+    input_sensitivity,
+    jacobian_eigenvalues,
+    kernel_eigenvalues,
+    manifold_distances,
+    spectral_margins,
+    trajectories,
+)
+
+pytestmark = pytest.mark.backends
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(8, 4, 2)).astype("float32")
+Y = RANDOM.normal(size=(8, 1)).astype("float32")
+EPOCHS = 3
+
+
+def make():
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential(
+        [
+            keras.Input((4, 2)),
+            layers.BatchNormalization(),
+            ScoRNN(2, dropout=0.2, kernel_initializer="glorot_normal", name="sco"),
+            layers.Dropout(0.2),
+            layers.Dense(1),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(0.05), "mse")
+    return model
+
+
+def make_small():
+    model = keras.Sequential([keras.Input((4, 2)), layers.SimpleRNN(1, name="simple")])
+    model.compile("sgd", "mse")
+    return model
+
+
+def fit(model, callbacks=(), **kwargs):
+    model.fit(
+        X,
+        Y,
+        batch_size=4,
+        callbacks=list(callbacks),
+        verbose=0,
+        **{"epochs": EPOCHS, **kwargs},
+    )
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def all_logs(folder):
+    return {
+        "distance": ManifoldDistanceLog(folder / "distance.csv"),
+        "margin": SpectralMarginLog(folder / "margin.csv"),
+        "kernel": KernelEigenvaluesLog(folder / "kernel.csv", every=2),
+        "norms": GradientNormsLog(folder / "norms.csv", X, Y),
+        "map": InputSensitivityLog(folder / "deep" / "map.csv", X[:2]),
+        "jacobian": JacobianEigenvaluesLog(folder / "jacobian.csv", X[:2]),
+        "plane": TrajectoriesLog(folder / "plane.csv", num_steps=5),
+    }
+
+
+def column(rows, name):
+    return np.array([float(row[name]) for row in rows])
+
+
+def complex_column(rows):
+    return column(rows, "real") + 1j * column(rows, "imaginary")
+
+
+def test_all_of_them(tmp_path):
+    plain = make()
+    fit(plain)
+    model = make()
+    logs = all_logs(tmp_path)
+    fit(model, logs.values())
+    for value, expected in zip(model.variables, plain.variables, strict=True):
+        np.testing.assert_array_equal(np.asarray(value), np.asarray(expected))
+    for value, expected in zip(
+        model.optimizer.variables, plain.optimizer.variables, strict=True
+    ):
+        np.testing.assert_array_equal(np.asarray(value), np.asarray(expected))
+
+    last = {}
+    for name, log in logs.items():
+        rows = table(log.path)
+        epochs = [0, 2] if name == "kernel" else [0, 1, 2, 3]
+        assert sorted({int(row["epoch"]) for row in rows}) == epochs
+        last[name] = [row for row in rows if int(row["epoch"]) == epochs[-1]]
+        picture = log.path.with_suffix(".png").read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) > 5000
+    assert not list(tmp_path.rglob("tmp-*"))
+
+    # What they say of the last epoch is what the functions say now.
+    (name,) = manifold_distances(model)
+    assert last["distance"][0]["matrix"] == name == "sco"
+    expected = manifold_distances(model)[name]
+    assert float(last["distance"][0]["distance"]) == expected
+    margins = [last["margin"][0][k] for k in ("smallest", "largest", "margin")]
+    assert tuple(map(float, margins)) == spectral_margins(model)[name]
+    np.testing.assert_allclose(
+        column(last["norms"], "norm"), gradient_norms(model, X, Y), rtol=1e-6
+    )
+    assert column(last["norms"], "t").tolist() == [1, 2, 3, 4]
+    found = input_sensitivity(model, X[:2])
+    np.testing.assert_allclose(
+        column(last["map"], "norm"), found[np.tril_indices(4)], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        complex_column(last["jacobian"]),
+        jacobian_eigenvalues(model, X[:2]).ravel(),
+        rtol=1e-5,
+    )
+    paths = trajectories(model, logs["plane"].starts, 5)
+    np.testing.assert_allclose(column(last["plane"], "second"), paths[..., 1].ravel())
+    # They have changed: the model was measured as it was at the time.
+    first = [row for row in table(tmp_path / "norms.csv") if row["epoch"] == "0"]
+    start = make()
+    np.testing.assert_allclose(
+        column(first, "norm"), gradient_norms(start, X, Y), rtol=1e-6
+    )
+    kernel = [row for row in table(tmp_path / "kernel.csv") if row["epoch"] == "0"]
+    np.testing.assert_allclose(
+        complex_column(kernel), kernel_eigenvalues(start)[name], rtol=1e-12
+    )
+    assert not np.allclose(column(first, "norm"), column(last["norms"], "norm"))
+
+
+def test_a_run_that_goes_on(tmp_path):
+    """It keeps the rows of the run before, up to where it starts."""
+    log, model = ManifoldDistanceLog(tmp_path / "distance.csv"), make_small()
+    fit(model, [log])
+    before = table(log.path)
+    again = ManifoldDistanceLog(tmp_path / "distance.csv")
+    fit(model, [again], initial_epoch=2, epochs=4)
+    rows = table(again.path)
+    assert [int(row["epoch"]) for row in rows] == [0, 1, 2, 3, 4]
+    assert rows[:2] == before[:2]
+    assert rows[2]["distance"] == before[3]["distance"]
+    fit(model, [again], epochs=1)
+    assert [int(row["epoch"]) for row in table(again.path)] == [0, 1]
+
+
+def test_errors(tmp_path):
+    with pytest.raises(ValueError, match="suffix .csv. Received: path=.*distance"):
+        ManifoldDistanceLog(tmp_path / "distance")
+    with pytest.raises(ValueError, match="`every` must .* Received: every=0"):
+        ManifoldDistanceLog(tmp_path / "distance.csv", every=0)
+    log = GradientNormsLog(tmp_path / "norms.csv", X, Y, layer="other")
+    with pytest.raises(ValueError, match="Received: layer='other'"):
+        fit(make_small(), [log])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_log_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch):
+    callback, model = ManifoldDistanceLog(tmp_path / "distance.csv"), make_small()
+    fit(model, [callback], epochs=1)
+    before = callback.path.read_text()
+
+    def fail(*_):
+        raise OSError("full")
+
+    monkeypatch.setattr(csv.DictWriter, "writerows", fail)
+    with pytest.raises(OSError, match="full"):
+        fit(model, [callback], epochs=1)
+    assert callback.path.read_text() == before

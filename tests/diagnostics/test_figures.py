@@ -1,0 +1,60 @@
+"""Every figure is drawn, of ordinary numbers and of those at the edge."""
+
+import warnings
+
+import numpy as np
+import pytest
+from keras import layers
+
+from keras_ortho.diagnostics import (
+    plot_eigenvalue_moduli,
+    plot_eigenvalues,
+    plot_gradient_norms,
+    plot_heat_map,
+    plot_trajectories,
+)
+from keras_ortho.diagnostics.plane_figure import grid
+
+MAP = np.tri(12) * np.exp(-np.arange(12.0))
+VALUES = np.exp(1j * np.arange(5))
+
+
+def plane(path):
+    layer = layers.SimpleRNN(2)
+    layer.build((None, None, 1))
+    plot_trajectories(path, {"one": layer, "two": layer}, num_steps=5)
+
+
+DRAWINGS = {
+    "norms": lambda path: plot_gradient_norms(
+        path, {"a": 10.0 ** -np.arange(9), "b": np.zeros(9)}
+    ),
+    "no gradient": lambda path: plot_gradient_norms(path, {"a": [0.0, 0.0]}),
+    "heat": lambda path: plot_heat_map(path, {"a": MAP, "b": MAP[:3, :3]}),
+    "log heat": lambda path: plot_heat_map(path, {"a": MAP}, log=True),
+    "no heat": lambda path: plot_heat_map(path, {"a": np.zeros((2, 2))}, log=True),
+    "one step": lambda path: plot_heat_map(path, {"a": np.ones((1, 1))}),
+    "eigenvalues": lambda path: plot_eigenvalues(path, {"a": VALUES, "b": VALUES[:1]}),
+    "moduli": lambda path: plot_eigenvalue_moduli(
+        path, {str(i): {10: VALUES, 20: i * VALUES} for i in range(12)}
+    ),
+    "plane": plane,
+}
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawings(name, tmp_path):
+    path = tmp_path / "figure.png"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DRAWINGS[name](path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert path.stat().st_size > 5000
+    assert [p.name for p in tmp_path.iterdir()] == ["figure.png"]
+
+
+def test_grid():
+    points = grid(2.0)
+    assert points.shape == (361, 2)
+    assert len(np.unique(points, axis=0)) == 361
+    np.testing.assert_array_equal([points.min(0), points.max(0)], [[-2, -2], [2, 2]])

@@ -1,0 +1,191 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_ortho import ScoRNN
+from keras_ortho.layers.carried_state import CarriedState
+from keras_ortho.tasks import characters
+from keras_ortho.tasks.pipeline import batches
+from keras_ortho.training import train
+from keras_ortho.training_callbacks import ResetStates, TestFigures
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
+]
+
+BATCH, UNROLL, CLASSES = 2, 3, 4
+
+
+def make_data(length=31, seed=0):
+    symbols = np.random.default_rng(seed).integers(0, CLASSES, length).astype("int32")
+    return batches(*characters.windows(symbols, BATCH, UNROLL), batch_size=BATCH)
+
+
+def make_model(rate=0.05):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input(batch_shape=(BATCH, UNROLL), dtype="int32")
+    # With tanh no state is zero by itself, as it may be with modReLU.
+    layer = ScoRNN(5, activation="tanh", return_sequences=True, return_state=True)
+    outputs = CarriedState(layer)(keras.layers.Embedding(CLASSES, 3)(inputs))
+    model = keras.Model(inputs, keras.layers.Dense(CLASSES)(outputs))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(rate), loss)
+    return model
+
+
+def state_of(model):
+    (layer,) = (x for x in model.layers if isinstance(x, CarriedState))
+    return keras.ops.convert_to_numpy(layer.states[0])
+
+
+class Starts(keras.callbacks.Callback):
+    """Notes which batches of training begin from zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.zero = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.zero.append(not np.any(state_of(self.model)))
+
+
+def test_an_epoch_begins_from_zero():
+    data, starts = make_data(), Starts()
+    assert len(data) == 5
+    callbacks = [ResetStates(), starts]
+    make_model().fit(data, epochs=2, callbacks=callbacks, verbose=0)
+    assert starts.zero == [True, False, False, False, False] * 2
+
+
+def test_without_it_nothing_is_reset():
+    starts = Starts()
+    make_model().fit(make_data(), epochs=2, callbacks=[starts], verbose=0)
+    assert starts.zero == [True] + [False] * 9
+
+
+def test_resets_where_the_text_begins_anew():
+    data, starts = make_data(), Starts()
+    make_model().fit(
+        data.repeat(),
+        steps_per_epoch=3,
+        epochs=4,
+        validation_data=make_data(seed=1),
+        callbacks=[ResetStates(every=len(data)), starts],
+        verbose=0,
+    )
+    assert starts.zero == [number % 5 == 0 for number in range(12)]
+
+
+def test_training_goes_on_after_validation():
+    """As if there had been none, with the state that it had."""
+    models = [make_model(), make_model()]
+    for model, valid in zip(models, [None, make_data(seed=1)], strict=True):
+        model.fit(
+            make_data().repeat(),
+            steps_per_epoch=2,
+            epochs=4,
+            validation_data=valid,
+            callbacks=[ResetStates(every=5)],
+            verbose=0,
+        )
+    for value, wanted in zip(models[1].weights, models[0].weights, strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+def test_evaluation_begins_from_zero():
+    model, data = make_model(), make_data()
+    first = model.evaluate(data, verbose=0)
+    carried = state_of(model)
+    assert np.any(carried)
+    again = model.evaluate(data, verbose=0)
+    assert again != first
+    assert model.evaluate(data, callbacks=[ResetStates()], verbose=0) == first
+    # That puts the state of before back.
+    assert np.any(state_of(model))
+
+
+def test_test_figures():
+    model, test = make_model(), make_data(seed=2)
+    callbacks = [ResetStates(), TestFigures(test, [ResetStates()])]
+    history = model.fit(
+        make_data(),
+        epochs=3,
+        validation_data=make_data(seed=1),
+        callbacks=callbacks,
+        verbose=0,
+    ).history
+    assert len(history["val_loss"]) == len(history["test_loss"]) == 3
+    expected = model.evaluate(test, callbacks=[ResetStates()], verbose=0)
+    assert history["test_loss"][-1] == expected
+    assert history["test_loss"] != history["val_loss"]
+
+
+def test_test_figures_leave_training_alone():
+    models = [make_model(), make_model()]
+    for model, more in zip(
+        models, [[], [TestFigures(make_data(seed=2), [ResetStates()])]], strict=True
+    ):
+        model.fit(
+            make_data().repeat(),
+            steps_per_epoch=2,
+            epochs=4,
+            callbacks=[ResetStates(every=5), *more],
+            verbose=0,
+        )
+    for value, wanted in zip(models[1].weights, models[0].weights, strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+class Killed(BaseException):
+    pass
+
+
+class Kill(keras.callbacks.Callback):
+    def __init__(self, epoch):
+        super().__init__()
+        self.epoch = epoch
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == self.epoch:
+            raise Killed
+
+
+def run(folder, kill_at=None):
+    model = make_model()
+    history = train(
+        model,
+        make_data(),
+        folder,
+        epochs=6,
+        steps_per_epoch=2,
+        validation_data=make_data(seed=1),
+        save_seconds=0.0,
+        callbacks=[
+            ResetStates(every=5),
+            TestFigures(make_data(seed=2), [ResetStates()]),
+            Kill(kill_at),
+        ],
+        progress=False,
+    )
+    return model, [{**row, "seconds": 0} for row in history]
+
+
+def test_a_run_killed_in_the_midst_of_the_text_ends_as_an_unbroken_one(tmp_path):
+    unbroken, expected = run(tmp_path / "unbroken")
+    assert "test_loss" in expected[0]
+    with pytest.raises(Killed):
+        run(tmp_path / "broken", kill_at=3)
+    resumed, history = run(tmp_path / "broken")
+    assert history == expected
+    for value, wanted in zip(resumed.weights, unbroken.weights, strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="Received: every=0"):
+        ResetStates(every=0)
+    model = make_model()
+    model.compile("sgd", model.loss, steps_per_execution=2)
+    with pytest.raises(ValueError, match=r"Received: steps=5, steps_per_execution=2"):
+        model.fit(make_data(), callbacks=[ResetStates(every=5)], verbose=0)
