@@ -7,8 +7,6 @@ from keras import ops
 
 from keras_ortho import baselines
 
-pytestmark = pytest.mark.backends
-
 LAYERS = {
     "simple_rnn": keras.layers.SimpleRNN,
     "gru": keras.layers.GRU,

@@ -10,9 +10,6 @@ from keras_ortho.networks import (
     norm_preserving_center,
 )
 
-pytestmark = pytest.mark.backends
-
-
 # Tracing the kernels of the SVD takes about a second each.
 TRAINED_KINDS = [
     "mlp",

@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,15 @@ class Section:
         title: Heading.
         script: The example, without `.py`.
         arguments: Arguments of all its runs.
-        models: Arguments of each model besides.
-        published: What the paper reports of each model.
+        models: Arguments of each model besides, by its name; more words after the
+            name tell its rows apart.
+        published: What the paper reports, by the same names.
         set: The smallest set that the section belongs to, one of `SETS`.
         data: Folder of the data that it needs, below the one of all data.
         ylabel: Label of the figure.
         log: Whether its axis is logarithmic.
+        picture: Whether there is a figure.
+        seeds: The seeds of each run, whose figures the table gives the mean of.
     """
 
     title: str
@@ -46,6 +50,8 @@ class Section:
     data: str = ""
     ylabel: str = "validation loss"
     log: bool = True
+    picture: bool = True
+    seeds: tuple[int, ...] = (0,)
 
     @property
     def name(self) -> str:
@@ -59,25 +65,49 @@ class Run:
 
     Attributes:
         section: The section that it belongs to.
-        model: Its model.
+        row: Its row there.
+        seed: Its seed.
     """
 
     section: Section
-    model: str
+    row: str
+    seed: int
+
+    @property
+    def model(self) -> str:
+        """The name of its model."""
+        return self.row.partition(" ")[0]
 
     @property
     def name(self) -> str:
         """Names the run, for its files."""
-        return f"{self.section.name}-{self.model}"
+        words = [self.section.name, *self.row.lower().split()]
+        if len(self.section.seeds) > 1:
+            words.append(f"seed-{self.seed}")
+        return "-".join(words)
 
     @property
     def arguments(self) -> list[str]:
         """The arguments of the example, but for folders."""
-        given = f"{self.section.arguments} {self.section.models[self.model]}"
-        return ["--model", self.model, *shlex.split(given)]
+        given = f"{self.section.arguments} {self.section.models[self.row]}"
+        seed = ["--seed", str(self.seed)]
+        return ["--model", self.model, *shlex.split(given), *seed]
 
 
 PAPER = "--preset paper"
+# Accuracies of table 3 of Zhang et al.: RNN, LSTM, oRNN, svdRNN.
+UCR = {
+    "Adiac": (0.552, 0.706, 0.668, 0.726),
+    "ArrowHead": (0.509, 0.537, 0.669, 0.800),
+    "Beef": (0.600, 0.700, 0.733, 0.733),
+    "BeetleFly": (0.950, 0.850, 0.900, 0.950),
+    "CBF": (0.702, 0.967, 0.881, 0.948),
+    "Coffee": (1.000, 1.000, 1.000, 1.000),
+    "ECG200": (0.640, 0.640, 0.640, 0.640),
+    "ECGFiveDays": (0.947, 0.790, 0.976, 0.948),
+    "GunPoint": (0.947, 0.920, 0.953, 0.960),
+    "ItalyPowerDemand": (0.970, 0.969, 0.972, 0.973),
+}
 
 SECTIONS = (
     Section(
@@ -159,6 +189,26 @@ SECTIONS = (
             ),
         )
     ),
+    Section(
+        "UCR",
+        "ucr",
+        PAPER,
+        {
+            f"{model} {name}": f"--name {name}"
+            for name in UCR
+            for model in ("rnn", "lstm", "ornn", "svdrnn")
+        },
+        {
+            f"{model} {name}": f"accuracy {accuracy:.3f}"
+            for name, accuracies in UCR.items()
+            for model, accuracy in zip(
+                ("rnn", "lstm", "ornn", "svdrnn"), accuracies, strict=True
+            )
+        },
+        data="ucr",
+        picture=False,
+        seeds=(0, 1, 2),
+    ),
 )
 
 
@@ -183,10 +233,7 @@ def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
         raise ValueError(f"`chosen` must be one of {SETS}. Received: {chosen!r}")
     held = SETS[: SETS.index(chosen) + 1]
     runs = [
-        Run(section, model)
-        for section in SECTIONS
-        if section.set in held
-        for model in section.models
+        run for section in SECTIONS if section.set in held for run in _runs(section)
     ]
     if prefixes is not None:
         runs = [run for run in runs if run.name.startswith(tuple(prefixes))]
@@ -209,20 +256,26 @@ def write_report(folder: Path) -> None:
     """
     parts = [HEAD]
     for section in SECTIONS:
-        records = {}
-        for model in section.models:
-            path = folder / "results" / f"{Run(section, model).name}.json"
+        records: dict[str, list[dict[str, Any]]] = {}
+        for run in _runs(section):
+            path = folder / "results" / f"{run.name}.json"
             if path.exists():
-                records[model] = json.loads(path.read_text())
+                records.setdefault(run.row, []).append(json.loads(path.read_text()))
         if records:
             parts.append(_section(section, records, folder / "results"))
     with replacing(folder / "RESULTS.md") as aside:
         aside.write_text("\n".join(parts))
 
 
-def _section(section: Section, records: dict[str, Any], folder: Path) -> str:
-    titles = {model: TITLES.get(model, model) for model in records}
-    columns = list(dict.fromkeys(c for r in records.values() for c in r["figures"]))
+def _runs(section: Section) -> list[Run]:
+    return [Run(section, row, seed) for row in section.models for seed in section.seeds]
+
+
+def _section(
+    section: Section, records: dict[str, list[dict[str, Any]]], folder: Path
+) -> str:
+    everything = [record for row in records.values() for record in row]
+    columns = list(dict.fromkeys(c for record in everything for c in record["figures"]))
     head = ["model", "units", "parameters", "updates", *columns]
     head += ["published", "minutes"]
     lines = [
@@ -230,33 +283,43 @@ def _section(section: Section, records: dict[str, Any], folder: Path) -> str:
         "| " + " | ".join(head) + " |",
         "|---" * len(head) + "|",
     ]
-    for model, record in records.items():
-        units = record["settings"].get("units", "")
-        cells = [
-            titles[model],
-            "/".join(map(str, units if isinstance(units, list) else [units])),
+    for row, found in records.items():
+        units = found[0]["settings"]["units"]
+        cells = [_title(row)]
+        cells += ["/".join(map(str, units)) if isinstance(units, list) else str(units)]
+        cells += [f"{found[0]['parameters']:,}", f"{found[0]['updates'][-1]:,}"]
+        cells += [
+            _mean(record["figures"].get(column) for record in found)
+            for column in columns
         ]
-        cells += [f"{record['parameters']:,}", f"{record['updates'][-1]:,}"]
-        cells += [_number(record["figures"].get(column)) for column in columns]
-        cells += [section.published.get(model, ""), f"{record['seconds'] / 60:.1f}"]
+        cells += [section.published.get(row, "")]
+        cells += [_mean(record["seconds"] / 60 for record in found)]
         lines.append("| " + " | ".join(cells) + " |")
-    first = next(iter(records.values()))
-    baseline = first.get("baseline")
-    draw(
-        folder / f"{section.name}.png",
-        {titles[model]: record for model, record in records.items()},
-        first["monitor"],
-        baselines={"baseline": baseline} if baseline else None,
-        ylabel=section.ylabel,
-        log=section.log,
-    )
-    lines += ["", f"![{section.title}](results/{section.name}.png)", ""]
-    about = sorted({_about(record) for record in records.values()})
-    lines += [f"(Seed {first['settings']['seed']}; {'; '.join(about)}.)", ""]
+    if section.picture:
+        first = everything[0]
+        baseline = first.get("baseline")
+        draw(
+            folder / f"{section.name}.png",
+            {_title(row): found[0] for row, found in records.items()},
+            first["monitor"],
+            baselines={"baseline": baseline} if baseline else None,
+            ylabel=section.ylabel,
+            log=section.log,
+        )
+        lines += ["", f"![{section.title}](results/{section.name}.png)"]
+    seeds = sorted({record["settings"]["seed"] for record in everything})
+    about = sorted({_about(record) for record in everything})
+    title = "Seed" if len(seeds) == 1 else "Means of the seeds"
+    lines += ["", f"({title} {', '.join(map(str, seeds))}; {'; '.join(about)}.)", ""]
     notes = folder / f"{section.name}.md"
     if notes.exists():
         lines += [notes.read_text()]
     return "\n".join(lines)
+
+
+def _title(row: str) -> str:
+    model, _, more = row.partition(" ")
+    return f"{TITLES.get(model, model)} {more}".strip()
 
 
 def _about(record: dict[str, Any]) -> str:
@@ -266,5 +329,6 @@ def _about(record: dict[str, Any]) -> str:
     )
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
+def _mean(values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{statistics.fmean(known):.4g}" if known else ""
