@@ -6,8 +6,7 @@ where its rounding is; `FullURNN`, a variable that is stepped along the unitary
 matrices, drifts.
 
 Run it as `python benchmarks/drift.py [--out out/benchmarks]`; it writes a table, a JSON
-file and a figure. `FullURNN` solves a system of order 2n at each step and takes most of
-the time, half an hour or more on two cores.
+file and a figure. It takes most of an hour on two cores.
 """
 
 import argparse
