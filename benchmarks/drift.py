@@ -5,7 +5,7 @@ of a number: `||W* W - I||_F` at each tenth, in float32. A map from free variabl
 where its rounding is; `FullURNN`, a variable that is stepped along the unitary
 matrices, drifts.
 
-Run it as `python benchmarks/drift.py [--out out/benchmarks]`; it writes a table, a JSON
+Run it as `python benchmarks/drift.py [--out out/benchmarks]`; it writes a JSON
 file and a figure. It takes most of an hour on two cores.
 """
 

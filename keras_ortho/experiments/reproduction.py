@@ -127,14 +127,20 @@ SECTIONS = (
             "scornn": PAPER,
             "scurnn": PAPER,
             "enrnn": PAPER,
-            # Without a diffusion that forgets the first number.
-            "antisymmetric": "--units 128 --argument diffusion=0.001",
-            "svdrnn": PAPER,
+            # Without rotations at the start that move what is remembered, and a
+            # diffusion that forgets it.
+            "antisymmetric-gated": "--units 128 --argument diffusion=0.001 --argument "
+            "\"recurrent_initializer={'class_name': 'keras_ortho>AntisymmetricNormal', "
+            "'config': {'sigma_w': 0.0}}\" --rate 'adam 1e-2' "
+            "--recurrent-rate 'adam 1e-3'",
+            "svdrnn": "--units 128 --argument reflections=16 --rate 'adam 1e-3' "
+            "--recurrent-rate 'adam 1e-3'",
+            "svdrnn as in the paper": PAPER,
             "ornn": PAPER,
             "restricted-urnn": "--units 128",
             # The paper's rate, 1e-5, takes many more epochs.
-            "full-urnn": "--units 120 --unitary-rate 'stiefel 1e-3'",
-            "eurnn": "--units 128 --argument style=fft",
+            "full-urnn": "--units 120 --unitary-rate 'stiefel 1e-2'",
+            "eurnn": "--units 128 --argument style=fft --recurrent-rate 'rmsprop 1e-3'",
             "goru": "--units 128",
             "nnrnn": "--units 128",
             "factorized": "--units 128",
