@@ -126,7 +126,7 @@ def run(
     }
     history = train(
         model,
-        data.train,
+        data.passes,
         options.out / f"{kind}-{layers}",
         epochs=options.epochs,
         validation_data=data.valid,

@@ -69,7 +69,7 @@ def main() -> None:
         print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
             model,
-            data.train,
+            data.passes,
             options.out / name.lower(),
             epochs=options.epochs,
             validation_data=data.valid,

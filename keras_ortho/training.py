@@ -12,6 +12,7 @@ from typing import Any
 
 import keras
 
+from keras_ortho.extras import require
 from keras_ortho.files import replacing
 
 BEST = "best.weights.h5"
@@ -35,14 +36,17 @@ def train(
 
     The model, its optimizer, the state of its dropout and the history are saved now
     and then. Called again with the same arguments it goes on from there, with the
-    batch that follows, to the same weights as an unbroken run; the orders of `data`
-    must come from a seed. Where all epochs are done it only loads. In the end the
-    model has the weights of the best epoch.
+    batch that follows, to the same weights as an unbroken run. Where all epochs are
+    done it only loads. In the end the model has the weights of the best epoch.
 
     Args:
         model: A built and compiled model. Its weights are where a new run starts.
-        data: `tf.data.Dataset` to train on, which is repeated. What was done
-            before is read again, and skipped.
+        data: `tf.data.Dataset` to train on, which is repeated and must always have
+            the same order. Or, for another order in each pass over the data, a
+            function from the number of the pass, an int64 tensor that counts from 0
+            on, to its `tf.data.Dataset`: no call may change what the next one
+            gives, as `Dataset.shuffle` does by default. The tasks have such a
+            function as `passes`.
         folder: Folder of this run. In the end it holds `best.keras` and
             `history.csv`; nothing but what a run wrote should be in it.
         epochs: Number of epochs in all.
@@ -77,7 +81,7 @@ def train(
     ... )
     >>> model.compile("adam", "mse")
     >>> history = train(
-    ...     model, task.train, "run", epochs=2, validation_data=task.valid
+    ...     model, task.passes, "run", epochs=2, validation_data=task.valid
     ... )
     """
     counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
@@ -94,9 +98,10 @@ def train(
     run.set_model(model)
     run.restore()
     if len(run.history) < epochs:
-        steps = len(data) if steps_per_epoch is None else steps_per_epoch
+        size = len(_pass(data, 0))
+        steps = size if steps_per_epoch is None else steps_per_epoch
         model.fit(
-            data.repeat().skip(len(run.history) * steps),
+            _from_batch(data, size, len(run.history) * steps),
             steps_per_epoch=steps,
             initial_epoch=len(run.history),
             epochs=epochs,
@@ -107,6 +112,20 @@ def train(
         )
     run.finish()
     return run.history
+
+
+def _pass(data: Any, number: int) -> Any:
+    tf = require("tensorflow")
+    return data(tf.constant(number, tf.int64)) if callable(data) else data
+
+
+def _from_batch(data: Any, size: int, batch: int) -> Any:
+    """The batches of all passes, without end, from one on."""
+    tf = require("tensorflow")
+    first, skipped = divmod(batch, size)
+    numbers = tf.data.Dataset.counter(first, dtype=tf.int64)
+    passes = numbers.flat_map(data if callable(data) else lambda _: data)
+    return passes.skip(skipped).prefetch(tf.data.AUTOTUNE)
 
 
 def _check_settings(folder: Path, settings: dict[str, Any]) -> None:

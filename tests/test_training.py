@@ -31,7 +31,7 @@ def run(folder, epochs=4, kill_at=None, **kwargs):
 
     kwargs = {"save_seconds": 0.0, "progress": False, "callbacks": [Kill()], **kwargs}
     history = train(
-        model, task.train, folder, epochs=epochs, validation_data=task.test, **kwargs
+        model, task.passes, folder, epochs=epochs, validation_data=task.test, **kwargs
     )
     return model, history
 

@@ -239,7 +239,7 @@ def run(options: argparse.Namespace, experiment: Experiment) -> dict[str, Any]:
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     history = train(
         model,
-        task.train,
+        task.passes,
         options.out / "run",
         epochs=times,
         steps_per_epoch=each,

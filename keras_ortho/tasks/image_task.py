@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_ortho.extras import require
 from keras_ortho.tasks.images import Images, prepared
-from keras_ortho.tasks.pipeline import Task, batches, check_sizes
+from keras_ortho.tasks.pipeline import Task, batches, check_sizes, shuffled_batches
 
 
 def check_given(**sizes: int | None) -> None:
@@ -104,34 +104,34 @@ def make_image_task(
             )
     order, noise_seed = (int(n) for n in np.random.SeedSequence(seed).generate_state(2))
 
-    def part(
-        pixels: np.ndarray,
-        labels: np.ndarray,
-        chosen: slice,
-        *,
-        first: int = 0,
-        shuffle_seed: int | None = None,
-    ) -> Any:
-        numbers = first + np.arange(len(labels))
-        data = batches(
-            arrange(pixels[chosen]),
-            np.stack([labels, numbers], axis=1).astype("int32")[chosen],
-            batch_size=batch_size,
-            shuffle_seed=shuffle_seed,
-        )
-        return _finished(data, noise, noise_seed)
+    finish = _finisher(noise, noise_seed)
 
-    train = slice(valid_size, None if train_size is None else valid_size + train_size)
+    def part(
+        pixels: np.ndarray, labels: np.ndarray, chosen: slice, first: int = 0
+    ) -> dict[str, Any]:
+        numbers = first + np.arange(len(labels))
+        return {
+            "inputs": arrange(pixels[chosen]),
+            "targets": np.stack([labels, numbers], axis=1).astype("int32")[chosen],
+            "batch_size": batch_size,
+            "finish": finish,
+        }
+
+    chosen = slice(valid_size, None if train_size is None else valid_size + train_size)
+    train, passes = shuffled_batches(
+        **part(images.train, images.train_labels, chosen), seed=order
+    )
     return Task(
-        part(images.train, images.train_labels, train, shuffle_seed=order),
-        part(images.train, images.train_labels, slice(valid_size)),
+        train,
+        batches(**part(images.train, images.train_labels, slice(valid_size))),
         # The numbers of all images differ, and so does their noise.
-        part(images.test, images.test_labels, slice(test_size), first=total),
+        batches(**part(images.test, images.test_labels, slice(test_size), first=total)),
+        passes,
         num_classes=num_classes,
     )
 
 
-def _finished(data: Any, noise: int, seed: int) -> Any:
+def _finisher(noise: int, seed: int) -> Callable[[Any, Any], tuple[Any, Any]]:
     """From bytes, and labels with numbers, to what a network reads.
 
     Bytes take a quarter of the memory, and what noise would take is 20 GB.
@@ -155,4 +155,4 @@ def _finished(data: Any, noise: int, seed: int) -> Any:
             x = tf.concat([x, padding], axis=1)
         return x, y[:, 0]
 
-    return data.map(finish).prefetch(tf.data.AUTOTUNE)
+    return finish

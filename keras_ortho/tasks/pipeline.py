@@ -14,9 +14,13 @@ class Task:
     """The data of a task.
 
     Attributes:
-        train: `tf.data.Dataset` of batches to train on.
-        valid: As `train`, to choose epochs and settings on.
-        test: As `train`, to report the figures of.
+        train: `tf.data.Dataset` of batches to train on, in another order each time
+            that it is gone through, if the task shuffles.
+        valid: As `train`, in one order, to choose epochs and settings on.
+        test: As `valid`, to report the figures of.
+        passes: `train` for `keras_ortho.training.train`. Where the task shuffles, a
+            function from the number of a pass, an int64 tensor, to a
+            `tf.data.Dataset` in its order, which depends on nothing else.
         baseline: Loss of the best answer that remembers nothing; `None` where there
             is no such answer.
         num_classes: Number of classes that the targets number from 0 on; `None`
@@ -26,6 +30,7 @@ class Task:
     train: Any
     valid: Any
     test: Any
+    passes: Any
     baseline: float | None = None
     num_classes: int | None = None
 
@@ -51,20 +56,16 @@ def batches(
     targets: np.ndarray,
     *,
     batch_size: int,
-    shuffle_seed: int | None = None,
-    one_hot_depth: int | None = None,
+    finish: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> Any:
-    """Makes batches of arrays.
+    """Makes batches of arrays, in their order.
 
     Args:
         inputs: Array of shape `(examples, ...)`.
         targets: Array of shape `(examples, ...)`.
         batch_size: Examples in a batch; the last one may be smaller.
-        shuffle_seed: Seed of the order, which then changes from epoch to epoch.
-            Default: `None`, in the order given.
-        one_hot_depth: Number of classes where the inputs are integers to make
-            one-hot, which as integers take a fraction of the memory. Default:
-            `None`, inputs as they are.
+        finish: What to make of the inputs and targets of a batch. Default: `None`,
+            as they are.
 
     Returns:
         A `tf.data.Dataset` of pairs.
@@ -73,19 +74,108 @@ def batches(
         ImportError: If TensorFlow, which holds `tf.data`, is not installed.
     """
     tf = require("tensorflow")
+    indices = tf.data.Dataset.range(len(inputs)).batch(batch_size)
+    pick = _picker(inputs, targets, finish)
+    return indices.map(pick).prefetch(tf.data.AUTOTUNE)
+
+
+def shuffled_batches(
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    *,
+    batch_size: int,
+    seed: int,
+    finish: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+) -> tuple[Any, Callable[[Any], Any]]:
+    """Makes batches of arrays, in an order for each pass over them.
+
+    Args:
+        inputs: As for `batches`.
+        targets: As for `batches`.
+        batch_size: As for `batches`.
+        seed: Seed of the orders.
+        finish: As for `batches`. Default: `None`.
+
+    Returns:
+        `train` and `passes` of a `Task`.
+
+    Raises:
+        ImportError: If TensorFlow is not installed.
+    """
+    tf = require("tensorflow")
+    pick = _picker(inputs, targets, finish)
+
+    def one_pass(number: Any) -> Any:
+        # Shuffling numbers and picking whole batches costs far less than shuffling
+        # and stacking the sequences themselves.
+        indices = tf.data.Dataset.from_tensor_slices(
+            order_of_pass(len(inputs), seed, number)
+        )
+        return indices.batch(batch_size).map(pick)
+
+    return another_each_time(one_pass, seed), one_pass
+
+
+def order_of_pass(count: int, seed: int, number: Any) -> Any:
+    """The order of examples in a pass.
+
+    `tf.data.Dataset.shuffle` counts the iterators that were made, also those that Keras
+    makes only to look at a batch: its orders cannot be had again.
+
+    Args:
+        count: Number of examples.
+        seed: Seed of all orders.
+        number: Number of the pass.
+
+    Returns:
+        An int64 tensor of shape `(count,)`, a permutation.
+
+    Raises:
+        ImportError: If TensorFlow is not installed.
+    """
+    tf = require("tensorflow")
+    return tf.random.experimental.stateless_shuffle(
+        tf.range(count, dtype=tf.int64),
+        tf.stack([tf.cast(seed, tf.int64), tf.cast(number, tf.int64)]),
+        # Without a named algorithm each kind of device draws other numbers.
+        alg="philox",
+    )
+
+
+def another_each_time(passes: Callable[[Any], Any], seed: int) -> Any:
+    """Makes a data set that is another pass each time that it is gone through.
+
+    Args:
+        passes: From the number of a pass to a `tf.data.Dataset` of known size.
+        seed: Seed of the numbers of the passes.
+
+    Returns:
+        A `tf.data.Dataset`.
+
+    Raises:
+        ImportError: If TensorFlow is not installed.
+    """
+    tf = require("tensorflow")
+    numbers = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).take(1)
+    size = len(passes(tf.constant(0, tf.int64)))
+    known = tf.data.experimental.assert_cardinality(size)
+    return numbers.flat_map(passes).apply(known).prefetch(tf.data.AUTOTUNE)
+
+
+def _picker(
+    inputs: np.ndarray,
+    targets: np.ndarray,
+    finish: Callable[[Any, Any], tuple[Any, Any]] | None,
+) -> Callable[[Any], tuple[Any, Any]]:
+    tf = require("tensorflow")
     with tf.device("CPU"):  # A batch at a time goes to the GPU, not all of them.
         inputs, targets = tf.constant(inputs), tf.constant(targets)
 
     def pick(indices: Any) -> tuple[Any, Any]:
         x, y = tf.gather(inputs, indices), tf.gather(targets, indices)
-        return (x if one_hot_depth is None else tf.one_hot(x, one_hot_depth)), y
+        return (x, y) if finish is None else finish(x, y)
 
-    # Shuffling numbers and picking whole batches costs far less than shuffling
-    # and stacking the sequences themselves.
-    indices = tf.data.Dataset.range(len(inputs))
-    if shuffle_seed is not None:
-        indices = indices.shuffle(len(inputs), seed=shuffle_seed)
-    return indices.batch(batch_size).map(pick).prefetch(tf.data.AUTOTUNE)
+    return pick
 
 
 def make_task(
@@ -112,7 +202,9 @@ def make_task(
         shuffle: Whether to change the order of the training sequences from epoch to
             epoch.
         seed: Seed of the sequences and their order.
-        one_hot_depth: As for `batches`. Default: `None`.
+        one_hot_depth: Number of classes where the inputs are integers to make
+            one-hot, which as integers take a fraction of the memory. Default:
+            `None`, inputs as they are.
 
     Returns:
         The task.
@@ -125,19 +217,20 @@ def make_task(
     check_sizes(batch_size=batch_size, **sizes)
     train, test, order, valid = np.random.SeedSequence(seed).spawn(4)
 
-    def draw(
-        size: int, seed: np.random.SeedSequence, shuffle_seed: int | None = None
-    ) -> Any:
-        return batches(
-            *generate(size, seed),
-            batch_size=batch_size,
-            shuffle_seed=shuffle_seed,
-            one_hot_depth=one_hot_depth,
-        )
-
+    form: dict[str, Any] = {"batch_size": batch_size}
+    if one_hot_depth is not None:
+        tf = require("tensorflow")
+        form["finish"] = lambda x, y: (tf.one_hot(x, one_hot_depth), y)
+    drawn = generate(train_size, train)
+    if shuffle:
+        order_seed = int(order.generate_state(1)[0])
+        in_batches, passes = shuffled_batches(*drawn, seed=order_seed, **form)
+    else:
+        in_batches = passes = batches(*drawn, **form)
     return Task(
-        draw(train_size, train, int(order.generate_state(1)[0]) if shuffle else None),
-        draw(valid_size, valid),
-        draw(test_size, test),
+        in_batches,
+        batches(*generate(valid_size, valid), **form),
+        batches(*generate(test_size, test), **form),
+        passes,
         baseline,
     )

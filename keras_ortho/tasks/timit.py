@@ -11,12 +11,14 @@ utterance of its split.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
 from keras_ortho.extras import require
+from keras_ortho.tasks.pipeline import another_each_time, order_of_pass
 from keras_ortho.tasks.timit_records import (
     SPLITS,
     Record,
@@ -37,6 +39,7 @@ class Timit:
             each epoch; None where it was not asked for, as the other splits.
         valid: As `train`, in the order of the records.
         test: As `valid`.
+        passes: As for `keras_ortho.tasks.pipeline.Task`; None where `train` is.
         num_utterances: Number of utterances of each split.
         num_frames: Number of valid frames of each split.
         max_frames: Number of frames of the longest utterance of each split.
@@ -45,6 +48,7 @@ class Timit:
     train: Any
     valid: Any
     test: Any
+    passes: Any
     num_utterances: Mapping[str, int]
     num_frames: Mapping[str, int]
     max_frames: Mapping[str, int]
@@ -109,15 +113,34 @@ def load(
     }
     datasets: dict[str, Any] = dict.fromkeys(SPLITS)
     for name in splits:
-        count = sizes["num_utterances"][name]
         frames = dataset(folder, manifest, name).map(lambda *record: record[2])
-        if name == "train" and shuffle_seed is not None:
-            frames = frames.shuffle(count, seed=shuffle_seed)
-        longest = sizes["max_frames"][name] if pad_to == "split" else None
-        datasets[name] = _batches(
-            frames, count, batch_size, longest, legacy_swapped_targets
+        make = partial(
+            _batches,
+            count=sizes["num_utterances"][name],
+            batch_size=batch_size,
+            longest=sizes["max_frames"][name] if pad_to == "split" else None,
+            swapped=legacy_swapped_targets,
         )
-    return Timit(**datasets, **sizes)
+        datasets[name] = make(frames)
+        if name == "train" and shuffle_seed is not None:
+            passes = _passes(frames, sizes["num_utterances"][name], shuffle_seed, make)
+            datasets["train"] = another_each_time(passes, shuffle_seed)
+            datasets["passes"] = passes
+    return Timit(**{"passes": datasets["train"], **datasets}, **sizes)
+
+
+def _passes(
+    frames: Any, count: int, seed: int, make: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    tf = require("tensorflow")
+    with tf.device("CPU"):
+        held = frames.ragged_batch(count).get_single_element()
+
+    def one_pass(number: Any) -> Any:
+        order = tf.data.Dataset.from_tensor_slices(order_of_pass(count, seed, number))
+        return make(order.map(lambda index: held[index]))
+
+    return one_pass
 
 
 def _batches(

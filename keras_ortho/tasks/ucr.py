@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, batches, check_sizes
+from keras_ortho.tasks.pipeline import Task, batches, check_sizes, shuffled_batches
 from keras_ortho.tasks.ucr_files import SUFFIXES, Series, read_series
 
 SOURCE = "https://www.cs.ucr.edu/~eamonn/time_series_data_2018/"
@@ -137,19 +137,18 @@ def load(
     mixed = np.random.default_rng(split).permutation(count)
     parts = np.split(mixed, [max(1, round(VALIDATION * count))])
     valid, rest = (np.sort(part) for part in parts)
+    in_batches, passes = shuffled_batches(
+        x[rest], y[rest], batch_size=batch_size, seed=int(order.generate_state(1)[0])
+    )
     return Task(
-        batches(
-            x[rest],
-            y[rest],
-            batch_size=batch_size,
-            shuffle_seed=int(order.generate_state(1)[0]),
-        ),
+        in_batches,
         batches(x[valid], y[valid], batch_size=batch_size),
         batches(
             test.values.reshape(len(test.lines), -1, width),
             _classes(test, labels),
             batch_size=batch_size,
         ),
+        passes,
         num_classes=len(labels),
     )
 
