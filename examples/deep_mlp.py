@@ -18,22 +18,27 @@ too, by that name.
 """
 
 import argparse
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.experiments import smoke
-from keras_ortho.experiments.report import run_record
-from keras_ortho.files import replacing
-from keras_ortho.metrics import ErrorRate
+from keras_ortho.experiments.options import plain_errors
+from keras_ortho.experiments.report import run_record, write_record
+from keras_ortho.experiments.rivals import (
+    SCORES,
+    contend,
+    data_options,
+    draw_curves,
+    rivals_parser,
+    settle,
+    write_table,
+)
 from keras_ortho.networks import MLP_KINDS, mlp
 from keras_ortho.tasks import pixels
-from keras_ortho.training import train
-from keras_ortho.training_callbacks import TestFigures
+from keras_ortho.tasks.pipeline import Task
 
 TITLES = {
     "mlp": "MLP",
@@ -41,38 +46,35 @@ TITLES = {
     "svdmlp": "svdMLP",
     "svdresnet": "svdResNet",
 }
-SMOKE: dict[str, Any] = {"layers": [4], "width": 8, "epochs": 2, "batch_size": 20}
+COLUMNS = {
+    "title": "network",
+    "layers": "layers",
+    "parameters": "parameters",
+    **SCORES,
+}
+USUAL = {"layers": [40], "width": 32, "epochs": 20, "batch_size": 128}
+SMOKE = {"layers": [4], "width": 8, "epochs": 2, "batch_size": 20}
 
 
 def main() -> None:
     """Runs the command."""
-    options = parse()
-    options.out.mkdir(parents=True, exist_ok=True)
-    record = run_record(vars(options))
-    sizes = {"train_size": options.train_size, "test_size": options.test_size}
-    given: dict[str, Any] = {k: v for k, v in sizes.items() if v is not None}
-    given["data_dir"] = options.data_dir
-    if options.smoke:
-        given |= smoke.mnist(options.out / "images")
-    data = pixels.mnist(
-        steps=1, batch_size=options.batch_size, seed=options.seed, **given
-    )
-    results = []
-    for layers in options.layers:
-        for kind in options.models:
-            results.append(run(kind, layers, data, options))
-            report(options, record, results)
+    with plain_errors():
+        options = parse()
+        task = pixels.mnist(
+            steps=1, batch_size=options.batch_size, **data_options(options)
+        )
+        record = run_record(vars(options))
+        results = []
+        for layers in options.layers:
+            for kind in options.models:
+                results.append(run(kind, layers, task, options))
+                report(options, record, results)
 
 
 def parse() -> argparse.Namespace:
     """Reads the command line, and fills in what it leaves open."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = rivals_parser(__doc__, MLP_KINDS, "folder of MNIST's files", 20)
     add = parser.add_argument
-    add("--models", nargs="+", choices=MLP_KINDS, default=list(MLP_KINDS))
-    add("--data-dir", type=Path, help="folder of MNIST's files")
-    add("--out", type=Path, required=True, help="folder for the results")
     add("--layers", type=int, nargs="+", help="depths (40)")
     add("--width", type=int, help="units of a layer (32)")
     add("--reflections", type=int, help="reflectors a side of an SVD kernel (all)")
@@ -80,25 +82,13 @@ def parse() -> argparse.Namespace:
     add("--center", type=float, help="of the singular values (1.41 and 0.5)")
     add("--rate", type=float, default=1e-3, help="of Adam (1e-3)")
     add("--batch-size", type=int, help="(128)")
-    add("--epochs", type=int, help="(20)")
-    add("--train-size", type=int, help="images to train on (all)")
-    add("--test-size", type=int, help="images to test on (all)")
-    add("--seed", type=int, default=0, help="(0)")
-    add("--smoke", action="store_true", help="small networks on images it makes")
     options = parser.parse_args()
-    if options.smoke:
-        for name in ("data_dir", "train_size", "test_size"):
-            if getattr(options, name) is not None:
-                parser.error(f"--smoke has its own data: no --{name.replace('_', '-')}")
-    usual = {"layers": [40], "width": 32, "epochs": 20, "batch_size": 128}
-    for name, value in (SMOKE if options.smoke else usual).items():
-        if getattr(options, name) is None:
-            setattr(options, name, value)
+    settle(options, USUAL, SMOKE, smoke.mnist)
     return options
 
 
 def run(
-    kind: str, layers: int, data: Any, options: argparse.Namespace
+    kind: str, layers: int, task: Task, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Trains a network and gives its figures."""
     keras.utils.set_random_seed(options.seed)
@@ -106,86 +96,38 @@ def run(
         kind,
         layers,
         options.width,
-        input_shape=data.train.element_spec[0].shape[1:],
-        num_classes=data.num_classes,
+        input_shape=task.train.element_spec[0].shape[1:],
+        num_classes=10,
         reflections=options.reflections,
         spectral_margin=options.margin,
         spectral_center=options.center,
     )
-    model.compile(
-        keras.optimizers.Adam(options.rate),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[ErrorRate()],
-    )
     parameters = sum(math.prod(v.shape) for v in model.trainable_variables)
     print(f"\n{TITLES[kind]}, {layers} layers: {parameters:,} parameters")
-    settings = {
-        name: value
-        for name, value in run_record(vars(options))["settings"].items()
-        if name not in ("out", "epochs", "data_dir", "models", "layers")
-    }
-    history = train(
-        model,
-        data.passes,
-        options.out / f"{kind}-{layers}",
-        epochs=options.epochs,
-        validation_data=data.valid,
-        monitor="val_error_rate",
-        callbacks=[TestFigures(data.test)],
-        settings={"model": kind, "layers": layers, **settings},
-    )
-    best = min(history, key=lambda row: row["val_error_rate"])
-    return {
-        "model": kind,
-        "layers": layers,
-        "parameters": parameters,
-        "epoch": best["epoch"],
-        "validation_accuracy": 1 - best["val_error_rate"],
-        "test_accuracy": 1 - best["test_error_rate"],
-        "best_test_accuracy": 1 - min(row["test_error_rate"] for row in history),
-        "training_loss": [row["loss"] for row in history],
-        "test_accuracies": [1 - row["test_error_rate"] for row in history],
-        "seconds": round(sum(row["seconds"] for row in history), 1),
-    }
+    own = {"model": kind, "layers": layers}
+    optimizer = keras.optimizers.Adam(options.rate)
+    figures = contend(model, optimizer, task, options, f"{kind}-{layers}", own)
+    return {**own, "parameters": parameters, **figures}
 
 
 def report(
     options: argparse.Namespace, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
     """Writes the results that are there with the settings, and draws them."""
-    with replacing(options.out / "run.json") as aside:
-        aside.write_text(json.dumps({**record, "results": results}, indent=1))
-    columns = "layers | parameters | epoch | validation | test | best test"
-    lines = [f"| network | {columns} |", "|---|--:|--:|--:|--:|--:|--:|"]
-    lines += [
-        f"| {TITLES[r['model']]} | {r['layers']} | {r['parameters']:,} | {r['epoch']} "
-        f"| {r['validation_accuracy']:.4f} | {r['test_accuracy']:.4f} "
-        f"| {r['best_test_accuracy']:.4f} |"
-        for r in results
-    ]
-    with replacing(options.out / "table.md") as aside:
-        aside.write_text("\n".join(lines) + "\n")
-    print(lines[-1])
-    names = [f"{TITLES[r['model']]}, {r['layers']} layers" for r in results]
-    for figure, label, name in (
-        ("training_loss", "training loss", "loss"),
-        ("test_accuracies", "test accuracy", "accuracy"),
-    ):
-        plot_curves(
-            options.out / f"{name}.png",
-            dict(zip(names, (r[figure] for r in results), strict=True)),
-            ylabel=label,
-        )
+    write_record(options.out / "run.json", {**record, "results": results})
+    rows = [{**result, "title": TITLES[result["model"]]} for result in results]
+    write_table(options.out / "table.md", COLUMNS, rows)
+    draw_curves(
+        options.out, {f"{row['title']}, {row['layers']} layers": row for row in rows}
+    )
     if len(options.layers) > 1:
-        chosen = {
-            TITLES[kind]: [r for r in results if r["model"] == kind]
-            for kind in options.models
-        }
-        chosen = {name: rows for name, rows in chosen.items() if rows}
+        lines: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            lines.setdefault(row["title"], []).append(row)
         plot_curves(
             options.out / "depth.png",
-            {name: [r["test_accuracy"] for r in rows] for name, rows in chosen.items()},
-            x={name: [r["layers"] for r in rows] for name, rows in chosen.items()},
+            {name: [r["test_accuracy"] for r in line] for name, line in lines.items()},
+            x={name: [r["layers"] for r in line] for name, line in lines.items()},
             xlabel="layers",
             ylabel="test accuracy",
         )

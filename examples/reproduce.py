@@ -5,8 +5,9 @@
 
 Each run is one of the other examples, in a process of its own; one that was broken off
 goes on, one that is done is not done again. What has no data is left out, and named.
-DATA holds the folders mnist, ucr, ptb and cifar10. Writes results/RUN.json for each
-run, results/SECTION.png, and RESULTS.md; `--report` only writes the latter two anew.
+DATA holds the folders mnist, ucr, ptb and cifar10, and timit with what `python -m
+data_prep` wrote. Writes results/RUN.json for each run, results/SECTION.png, and
+RESULTS.md; `--report` only writes the latter two anew.
 
 `quick` takes some minutes on two cores, `standard` about five hours, `full` weeks: it
 has the papers' own lengths.
@@ -18,7 +19,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from keras_ortho.experiments.reproduction import SETS, Run, select, write_report
+from keras_ortho.experiments.reproduction import SETS, select, write_report
+from keras_ortho.experiments.sections import Run
+from keras_ortho.files import replacing
 
 HERE = Path(__file__).resolve().parent
 
@@ -33,18 +36,21 @@ def main() -> None:
         record = results / f"{run.name}.json"
         if record.exists():
             continue
-        data = run.section.data
-        if data and not (options.data_dir and (options.data_dir / data).exists()):
+        if run.data and not (
+            options.data_dir and (options.data_dir / run.data).exists()
+        ):
             missing.append(run)
             continue
         print(f"\n{run.name}", flush=True)
         folder = options.work / run.name
         subprocess.run(command(run, folder, options.data_dir), check=True)
-        shutil.copyfile(folder / "run.json", record)
+        for file, name in run.products.items():
+            with replacing(results / name) as aside:
+                shutil.copyfile(folder / file, aside)
         write_report(options.out)
     write_report(options.out)
     for run in missing:
-        print(f"Left out for want of {run.section.data} in --data-dir: {run.name}")
+        print(f"Left out for want of {run.data} in --data-dir: {run.name}")
 
 
 def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
@@ -58,10 +64,10 @@ def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
     Returns:
         The command and its arguments.
     """
-    script = str(HERE / f"{run.section.script}.py")
+    script = str(HERE / f"{run.script}.py")
     arguments = [sys.executable, script, "--out", str(folder), *run.arguments]
-    if run.section.data and data_dir:
-        arguments += ["--data-dir", str(data_dir / run.section.data)]
+    if run.data and data_dir:
+        arguments += [run.data_option, str(data_dir / run.data)]
     if (folder / "run" / "settings.json").exists():
         arguments.append("--resume")
     return arguments
@@ -75,7 +81,7 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("--set", choices=SETS, default="quick", help="(quick)")
     add("--only", nargs="+", metavar="PREFIX", help="runs whose names begin so")
-    add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10")
+    add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10, timit")
     add("--out", type=Path, default=Path(), help="for RESULTS.md and results (.)")
     add("--work", type=Path, default=Path("out/reproduce"), help="(out/reproduce)")
     add("--report", action="store_true", help="run nothing, only report")

@@ -1,29 +1,39 @@
-"""Predicts the next frame of speech with scoRNN and an LSTM, and scores the sound.
+"""Predicts the next frame of speech with recurrent networks, and scores the sound.
 
     python -m data_prep /path/to/TIMIT out/timit/records
     python examples/timit.py --records out/timit/records --out out/timit
+    python examples/timit.py --smoke --out out/smoke
 
-Trains scoRNN and an LSTM of equal parameter count, chooses the epoch of least
-validation error, resynthesizes the test utterances from the predictions, and
-compares both with repeating the previous frame: mean squared error in dB^2 under both
-definitions in use, segmental SNR, STOI and PESQ. Started again it goes on where it
-was. The settings are those of Helfrich et al., 2018, and of the second author's
-dissertation; 200 epochs on the whole of TIMIT take about a day on 2 cores.
+Trains scoRNN and an LSTM of equal parameter count, or the layers that `--models` names,
+chooses the epoch of least validation error, resynthesizes the test utterances from the
+predictions, and compares them with repeating the previous frame: mean squared error in
+dB^2 under both definitions in use, segmental SNR, STOI and PESQ. Started again it goes
+on where it was; models can be added. It writes results.md, results.json, curves.png,
+spectrograms.png, wav/ and a folder for each model.
+
+The settings of scoRNN are those of Helfrich et al., 2018; the other networks have as
+many parameters, and Adam. With `--preset paper` each has the size and the settings of
+Helfrich, dissertation, 2020, sections 2.5 and 2.7, where there are scoRNN, LSTM, ENRNN
+and the uRNNs.
+
+200 epochs of scoRNN and LSTM on the whole of TIMIT take about a day on 2 cores; ENRNN
+takes about as long as scoRNN.
+`--smoke` takes less than a minute: small networks, and speech that it synthesizes.
 """
 
 import argparse
+import dataclasses
 import functools
-import json
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_ortho import ScoRNN, losses
 from keras_ortho.audio import (
-    NUM_BINS,
     SAMPLE_RATE,
     log_power,
     resynthesize,
@@ -33,12 +43,26 @@ from keras_ortho.audio import (
     write_wav,
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
+from keras_ortho.experiments.layers import LAYERS, TITLES, Units
+from keras_ortho.experiments.presets import Preset
+from keras_ortho.experiments.report import run_record, write_record
+from keras_ortho.experiments.speech import (
+    BATCH_SIZE,
+    EPOCHS,
+    describe,
+    errors,
+    matched_rows,
+    mean_frame,
+    network,
+    paper_rows,
+    trained_parameters,
+)
 from keras_ortho.files import replacing
-from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE, score_speech
-from keras_ortho.optimizers import RMSpropTF1, paper_optimizer
+from keras_ortho.metrics import score_speech
 from keras_ortho.tasks import timit
 from keras_ortho.training import train
 
+ROOT = Path(__file__).resolve().parent.parent
 REPEAT = "previous frame"
 COLUMNS = {
     "parameters": "parameters",
@@ -49,42 +73,59 @@ COLUMNS = {
     "pesq_mos_lqo": "PESQ MOS-LQO",
     "pesq_raw": "PESQ P.862",
 }
+USUAL: dict[str, Any] = {
+    "units": [224],
+    "negative_ones": 0.1,
+    "rate": 1e-3,
+    "epochs": EPOCHS,
+    "batch_size": BATCH_SIZE,
+}
+SMOKE: dict[str, Any] = {"units": [12], "epochs": 2, "batch_size": 2}
 
 
 def main() -> None:
     """Runs the command."""
-    options = parse()
+    options, settings = parse()
+    record = run_record(vars(options))
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.smoke:
+        options.records = synthesize(options.out)
     data = timit.load(
         options.records,
         batch_size=options.batch_size,
         shuffle_seed=options.seed,
         legacy_swapped_targets=options.legacy_swapped_targets,
     )
-    options.out.mkdir(parents=True, exist_ok=True)
     mean = mean_frame(data.train)
     predictors: dict[str, Callable[[np.ndarray], np.ndarray]] = {REPEAT: lambda x: x}
-    rows: dict[str, dict[str, float]] = {REPEAT: {"parameters": 0}}
+    rows: dict[str, dict[str, Any]] = {REPEAT: {"parameters": 0}}
     curves: dict[str, list[float]] = {}
-    for name, model in models(options, mean).items():
+    keras.utils.set_random_seed(options.seed)
+    for row, model in [(row, network(row, mean)) for row in settings]:
+        name = TITLES[row.model]
         print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
             model,
             data.passes,
-            options.out / name.lower(),
-            epochs=options.epochs,
+            options.out / row.model,
+            epochs=row.epochs or EPOCHS,
             validation_data=data.valid,
             monitor="val_valid_frame_mse",
-            settings={
-                key: str(value)
-                for key, value in vars(options).items()
-                if key not in ("out", "epochs")
+            settings=describe(row)
+            | {
+                "records": str(options.records),
+                "batch_size": options.batch_size,
+                "seed": options.seed,
+                "legacy_swapped_targets": options.legacy_swapped_targets,
             },
         )
-        curves[name] = [row["val_valid_frame_mse"] for row in history]
-        rows[name] = {
+        curves[name] = [epoch["val_valid_frame_mse"] for epoch in history]
+        rows[name] = describe(row) | {
+            "source": row.source,
             "parameters": trained_parameters(model),
-            "epoch": int(np.argmin(curves[name])) + 1,
-            "validation_valid_frame_mse": min(curves[name]),
+            "epochs": len(history),
+            "epoch": int(np.nanargmin(curves[name])) + 1,
+            "validation_valid_frame_mse": float(np.nanmin(curves[name])),
         }
         predictors[name] = functools.partial(model.predict, verbose=0)
 
@@ -109,7 +150,8 @@ def main() -> None:
         pictures[name] = log_power(stft(estimates[0]))
         save_wav(options.out, utterances[0].id, name.replace(" ", "_"), estimates[0])
 
-    report(options, data, rows)
+    sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
+    report(options.out, record | {"data": sizes, "results": rows})
     level = {REPEAT: rows[REPEAT]["validation_valid_frame_mse"]}
     plot_curves(
         options.out / "curves.png",
@@ -122,104 +164,117 @@ def main() -> None:
     print(f"\nTable, figures and sound are in {options.out}")
 
 
-def parse() -> argparse.Namespace:
-    """Reads the command line."""
+def make_parser() -> argparse.ArgumentParser:
+    """Makes the parser of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--records", type=Path, required=True, help="what `python -m data_prep` wrote")
+    add("--records", type=Path, help="what `python -m data_prep` wrote")
     add("--out", type=Path, required=True, help="folder for the results")
-    add("--units", type=int, default=224, help="units of scoRNN (224)")
     add(
-        "--negative-ones",
-        type=float,
-        default=0.1,
-        help="fraction of the units with -1 in D (0.1)",
+        "--models",
+        nargs="+",
+        choices=list(LAYERS),
+        default=["scornn", "lstm"],
+        metavar="MODEL",
+        help=f"some of {', '.join(LAYERS)} (scornn lstm)",
     )
-    add("--epochs", type=int, default=200, help="(200)")
-    add("--batch-size", type=int, default=28, help="utterances in a batch (28)")
-    add("--rate", type=float, default=1e-3, help="rate of Adam (1e-3)")
+    add("--preset", choices=["paper"], help="take the settings of the models' papers")
+    add(
+        "--units",
+        type=read_units,
+        nargs="+",
+        help="units of scoRNN, whose parameter count all models match (224); with "
+        "--preset one of the paper's sizes for each model, such as 425 or 374/94",
+    )
+    add("--negative-ones", type=float, help="fraction of scoRNN's -1s in D (0.1)")
+    add("--rate", type=float, help="rate of Adam (1e-3)")
     add(
         "--recurrent-rate",
         type=float,
-        default=1e-3,
-        help="rate of RMSprop for the skew entries (1e-3)",
+        help="rate for the free variables of the recurrent matrix: RMSprop's (1e-3), "
+        "ENRNN's of Adam (1e-4)",
     )
+    add("--epochs", type=int, help="of each model (200; with --preset the paper's)")
+    add("--batch-size", type=int, help=f"utterances in a batch ({BATCH_SIZE})")
     add("--seed", type=int, default=0, help="(0)")
     add(
         "--legacy-swapped-targets",
         action="store_true",
         help="give the network the frame it is to predict; for comparison only",
     )
-    return parser.parse_args()
+    add("--smoke", action="store_true", help="small networks on speech that it makes")
+    return parser
 
 
-def models(options: argparse.Namespace, mean: np.ndarray) -> dict[str, keras.Model]:
-    """Makes scoRNN, and the LSTM with as close as possible to as many parameters."""
+def parse(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[Preset]]:
+    """Reads the command line; gives the settings of each model, too."""
+    parser = make_parser()
+    options = parser.parse_args(argv)
+    if options.smoke == (options.records is not None):
+        parser.error("give either --records or --smoke")
+    if options.smoke and options.preset:
+        parser.error("--smoke is small, and --preset is not: give one of them")
+    if len(set(options.models)) < len(options.models):
+        parser.error(f"--models names one twice. Received: {' '.join(options.models)}")
+    for name in ("epochs", "batch_size", "rate", "recurrent_rate"):
+        value = getattr(options, name)
+        if value is not None and not value > 0:
+            option = name.replace("_", "-")
+            parser.error(f"--{option} must be positive. Received: {value}")
+    usual = USUAL | (SMOKE if options.smoke else {})
+    if options.preset:
+        usual = {"batch_size": BATCH_SIZE}
+    for name, value in usual.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    try:
+        rows = settings_of(options)
+    except ValueError as error:
+        parser.error(str(error))
+    if options.epochs is not None:
+        rows = [dataclasses.replace(row, epochs=options.epochs) for row in rows]
+    return options, rows
 
-    def network(layer: keras.layers.Layer, optimizer: Any) -> keras.Model:
-        # Both start from the mean spectrum rather than from 0 dB.
-        bias = keras.initializers.Constant(mean)
-        model = keras.Sequential(
-            [
-                keras.Input((None, NUM_BINS)),
-                layer,
-                keras.layers.Dense(NUM_BINS, bias_initializer=bias),
-            ]
+
+def settings_of(options: argparse.Namespace) -> list[Preset]:
+    """Finds the papers' settings of the models, or makes some of equal size."""
+    names = ("negative_ones", "rate", "recurrent_rate")
+    given = {name: getattr(options, name) for name in names}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.preset:
+        if given:
+            option = f"--{min(given).replace('_', '-')}"
+            raise ValueError(f"--preset has the papers' settings: no {option}")
+        return paper_rows(options.models, options.units)
+    units, *more = options.units
+    if more or isinstance(units, tuple):
+        raise ValueError(
+            "--units must be one number, that of scoRNN; only with --preset is there "
+            "a size of each model"
         )
-        model.compile(
-            optimizer, losses.ValidFrameMSE(), weighted_metrics=[ValidFrameMSE()]
-        )
-        return model
-
-    keras.utils.set_random_seed(options.seed)
-    layer = ScoRNN(
-        options.units, negative_ones=options.negative_ones, return_sequences=True
-    )
-    optimizer = paper_optimizer(
-        recurrent=RMSpropTF1(options.recurrent_rate),
-        others=keras.optimizers.Adam(options.rate),
-    )
-    scornn = network(layer, optimizer)
-    units = lstm_units(trained_parameters(scornn))
-    lstm = network(
-        keras.layers.LSTM(units, return_sequences=True),
-        keras.optimizers.Adam(options.rate, clipvalue=1.0),
-    )
-    return {"scoRNN": scornn, "LSTM": lstm}
+    return matched_rows(options.models, units, **given)
 
 
-def trained_parameters(model: keras.Model) -> int:
-    """Counts the trained parameters of a model."""
-    return sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+def read_units(text: str) -> Units:
+    """Reads `224`, or for ENRNN `374/94`."""
+    sizes = [int(size) for size in text.split("/")]
+    if min(sizes) < 1 or len(sizes) > 2:
+        raise argparse.ArgumentTypeError(f"must be like 224 or 374/94, not {text}")
+    return (sizes[0], sizes[1]) if len(sizes) == 2 else sizes[0]
 
 
-def lstm_units(parameters: int, features: int = NUM_BINS) -> int:
-    """The size of the LSTM whose network is closest to that many parameters."""
-
-    def count(n: int) -> int:
-        return 4 * n * (n + features + 1) + features * (n + 1)
-
-    return min(range(1, 4096), key=lambda n: abs(count(n) - parameters))
-
-
-def mean_frame(train_data: Any) -> np.ndarray:
-    """The mean of the valid target frames, of shape `(129,)`."""
-    total, frames = np.zeros(NUM_BINS), 0.0
-    for _, y, weight in train_data:
-        total += np.einsum("btf,bt->f", y, weight, dtype="float64")
-        frames += float(np.sum(weight))
-    return total / frames
-
-
-def errors(predict: Callable[[np.ndarray], np.ndarray], data: Any) -> dict[str, float]:
-    """The mean squared error in dB² under both definitions."""
-    metrics: list[Any] = [ValidFrameMSE(), PaddedFrameMSE()]
-    for x, y, weight in data:
-        for metric in metrics:
-            metric.update_state(y, predict(x), sample_weight=weight)
-    return {metric.name: float(metric.result()) for metric in metrics}
+def synthesize(out: Path) -> Path:
+    """Synthesizes a few sentences and prepares them; gives the folder of records."""
+    corpus, records = str((out / "corpus").resolve()), (out / "records").resolve()
+    few = ["--speakers", "5", "--sentences", "3"]
+    for command in (
+        ["-m", "data_prep.demo_corpus", corpus, *few],
+        ["-m", "data_prep", corpus, str(records), "--workers", "0"],
+    ):
+        subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
+    return records
 
 
 def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:
@@ -229,28 +284,22 @@ def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:
     write_wav(path, to_int16(samples), SAMPLE_RATE)
 
 
-def report(
-    options: argparse.Namespace, data: timit.Timit, rows: dict[str, dict[str, float]]
-) -> None:
+def report(out: Path, record: dict[str, Any]) -> None:
     """Prints the table, and writes it with the settings."""
     lines = [
         "| test | " + " | ".join(COLUMNS.values()) + " |",
         "|" + " --- |" * (len(COLUMNS) + 1),
     ]
-    for name, row in rows.items():
+    for name, row in record["results"].items():
         cells = [
             f"{row[key]:,.0f}" if key == "parameters" else f"{row[key]:.3g}"
             for key in COLUMNS
         ]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     table = "\n".join(lines)
-    settings = {key: str(value) for key, value in vars(options).items()}
-    sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
-    results = {"settings": settings, "data": sizes, "results": rows}
-    with replacing(options.out / "results.md") as aside:
+    with replacing(out / "results.md") as aside:
         aside.write_text(table + "\n")
-    with replacing(options.out / "results.json") as aside:
-        aside.write_text(json.dumps(results, indent=1))
+    write_record(out / "results.json", record)
     print(f"\n{table}")
 
 

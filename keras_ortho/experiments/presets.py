@@ -13,6 +13,7 @@ from keras_ortho.experiments.layers import Units
 
 SCORNN = "Helfrich et al., ICML 2018, section 4"
 DISSERTATION = "Helfrich, dissertation, University of Kentucky 2020, section 2.5"
+DISSERTATION_ENRNN = "Helfrich, dissertation, University of Kentucky 2020, section 2.7"
 SCURNN = "Maduranga et al., AAAI 2019, section 4, and the authors' code"
 ENRNN = "Helfrich and Ye, AAAI 2020, section 5, and the authors' code"
 ANTISYMMETRIC = "Chang et al., ICLR 2019, section 5 and appendix C"
@@ -83,6 +84,16 @@ def _mnist(model: str, units: Units, rates: dict[str, str], **row: Any) -> list[
         _row("mnist", model, units, rates, row, epochs=70),
         _row("permuted-mnist", model, units, rates, row | permuted, epochs=70),
     ]
+
+
+def _characters(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
+    usual = {"batch_size": 32, "epochs": 20, "source": DISSERTATION_ENRNN}
+    return _row("char-ptb", model, units, rates, row, **usual)
+
+
+def _timit(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
+    usual = {"source": DISSERTATION, "epochs": 200, "batch_size": 28}
+    return _row("timit", model, units, rates, row, **usual)
 
 
 def _antisymmetric(task: str, model: str, units: int, **row: Any) -> Preset:
@@ -248,6 +259,54 @@ PRESETS: tuple[Preset, ...] = (
             ("lstm", 128, 64),
         )
     ),
+    # TIMIT. The LSTM's clipping is told in section 2.7 only, where all run 300 epochs.
+    *(
+        _timit(
+            "scornn",
+            units,
+            _rates("adam 1e-3", f"rmsprop {recurrent_rate}"),
+            arguments={"negative_ones": 0.1},
+            parameters=parameters,
+        )
+        for units, recurrent_rate, parameters in (
+            (224, "1e-3", 83),
+            (322, "1e-4", 135),
+            (425, "1e-4", 200),
+        )
+    ),
+    *(
+        _timit(
+            "lstm",
+            units,
+            _rates("rmsprop 1e-3 clip 1"),
+            arguments={"forget_bias": -4.0},
+            parameters=parameters,
+            **row,
+        )
+        for units, parameters, row in (
+            (84, 83, {}),
+            (120, 135, {}),
+            (158, 200, {}),
+            (468, 1_200, {"source": DISSERTATION_ENRNN, "epochs": 300}),
+        )
+    ),
+    _timit(
+        "enrnn",
+        (374, 94),
+        _rates("adam 1e-4"),
+        arguments={"negative_ones": 374, "coupling": False},
+        source=DISSERTATION_ENRNN,
+        epochs=300,
+        parameters=200,
+    ),
+    *(
+        _timit("restricted-urnn", units, RMSPROP, parameters=parameters)
+        for units, parameters in ((158, 83), (256, 135), (378, 200))
+    ),
+    *(
+        _timit("full-urnn", units, UNITARY, parameters=parameters)
+        for units, parameters in ((128, 83), (192, 135), (256, 200))
+    ),
     # UCR: the counts depend on the data set. Rates and batches are not published.
     *(
         Preset(
@@ -286,6 +345,49 @@ PRESETS: tuple[Preset, ...] = (
             ("rnn", {}),
             ("lstm", {}),
         )
+    ),
+    # Characters of the Penn Treebank, 50 back-propagated through at a time. 186 of 310
+    # are -1s. The sizes of the other five are what their own papers report.
+    _characters(
+        "enrnn",
+        (310, 720),
+        _rates("adam 1e-3", "adam 1e-4"),
+        arguments={
+            "negative_ones": 0.6,
+            "activation": "relu",
+            "kernel_initializer": "uniform",
+            "coupling_initializer": "orthogonal",
+        },
+        parameters=1_016,
+    ),
+    *(
+        _characters(
+            "lstm",
+            units,
+            _rates("adam 1e-3 clip 8"),
+            arguments={"forget_bias": 0.0},
+            parameters=parameters,
+        )
+        for units, parameters in ((350, 1_016), (1_030, 8_600))
+    ),
+    _characters("gru", 415, _rates("adam 1e-3")),
+    _characters("eurnn", 2_048, _rates("adam 1e-3", "rmsprop 1e-4")),
+    _characters("goru", 512, _rates("adam 1e-3", "rmsprop 1e-4")),
+    _characters(
+        "ornn",
+        512,
+        _rates("adam 1e-3"),
+        arguments={"reflections": 256},
+        parameters=183,
+    ),
+    _characters(
+        "nnrnn",
+        1_024,
+        _rates("adam 2e-3", "adam 2e-4"),
+        source="Kerg et al., NeurIPS 2019, and the authors' code, which embeds the "
+        "characters in 200 numbers, and back-propagates through 150",
+        batch_size=128,
+        parameters=1_320,
     ),
 )
 

@@ -1,34 +1,26 @@
 import csv
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "bnp.py"
 
-
-def run(*arguments):
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+def run(main, monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["bnp.py", *map(str, arguments)])
+    main()
 
 
 @pytest.mark.slow
-def test_smoke(tmp_path):
+def test_smoke(tmp_path, monkeypatch, bnp):
     options = ["--smoke", "--out", tmp_path]
-    done = run(*options)
-    assert done.returncode == 0, done.stderr
+    run(bnp.main, monkeypatch, *options)
     record = json.loads((tmp_path / "run.json").read_text())
     kinds, rates = ("plain", "batch-norm", "bnp"), (0.01, 0.1)
     assert [(r["batch_size"], r["model"], r["rate"]) for r in record["results"]] == [
         (size, kind, rate) for size in (60, 6) for kind in kinds for rate in rates
     ]
     for result in record["results"]:
-        folder = tmp_path / (
-            f"{result['model']}-{result['batch_size']}-{result['rate']:g}"
-        )
-        with open(folder / "history.csv", newline="") as file:
+        name = f"{result['model']}-{result['batch_size']}-{result['rate']:g}"
+        with open(tmp_path / name / "history.csv", newline="") as file:
             rows = list(csv.DictReader(file))
         errors = [float(row["val_error_rate"]) for row in rows]
         assert result["validation_accuracy"] == pytest.approx(1 - min(errors))
@@ -44,19 +36,42 @@ def test_smoke(tmp_path):
         assert chosen["validation_accuracy"] == max(rivals)
     for name in ("loss-60", "accuracy-60", "loss-6", "accuracy-6"):
         assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
-    assert len((tmp_path / "table.md").read_text().splitlines()) == 2 + 6
-    assert run(*options).returncode == 0
+    table = (tmp_path / "table.md").read_text().splitlines()
+    assert len(table) == 2 + 6
+    assert len({line.count("|") for line in table}) == 1
+    # Again, it only loads.
+    run(bnp.main, monkeypatch, *options)
+    assert (
+        json.loads((tmp_path / "run.json").read_text())["results"]
+        == (record["results"])
+    )
+
+
+@pytest.mark.slow
+def test_each_network_has_logs_of_its_own(tmp_path, monkeypatch, bnp):
+    pytest.importorskip("tensorboard")
+    small = ["--smoke", "--tensorboard", "--batch-sizes", 60, "--rates", 0.1]
+    run(bnp.main, monkeypatch, *small, "--models", "plain", "bnp", "--out", tmp_path)
+    for name in ("plain-60-0.1", "bnp-60-0.1"):
+        assert any((tmp_path / "tensorboard" / name).rglob("events.*"))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--smoke", "--data-dir", "x"], "no --data-dir"),
+        (["--smoke", "--data-dir", "x"], "no --data-dir. Received: x"),
         (["--models", "cnn"], "invalid choice"),
+        (["--batch-sizes", "60", "0"], "--batch-sizes must be positive. Received: 0"),
+        (["--rates", "-0.1"], "--rates must be positive. Received: -0.1"),
+        (["--seed", "-1"], "--seed must not be negative. Received: -1"),
+        (["--data-dir", "/nowhere"], "/nowhere"),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_options(arguments, message, tmp_path, monkeypatch, capsys, bnp):
-    monkeypatch.setattr(sys, "argv", ["bnp.py", "--out", str(tmp_path), *arguments])
-    with pytest.raises(SystemExit):
-        bnp.parse()
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as exit:
+        run(bnp.main, monkeypatch, "--out", out, *arguments)
+    assert exit.value.code == 2
     assert message in capsys.readouterr().err
+    assert not out.exists()

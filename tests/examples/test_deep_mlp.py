@@ -1,24 +1,18 @@
 import csv
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "deep_mlp.py"
 
-
-def run(*arguments):
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+def run(main, monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["deep_mlp.py", *map(str, arguments)])
+    main()
 
 
 @pytest.mark.slow
-def test_smoke(tmp_path):
+def test_smoke(tmp_path, monkeypatch, capsys, deep_mlp):
     options = ["--smoke", "--layers", 1, 2, "--out", tmp_path]
-    done = run(*options)
-    assert done.returncode == 0, done.stderr
+    run(deep_mlp.main, monkeypatch, *options)
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["settings"]["width"] == 8
     results = record["results"]
@@ -37,21 +31,32 @@ def test_smoke(tmp_path):
         assert (folder / "best.keras").is_file()
     for name in ("loss", "accuracy", "depth"):
         assert (tmp_path / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
-    table = (tmp_path / "table.md").read_text()
-    assert len(table.splitlines()) == 2 + len(results)
-    assert run(*options).returncode == 0
+    table = (tmp_path / "table.md").read_text().splitlines()
+    assert len(table) == 2 + len(results)
+    assert len({line.count("|") for line in table}) == 1
+    # Again, it only loads; with another setting it is refused.
+    run(deep_mlp.main, monkeypatch, *options)
+    with pytest.raises(SystemExit):
+        run(deep_mlp.main, monkeypatch, *options, "--width", 9)
+    assert "Received: width=9 not 8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--smoke", "--data-dir", "x"], "no --data-dir"),
+        (["--smoke", "--data-dir", "x"], "no --data-dir. Received: x"),
         (["--models", "cnn"], "invalid choice"),
+        (["--layers", "40", "0"], "--layers must be positive. Received: 0"),
+        (["--rate", "0"], "--rate must be positive. Received: 0"),
+        (["--epochs", "-1"], "--epochs must be positive. Received: -1"),
+        (["--data-dir", "/nowhere"], "/nowhere"),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_options(arguments, message, tmp_path, monkeypatch, capsys, deep_mlp):
-    argv = ["deep_mlp.py", "--out", str(tmp_path), *arguments]
-    monkeypatch.setattr(sys, "argv", argv)
-    with pytest.raises(SystemExit):
-        deep_mlp.parse()
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as exit:
+        run(deep_mlp.main, monkeypatch, "--out", out, *arguments)
+    assert exit.value.code == 2
     assert message in capsys.readouterr().err
+    assert not out.exists()

@@ -1,9 +1,12 @@
+import argparse
 import json
+import sys
 
 import pytest
 
 from keras_ortho.experiments.catalog import EXPERIMENTS
-from keras_ortho.experiments.command import main
+from keras_ortho.experiments.command import main, make_parser, settle
+from keras_ortho.experiments.runs import schedule
 
 
 def run(name, folder, *arguments):
@@ -63,6 +66,10 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
         (["--model", "enrnn"], "must be a pair"),
         (["--units", "3/4"], "must be one number"),
         (["--epochs", "0"], "--epochs must be positive"),
+        (["--batch-size", "0"], "--batch-size must be positive. Received: 0"),
+        (["--train-size", "-5"], "--train-size must be positive. Received: -5"),
+        (["--seed", "-1"], "--seed must not be negative. Received: -1"),
+        (["--units", "0"], "must be a positive number"),
         (["--epochs", "1", "--steps", "1"], "not allowed with"),
         (["--rate", "fast"], "must be one of"),
         (["--length", "2"], "at least 3"),
@@ -75,6 +82,76 @@ def test_bad_options_are_named(arguments, message, tmp_path, capsys):
     assert exit.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_smoke_run_takes_no_data(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run("mnist", tmp_path / "out", "--smoke", "--data-dir", "MNIST")
+    assert "no --data-dir. Received: MNIST" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_says_before_it_begins_that_tensorboard_is_missing(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(SystemExit):
+        run("adding", tmp_path / "out", "--smoke", "--tensorboard")
+    assert 'pip install "keras-ortho[tensorboard]"' in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_logs_for_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard")
+    run("adding", tmp_path, "--smoke", "--model", "rnn", "--tensorboard")
+    assert any((tmp_path / "tensorboard").rglob("events.*"))
+
+
+def test_an_option_counts_more_than_smoke(tmp_path):
+    options = make_parser(EXPERIMENTS["adding"], "").parse_args(
+        ["--out", str(tmp_path), "--smoke", "--length", "12", "--units", "5"]
+    )
+    settle(options, EXPERIMENTS["adding"])
+    assert (options.length, options.units, options.train_size) == (12, 5, 400)
+
+
+@pytest.mark.parametrize(
+    ("steps", "epochs", "wanted", "batches", "each", "times"),
+    [
+        (None, 3, None, 7, 7, 3),
+        (None, 2, 100, 1_000, 100, 20),
+        (None, 2, 800, 3_135, 783, 8),
+        (None, 1, 600, 1_000, 500, 2),
+        (None, 5, 9, 7, 9, 3),
+        (None, 1, 9, 7, 7, 1),
+        (1_600, None, 800, 3_135, 800, 2),
+        (20, None, 800, 3_135, 20, 1),
+        (20, None, None, 7, 7, 2),
+    ],
+)
+def test_stretches_between_validations(steps, epochs, wanted, batches, each, times):
+    options = argparse.Namespace(steps=steps, epochs=epochs, evaluate_every=wanted)
+    assert schedule(options, batches) == (each, times)
+
+
+def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):
+    small = "--smoke", "--model", "rnn", "--evaluate-every", "20"
+    run("adding", tmp_path, *small, "--steps", "5")
+    with pytest.raises(SystemExit):
+        run("adding", tmp_path, *small, "--steps", "40", "--resume")
+    assert "evaluate_every=20 not 5" in capsys.readouterr().err
+    run(
+        "adding",
+        tmp_path,
+        "--smoke",
+        "--model",
+        "rnn",
+        "--evaluate-every",
+        "5",
+        "--steps",
+        "10",
+        "--resume",
+    )
 
 
 def test_a_folder_with_a_run_is_left_alone(tmp_path, capsys):

@@ -1,11 +1,15 @@
 import json
 import shutil
+import sys
 
 import pytest
 
 from keras_ortho.experiments.catalog import EXPERIMENTS
 from keras_ortho.experiments.command import main, make_parser, settle
-from keras_ortho.experiments.reproduction import SECTIONS, SETS, select, write_report
+from keras_ortho.experiments.report import run_record
+from keras_ortho.experiments.reproduction import SETS, select, write_report
+from keras_ortho.experiments.sections import SECTIONS
+from tests.examples.modules import load_example
 
 
 def test_each_set_holds_the_one_before():
@@ -16,18 +20,25 @@ def test_each_set_holds_the_one_before():
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_arguments_are_those_of_the_example(section, tmp_path):
+def test_arguments_are_those_of_the_example(section, tmp_path, monkeypatch):
     name = section.script.replace("_", "-")
-    parser = make_parser(EXPERIMENTS[name], "")
-    for run in select("full", [section.name]):
-        options = parser.parse_args(["--out", str(tmp_path), *run.arguments])
-        settle(options, EXPERIMENTS[name])
-        assert options.model == run.model
-        assert options.seed == run.seed
+    for run in section.runs():
+        arguments = ["--out", str(tmp_path), *run.arguments]
+        if run.data:
+            arguments += [run.data_option, "data"]
+        if name in EXPERIMENTS:
+            options = make_parser(EXPERIMENTS[name], "").parse_args(arguments)
+            settle(options, EXPERIMENTS[name])
+            assert run.name.startswith(f"{section.name}-{options.model}")
+        else:
+            example = load_example(section.script)
+            monkeypatch.setattr(sys, "argv", [section.script, *arguments])
+            example.parse()
 
 
 def test_prefixes_choose():
-    assert [run.model for run in select("standard", ["adding-t-750-l"])] == ["lstm"]
+    names = [run.name for run in select("standard", ["adding-t-750-l"])]
+    assert names == ["adding-t-750-lstm"]
     with pytest.raises(ValueError, match="`prefixes` must begin"):
         select("quick", ["chess"])
     with pytest.raises(ValueError, match="`chosen` must be one of"):
@@ -55,3 +66,20 @@ def test_report(tmp_path):
     assert f"commit {record['commit']}" in text
     assert (results / f"{section.name}.png").stat().st_size > 1000
     assert "Copying" not in text
+
+
+def test_report_on_an_example_that_compares(tmp_path):
+    (section,) = (s for s in SECTIONS if s.title == "BNP on CIFAR-10")
+    results = tmp_path / "results"
+    results.mkdir()
+    (run,) = section.runs()
+    record = run_record({"seed": 5})
+    for file, name in run.products.items():
+        (results / name).write_text({"run.json": json.dumps(record)}.get(file, file))
+    assert list(run.products.values())[-1] == f"{section.name}.json"
+    (results / f"{section.name}-table.md").write_text("| network |\n|---|\n| x |\n")
+    write_report(tmp_path)
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert "## BNP on CIFAR-10\n\n| network |\n|---|\n| x |\n" in text
+    assert f"(results/{section.name}-loss-60.png)" in text
+    assert f"(Seed 5; commit {record['commit']}" in text

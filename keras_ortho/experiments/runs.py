@@ -1,0 +1,148 @@
+"""A run of an experiment: trained, tested, recorded and drawn."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_ortho.experiments.layers import TITLES
+from keras_ortho.experiments.report import draw, run_record, summary, write_record
+from keras_ortho.experiments.settings import recorded
+from keras_ortho.tasks.pipeline import Task
+from keras_ortho.training import train
+from keras_ortho.training_callbacks import TestFigures
+
+
+def carry_out(
+    model: keras.Model,
+    task: Task,
+    options: argparse.Namespace,
+    *,
+    name: str,
+    monitor: str,
+    unit: str,
+    tests_each_time: bool = False,
+    forecast: str = "",
+    log: bool = True,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+    test_callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> dict[str, Any]:
+    """Trains, tests, and writes the record and the picture of a run.
+
+    Args:
+        model: The network, compiled.
+        task: The data.
+        options: The options, complete.
+        name: Name of the task.
+        monitor: The figure to report, without `"val_"`.
+        unit: What to call it.
+        tests_each_time: Whether to test whenever it is validated.
+        forecast: Label of the baseline, where there is one.
+        log: Whether the axis of the picture is logarithmic.
+        callbacks: Callbacks of the training. Default: none.
+        test_callbacks: Callbacks of the tests. Default: none.
+
+    Returns:
+        What `run.json` holds.
+    """
+    each, times = schedule(options, len(task.train))
+    wanted = options.evaluate_every or len(task.train)
+    other = {} if each == wanted else {"evaluate_every": each}
+    settings = recorded(options)
+    record = run_record({"task": name, **settings})
+    parameters = sum(int(np.prod(w.shape)) for w in model.trainable_weights)
+    record |= {"parameters": parameters, "baseline": task.baseline}
+    callbacks = list(callbacks)
+    if tests_each_time:
+        callbacks.append(TestFigures(task.test, list(test_callbacks)))
+    if options.tensorboard:
+        callbacks.append(keras.callbacks.TensorBoard(options.out / "tensorboard"))
+    title = TITLES[options.model]
+    print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
+    history = train(
+        model,
+        task.passes,
+        options.out / "run",
+        epochs=times,
+        steps_per_epoch=each,
+        validation_data=task.valid,
+        monitor=f"val_{monitor}",
+        callbacks=callbacks,
+        # A longer run goes on from a shorter one, if its stretches are the same.
+        settings={
+            name: str(value)
+            for name, value in {**settings, **other}.items()
+            if name not in ("epochs", "steps")
+        },
+    )
+    tested = model.evaluate(
+        task.test, callbacks=list(test_callbacks), return_dict=True, verbose=0
+    )
+    record |= summary(history, monitor, each, tested)
+    record |= {"monitor": monitor, "figures": figures(record, monitor, unit)}
+    write_record(options.out / "run.json", record)
+    draw(
+        options.out / "curve.png",
+        {title: record},
+        monitor,
+        baselines={forecast: task.baseline} if task.baseline else None,
+        ylabel=f"validation {monitor.replace('_', ' ')}",
+        log=log,
+    )
+    for figure, value in record["figures"].items():
+        print(f"{figure}: {value:.5g}")
+    return record
+
+
+def schedule(options: argparse.Namespace, batches: int) -> tuple[int, int]:
+    """Divides a run into stretches between validations.
+
+    A run of some epochs that are longer than a stretch has about as many updates in a
+    stretch as wanted: a whole number of stretches makes an epoch, or nearly so.
+
+    Args:
+        options: The options, complete.
+        batches: Batches in an epoch.
+
+    Returns:
+        The number of updates in a stretch, and of stretches.
+
+    Example:
+    >>> options = argparse.Namespace(steps=None, epochs=2, evaluate_every=800)
+    >>> schedule(options, 3_135)
+    (783, 8)
+    """
+    total = options.steps or options.epochs * batches
+    each = options.evaluate_every or batches
+    if options.steps is None and each < batches:
+        each = batches // round(batches / each)
+    each = min(each, total)
+    return each, total // each
+
+
+def figures(record: Mapping[str, Any], monitor: str, unit: str) -> dict[str, float]:
+    """Names the figures of a run: accuracies, where it measures error rates.
+
+    Args:
+        record: What `summary` gives.
+        monitor: The figure to report.
+        unit: What to call it.
+
+    Returns:
+        Figures by what they are.
+    """
+    unit = "accuracy" if monitor == "error_rate" else unit
+    best = record["best_validation"]
+    found = {
+        f"best validation {unit}": best[f"val_{monitor}"],
+        f"test {unit} there": best[f"test_{monitor}"],
+        f"last validation {unit}": record["last"][f"val_{monitor}"],
+    }
+    if "best_test" in record:
+        found[f"last test {unit}"] = record["last"][f"test_{monitor}"]
+        found[f"best test {unit}"] = record["best_test"][f"test_{monitor}"]
+    if monitor == "error_rate":
+        found = {name: 1 - rate for name, rate in found.items()}
+    return found

@@ -1,0 +1,160 @@
+import csv
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_ortho.experiments.layers import LAYERS
+from keras_ortho.experiments.matching import closest_units, count_parameters
+from keras_ortho.experiments.speech import matched_rows, network, trained_parameters
+from tests.examples.modules import load_example
+
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "timit.py"
+
+
+@pytest.fixture(scope="module")
+def timit():
+    return load_example("timit")
+
+
+def run(*arguments):
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_smoke(tmp_path):
+    options = ["--smoke", "--models", "scornn", "enrnn", "lstm", "--out", tmp_path]
+    done = run(*options)
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert record["settings"]["seed"] == 0
+    assert record["settings"]["units"] == [12]
+    assert record["keras_ortho"]
+    assert record["data"]["utterances"] == {"train": 3, "valid": 1, "test": 1}
+    results = record["results"]
+    assert list(results) == ["previous frame", "scoRNN", "ENRNN", "LSTM"]
+    lines = (tmp_path / "results.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {n}" for n in results]
+    for name, row in results.items():
+        figures = [v for v in row.values() if isinstance(v, float)]
+        assert len(figures) == 8  # Three errors, two ratios, STOI, and PESQ twice.
+        assert all(map(math.isfinite, figures))
+        assert row["utterances_without_a_score"] == 0
+        wav = f"*_{name.replace(' ', '_')}.wav"
+        assert len(list((tmp_path / "wav").glob(wav))) == 1
+    for model in ("scornn", "enrnn", "lstm"):
+        with open(tmp_path / model / "history.csv", newline="") as file:
+            history = list(csv.DictReader(file))
+        assert [int(row["epoch"]) for row in history] == [1, 2]
+        assert (tmp_path / model / "best.keras").is_file()
+    # The best of the last model's epochs.
+    errors = [float(row["val_valid_frame_mse"]) for row in history]
+    assert results["LSTM"]["validation_valid_frame_mse"] == pytest.approx(min(errors))
+    for picture in ("curves.png", "spectrograms.png"):
+        assert (tmp_path / picture).read_bytes()[:4] == b"\x89PNG"
+    # Again, it only loads; with another seed it is refused.
+    before = (tmp_path / "lstm" / "history.csv").read_text()  # Has the seconds.
+    assert run(*options).returncode == 0
+    assert (tmp_path / "lstm" / "history.csv").read_text() == before
+    again = json.loads((tmp_path / "results.json").read_text())
+    assert again["results"] == results
+    refused = run(*options, "--seed", 1)
+    assert refused.returncode != 0
+    assert "Received: seed=1 not 0" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "either --records or --smoke"),
+        (["--smoke", "--records", "x"], "either --records or --smoke"),
+        (["--smoke", "--preset", "paper"], "give one of them"),
+        (["--smoke", "--models", "transformer"], "invalid choice: 'transformer'"),
+        (["--smoke", "--models", "lstm", "lstm"], "names one twice"),
+        (["--smoke", "--epochs", "0"], "--epochs must be positive. Received: 0"),
+        (["--smoke", "--rate", "-1"], "--rate must be positive. Received: -1.0"),
+        (["--smoke", "--units", "0"], "must be like 224 or 374/94, not 0"),
+        (["--smoke", "--units", "1/2/3"], "must be like 224 or 374/94, not 1/2/3"),
+        (["--smoke", "--units", "12/3"], "--units must be one number"),
+        (["--smoke", "--units", "12", "3"], "--units must be one number"),
+        (["--smoke", "--negative-ones", "1.5"], "`negative_ones`"),
+        (["--preset", "paper", "--rate", "1"], "no --rate"),
+        (["--preset", "paper", "--units", "224"], "one size for each of"),
+        (["--preset", "paper", "--units", "225", "84"], "There are: scornn 224"),
+        (["--preset", "paper", "--models", "gru"], "Received: model='gru'"),
+    ],
+)
+def test_bad_options(arguments, message, tmp_path, capsys, timit):
+    records = ["--records", "x"] if "paper" in arguments[:2] else []
+    with pytest.raises(SystemExit):
+        timit.parse(["--out", str(tmp_path), *records, *arguments])
+    assert message in capsys.readouterr().err
+
+
+def test_presets_by_size(timit):
+    begin = ["--out", "x", "--records", "y", "--preset", "paper", "--models"]
+    _, rows = timit.parse([*begin, "scornn", "enrnn", "lstm"])
+    assert [row.units for row in rows] == [224, (374, 94), 84]
+    assert [row.epochs for row in rows] == [200, 300, 200]
+    sizes = ["--units", "425", "374/94", "158", "--epochs", "3"]
+    options, rows = timit.parse([*begin, "scornn", "enrnn", "lstm", *sizes])
+    assert [row.units for row in rows] == [425, (374, 94), 158]
+    assert {row.epochs for row in rows} == {3}
+    assert options.batch_size == 28
+    assert rows[2].arguments == {"forget_bias": -4.0}
+
+
+def test_defaults_are_scornn_and_an_lstm_of_equal_size(timit):
+    options, (scornn, lstm) = timit.parse(["--out", "x", "--records", "y"])
+    assert (scornn.units, lstm.units, options.batch_size) == (224, 84, 28)
+    assert (scornn.epochs, lstm.epochs) == (200, 200)
+    model = network(scornn, np.arange(129.0))
+    assert (model.layers[0].cell.recurrent_signs.numpy() == -1).sum() == 22
+    np.testing.assert_array_equal(model.layers[1].bias, np.arange(129))
+    recurrent, others = model.optimizer.optimizers
+    assert type(recurrent).__name__ == "RMSpropTF1"
+    assert type(others).__name__ == "Adam"
+    for optimizer in (recurrent, others):
+        assert float(optimizer.learning_rate) == pytest.approx(1e-3)
+    optimizer = network(lstm).optimizer
+    assert type(optimizer).__name__ == "Adam"
+    assert optimizer.clipvalue == 1
+    assert float(optimizer.learning_rate) == pytest.approx(1e-3)
+
+
+def test_all_layers_have_as_many_parameters():
+    scornn, *others = matched_rows(["scornn", *LAYERS], 224)
+    wanted = trained_parameters(network(scornn))
+    assert wanted == 83_121
+    for row in others:
+        found = count_parameters(row.model, row.units, row.arguments, 129, 129)
+        assert found == pytest.approx(wanted, rel=0.01), row.model
+        if row.model in ("enrnn", "lstm"):
+            assert trained_parameters(network(row)) == found
+
+
+@pytest.mark.parametrize("model", ["lstm", "rnn", "restricted-urnn"])
+def test_closest_units_are_the_closest(model):
+    counts = [count_parameters(model, n, {}, 3, 2) for n in range(1, 8)]
+    for parameters in range(1, counts[-2], counts[-2] // 12):
+        found = closest_units(model, parameters, {}, 3, 2)
+        distances = np.abs(np.array(counts) - parameters)
+        assert distances[found - 1] == distances.min()
+
+
+def test_the_rate_of_the_recurrent_matrix():
+    models = ["enrnn", "full-urnn", "ornn", "gru"]
+    usual = [row.rates for row in matched_rows(models, 8)]
+    assert usual == [
+        {"others": "adam 0.001", "recurrent": "adam 0.0001"},
+        {"others": "adam 0.001", "unitary": "stiefel 0.001"},
+        {"others": "adam 0.001", "recurrent": "rmsprop 0.001"},
+        {"others": "adam 0.001 clip 1"},
+    ]
+    (row,) = matched_rows(["enrnn"], 8, rate=0.01, recurrent_rate=0.02)
+    assert row.rates == {"others": "adam 0.01", "recurrent": "adam 0.02"}
