@@ -100,8 +100,10 @@ def main() -> None:
     predictors: dict[str, Callable[[np.ndarray], np.ndarray]] = {REPEAT: lambda x: x}
     rows: dict[str, dict[str, Any]] = {REPEAT: {"parameters": 0}}
     curves: dict[str, list[float]] = {}
-    keras.utils.set_random_seed(options.seed)
-    for row, model in [(row, network(row, mean)) for row in settings]:
+    for row in settings:
+        # Whatever models stand before it.
+        keras.utils.set_random_seed(options.seed)
+        model = network(row, mean)
         name = TITLES[row.model]
         print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
