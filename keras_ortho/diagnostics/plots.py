@@ -40,7 +40,8 @@ def plot_curves(
 
     >>> plot_curves("loss.png", {"scoRNN": [3.0, 2.0, 1.5]}, baselines={"LSTM": 1.7})
     """
-    figure, axes = _subplots(1, (7, 4.5))
+    beside = len(curves) > 6  # Their legend would fill the axes.
+    figure, axes = _subplots(1, (9 if beside else 7, 4.5))
     for number, (name, values) in enumerate(curves.items()):
         steps = np.arange(1, len(values) + 1) if x is None else x[name]
         # There are ten colors.
@@ -60,7 +61,8 @@ def plot_curves(
     if log and any(np.max(values, initial=0) > 0 for values in curves.values()):
         axes[0].set_yscale("log")
     axes[0].grid(alpha=0.3)
-    axes[0].legend()
+    place = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if beside else {}
+    axes[0].legend(**place)
     _save(figure, path)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,22 +104,7 @@ def _section(section: Section, folder: Path) -> list[str]:
     if not records:
         return []
     everything = [record for row in records.values() for record in row]
-    columns = list(dict.fromkeys(c for record in everything for c in record["figures"]))
-    head = ["model", "units", "parameters", "updates", *columns]
-    head += ["published", "minutes"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for row, found in records.items():
-        units = found[0]["settings"]["units"]
-        cells = [_title(row)]
-        cells += ["/".join(map(str, units)) if isinstance(units, list) else str(units)]
-        cells += [f"{found[0]['parameters']:,}", f"{found[0]['updates'][-1]:,}"]
-        cells += [
-            _mean(record["figures"].get(column) for record in found)
-            for column in columns
-        ]
-        cells += [section.published.get(row, "")]
-        cells += [_mean(record["seconds"] / 60 for record in found)]
-        lines.append("| " + " | ".join(cells) + " |")
+    lines = (_across if section.across else _by_model)(section, records)
     if section.picture:
         first = everything[0]
         baseline = first.get("baseline")
@@ -142,6 +127,62 @@ def _section(section: Section, folder: Path) -> list[str]:
     ]
 
 
+def _by_model(
+    section: Section, records: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> list[str]:
+    columns = list(
+        dict.fromkeys(
+            column
+            for found in records.values()
+            for record in found
+            for column in record["figures"]
+        )
+    )
+    head = ["model", "units", "parameters", "updates", *columns]
+    lines = _head([*head, "published", "minutes"])
+    for row, found in records.items():
+        units = found[0]["settings"]["units"]
+        cells = [_title(row)]
+        cells += ["/".join(map(str, units)) if isinstance(units, list) else str(units)]
+        cells += [f"{found[0]['parameters']:,}", f"{found[0]['updates'][-1]:,}"]
+        cells += [_mean(found, column) for column in columns]
+        cells += [section.published.get(row, "")]
+        cells += [f"{statistics.fmean(r['seconds'] for r in found) / 60:.3g}"]
+        lines.append(_line(cells))
+    return lines
+
+
+def _across(
+    section: Section, records: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> list[str]:
+    models, names = (
+        list(dict.fromkeys(row.partition(" ")[part] for row in section.models))
+        for part in (0, 2)
+    )
+    lines = _head(["", *(f"{_title(model)}, published" for model in models)])
+    for name in names:
+        cells = [name]
+        for model in models:
+            row = f"{model} {name}"
+            measured = _mean(records.get(row, ()), section.across)
+            cells.append(f"{measured}, {section.published.get(row, '')}")
+        lines.append(_line(cells))
+    return lines
+
+
+def _head(titles: Sequence[str]) -> list[str]:
+    return [_line(titles), "|---" * len(titles) + "|"]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _mean(found: Sequence[Mapping[str, Any]], figure: str) -> str:
+    known = [r["figures"][figure] for r in found if figure in r["figures"]]
+    return f"{statistics.fmean(known):.4g}" if known else ""
+
+
 def _title(row: str) -> str:
     model, _, more = row.partition(" ")
     return f"{TITLES.get(model, model)} {more}".strip()
@@ -152,8 +193,3 @@ def _about(record: dict[str, Any]) -> str:
         f"commit {record['commit']}, {record['backend']} {record['backend_version']}, "
         f"Keras {record['keras']}, Python {record['python']}, {record['cores']} cores"
     )
-
-
-def _mean(values: Iterable[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{statistics.fmean(known):.4g}" if known else ""

@@ -44,6 +44,9 @@ class Section:
         ylabel: Label of the figure.
         log: Whether its axis is logarithmic.
         picture: Whether there is a figure.
+        across: The figure that a table of all models side by side holds, where the
+            rows are for the words after their names. Empty: a row for each model,
+            with all figures.
         seeds: The seeds of each run, whose figures the table gives the mean of.
     """
 
@@ -57,6 +60,7 @@ class Section:
     ylabel: str = "validation loss"
     log: bool = True
     picture: bool = True
+    across: str = ""
     seeds: tuple[int, ...] = (0,)
 
     @property
@@ -265,7 +269,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             for model in ("rnn", "lstm", "ornn", "svdrnn")
         },
         {
-            f"{model} {name}": f"accuracy {accuracy:.3f}"
+            f"{model} {name}": f"{accuracy:.3f}"
             for name, accuracies in UCR.items()
             for model, accuracy in zip(
                 ("rnn", "lstm", "ornn", "svdrnn"), accuracies, strict=True
@@ -273,6 +277,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         },
         data="ucr",
         picture=False,
+        across="test accuracy there",
         seeds=(0, 1, 2),
     ),
     Section(

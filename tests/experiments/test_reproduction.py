@@ -83,3 +83,21 @@ def test_report_on_an_example_that_compares(tmp_path):
     assert "## BNP on CIFAR-10\n\n| network |\n|---|\n| x |\n" in text
     assert f"(results/{section.name}-loss-60.png)" in text
     assert f"(Seed 5; commit {record['commit']}" in text
+
+
+def test_report_with_models_side_by_side(tmp_path):
+    (section,) = (s for s in SECTIONS if s.title == "UCR")
+    (tmp_path / "results").mkdir()
+    for seed, accuracy in enumerate((0.7, 0.8, 0.75)):
+        record = run_record({"seed": seed})
+        record["figures"] = {"test accuracy there": accuracy}
+        path = tmp_path / "results" / f"{section.record('svdrnn CBF', seed)}.json"
+        path.write_text(json.dumps(record))
+    write_report(tmp_path)
+    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
+    head = next(line for line in lines if line.startswith("|")).split(" | ")
+    row = next(line for line in lines if line.startswith("| CBF")).split(" | ")
+    cells = dict(zip(head, row, strict=True))
+    assert cells["svdRNN, published |"] == "0.75, 0.948 |"
+    assert cells["RNN, published"] == ", 0.702"
+    assert any("Means of the seeds 0, 1, 2" in line for line in lines)
