@@ -46,7 +46,7 @@ def train(
             function from the number of the pass, an int64 tensor that counts from 0
             on, to its `tf.data.Dataset`: no call may change what the next one
             gives, as `Dataset.shuffle` does by default. The tasks have such a
-            function as `passes`.
+            function as `passes`. Its number of batches must be known.
         folder: Folder of this run. In the end it holds `best.keras` and
             `history.csv`; nothing but what a run wrote should be in it.
         epochs: Number of epochs in all.
@@ -68,9 +68,10 @@ def train(
         the figures that `model.fit` reports.
 
     Raises:
-        ValueError: If `epochs` or `steps_per_epoch` is not positive, the model is
-            not built, `monitor` is no figure of `fit` or in no epoch finite, or the
-            folder holds a run with other settings.
+        ValueError: If `epochs` or `steps_per_epoch` is not positive, the number of
+            batches of `data` is not known, the model is not built, `monitor` is no
+            figure of `fit` or in no epoch finite, or the folder holds a run with
+            other settings.
 
     Example:
 
@@ -98,7 +99,7 @@ def train(
     run.set_model(model)
     run.restore()
     if len(run.history) < epochs:
-        size = len(_pass(data, 0))
+        size = _size(data)
         steps = size if steps_per_epoch is None else steps_per_epoch
         model.fit(
             _from_batch(data, size, len(run.history) * steps),
@@ -114,9 +115,17 @@ def train(
     return run.history
 
 
-def _pass(data: Any, number: int) -> Any:
+def _size(data: Any) -> int:
     tf = require("tensorflow")
-    return data(tf.constant(number, tf.int64)) if callable(data) else data
+    one_pass = data(tf.constant(0, tf.int64)) if callable(data) else data
+    size = int(one_pass.cardinality())
+    if size < 1:
+        raise ValueError(
+            "`data` must have a known number of batches, at least one, as "
+            "`tf.data.experimental.assert_cardinality` states it. "
+            f"Received: {one_pass} with cardinality {size}"
+        )
+    return size
 
 
 def _from_batch(data: Any, size: int, batch: int) -> Any:

@@ -161,6 +161,14 @@ def test_the_model_must_be_built(tmp_path):
         train(model, None, tmp_path, epochs=1, validation_data=None)
 
 
+def test_the_number_of_batches_must_be_known(tmp_path):
+    model = keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    data = adding.load(10, train_size=40, test_size=16).train.repeat()
+    with pytest.raises(ValueError, match="Received: .* with cardinality -1$"):
+        train(model, data, tmp_path, epochs=1, validation_data=data)
+
+
 def test_shows_progress(tmp_path, capsys):
     run(tmp_path, progress=True)
     shown = capsys.readouterr().out
