@@ -1,6 +1,7 @@
 """Optimizers from a word and a number: `"rmsprop 1e-3"`."""
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 
 import keras
 
@@ -15,12 +16,13 @@ PARTS = {
     "unitary": UNITARY_VARIABLES,
 }
 # RMSprop is TensorFlow 1's, which the papers ran.
-KINDS = {
+KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "rmsprop": RMSpropTF1,
     "adam": keras.optimizers.Adam,
     "adagrad": keras.optimizers.Adagrad,
     "sgd": keras.optimizers.SGD,
     "stiefel": StiefelDescent,
+    "stiefel-rms": functools.partial(StiefelDescent, rms_scaling=True),
 }
 
 

@@ -14,6 +14,7 @@ from keras_ortho.experiments.layers import Units
 SCORNN = "Helfrich et al., ICML 2018, section 4"
 DISSERTATION = "Helfrich, dissertation, University of Kentucky 2020, section 2.5"
 DISSERTATION_ENRNN = "Helfrich, dissertation, University of Kentucky 2020, section 2.7"
+FULL_URNN = "Wisdom et al., NeurIPS 2016, section 5, and the authors' code"
 SCURNN = "Maduranga et al., AAAI 2019, section 4, and the authors' code"
 ENRNN = "Helfrich and Ye, AAAI 2020, section 5, and the authors' code"
 ANTISYMMETRIC = "Chang et al., ICLR 2019, section 5 and appendix C"
@@ -217,14 +218,25 @@ PRESETS: tuple[Preset, ...] = (
     ),
     *_mnist("restricted-urnn", 512, _rates("rmsprop 1e-4"), parameters=16),
     *_mnist("restricted-urnn", 2_170, _rates("rmsprop 1e-4"), parameters=69),
-    *_mnist("full-urnn", 116, UNITARY, parameters=16),
-    *_mnist(
-        "full-urnn",
-        512,
-        _rates("rmsprop 1e-4", unitary="stiefel 1e-4"),
-        parameters=270,
+    *(
+        preset
+        for units, rate, parameters in ((116, "1e-3", 16), (512, "1e-4", 270))
+        for preset in _mnist(
+            "full-urnn",
+            units,
+            _rates(f"rmsprop {rate}", unitary="stiefel-rms 1e-6"),
+            parameters=parameters,
+            source=FULL_URNN,
+        )
     ),
-    *_mnist("eurnn", 512, RMSPROP, parameters=9, source=EURNN),
+    *_mnist(
+        "eurnn",
+        512,
+        _rates("rmsprop 1e-4"),
+        batch_size=128,
+        parameters=9,
+        source=f"{EURNN}, and the authors' code",
+    ),
     *_mnist(
         "ornn", 256, _rates("adam 1e-3"), arguments={"reflections": 32}, parameters=11
     ),

@@ -38,6 +38,8 @@ def test_reads_a_rule():
     assert float(optimizer.learning_rate) == pytest.approx(1e-3)
     assert optimizer.clipvalue == 2
     assert isinstance(make_optimizer({"others": "sgd 0.1"}), keras.optimizers.SGD)
+    assert parse("stiefel-rms 1e-4").rms_scaling
+    assert not parse("stiefel 1e-4").rms_scaling
 
 
 @pytest.mark.parametrize("rule", ["adam", "adan 1e-3", "adam fast", "adam 1 clip", ""])
