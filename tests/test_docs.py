@@ -36,11 +36,26 @@ def test_every_page_has_an_example(path):
     assert len(BLOCK.findall(text)) == len(re.findall(r"```\s*py", text))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", PAGES + sorted(DOCS.parent.glob("*.md")), ids=lambda path: path.name
+)
 def test_links_lead_somewhere(path):
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text("utf-8"))
-    for link in links:
-        assert link.startswith("https://") or (DOCS / link).is_file(), link
+    for link in re.findall(r"\]\(([^)\s]+)", path.read_text("utf-8")):
+        if link.startswith("https://"):
+            continue
+        file, _, anchor = link.partition("#")
+        target = path.parent / file if file else path
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def anchors(path):
+    """What a link to a heading of a page ends with."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
 
 
 def test_every_layer_is_compared():
