@@ -210,7 +210,7 @@ def test_every_requirement_is_used():
 
 def test_all_extra_holds_the_others():
     (listed,) = requirements()["all"]
-    assert listed == "keras-ortho[speech,linalg,data,plot,jax]"
+    assert listed.startswith("keras-ortho[")
     # PyTorch is large, and only there to be compared with.
     others = requirements().keys() - TOOLS - {"", "bench"}
     assert set(listed[12:-1].split(",")) == others

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from keras_ortho.diagnostics.plots import _save, _subplots, plot_curves
+from keras_ortho.diagnostics.plots import (
+    _beside,
+    _legend,
+    _save,
+    _subplots,
+    plot_curves,
+)
 
 
 def plot_gradient_norms(
@@ -136,7 +142,7 @@ def plot_eigenvalue_moduli(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2, which
       does not tell of which real numbers its means are: moduli are taken here
     """
-    figure, axes = _subplots(2, (6, 6))
+    figure, axes = _subplots(2, (6 + _beside(eigenvalues), 6))
     for number, (name, at) in enumerate(eigenvalues.items()):
         moduli = [np.abs(values) for values in at.values()]
         line = "o-" if number < 10 else "o--"
@@ -147,5 +153,5 @@ def plot_eigenvalue_moduli(
     axes[1].set(ylabel="standard deviation", xlabel=xlabel)
     for axis in axes:
         axis.grid(alpha=0.3)
-    axes[0].legend()
+    _legend(axes[0], eigenvalues)
     _save(figure, path)

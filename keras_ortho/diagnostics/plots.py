@@ -1,7 +1,7 @@
 """Figures of training runs and of speech, as PNG files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,7 @@ def plot_curves(
 
     >>> plot_curves("loss.png", {"scoRNN": [3.0, 2.0, 1.5]}, baselines={"LSTM": 1.7})
     """
-    beside = len(curves) > 6  # Their legend would fill the axes.
-    figure, axes = _subplots(1, (9 if beside else 7, 4.5))
+    figure, axes = _subplots(1, (7 + _beside(curves), 4.5))
     for number, (name, values) in enumerate(curves.items()):
         steps = np.arange(1, len(values) + 1) if x is None else x[name]
         # There are ten colors.
@@ -61,8 +60,7 @@ def plot_curves(
     if log and any(np.max(values, initial=0) > 0 for values in curves.values()):
         axes[0].set_yscale("log")
     axes[0].grid(alpha=0.3)
-    place = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if beside else {}
-    axes[0].legend(**place)
+    _legend(axes[0], curves)
     _save(figure, path)
 
 
@@ -116,6 +114,18 @@ def _subplots(
     )
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
     return figure, axes.ravel()
+
+
+def _beside(entries: Sized) -> int:
+    """Inches for a legend beside the axes, where it would fill them: else none."""
+    return 2 if len(entries) > 6 else 0
+
+
+def _legend(axis: Any, entries: Sized) -> None:
+    if _beside(entries):
+        axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    else:
+        axis.legend()
 
 
 def _save(figure: Any, path: str | os.PathLike[str]) -> None:
