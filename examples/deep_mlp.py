@@ -18,13 +18,13 @@ too, by that name.
 """
 
 import argparse
-import math
 from typing import Any
 
 import keras
 
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.experiments import smoke
+from keras_ortho.experiments.layers import trained_parameters
 from keras_ortho.experiments.options import plain_errors
 from keras_ortho.experiments.report import run_record, write_record
 from keras_ortho.experiments.rivals import (
@@ -102,7 +102,7 @@ def run(
         spectral_margin=options.margin,
         spectral_center=options.center,
     )
-    parameters = sum(math.prod(v.shape) for v in model.trainable_variables)
+    parameters = trained_parameters(model)
     print(f"\n{TITLES[kind]}, {layers} layers: {parameters:,} parameters")
     own = {"model": kind, "layers": layers}
     optimizer = keras.optimizers.Adam(options.rate)

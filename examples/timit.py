@@ -43,7 +43,8 @@ from keras_ortho.audio import (
     write_wav,
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
-from keras_ortho.experiments.layers import LAYERS, TITLES, Units
+from keras_ortho.experiments.layers import LAYERS, TITLES, trained_parameters
+from keras_ortho.experiments.options import read_units
 from keras_ortho.experiments.presets import Preset
 from keras_ortho.experiments.report import run_record, write_record
 from keras_ortho.experiments.speech import (
@@ -55,7 +56,6 @@ from keras_ortho.experiments.speech import (
     mean_frame,
     network,
     paper_rows,
-    trained_parameters,
 )
 from keras_ortho.files import replacing
 from keras_ortho.metrics import score_speech
@@ -215,9 +215,12 @@ def parse(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[P
     parser = make_parser()
     options = parser.parse_args(argv)
     if options.smoke == (options.records is not None):
-        parser.error("give either --records or --smoke")
+        given = "both" if options.smoke else "neither"
+        parser.error(f"give either --records or --smoke. Received: {given}")
     if options.smoke and options.preset:
-        parser.error("--smoke is small, and --preset is not: give one of them")
+        parser.error(
+            "--smoke is small, and --preset is not: give one of them. Received: both"
+        )
     if len(set(options.models)) < len(options.models):
         parser.error(f"--models names one twice. Received: {' '.join(options.models)}")
     for name in ("epochs", "batch_size", "rate", "recurrent_rate"):
@@ -248,23 +251,18 @@ def settings_of(options: argparse.Namespace) -> list[Preset]:
     if options.preset:
         if given:
             option = f"--{min(given).replace('_', '-')}"
-            raise ValueError(f"--preset has the papers' settings: no {option}")
+            raise ValueError(
+                f"--preset has the papers' settings: no {option}. "
+                f"Received: {given[min(given)]}"
+            )
         return paper_rows(options.models, options.units)
     units, *more = options.units
     if more or isinstance(units, tuple):
         raise ValueError(
             "--units must be one number, that of scoRNN; only with --preset is there "
-            "a size of each model"
+            f"a size of each model. Received: {options.units}"
         )
     return matched_rows(options.models, units, **given)
-
-
-def read_units(text: str) -> Units:
-    """Reads `224`, or for ENRNN `374/94`."""
-    sizes = [int(size) for size in text.split("/")]
-    if min(sizes) < 1 or len(sizes) > 2:
-        raise argparse.ArgumentTypeError(f"must be like 224 or 374/94, not {text}")
-    return (sizes[0], sizes[1]) if len(sizes) == 2 else sizes[0]
 
 
 def synthesize(out: Path) -> Path:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
+from keras_ortho.experiments import smoke
 from keras_ortho.experiments.catalog import SIZES
 from keras_ortho.experiments.layers import make_layer
 from keras_ortho.experiments.optimizers import make_optimizer
@@ -21,7 +21,6 @@ from keras_ortho.experiments.options import (
 from keras_ortho.experiments.runs import carry_out
 from keras_ortho.experiments.settings import check, complete
 from keras_ortho.experiments.text_network import text_network
-from keras_ortho.files import replacing
 from keras_ortho.metrics import BitsPerCharacter
 from keras_ortho.tasks import characters
 from keras_ortho.tasks.pipeline import Task
@@ -96,7 +95,7 @@ def settle(options: argparse.Namespace) -> None:
     """
     check(options)
     if options.smoke:
-        fill_smoke(options, write_text)
+        fill_smoke(options, smoke.ptb)
     if options.data_dir is None:
         raise ValueError(
             "--data-dir must name the folder of the Penn Treebank's files, such as "
@@ -152,26 +151,3 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         callbacks=[ResetStates(every=len(data.train))],
         test_callbacks=[ResetStates()],
     )
-
-
-def write_text(folder: Path) -> dict[str, Any]:
-    """Writes sentences of a few words as the files of the Penn Treebank.
-
-    Args:
-        folder: Folder for the files, which is made.
-
-    Returns:
-        Options of the experiment that read them.
-
-    Example:
-    >>> write_text(Path("small"))["unroll"]
-    10
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    random = np.random.default_rng(0)
-    words = ["<unk>", "the", "N", "of", "shares", "n't", "a", "company", "said"]
-    for part, sentences in (("train", 150), ("valid", 30), ("test", 30)):
-        lines = [" ".join(random.choice(words, 8)) for _ in range(sentences)]
-        with replacing(folder / f"ptb.{part}.txt") as aside:
-            aside.write_text("".join(f" {line} \n" for line in lines))
-    return {"data_dir": folder, "unroll": 10, "evaluate_every": 10}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_ortho import (
     ENRNN,
@@ -108,3 +109,19 @@ def make_layer(
             f"`arguments` of {model} must be some of {sorted(own)}. Received: {unknown}"
         )
     return LAYERS[model](*sizes, **(arguments or {}), **kwargs)
+
+
+def trained_parameters(model: keras.layers.Layer) -> int:
+    """Counts the trained parameters of a model or a layer.
+
+    Args:
+        model: A model or layer, built.
+
+    Returns:
+        Their number.
+
+    Example:
+    >>> trained_parameters(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
+    8
+    """
+    return sum(int(np.prod(v.shape)) for v in model.trainable_variables)

@@ -5,9 +5,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from keras_ortho.experiments.layers import Units, make_layer
+from keras_ortho.experiments.layers import Units, make_layer, trained_parameters
 
 
 def _of_enrnn(size: int) -> tuple[int, int]:
@@ -52,7 +50,7 @@ def count_parameters(
     layer = make_layer(model, units, arguments)
     layer.build((None, None, features))
     width = layer.compute_output_shape((None, 1, features))[-1]
-    recurrent = sum(int(np.prod(v.shape)) for v in layer.trainable_variables)
+    recurrent = trained_parameters(layer)
     return recurrent + (width + 1) * outputs
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from keras_ortho.experiments.layers import TITLES
 from keras_ortho.experiments.report import draw
-from keras_ortho.experiments.sections import SECTIONS, Comparison, Run, Section
+from keras_ortho.experiments.sections import Comparison, Run, Section
+from keras_ortho.experiments.tables import SECTIONS
 from keras_ortho.files import replacing
 
 SETS = ("quick", "standard", "full")

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 
-from keras_ortho.experiments.layers import TITLES
+from keras_ortho.experiments.layers import TITLES, trained_parameters
 from keras_ortho.experiments.report import draw, run_record, summary, write_record
 from keras_ortho.experiments.settings import recorded
 from keras_ortho.tasks.pipeline import Task
@@ -52,7 +51,7 @@ def carry_out(
     other = {} if each == wanted else {"evaluate_every": each}
     settings = recorded(options)
     record = run_record({"task": name, **settings})
-    parameters = sum(int(np.prod(w.shape)) for w in model.trainable_weights)
+    parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
     callbacks = list(callbacks)
     if tests_each_time:

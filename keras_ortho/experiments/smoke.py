@@ -89,3 +89,26 @@ def ucr(folder: Path) -> dict[str, Any]:
         rows = np.column_stack([labels, series])
         np.savetxt(folder / name / f"{name}_{part}.tsv", rows, "%.8g", delimiter="\t")
     return {"data_dir": folder, "name": name}
+
+
+def ptb(folder: Path) -> dict[str, Any]:
+    """Writes sentences of a few words as the files of the Penn Treebank.
+
+    Args:
+        folder: Folder for the files, which is made.
+
+    Returns:
+        Options of the experiment that read them.
+
+    Example:
+    >>> ptb(Path("small"))["unroll"]
+    10
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    words = ["<unk>", "the", "N", "of", "shares", "n't", "a", "company", "said"]
+    for part, sentences in (("train", 150), ("valid", 30), ("test", 30)):
+        lines = [" ".join(random.choice(words, 8)) for _ in range(sentences)]
+        text = "".join(f" {line} \n" for line in lines)
+        (folder / f"ptb.{part}.txt").write_text(text)
+    return {"data_dir": folder, "unroll": 10, "evaluate_every": 10}

@@ -170,22 +170,6 @@ def describe(row: Preset) -> dict[str, Any]:
     }
 
 
-def trained_parameters(model: keras.Model) -> int:
-    """Counts the trained parameters of a model.
-
-    Args:
-        model: The model, built.
-
-    Returns:
-        Their number.
-
-    Example:
-    >>> trained_parameters(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
-    8
-    """
-    return sum(int(np.prod(v.shape)) for v in model.trainable_variables)
-
-
 def mean_frame(data: Any) -> np.ndarray:
     """Averages the valid frames that are to be predicted.
 

@@ -8,7 +8,7 @@ from keras_ortho.experiments.catalog import EXPERIMENTS
 from keras_ortho.experiments.command import main, make_parser, settle
 from keras_ortho.experiments.report import run_record
 from keras_ortho.experiments.reproduction import SETS, select, write_report
-from keras_ortho.experiments.sections import SECTIONS
+from keras_ortho.experiments.tables import SECTIONS
 from tests.examples.modules import load_example
 
 

@@ -74,6 +74,20 @@ def test_the_order_of_train_is_new_each_epoch_and_fixed_by_the_seed(folder):
         np.testing.assert_array_equal(frames_of(x, weight), log_power)
 
 
+def test_a_pass_has_its_order_whatever_came_before(folder):
+    def order(dataset):
+        return [row[0].sum() for row in rows(dataset)]
+
+    data = load(folder, splits=["train"], shuffle_seed=7)
+    first, second = order(data.passes(0)), order(data.passes(1))
+    assert first != second
+    assert sorted(first) == sorted(second) == sorted(order(data.train))
+    assert [order(data.passes(1)), order(data.passes(0))] == [second, first]
+    plain = load(folder, shuffle_seed=None)
+    assert plain.passes is plain.train
+    assert load(folder, splits=["valid"]).passes is None
+
+
 def test_pad_to_batch(folder):
     whole = load(folder, batch_size=2, splits=["valid"]).valid
     tight = load(folder, batch_size=2, splits=["valid"], pad_to="batch").valid

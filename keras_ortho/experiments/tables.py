@@ -1,0 +1,200 @@
+"""The papers' tables and figures, a section for each."""
+
+from keras_ortho.experiments.sections import Comparison, Section
+
+PAPER = "--preset paper"
+# Accuracies of table 3 of Zhang et al.: RNN, LSTM, oRNN, svdRNN.
+UCR = {
+    "Adiac": (0.552, 0.706, 0.668, 0.726),
+    "ArrowHead": (0.509, 0.537, 0.669, 0.800),
+    "Beef": (0.600, 0.700, 0.733, 0.733),
+    "BeetleFly": (0.950, 0.850, 0.900, 0.950),
+    "CBF": (0.702, 0.967, 0.881, 0.948),
+    "Coffee": (1.000, 1.000, 1.000, 1.000),
+    "ECG200": (0.640, 0.640, 0.640, 0.640),
+    "ECGFiveDays": (0.947, 0.790, 0.976, 0.948),
+    "GunPoint": (0.947, 0.920, 0.953, 0.960),
+    "ItalyPowerDemand": (0.970, 0.969, 0.972, 0.973),
+}
+
+SECTIONS: tuple[Section | Comparison, ...] = (
+    Section(
+        "Adding, T = 200, an epoch",
+        "adding",
+        "--preset paper --epochs 1",
+        {"scornn": "", "lstm": ""},
+        {},
+        set="quick",
+        ylabel="validation MSE",
+    ),
+    Section(
+        "Adding, T = 200",
+        "adding",
+        "--epochs 3",
+        {
+            "scornn": PAPER,
+            "scurnn": PAPER,
+            "enrnn": PAPER,
+            # Without rotations at the start that move what is remembered, and a
+            # diffusion that forgets it.
+            "antisymmetric-gated": "--units 128 --argument diffusion=0.001 --argument "
+            "\"recurrent_initializer={'class_name': 'keras_ortho>AntisymmetricNormal', "
+            "'config': {'sigma_w': 0.0}}\" --rate 'adam 1e-2' "
+            "--recurrent-rate 'adam 1e-3'",
+            "svdrnn": "--units 128 --argument reflections=16 --rate 'adam 1e-3' "
+            "--recurrent-rate 'adam 1e-3'",
+            "svdrnn as in the paper": PAPER,
+            "ornn": PAPER,
+            "restricted-urnn": "--units 128",
+            # The paper's rate is 1e-5.
+            "full-urnn": "--units 120 --unitary-rate 'stiefel 1e-4' --epochs 5",
+            "full-urnn at 1e-3": "--units 120 --unitary-rate 'stiefel 1e-3' "
+            "--epochs 10",
+            "eurnn": "--units 128 --argument capacity=4 --argument "
+            "trainable_initial_state=True --recurrent-rate 'adam 1e-3' --epochs 5",
+            "goru": "--units 128",
+            "nnrnn": "--units 128",
+            "factorized": "--units 128",
+            "lstm": PAPER,
+            "rnn": "--units 122",
+        },
+        {},
+        ylabel="validation MSE",
+    ),
+    Section(
+        "Adding, T = 750",
+        "adding",
+        "--preset paper --length 750 --epochs 6",
+        dict.fromkeys(("scornn", "enrnn", "lstm"), ""),
+        {},
+        ylabel="validation MSE",
+    ),
+    Section(
+        "Copying, T = 1000",
+        "copying",
+        "--preset paper --length 1000 --steps 4000",
+        {"scornn": "", "full-urnn": "", "lstm": ""},
+        {},
+        ylabel="validation cross-entropy",
+    ),
+    Section(
+        "Copying, T = 2000",
+        "copying",
+        "--preset paper --length 2000 --steps 2000",
+        {"scornn": "", "scurnn": "", "enrnn": "", "lstm": ""},
+        {},
+        ylabel="validation cross-entropy",
+    ),
+    *(
+        Section(
+            f"{title}, {epochs} epochs",
+            script,
+            f"--preset paper --epochs {epochs}",
+            dict.fromkeys(published, ""),
+            published,
+            set=chosen,
+            data="mnist",
+            ylabel="validation error rate",
+        )
+        for chosen, epochs in (("standard", 5), ("full", 70))
+        for title, script, published in (
+            ("Pixel MNIST", "mnist", {"scornn": "accuracy 0.973"}),
+            (
+                "Permuted MNIST",
+                "permuted_mnist",
+                {"scornn": "accuracy 0.943", "lstm": "accuracy 0.920"},
+            ),
+        )
+    ),
+    Section(
+        "UCR",
+        "ucr",
+        PAPER,
+        {
+            f"{model} {name}": f"--name {name}"
+            for name in UCR
+            for model in ("rnn", "lstm", "ornn", "svdrnn")
+        },
+        {
+            f"{model} {name}": f"{accuracy:.3f}"
+            for name, accuracies in UCR.items()
+            for model, accuracy in zip(
+                ("rnn", "lstm", "ornn", "svdrnn"), accuracies, strict=True
+            )
+        },
+        data="ucr",
+        picture=False,
+        across="test accuracy there",
+        seeds=(0, 1, 2),
+    ),
+    Section(
+        "Noise-padded CIFAR-10, 600 updates",
+        "noise_padded_cifar10",
+        "--preset paper --steps 600 --evaluate-every 60 --valid-size 500",
+        {"antisymmetric": "", "antisymmetric-gated": "", "lstm": ""},
+        {
+            "antisymmetric": "accuracy 0.483",
+            "antisymmetric-gated": "accuracy 0.547",
+            "lstm": "accuracy 0.116",
+        },
+        data="cifar10",
+        ylabel="validation error rate",
+        log=False,
+    ),
+    Section(
+        "Characters of the Penn Treebank, an epoch",
+        "char_ptb",
+        "--preset paper --epochs 1",
+        {"enrnn": "", "lstm": "--units 350"},
+        {"enrnn": "1.475 and 1.429", "lstm": "1.506 and 1.461"},
+        data="ptb",
+        ylabel="validation bits per character",
+        log=False,
+    ),
+    *(
+        Comparison(
+            title,
+            "timit",
+            f"--models scornn enrnn lstm --batch-size 8 --epochs 600{option}",
+            ("curves.png", "spectrograms.png"),
+            table="results.md",
+            record_file="results.json",
+            data="timit",
+            data_option="--records",
+        )
+        for title, option in (
+            ("TIMIT sample", ""),
+            ("TIMIT sample, input and target swapped", " --legacy-swapped-targets"),
+        )
+    ),
+    Comparison(
+        "BNP on CIFAR-10",
+        "bnp",
+        "--valid-size 500",
+        ("loss-60.png", "accuracy-60.png", "loss-6.png", "accuracy-6.png"),
+        data="cifar10",
+    ),
+    Comparison(
+        "Deep networks on MNIST",
+        "deep_mlp",
+        "",
+        ("loss.png", "accuracy.png"),
+        data="mnist",
+    ),
+    *(
+        Comparison(
+            title,
+            "figures",
+            figure,
+            (f"{figure}.png",),
+            table="",
+            record_file=f"{figure}.json",
+        )
+        for title, figure in (
+            ("Gradients over time", "gradient-norms"),
+            ("Which inputs a state depends on", "heat-maps"),
+            ("Trajectories of two units", "trajectories"),
+            ("Eigenvalues of the Jacobian over a sequence", "jacobians"),
+        )
+    ),
+)
