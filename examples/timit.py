@@ -52,6 +52,7 @@ from keras_ortho.experiments.speech import (
     EPOCHS,
     describe,
     errors,
+    inputs,
     matched_rows,
     mean_frame,
     network,
@@ -142,8 +143,10 @@ def main() -> None:
                 "valid_frame_mse"
             ]
         print(f"\n{name}: resynthesis")
+        swapped = options.legacy_swapped_targets and name != REPEAT
         estimates = [
-            resynthesize(predict(u.log_power[None])[0], u.audio) for u in utterances
+            resynthesize(predict(inputs(u.log_power, swapped)[None])[0], u.audio)
+            for u in utterances
         ]
         scores = score_speech(estimates, references)
         rows[name] |= {key: float(np.nanmean(v)) for key, v in scores.items()}

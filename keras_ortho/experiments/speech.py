@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from keras_ortho import losses
-from keras_ortho.audio import NUM_BINS
+from keras_ortho.audio import NUM_BINS, SILENCE_DB
 from keras_ortho.experiments.layers import Units, make_layer
 from keras_ortho.experiments.matching import closest_units, count_parameters
 from keras_ortho.experiments.optimizers import make_optimizer
@@ -189,6 +189,28 @@ def mean_frame(data: Any) -> np.ndarray:
         total += np.einsum("btf,bt->f", y, weight, dtype="float64")
         frames += float(np.sum(weight))
     return total / frames
+
+
+def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
+    """Gives what a network reads to predict frames 1, 2, ... of an utterance.
+
+    Args:
+        frames: All frames, of shape `(frames, 129)`, in dB.
+        swapped: Whether the network was trained with inputs and targets exchanged:
+            then it reads the very frames that it should predict, and after them
+            silence, as in its training. Default: `False`.
+
+    Returns:
+        The inputs, of the same shape.
+
+    Example:
+    >>> inputs(np.zeros((5, 129)), swapped=True)[:, 0]
+    array([  0.,   0.,   0.,   0., -50.])
+    """
+    if not swapped:
+        return frames
+    silence = np.full_like(frames[:1], SILENCE_DB)
+    return np.concatenate([frames[1:], silence])
 
 
 def errors(predict: Callable[[np.ndarray], np.ndarray], data: Any) -> dict[str, float]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from data_prep.pipeline import prepare
+from keras_ortho.experiments.speech import inputs
 from keras_ortho.tasks.timit import load, utterances
 from keras_ortho.tasks.timit_records import SPLITS, read_manifest
 from tests.data_prep.corpora import write_corpus
@@ -178,3 +179,13 @@ def test_tensorflow_is_imported_where_it_is_needed(folder):
     process = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
     assert "`tensorflow`" in process.stdout
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_sound_is_predicted_from_what_the_network_was_trained_on(folder, swapped):
+    data = load(folder, batch_size=5, legacy_swapped_targets=swapped)
+    for (x, _, weight), record in zip(
+        rows(data.test), utterances(folder, "test"), strict=True
+    ):
+        given = inputs(record.log_power, swapped)
+        np.testing.assert_array_equal(given, frames_of(x, weight))
