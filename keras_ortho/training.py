@@ -185,7 +185,7 @@ class _Run(keras.callbacks.Callback):
         state = self.states()[-1]
         with open(state / "history.csv", newline="") as file:
             self.history = [
-                {name: float(value) for name, value in row.items()}
+                {name: float(value) for name, value in row.items() if value}
                 | {"epoch": int(row["epoch"])}
                 for row in csv.DictReader(file)
             ]
@@ -247,7 +247,9 @@ class _Run(keras.callbacks.Callback):
         seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
         (aside / "seeds.json").write_text(json.dumps(seeds))
         with open(aside / "history.csv", "w", newline="") as file:
-            writer = csv.DictWriter(file, self.history[0])
+            # A callback may add a figure in some epochs only.
+            names = dict.fromkeys(name for row in self.history for name in row)
+            writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(self.history)
         newest = self.folder / f"epoch-{len(self.history):06d}"

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_ortho.diagnostics.finding import sublayers
 from keras_ortho.layers.carried_state import CarriedState
 
 
@@ -20,8 +21,9 @@ class ResetStates(keras.callbacks.Callback):
             epoch's begin.
 
     Raises:
-        ValueError: If `every` is not positive; in `fit` with `steps_per_execution`
-            above 1, or an unknown number of steps.
+        ValueError: If `every` is not positive; in `fit` if the model has no such
+            layer, or, with `every`, for `steps_per_execution` above 1 or an unknown
+            number of steps.
 
     Example:
     >>> callback = ResetStates()
@@ -36,15 +38,21 @@ class ResetStates(keras.callbacks.Callback):
         self._kept: list[Any] = []
 
     def _layers(self) -> list[CarriedState]:
-        layers = self.model.layers
-        return [layer for layer in layers if isinstance(layer, CarriedState)]
+        return [
+            layer for layer in sublayers(self.model) if isinstance(layer, CarriedState)
+        ]
 
     def _reset(self) -> None:
         for layer in self._layers():
             layer.reset_state()
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Checks that the batches can be counted."""
+        """Checks that there are states, and that the batches can be counted."""
+        if not self._layers():
+            raise ValueError(
+                "`model` must contain a `CarriedState` layer. "
+                f"Received: {self.model.name} with none"
+            )
         if self.every is None:
             return
         steps, together = self.params.get("steps"), self.model.steps_per_execution

@@ -181,3 +181,19 @@ def test_bad_arguments(tmp_path):
         run(tmp_path, epochs=0)
     with pytest.raises(ValueError, match=r"\['loss', 'val_loss'\].*Received: monitor="):
         run(tmp_path, monitor="val_accuracy")
+
+
+class Now(keras.callbacks.Callback):
+    """Adds a figure in every second epoch."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        if epoch % 2:
+            logs["extra"] = float(epoch)
+
+
+def test_a_figure_of_some_epochs_only(tmp_path):
+    run(tmp_path, epochs=2, callbacks=[Now()])
+    _, history = run(tmp_path, callbacks=[Now()])
+    assert [row.get("extra") for row in history] == [None, 1, None, 3]
+    with open(tmp_path / "history.csv", newline="") as file:
+        assert [row["extra"] for row in csv.DictReader(file)] == ["", "1.0", "", "3.0"]

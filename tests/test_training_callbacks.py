@@ -189,3 +189,21 @@ def test_bad_arguments():
     model.compile("sgd", model.loss, steps_per_execution=2)
     with pytest.raises(ValueError, match=r"Received: steps=5, steps_per_execution=2"):
         model.fit(make_data(), callbacks=[ResetStates(every=5)], verbose=0)
+
+
+def test_finds_the_states_of_a_model_within_a_model():
+    inner = make_model()
+    model = keras.Sequential([keras.Input(batch_shape=(BATCH, UNROLL)), inner])
+    model.compile(loss=inner.loss)
+    data = make_data()
+    first, again = (
+        model.evaluate(data, callbacks=[ResetStates()], verbose=0) for _ in range(2)
+    )
+    assert first == again
+
+
+def test_there_must_be_states():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="`CarriedState` layer. Received: sequential"):
+        model.fit(np.ones((2, 2)), np.ones((2, 1)), callbacks=[ResetStates()])

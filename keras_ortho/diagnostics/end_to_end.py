@@ -10,6 +10,7 @@ from keras import ops
 from keras_ortho.backend import scan
 from keras_ortho.backend.types import Tensor
 from keras_ortho.diagnostics.probe import Probe
+from keras_ortho.diagnostics.spectra import eigenvalues
 from keras_ortho.diagnostics.states import entries
 from keras_ortho.diagnostics.steps import Steps, exact
 
@@ -78,7 +79,7 @@ def jacobian_eigenvalues(
         units: Which units of the state.
 
     Returns:
-        Array of shape `(batch, n)`, complex128.
+        Array of shape `(batch, n)`, complex128; NaN of a Jacobian that is not finite.
 
     Raises:
         ValueError: As `end_to_end_jacobians`.
@@ -94,7 +95,7 @@ def jacobian_eigenvalues(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2
     """
     jacobians = end_to_end_jacobians(model, x, layer=layer, state=state, units=units)
-    return np.linalg.eigvals(jacobians).astype("complex128")
+    return eigenvalues(jacobians)
 
 
 def probe_end_to_end_jacobians(

@@ -14,6 +14,7 @@ from keras_ortho.diagnostics.gradient_norms import probe_gradient_norms
 from keras_ortho.diagnostics.input_sensitivity import probe_input_sensitivity
 from keras_ortho.diagnostics.kernel_callbacks import draw_eigenvalues, eigenvalue_rows
 from keras_ortho.diagnostics.log import Row
+from keras_ortho.diagnostics.spectra import eigenvalues
 
 
 class GradientNormsLog(FlowLog):
@@ -166,7 +167,7 @@ class JacobianEigenvaluesLog(FlowLog):
         """
         return [
             {"sequence": number, **row}
-            for number, values in enumerate(np.linalg.eigvals(self.probe(self.x)))
+            for number, values in enumerate(eigenvalues(self.probe(self.x)))
             for row in eigenvalue_rows(values)
         ]
 

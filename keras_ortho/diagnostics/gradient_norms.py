@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from keras.src.backend import get_keras_mask  # there is no public getter
 
 from keras_ortho.backend.differentiation import gradients
 from keras_ortho.backend.types import Tensor
@@ -105,8 +106,7 @@ def probe_gradient_norms(
 
         def total(shift: Tensor) -> Tensor:
             output, _ = probe.observe(x, lambda *_: None, shift)
-            values = ops.convert_to_tensor(values_of(y, output))
-            return ops.mean(values) * y.shape[0]
+            return ops.sum(_of_each_sequence(values_of(y, output), output))
 
         (found,) = gradients(total, [ops.zeros_like(before)])
         counts = ops.ones(ops.shape(before)[:2], "bool") if mask is None else mask
@@ -123,6 +123,22 @@ def probe_gradient_norms(
         return (norms * counts).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
 
     return run
+
+
+def _of_each_sequence(values: Tensor, output: Tensor) -> Tensor:
+    """The mean of the losses, over the steps of each sequence that are not masked."""
+    values = ops.convert_to_tensor(values)
+    size = ops.shape(output)[0]
+    mask = get_keras_mask(output)
+    if len(values.shape) == 0:  # The mean over the batch.
+        return values * size
+    if mask is None or len(values.shape) < 2:
+        return ops.mean(ops.reshape(values, (size, -1)), axis=1)
+    weights = ops.reshape(ops.cast(mask, values.dtype), (size, -1, 1))
+    values = ops.reshape(values, (size, ops.shape(weights)[1], -1))
+    counts = ops.maximum(ops.sum(weights, axis=(1, 2)), 1)
+    means = ops.mean(values, axis=2, keepdims=True)
+    return ops.sum(means * weights, axis=(1, 2)) / counts
 
 
 def _loss(model: keras.layers.Layer, loss: Any) -> Callable[[Any, Any], Any]:

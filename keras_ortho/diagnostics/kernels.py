@@ -8,6 +8,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from keras_ortho.diagnostics import spectra
 from keras_ortho.diagnostics.matrices import manifold_parts, recurrent_matrices
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
 
@@ -73,7 +74,7 @@ def singular_values(model: keras.layers.Layer) -> dict[str, np.ndarray]:
 
     Returns:
         Arrays of shape `(n,)`, float64, the largest value first, by the names of
-        `recurrent_matrices`.
+        `recurrent_matrices`; NaN of a matrix that is not finite.
 
     Raises:
         ValueError: As `recurrent_matrices`.
@@ -84,7 +85,7 @@ def singular_values(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     {'sco_rnn': array([1., 1., 1., 1.])}
     """
     return {
-        name: np.linalg.svd(matrix, compute_uv=False)
+        name: spectra.singular_values(matrix)
         for name, matrix in recurrent_matrices(model).items()
     }
 
@@ -135,7 +136,8 @@ def kernel_eigenvalues(model: keras.layers.Layer) -> dict[str, np.ndarray]:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        Arrays of shape `(n,)`, complex128, by the names of `recurrent_matrices`.
+        Arrays of shape `(n,)`, complex128, by the names of `recurrent_matrices`; NaN
+        of a matrix that is not finite.
 
     Raises:
         ValueError: As `recurrent_matrices`.
@@ -146,6 +148,6 @@ def kernel_eigenvalues(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     {'sco_rnn': array([1., 1., 1., 1.])}
     """
     return {
-        name: np.linalg.eigvals(matrix).astype("complex128")
+        name: spectra.eigenvalues(matrix)
         for name, matrix in recurrent_matrices(model).items()
     }

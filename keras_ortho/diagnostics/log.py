@@ -86,7 +86,8 @@ class DiagnosticLog(keras.callbacks.Callback):
         """
         if self.rows is None:
             self.rows = self._earlier(epoch)
-            self._record(epoch)
+            if not self.rows or epoch % self.every == 0:
+                self._record(epoch)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Measures after an epoch.

@@ -57,7 +57,7 @@ def plot_curves(
             color="gray",
         )
     axes[0].set(xlabel=xlabel, ylabel=ylabel)
-    if log and any(np.max(values, initial=0) > 0 for values in curves.values()):
+    if log and any(np.any(np.asarray(v) > 0) for v in curves.values()):
         axes[0].set_yscale("log")
     axes[0].grid(alpha=0.3)
     _legend(axes[0], curves)

@@ -19,7 +19,7 @@ from keras_ortho.experiments.options import (
     plain_errors,
 )
 from keras_ortho.experiments.runs import carry_out
-from keras_ortho.experiments.settings import check, complete
+from keras_ortho.experiments.settings import check, complete, settle_rates
 from keras_ortho.experiments.text_network import text_network
 from keras_ortho.metrics import BitsPerCharacter
 from keras_ortho.tasks import characters
@@ -122,7 +122,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         return_sequences=True,
         return_state=True,
     )
-    optimizer = make_optimizer(options.rates)
     data = characters.load(
         options.data_dir,
         batch_size=options.batch_size,
@@ -132,8 +131,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     model = text_network(
         layer, data.num_classes, batch_size=options.batch_size, unroll=options.unroll
     )
+    settle_rates(options, model)
     model.compile(
-        optimizer,
+        make_optimizer(options.rates),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=[BitsPerCharacter()],
         jit_compile=options.jit_compile or "auto",

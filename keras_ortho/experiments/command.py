@@ -18,7 +18,7 @@ from keras_ortho.experiments.options import (
     plain_errors,
 )
 from keras_ortho.experiments.runs import carry_out
-from keras_ortho.experiments.settings import check, complete
+from keras_ortho.experiments.settings import check, complete, settle_rates
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task
 
@@ -104,11 +104,11 @@ def run(options: argparse.Namespace, experiment: Experiment) -> dict[str, Any]:
         options.arguments,
         return_sequences=experiment.sequences,
     )
-    optimizer = make_optimizer(options.rates)
     task = experiment.load(options)
     model = network(layer, task, experiment)
+    settle_rates(options, model)
     model.compile(
-        optimizer,
+        make_optimizer(options.rates),
         _loss(experiment),
         metrics=[ErrorRate()] if experiment.monitor == "error_rate" else None,
         jit_compile=options.jit_compile or "auto",

@@ -50,6 +50,8 @@ LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "rnn": keras.layers.SimpleRNN,
     "irnn": irnn,
 }
+# What the baselines pass further arguments on to.
+STOCK = {"lstm": keras.layers.LSTM, "irnn": keras.layers.SimpleRNN}
 TITLES = {
     "scornn": "scoRNN",
     "scurnn": "scuRNN",
@@ -88,8 +90,9 @@ def make_layer(
         The layer.
 
     Raises:
-        ValueError: If there is no such model, it has no such argument, or `units`
-            is a pair where it takes one number, or the other way round.
+        ValueError: If there is no such model, it has no such argument or that is
+            fixed, or `units` is a pair where it takes one number, or the other way
+            round.
 
     Example:
     >>> make_layer("scornn", 170, {"negative_ones": 85}).units
@@ -101,14 +104,18 @@ def make_layer(
         kind = "a pair, long-term/short-term," if model == "enrnn" else "one number"
         raise ValueError(f"`units` of {model} must be {kind}. Received: {units}")
     sizes = units if isinstance(units, tuple) else (units,)
-    own = inspect.signature(LAYERS[model]).parameters
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in own.values())
-    unknown = sorted(set(arguments or {}) - set(own))
-    if unknown and not (open_ended and model in ("lstm", "irnn")):
+    layer = LAYERS[model]
+    fixed = layer.keywords if isinstance(layer, functools.partial) else {}
+    taken = {"kwargs", "units", "long_term_units", "short_term_units", *fixed, *kwargs}
+    sources = [layer, STOCK[model]] if model in STOCK else [layer]
+    own = {name for each in sources for name in inspect.signature(each).parameters}
+    unknown = set(arguments or {}) - (own - taken)
+    if unknown:
         raise ValueError(
-            f"`arguments` of {model} must be some of {sorted(own)}. Received: {unknown}"
+            f"`arguments` of {model} must be some of {sorted(own - taken)}. "
+            f"Received: {sorted(unknown)}"
         )
-    return LAYERS[model](*sizes, **(arguments or {}), **kwargs)
+    return layer(*sizes, **(arguments or {}), **kwargs)
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:

@@ -1,6 +1,8 @@
 """Optimizers from a word and a number: `"rmsprop 1e-3"`."""
 
 import functools
+import math
+import re
 from collections.abc import Callable, Mapping
 
 import keras
@@ -49,12 +51,37 @@ def parse(rule: str) -> keras.optimizers.Optimizer:
         if kind not in KINDS or not (clipped or len(numbers) == 1):
             raise ValueError
         rate, clip = float(numbers[0]), float(numbers[2]) if clipped else None
+        if not all(0 < n < math.inf for n in (rate, clip) if n is not None):
+            raise ValueError
     except ValueError:
         raise ValueError(
             f"`rule` must be one of {list(KINDS)}, a rate, and perhaps 'clip' and a "
-            f"number. Received: {rule!r}"
+            f"number, both positive. Received: {rule!r}"
         ) from None
     return KINDS[kind](rate, clipvalue=clip)
+
+
+def rules_for(model: keras.Model, rules: Mapping[str, str]) -> dict[str, str]:
+    """Picks the rules that a model has variables for.
+
+    Args:
+        model: The model, built.
+        rules: Rules as of `make_optimizer`.
+
+    Returns:
+        Those of the parts that the model has, and that of the others.
+
+    Example:
+    >>> model = keras.Sequential([keras.Input((3, 2)), keras.layers.LSTM(4)])
+    >>> rules_for(model, {"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"})
+    {'others': 'adam 1e-3'}
+    """
+    paths = [variable.path for variable in model.trainable_variables]
+    return {
+        part: rule
+        for part, rule in rules.items()
+        if part not in PARTS or any(re.fullmatch(PARTS[part], p) for p in paths)
+    }
 
 
 def make_optimizer(rules: Mapping[str, str]) -> keras.optimizers.Optimizer:

@@ -1,6 +1,7 @@
 """What a run was: its settings, what it ran with, what came out."""
 
 import json
+import math
 import os
 import platform
 import subprocess
@@ -96,8 +97,8 @@ def summary(
     """
     rows = [dict(row) for row in history]
     curves = {
-        name: [row[name] for row in rows]
-        for name in rows[0]
+        name: [row.get(name, math.nan) for row in rows]
+        for name in dict.fromkeys(name for row in rows for name in row)
         if name not in ("epoch", "seconds")
     }
     found: dict[str, Any] = {

@@ -98,8 +98,9 @@ def carry_out(
 def schedule(options: argparse.Namespace, batches: int) -> tuple[int, int]:
     """Divides a run into stretches between validations.
 
-    A run of some epochs that are longer than a stretch has about as many updates in a
-    stretch as wanted: a whole number of stretches makes an epoch, or nearly so.
+    A stretch has about as many updates as wanted: a whole number of stretches makes an
+    epoch that is longer, or else the run, but for fewer updates than there are
+    stretches.
 
     Args:
         options: The options, complete.
@@ -115,9 +116,8 @@ def schedule(options: argparse.Namespace, batches: int) -> tuple[int, int]:
     """
     total = options.steps or options.epochs * batches
     each = options.evaluate_every or batches
-    if options.steps is None and each < batches:
-        each = batches // round(batches / each)
-    each = min(each, total)
+    divided = batches if options.steps is None and each < batches else total
+    each = divided // max(1, round(divided / each))
     return each, total // each
 
 

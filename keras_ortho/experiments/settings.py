@@ -5,15 +5,21 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+import keras
+
 from keras_ortho.experiments.layers import Units
-from keras_ortho.experiments.optimizers import PARTS
+from keras_ortho.experiments.optimizers import PARTS, rules_for
 from keras_ortho.experiments.options import check_values, fill
 from keras_ortho.experiments.presets import find
 
 # What a run has where neither a preset nor an option says otherwise.
 DEFAULTS: dict[str, Any] = {
     "units": 128,
-    "rates": {"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"},
+    "rates": {
+        "others": "adam 1e-3",
+        "recurrent": "rmsprop 1e-4",
+        "unitary": "stiefel 1e-4",
+    },
     "arguments": {},
     "batch_size": 50,
 }
@@ -96,6 +102,27 @@ def _arguments(given: Sequence[str]) -> dict[str, Any]:
         except (SyntaxError, ValueError):  # A word.
             arguments[name] = value
     return arguments
+
+
+def settle_rates(options: argparse.Namespace, model: keras.Model) -> None:
+    """Leaves the rules that a model has variables for.
+
+    Args:
+        options: The options, complete, whose `rates` are changed.
+        model: The model, built.
+
+    Raises:
+        ValueError: If an option gives a rule for variables that there are not.
+    """
+    rates = rules_for(model, options.rates)
+    for part in options.rates.keys() - rates.keys():
+        rule = getattr(options, f"{part}_rate")
+        if rule is not None:
+            raise ValueError(
+                f"--{part}-rate is of variables that {options.model} has not. "
+                f"Received: {rule}"
+            )
+    options.rates = rates
 
 
 def recorded(options: argparse.Namespace) -> dict[str, Any]:

@@ -172,7 +172,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             data_option="--records",
         )
         for title, option in (
-            ("TIMIT sample", "600"),
+            ("TIMIT sample", "300"),
             ("TIMIT sample, input and target swapped", "300 --legacy-swapped-targets"),
         )
     ),

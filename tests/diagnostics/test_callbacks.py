@@ -187,3 +187,25 @@ def test_a_log_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatc
     with pytest.raises(OSError, match="full"):
         fit(model, [callback], epochs=1)
     assert callback.path.read_text() == before
+
+
+def test_a_run_that_goes_on_measures_when_an_unbroken_one_does(tmp_path):
+    log = ManifoldDistanceLog(tmp_path / "distance.csv", every=2)
+    fit(make_small(), [log], epochs=1)
+    fit(make_small(), [log], initial_epoch=1, epochs=4)
+    assert [int(row["epoch"]) for row in table(log.path)] == [0, 2, 4]
+
+
+def test_a_run_that_diverges_is_logged(tmp_path):
+    model = make_small()
+    model.set_weights([np.full(w.shape, np.nan) for w in model.get_weights()])
+    logs = [
+        ManifoldDistanceLog(tmp_path / "distance.csv"),
+        SpectralMarginLog(tmp_path / "margin.csv"),
+        KernelEigenvaluesLog(tmp_path / "kernel.csv"),
+        JacobianEigenvaluesLog(tmp_path / "jacobian.csv", X[:2]),
+    ]
+    fit(model, logs)
+    for log, name in zip(logs, ("distance", "margin", "real", "real"), strict=True):
+        assert np.isnan(column(table(log.path), name)).all()
+        assert log.path.with_suffix(".png").stat().st_size > 1000

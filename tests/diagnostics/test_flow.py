@@ -207,3 +207,24 @@ def test_units():
     np.testing.assert_allclose(
         sum(squares), gradient_norms(model, x[:1], y[:1], state=1) ** 2, rtol=100 * EPS
     )
+
+
+def test_the_loss_of_masked_steps_does_not_count():
+    layers = [
+        keras.layers.Masking(),
+        keras.layers.SimpleRNN(3, return_sequences=True),
+        keras.layers.Dense(2),
+    ]
+    model = keras.Sequential([keras.Input((None, 2)), *layers])
+    x, y = data(2, 4, 3)
+    y = np.random.default_rng(0).normal(size=(3, 4, 2))
+    padding = np.zeros((3, 5, 2))
+    expected = gradient_norms(model, x, y, loss="mse")
+    found = gradient_norms(
+        model,
+        np.concatenate([x, padding], 1),
+        np.concatenate([y, padding], 1),
+        loss="mse",
+    )
+    np.testing.assert_allclose(found[:4], expected, rtol=1e-5)
+    assert not found[4:].any()

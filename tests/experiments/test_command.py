@@ -63,6 +63,12 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
         (["--model", "goru", "--preset", "paper"], "no paper has these settings"),
         (["--argument", "negative_ones"], "NAME=VALUE"),
         (["--argument", "color=red"], "must be some of"),
+        (["--argument", "units=5"], "must be some of"),
+        (["--argument", "return_sequences=True"], "must be some of"),
+        (["--model", "lstm", "--argument", "bias=1"], "Received: ['bias']"),
+        (["--model", "antisymmetric-gated", "--argument", "gated=False"], "['gated']"),
+        (["--model", "lstm", "--recurrent-rate", "adam 1"], "Received: adam 1"),
+        (["--unitary-rate", "adam 1"], "that scornn has not"),
         (["--model", "enrnn"], "must be a pair"),
         (["--units", "3/4"], "must be one number"),
         (["--epochs", "0"], "--epochs must be positive"),
@@ -107,6 +113,14 @@ def test_logs_for_tensorboard(tmp_path):
     assert any((tmp_path / "tensorboard").rglob("events.*"))
 
 
+def test_a_unitary_matrix_is_trained_along_the_unitary_ones(tmp_path):
+    record = run("adding", tmp_path, "--smoke", "--model", "full-urnn")
+    assert record["settings"]["rates"] == {
+        "others": "adam 1e-3",
+        "unitary": "stiefel 1e-4",
+    }
+
+
 def test_an_option_counts_more_than_smoke(tmp_path):
     options = make_parser(EXPERIMENTS["adding"], "").parse_args(
         ["--out", str(tmp_path), "--smoke", "--length", "12", "--units", "5"]
@@ -122,11 +136,14 @@ def test_an_option_counts_more_than_smoke(tmp_path):
         (None, 2, 100, 1_000, 100, 20),
         (None, 2, 800, 3_135, 783, 8),
         (None, 1, 600, 1_000, 500, 2),
-        (None, 5, 9, 7, 9, 3),
+        (None, 5, 9, 7, 8, 4),
+        (None, 3, 500, 400, 600, 2),
+        (150, None, 100, 400, 75, 2),
+        (100, None, 30, 400, 33, 3),
         (None, 1, 9, 7, 7, 1),
         (1_600, None, 800, 3_135, 800, 2),
         (20, None, 800, 3_135, 20, 1),
-        (20, None, None, 7, 7, 2),
+        (20, None, None, 7, 6, 3),
     ],
 )
 def test_stretches_between_validations(steps, epochs, wanted, batches, each, times):

@@ -42,7 +42,22 @@ def test_reads_a_rule():
     assert not parse("stiefel 1e-4").rms_scaling
 
 
-@pytest.mark.parametrize("rule", ["adam", "adan 1e-3", "adam fast", "adam 1 clip", ""])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "adam",
+        "adan 1e-3",
+        "adam fast",
+        "adam 1 clip",
+        "",
+        "adam -1",
+        "sgd 0",
+        "adam nan",
+        "adam inf",
+        "adam 1 clip -1",
+        "adam 1 clip 0",
+    ],
+)
 def test_a_rule_that_is_none_is_named(rule):
     with pytest.raises(ValueError, match="Received: "):
         parse(rule)
