@@ -9,8 +9,8 @@ DATA holds the folders mnist, ucr, ptb and cifar10, and timit with what `python 
 data_prep` wrote. Writes results/RUN.json for each run, results/SECTION.png, and
 RESULTS.md; `--report` only writes the latter two anew.
 
-`quick` takes some minutes on two cores, `standard` about five hours, `full` weeks: it
-has the papers' own lengths.
+`quick` takes some minutes on two cores, `standard` about ten hours, `full`, of the
+papers' own lengths, weeks. `--only` takes a part; several parts may run at once.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from keras_ortho.experiments.options import plain_errors
 from keras_ortho.experiments.reproduction import SETS, select, write_report
 from keras_ortho.experiments.sections import Run
 from keras_ortho.files import replacing
@@ -29,10 +30,12 @@ HERE = Path(__file__).resolve().parent
 def main() -> None:
     """Runs the command."""
     options = parse()
+    with plain_errors():
+        runs = [] if options.report else select(options.set, options.only)
     results = options.out / "results"
     results.mkdir(parents=True, exist_ok=True)
     missing = []
-    for run in [] if options.report else select(options.set, options.only):
+    for run in runs:
         record = results / f"{run.name}.json"
         if record.exists():
             continue

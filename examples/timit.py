@@ -44,7 +44,13 @@ from keras_ortho.audio import (
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.experiments.layers import LAYERS, TITLES, trained_parameters
-from keras_ortho.experiments.options import read_units
+from keras_ortho.experiments.options import (
+    check_values,
+    fill,
+    new_parser,
+    plain_errors,
+    read_units,
+)
 from keras_ortho.experiments.presets import Preset
 from keras_ortho.experiments.report import run_record, write_record
 from keras_ortho.experiments.speech import (
@@ -86,9 +92,14 @@ SMOKE: dict[str, Any] = {"units": [12], "epochs": 2, "batch_size": 2}
 
 def main() -> None:
     """Runs the command."""
-    options, settings = parse()
+    with plain_errors():
+        options, settings = parse()
+        compare(options, settings)
+
+
+def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
+    """Trains, tests and scores the networks, and writes what came out."""
     record = run_record(vars(options))
-    options.out.mkdir(parents=True, exist_ok=True)
     if options.smoke:
         options.records = synthesize(options.out)
     data = timit.load(
@@ -114,6 +125,11 @@ def main() -> None:
             epochs=row.epochs or EPOCHS,
             validation_data=data.valid,
             monitor="val_valid_frame_mse",
+            callbacks=[
+                keras.callbacks.TensorBoard(options.out / "tensorboard" / row.model)
+            ]
+            if options.tensorboard
+            else [],
             settings=describe(row)
             | {
                 "records": str(options.records),
@@ -171,12 +187,9 @@ def main() -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """Makes the parser of the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     add = parser.add_argument
     add("--records", type=Path, help="what `python -m data_prep` wrote")
-    add("--out", type=Path, required=True, help="folder for the results")
     add(
         "--models",
         nargs="+",
@@ -203,44 +216,36 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add("--epochs", type=int, help="of each model (200; with --preset the paper's)")
     add("--batch-size", type=int, help=f"utterances in a batch ({BATCH_SIZE})")
-    add("--seed", type=int, default=0, help="(0)")
     add(
         "--legacy-swapped-targets",
         action="store_true",
         help="give the network the frame it is to predict; for comparison only",
     )
-    add("--smoke", action="store_true", help="small networks on speech that it makes")
     return parser
 
 
 def parse(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[Preset]]:
-    """Reads the command line; gives the settings of each model, too."""
-    parser = make_parser()
-    options = parser.parse_args(argv)
+    """Reads the command line; gives the settings of each model, too.
+
+    Raises:
+        ValueError: If options contradict each other or a value cannot be.
+    """
+    options = make_parser().parse_args(argv)
+    check_values(options)
     if options.smoke == (options.records is not None):
         given = "both" if options.smoke else "neither"
-        parser.error(f"give either --records or --smoke. Received: {given}")
+        raise ValueError(f"give either --records or --smoke. Received: {given}")
     if options.smoke and options.preset:
-        parser.error(
+        raise ValueError(
             "--smoke is small, and --preset is not: give one of them. Received: both"
         )
     if len(set(options.models)) < len(options.models):
-        parser.error(f"--models names one twice. Received: {' '.join(options.models)}")
-    for name in ("epochs", "batch_size", "rate", "recurrent_rate"):
-        value = getattr(options, name)
-        if value is not None and not value > 0:
-            option = name.replace("_", "-")
-            parser.error(f"--{option} must be positive. Received: {value}")
+        raise ValueError(
+            f"--models names one twice. Received: {' '.join(options.models)}"
+        )
     usual = USUAL | (SMOKE if options.smoke else {})
-    if options.preset:
-        usual = {"batch_size": BATCH_SIZE}
-    for name, value in usual.items():
-        if getattr(options, name) is None:
-            setattr(options, name, value)
-    try:
-        rows = settings_of(options)
-    except ValueError as error:
-        parser.error(str(error))
+    fill(options, {"batch_size": BATCH_SIZE} if options.preset else usual)
+    rows = settings_of(options)
     if options.epochs is not None:
         rows = [dataclasses.replace(row, epochs=options.epochs) for row in rows]
     return options, rows

@@ -1,14 +1,14 @@
 """modReLU, the activation of orthogonal and unitary networks, and leaky ReLU."""
 
-import math
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
+from keras_ortho import initializers
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_number
 
 # Keeps the modulus of complex modReLU and its reciprocal finite at zero, as in the
 # code of the uRNN's and the scuRNN's authors.
@@ -130,13 +130,7 @@ class LeakyReLU:
     """
 
     def __init__(self, negative_slope: float = 0.1) -> None:
-        is_number = isinstance(negative_slope, int | float | np.integer | np.floating)
-        if not is_number or not 0 <= negative_slope < math.inf:
-            raise ValueError(
-                "`negative_slope` must be a finite number, at least 0. "
-                f"Received: negative_slope={negative_slope!r}"
-            )
-        self.negative_slope = float(negative_slope)
+        self.negative_slope = check_number("negative_slope", negative_slope)
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """Applies the activation.
@@ -183,6 +177,10 @@ class LeakyReLU:
         return cls(**config)
 
 
+# The slope of the networks that are held by reflectors and singular values.
+PAPER_LEAKY_RELU = LeakyReLU(0.1)
+
+
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ModReLU(keras.layers.Layer):
     """modReLU with a trainable bias for each unit, `sign(z) relu(|z| + b)`.
@@ -222,7 +220,7 @@ class ModReLU(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
         self.bias_constraint = keras.constraints.get(bias_constraint)
         self.supports_masking = True
@@ -232,6 +230,9 @@ class ModReLU(keras.layers.Layer):
 
         Args:
             input_shape: Shape of the inputs.
+
+        Raises:
+            ValueError: If the last axis is not known.
         """
         if input_shape[-1] is None:
             raise ValueError(

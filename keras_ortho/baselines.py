@@ -7,11 +7,14 @@ gradients of their LSTMs, which is an argument of the optimizer, `clipvalue` for
 entry or `clipnorm` for each weight.
 """
 
+import bisect
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import keras
 
-from keras_ortho.cells import arguments
+from keras_ortho import checks
 from keras_ortho.initializers import ForgetBias
 
 # Coefficients of n^2, of m n and of n in the number of parameters of n units with m
@@ -58,7 +61,7 @@ def irnn(
 
     - [Le et al., 2015](https://arxiv.org/abs/1504.00941)
     """
-    gain = arguments.check_number("gain", gain, positive=True)
+    gain = checks.check_number("gain", gain, positive=True)
     initializers = keras.initializers
     start = initializers.Identity(gain)
     if orthogonal:
@@ -136,10 +139,10 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
     """
     if kind not in _TERMS:
         raise ValueError(f"`kind` must be one of {sorted(_TERMS)}. Received: {kind=}")
-    units = arguments.check_count("units", units)
-    features = arguments.check_count("features", features)
+    units = checks.check_count("units", units)
+    features = checks.check_count("features", features)
     if outputs != 0:
-        outputs = arguments.check_count("outputs", outputs)
+        outputs = checks.check_count("outputs", outputs)
     square, mixed, linear = _TERMS[kind]
     recurrent = square * units**2 + (mixed * features + linear) * units
     return recurrent + (units + 1) * outputs
@@ -166,20 +169,34 @@ def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -
     >>> matched_units("lstm", 83_121, features=129, outputs=129)
     84
     """
-    parameters = arguments.check_count("parameters", parameters)
+    parameters = checks.check_count("parameters", parameters)
 
     def count(units: int) -> int:
         return num_parameters(kind, units, features, outputs)
 
+    return closest_size(count, parameters)
+
+
+def closest_size(count: Callable[[int], int], parameters: int) -> int:
+    """Finds the size at which something has about as many parameters as another.
+
+    Args:
+        count: Gives the number of parameters at a size from 1 on, and grows with it.
+        parameters: The number to come near to.
+
+    Returns:
+        The size, the smaller of two at the same distance.
+
+    Example:
+    >>> closest_size(lambda n: n * n, 50)
+    7
+    """
+    count = functools.cache(count)
     above = 1
     while count(above) < parameters:
         above *= 2
-    below = above // 2  # Too few parameters, or no unit at all.
-    while above - below > 1:
-        middle = (below + above) // 2
-        if count(middle) < parameters:
-            below = middle
-        else:
-            above = middle
-    nearer_below = below and parameters - count(below) < count(above) - parameters
-    return below if nearer_below else above
+    sizes = range(max(1, above // 2), above)
+    above = sizes.start + bisect.bisect_left(sizes, parameters, key=count)
+    return min(
+        range(max(1, above - 1), above + 1), key=lambda n: abs(count(n) - parameters)
+    )

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import keras
 
+from keras_ortho import checks
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.layers import BNPDense, SVDDense
 
 MLP_KINDS = ("mlp", "resnet", "svdmlp", "svdresnet")
@@ -97,9 +97,9 @@ def mlp(
       5 and 7.2
     """
     _check_kind(kind, MLP_KINDS)
-    layers = arguments.check_count("layers", layers)
-    width = arguments.check_count("width", width)
-    num_classes = arguments.check_count("num_classes", num_classes)
+    layers = checks.check_count("layers", layers)
+    width = checks.check_count("width", width)
+    num_classes = checks.check_count("num_classes", num_classes)
     activation = LeakyReLU(negative_slope)
     residual = kind.endswith("resnet")
     if spectral_center is None:
@@ -167,9 +167,9 @@ def bnp_network(
     - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), section 3.4
     """
     _check_kind(kind, BNP_KINDS)
-    width = arguments.check_count("width", width)
-    hidden = arguments.check_count("hidden", hidden)
-    num_classes = arguments.check_count("num_classes", num_classes)
+    width = checks.check_count("width", width)
+    hidden = checks.check_count("hidden", hidden)
+    num_classes = checks.check_count("num_classes", num_classes)
 
     def dense(x: Tensor, units: int, activation: str | None) -> Tensor:
         if kind == "bnp":

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.arguments import check_number
+from keras_ortho.checks import check_number
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -43,7 +43,7 @@ def test_henaff_skew_is_uniform_in_its_bounds():
 
 @pytest.mark.parametrize("bounds", [(-4, 1), (0, 3.2), (1, 0), (0, float("nan"))])
 def test_angles_that_no_skew_matrix_reaches(bounds):
-    with pytest.raises(ValueError, match="Received: minval="):
+    with pytest.raises(ValueError, match="Received: m(in|ax)val="):
         initializers.HenaffSkew(*bounds)
 
 

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -17,6 +18,7 @@ from keras_ortho.parametrizations.antisymmetric import (
     diffused,
 )
 from keras_ortho.parametrizations.cayley import num_entries
+from keras_ortho.parametrizations.real_matrix import real_square
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -82,6 +84,8 @@ class AntisymmetricRNNCell(RecurrentCell):
     # The state is added to, and recurrent dropout leaves that summand alone.
     residual = True
 
+    free_variables = "skew entries"
+
     def __init__(
         self,
         units: int,
@@ -95,8 +99,8 @@ class AntisymmetricRNNCell(RecurrentCell):
         recurrent_initializer: Any = "antisymmetric_normal",
         **kwargs: Any,
     ) -> None:
-        step_size = arguments.check_number("step_size", step_size, positive=True)
-        diffusion = arguments.check_number("diffusion", diffusion)
+        step_size = checks.check_number("step_size", step_size, positive=True)
+        diffusion = checks.check_number("diffusion", diffusion)
         super().__init__(
             units=units,
             activation=activation,
@@ -197,12 +201,10 @@ class AntisymmetricRNNCell(RecurrentCell):
         variable.assign(value)
 
     def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray]:
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         if self.antisymmetric:
             return (antisymmetric_inverse(matrix, self.diffusion),)
-        if not np.isfinite(matrix).all():
-            raise ValueError("`matrix` must be finite. Received: one that is not")
-        return (matrix.astype("float64") + self.diffusion * np.eye(self.units),)
+        return (real_square(matrix) + self.diffusion * np.eye(self.units),)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -1,11 +1,9 @@
 """The arguments of a cell: which there are, checked, and as a config holds them."""
 
 import inspect
-import operator
 from typing import Any
 
 import keras
-import numpy as np
 
 
 def declared(cls: Any) -> list[inspect.Parameter]:
@@ -76,95 +74,6 @@ def serialize(value: Any) -> Any:
     if inspect.isfunction(value):
         return keras.activations.serialize(value)
     return keras.saving.serialize_keras_object(value)
-
-
-def check_count(name: str, value: Any) -> int:
-    """Checks that an argument is a positive whole number.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The value as an int.
-
-    Raises:
-        ValueError: If it is not.
-    """
-    try:
-        count = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        count = 0
-    if count <= 0:
-        raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
-        )
-    return count
-
-
-def check_fraction(name: str, value: Any) -> float:
-    """Checks that an argument is a dropout rate.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The value as a float.
-
-    Raises:
-        ValueError: If it is not in `[0, 1)`.
-    """
-    is_number = isinstance(value, int | float | np.integer | np.floating)
-    if not is_number or not 0 <= value < 1:
-        raise ValueError(
-            f"`{name}` must be a fraction of at least 0 and less than 1. "
-            f"Received: {name}={value!r}"
-        )
-    return float(value)
-
-
-def check_number(name: str, value: Any, positive: bool = False) -> float:
-    """Checks that an argument is a finite number that is not negative.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-        positive: Whether it must be more than 0. Default: `False`.
-
-    Returns:
-        The value as a float.
-
-    Raises:
-        ValueError: If it is not.
-    """
-    numeric = isinstance(value, int | float | np.integer | np.floating)
-    if isinstance(value, bool) or not numeric or not 0 <= value < np.inf:
-        numeric = False
-    if not numeric or (positive and value == 0):
-        least = "more than" if positive else "at least"
-        raise ValueError(
-            f"`{name}` must be a finite number of {least} 0. Received: {name}={value!r}"
-        )
-    return float(value)
-
-
-def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Checks the shape of an array.
-
-    Args:
-        name: Name of the argument.
-        array: Its value.
-        shape: The shape that it must have.
-
-    Raises:
-        ValueError: If it has another.
-    """
-    if array.shape != shape:
-        raise ValueError(
-            f"`{name}` must have the shape {shape}. "
-            f"Received: {name}.shape={array.shape}"
-        )
 
 
 def check_built(layer: keras.layers.Layer) -> None:

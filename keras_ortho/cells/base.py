@@ -15,8 +15,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import initializers
+from keras_ortho import checks, initializers
 from keras_ortho.activations import complex_modrelu, modrelu
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.from_matrix import initializers_from_matrix
@@ -114,6 +115,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     # Whether the state is that of complex units.
     complex_state: ClassVar[bool] = False
+    # What `recurrent_initializer` makes, where it makes no matrix.
+    free_variables: ClassVar[str] = ""
     # Whether `step` adds to the state. Recurrent dropout takes units from the product
     # with `W` only: their share of the sum stays, or it would vanish and the others
     # grow from step to step.
@@ -154,16 +157,24 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        units = arguments.check_count("units", units)
-        dropout = arguments.check_fraction("dropout", dropout)
-        recurrent_dropout = arguments.check_fraction(
+        units = checks.check_count("units", units)
+        dropout = checks.check_fraction("dropout", dropout)
+        recurrent_dropout = checks.check_fraction(
             "recurrent_dropout", recurrent_dropout
         )
+        if activation in (modrelu, complex_modrelu):  # Their bias is the cell's.
+            activation = "modrelu"
         if activation == "modrelu" and not use_bias:
             raise ValueError(
                 "modReLU without a bias is the identity: `use_bias=False` needs "
                 "another `activation`. Received: activation='modrelu', "
                 f"use_bias={use_bias}"
+            )
+        numbers = str(getattr(recurrent_initializer, "dtype", ""))
+        if "complex" in numbers and not self.complex_state:
+            raise ValueError(
+                "`recurrent_initializer` must be real: the state is. "
+                f"Received: an array of {numbers}"
             )
         super().__init__(**kwargs)
         self.units = units
@@ -173,6 +184,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.recurrent_initializer = initializers.get(recurrent_initializer)
+        initializers.check_makes(
+            "recurrent_initializer", self.recurrent_initializer, self.free_variables
+        )
         self.bias_initializer = initializers.get(bias_initializer)
         self.initial_state_initializer = initializers.get(initial_state_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
@@ -271,7 +285,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     @property
     def factorization_dtype(self) -> str:
         """The dtype to make `W` in: that of the variables, at least float32."""
-        return "float64" if self.variable_dtype == "float64" else "float32"
+        return wide_dtype(self.variable_dtype)
 
     def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
         """Gives the state before the first step.

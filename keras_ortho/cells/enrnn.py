@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import initializers
+from keras_ortho import checks, initializers
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -99,6 +99,8 @@ class ENRNNCell(RecurrentCell):
     # Their sum.
     given_arguments = frozenset({"units"})
 
+    free_variables = "skew entries"
+
     def __init__(
         self,
         long_term_units: int,
@@ -112,9 +114,9 @@ class ENRNNCell(RecurrentCell):
         coupling_initializer: Any = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
-        long_term = arguments.check_count("long_term_units", long_term_units)
-        short_term = arguments.check_count("short_term_units", short_term_units)
-        epsilon = arguments.check_number("epsilon", epsilon)
+        long_term = checks.check_count("long_term_units", long_term_units)
+        short_term = checks.check_count("short_term_units", short_term_units)
+        epsilon = checks.check_number("epsilon", epsilon)
         diagonal_signs(long_term, negative_ones)  # Only to check them.
         super().__init__(
             units=long_term + short_term,
@@ -203,7 +205,7 @@ class ENRNNCell(RecurrentCell):
         if isinstance(initializer, keras.initializers.Constant):
             value = np.asarray(initializer.value)
             if value.ndim:  # Keras would repeat a row.
-                arguments.check_shape(name, value, shape)
+                checks.check_shape(name, value, shape)
         return initializer
 
     def recurrent_matrix(self) -> Tensor:
@@ -261,7 +263,7 @@ class ENRNNCell(RecurrentCell):
         """
         arguments.check_built(self)
         matrix = ops.convert_to_numpy(matrix)
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         if not np.isfinite(matrix).all():
             raise ValueError("`matrix` must be finite. Received: one that is not")
         q, s = self.long_term_units, self.short_term_units

@@ -71,6 +71,7 @@ class EURNNCell(RecurrentCell):
     """
 
     complex_state = True
+    free_variables = "phases"
 
     def __init__(
         self,

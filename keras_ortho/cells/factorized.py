@@ -6,7 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.activations import LeakyReLU
+from keras_ortho import checks
+from keras_ortho.activations import PAPER_LEAKY_RELU
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -14,9 +15,8 @@ from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.initializers import FreeInitializer
 from keras_ortho.parametrizations.cayley import num_entries, scaled_cayley
 from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+from keras_ortho.parametrizations.real_matrix import real_square
 from keras_ortho.parametrizations.svd import bounded_logits, bounded_singular_values
-
-_LEAKY_RELU = LeakyReLU(0.1)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -76,19 +76,21 @@ class FactorizedRNNCell(RecurrentCell):
     - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
+    free_variables = "skew entries"
+
     def __init__(
         self,
         units: int,
         spectral_margin: float = 0.1,
         spectral_center: float = 1.0,
         *,
-        activation: Any = _LEAKY_RELU,
+        activation: Any = PAPER_LEAKY_RELU,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         **kwargs: Any,
     ) -> None:
-        margin = arguments.check_number("spectral_margin", spectral_margin)
-        center = arguments.check_number("spectral_center", spectral_center, True)
+        margin = checks.check_number("spectral_margin", spectral_margin)
+        center = checks.check_number("spectral_center", spectral_center, True)
         super().__init__(
             units=units,
             activation=activation,
@@ -126,7 +128,7 @@ class FactorizedRNNCell(RecurrentCell):
             setattr(self, name, variable)
 
     def _variables_of(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        left, values, right = np.linalg.svd(matrix.astype("float64"))
+        left, values, right = np.linalg.svd(real_square(matrix))
         margin, center = self.spectral_margin, self.spectral_center
         logits = bounded_logits(values, margin, center, matrix.dtype)
         return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits
@@ -171,7 +173,7 @@ class FactorizedRNNCell(RecurrentCell):
         """
         arguments.check_built(self)
         matrix = ops.convert_to_numpy(matrix)
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         for variable, value in zip(
             self._recurrent_variables(), self._variables_of(matrix), strict=True
         ):

@@ -8,9 +8,9 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 
 
 def initializers_from_matrix(
@@ -37,23 +37,29 @@ def initializers_from_matrix(
         A list of initializers.
 
     Raises:
-        ValueError: If the initializer is an array of another shape.
+        ValueError: If the initializer is an array of another shape. The initializers
+            raise it, if the layer cannot have the matrix.
     """
     given = None
     if isinstance(initializer, keras.initializers.Constant):
         given = np.asarray(initializer.value)
         if check_shape:
-            arguments.check_shape(name, given, shape)
+            checks.check_shape(name, given, shape)
 
     @functools.cache  # A random one must be asked once for all variables.
     def values() -> tuple[np.ndarray, ...]:
-        if given is not None:
-            return inverse(given)
-        # Inverses branch on the values of the matrix, so there must be values, also
-        # where the layer is built while a function is traced.
-        with eagerly():
-            matrix = initializer(shape, dtype=dtype)
-            return inverse(ops.convert_to_numpy(matrix))
+        matrix = given
+        if matrix is None:
+            # Inverses branch on the values of the matrix, so there must be values,
+            # also where the layer is built while a function is traced.
+            with eagerly():
+                matrix = ops.convert_to_numpy(initializer(shape, dtype=dtype))
+        try:
+            return inverse(matrix)
+        except ValueError as error:
+            raise ValueError(
+                f"`{name}` gives no matrix that the layer can have: {error}"
+            ) from error
 
     return [
         lambda shape, dtype=None, index=index: ops.cast(values()[index], dtype)

@@ -71,6 +71,7 @@ class FullURNNCell(RecurrentCell):
     """
 
     complex_state: ClassVar[bool] = True
+    free_variables = "a unitary composition"
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import initializers
+from keras_ortho import checks, initializers
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -83,6 +83,8 @@ class GORUCell(RecurrentCell):
 
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
+
+    free_variables = "phases"
 
     def __init__(
         self,
@@ -230,7 +232,7 @@ class GORUCell(RecurrentCell):
 
     def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         check_reaches_all(self)
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         return givens_orthogonal_inverse(matrix)
 
 

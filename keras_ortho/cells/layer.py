@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -42,20 +43,21 @@ class RecurrentLayer(keras.layers.RNN):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cell = list(cls.cell_class.__signature__.parameters.values())
-        own = [
+        added = [
             p for p in arguments.declared(RecurrentLayer) if p.kind is p.KEYWORD_ONLY
         ]
         cls.__signature__ = arguments.join(
-            cell, own + arguments.declared(keras.layers.RNN)[1:]
+            cell, added + arguments.declared(keras.layers.RNN)[1:]
         )
-        for name in set(arguments.names(cls.cell_class)) - set(vars(cls)):
+        own = {*arguments.names(cls.cell_class), *cls.cell_class.given_arguments}
+        for name in own - set(vars(cls)):
             setattr(cls, name, property(operator.attrgetter(f"cell.{name}")))
 
     def __init__(
         self, *args: Any, recompute: bool | int = False, **kwargs: Any
     ) -> None:
         if not isinstance(recompute, bool):
-            recompute = arguments.check_count("recompute", recompute)
+            recompute = checks.check_count("recompute", recompute)
         own = arguments.names(self.cell_class)
         cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
         cell = self.cell_class(
@@ -98,13 +100,23 @@ class RecurrentLayer(keras.layers.RNN):
 
         Args:
             sequences: Tensor of shape `(batch, time, m)`.
-            initial_state: List with a tensor of shape `(batch, n)`.
+            initial_state: List with a tensor of shape `(batch, n)`, or `(1, n)` for
+                all sequences.
             mask: Boolean tensor of shape `(batch, time)`, or `None`.
             training: Whether to drop out inputs and states.
 
         Returns:
             The last output, all of them, and a list with the last state.
+
+        Raises:
+            ValueError: If `mask` or `initial_state` is of another shape.
         """
+        if mask is not None:
+            _check_shape("mask", mask, tuple(sequences.shape[:2]))
+        initial_state = [
+            _of_each_sequence(state, sequences, self.cell.state_size)
+            for state in initial_state
+        ]
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
@@ -214,3 +226,28 @@ class RecurrentLayer(keras.layers.RNN):
         """
         with keras.saving.custom_object_scope(custom_objects or {}):
             return cls(**config)
+
+
+def _check_shape(name: str, tensor: Tensor, expected: tuple[int | None, ...]) -> None:
+    """Compares what is known of the shapes."""
+    shape = tuple(tensor.shape)
+    fits = len(shape) == len(expected) and all(
+        a == b or None in (a, b) for a, b in zip(shape, expected, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"`{name}` must have the shape {expected} to fit the sequences. "
+            f"Received: shape {shape}"
+        )
+
+
+def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:
+    """An initial state for each sequence, also of one for all of them."""
+    state = ops.convert_to_tensor(state)
+    batch = sequences.shape[0]
+    if state.shape[0] != 1:
+        _check_shape("initial_state", state, (batch, size))
+    if batch is not None and state.shape[0] == batch:
+        return state
+    # Where the batch is not known yet, another number of states is an error then.
+    return ops.broadcast_to(state, (ops.shape(sequences)[0], size))

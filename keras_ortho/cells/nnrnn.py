@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import initializers
+from keras_ortho import checks, initializers
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -77,6 +77,8 @@ class NNRNNCell(RecurrentCell):
 
     - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
+
+    free_variables = "skew entries"
 
     def __init__(
         self,
@@ -186,7 +188,7 @@ class NNRNNCell(RecurrentCell):
         self.schur_angles.assign(angles)
 
     def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         return schur_inverse(matrix, self.map)
 
 

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.activations import LeakyReLU
+from keras_ortho import checks
+from keras_ortho.activations import PAPER_LEAKY_RELU
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -19,8 +20,6 @@ from keras_ortho.parametrizations.reflectors import (
     check_reflections,
     num_reflector_entries,
 )
-
-_LEAKY_RELU = LeakyReLU(0.1)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -79,12 +78,14 @@ class ORNNCell(RecurrentCell):
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
+    free_variables = "reflectors"
+
     def __init__(
         self,
         units: int,
         reflections: int | None = None,
         *,
-        activation: Any = _LEAKY_RELU,
+        activation: Any = PAPER_LEAKY_RELU,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "normal_reflectors",
         initial_state_initializer: Any = "state_uniform",
@@ -147,7 +148,7 @@ class ORNNCell(RecurrentCell):
         arguments.check_built(self)
         check_invertible((self._reflections,), self.units)
         matrix = ops.convert_to_numpy(matrix)
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         self.reflectors.assign(householder_inverse(matrix.T))
 
 

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -69,6 +70,8 @@ class ScoRNNCell(RecurrentCell):
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
+
+    free_variables = "skew entries"
 
     def __init__(
         self,
@@ -135,7 +138,7 @@ class ScoRNNCell(RecurrentCell):
         """
         arguments.check_built(self)
         matrix = ops.convert_to_numpy(matrix)
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         entries, signs = scaled_cayley_inverse(matrix)
         self.recurrent_skew.assign(entries)
         self.recurrent_signs.assign(signs)
@@ -173,8 +176,8 @@ class ScoRNNCell(RecurrentCell):
                 raise ValueError(f"`{name}` must be finite. Received: one that is not")
         if D.ndim == 2 and np.array_equal(D, np.diag(np.diag(D))):
             D = np.diag(D)
-        arguments.check_shape("A", A, (n, n))
-        arguments.check_shape("D", D, (n,))
+        checks.check_shape("A", A, (n, n))
+        checks.check_shape("D", D, (n,))
         # Theirs is skew-symmetric but for rounding.
         if np.abs(A + A.T).max() > n * np.finfo("float32").eps * np.abs(A).max():
             raise ValueError(
@@ -184,13 +187,13 @@ class ScoRNNCell(RecurrentCell):
         if np.any(np.abs(D) != 1):
             raise ValueError(f"`D` must hold 1 and -1. Received: D={D}")
         if U is not None:
-            arguments.check_shape("U", np.asarray(U), tuple(self.kernel.shape))
+            checks.check_shape("U", np.asarray(U), tuple(self.kernel.shape))
         if b is not None:
             if self.bias is None:
                 raise ValueError(
                     "`b` needs a cell with a bias. Received: use_bias=False"
                 )
-            arguments.check_shape("b", np.asarray(b), (n,))
+            checks.check_shape("b", np.asarray(b), (n,))
             self.bias.assign(b)
         if U is not None:
             self.kernel.assign(U)

@@ -73,6 +73,7 @@ class ScuRNNCell(RecurrentCell):
     """
 
     complex_state: ClassVar[bool] = True
+    free_variables = "skew entries"
 
     def __init__(
         self,

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.activations import LeakyReLU
+from keras_ortho import checks
+from keras_ortho.activations import PAPER_LEAKY_RELU
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
@@ -23,8 +24,6 @@ from keras_ortho.parametrizations.svd import (
     svd_inverse,
     svd_matrix,
 )
-
-_LEAKY_RELU = LeakyReLU(0.1)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -87,6 +86,8 @@ class SVDRNNCell(RecurrentCell):
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
+    free_variables = "reflectors"
+
     def __init__(
         self,
         units: int,
@@ -94,13 +95,13 @@ class SVDRNNCell(RecurrentCell):
         spectral_margin: float = 0.01,
         spectral_center: float = 1.0,
         *,
-        activation: Any = _LEAKY_RELU,
+        activation: Any = PAPER_LEAKY_RELU,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "uniform_reflectors",
         **kwargs: Any,
     ) -> None:
-        margin = arguments.check_number("spectral_margin", spectral_margin)
-        center = arguments.check_number("spectral_center", spectral_center, True)
+        margin = checks.check_number("spectral_margin", spectral_margin)
+        center = checks.check_number("spectral_center", spectral_center, True)
         super().__init__(
             units=units,
             activation=activation,
@@ -185,7 +186,7 @@ class SVDRNNCell(RecurrentCell):
         arguments.check_built(self)
         check_invertible(self._reflections, self.units)
         matrix = ops.convert_to_numpy(matrix)
-        arguments.check_shape("matrix", matrix, (self.units, self.units))
+        checks.check_shape("matrix", matrix, (self.units, self.units))
         left, right, logits = self._free_variables(matrix)
         self.left_reflectors.assign(left)
         self.right_reflectors.assign(right)

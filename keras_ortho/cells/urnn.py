@@ -69,6 +69,7 @@ class RestrictedURNNCell(RecurrentCell):
     """
 
     complex_state: ClassVar[bool] = True
+    free_variables = "a unitary composition"
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_ortho.cells.arguments import check_count
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import RecurrentCell
-from keras_ortho.cells.arguments import check_count
+from keras_ortho.checks import check_count
 from keras_ortho.diagnostics.probe import Probe
 from keras_ortho.diagnostics.steps import Steps
 

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho.cells.arguments import check_count
+from keras_ortho.checks import check_count
 from keras_ortho.diagnostics.log import DiagnosticLog, Row
 from keras_ortho.diagnostics.plane import check_points, probe_trajectories
 from keras_ortho.diagnostics.plane_figure import STARTS, draw_trajectories, grid

@@ -62,7 +62,11 @@ def make_parser(experiment: Experiment, description: str) -> argparse.ArgumentPa
     if experiment.name == "ucr":
         add("--name", help="of the data set, such as ECG200")
     for size in SIZES if experiment.name != "ucr" else ():
-        add(f"--{size.replace('_', '-')}", type=int, help="sequences (the paper's)")
+        add(
+            f"--{size.replace('_', '-')}",
+            type=int,
+            help="sequences (the usual number)",
+        )
     return parser
 
 

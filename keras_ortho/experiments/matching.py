@@ -1,10 +1,9 @@
 """Layers of different kinds at sizes that can be compared: of as many parameters."""
 
-import bisect
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from keras_ortho.baselines import closest_size
 from keras_ortho.experiments.layers import Units, make_layer, trained_parameters
 
 
@@ -84,16 +83,7 @@ def closest_units(
     """
     units_of = _UNITS.get(model, lambda size: size)
 
-    @functools.cache
     def count(size: int) -> int:
         return count_parameters(model, units_of(size), arguments, features, outputs)
 
-    above = 1
-    while count(above) < parameters:
-        above *= 2
-    sizes = range(max(1, above // 2), above)
-    above = sizes.start + bisect.bisect_left(sizes, parameters, key=count)
-    nearest = min(
-        range(max(1, above - 1), above + 1), key=lambda n: abs(count(n) - parameters)
-    )
-    return units_of(nearest)
+    return units_of(closest_size(count, parameters))

@@ -172,7 +172,7 @@ def check_values(options: argparse.Namespace) -> None:
     if options.seed < 0:
         raise ValueError(f"--seed must not be negative. Received: {options.seed}")
     for name, value in vars(options).items():
-        kinds = (int, float) if name in ("rate", "rates") else int
+        kinds = (int, float) if name.endswith(("rate", "rates")) else int
         for number in value if isinstance(value, list) else [value]:
             counts = isinstance(number, kinds) and not isinstance(number, bool)
             if counts and name != "seed" and not number > 0:

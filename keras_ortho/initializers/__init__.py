@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_ortho.initializers.antisymmetric import AntisymmetricNormal, FanInNormal
 from keras_ortho.initializers.forget_bias import ForgetBias
-from keras_ortho.initializers.free import FreeInitializer
+from keras_ortho.initializers.free import FreeInitializer, check_makes
 from keras_ortho.initializers.independent import independent
 from keras_ortho.initializers.phases import UniformPhases
 from keras_ortho.initializers.reflectors import (
@@ -35,6 +35,7 @@ __all__ = [
     "UniformPhases",
     "UniformReflectors",
     "UnitaryComposition",
+    "check_makes",
     "get",
     "independent",
     "unit_length",

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_number
 from keras_ortho.initializers.free import FreeInitializer
 from keras_ortho.parametrizations.cayley import matrix_size
 
@@ -35,12 +36,10 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
     """
 
+    makes = "skew entries"
+
     def __init__(self, sigma_w: float = 1.0, seed: Any = None) -> None:
-        if not isinstance(sigma_w, int | float) or not 0 <= sigma_w < math.inf:
-            raise ValueError(
-                f"`sigma_w` must be at least 0 and finite. Received: sigma_w={sigma_w}"
-            )
-        self.sigma_w = sigma_w
+        self.sigma_w = check_number("sigma_w", sigma_w)
         self.normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:

@@ -1,12 +1,12 @@
 """The initializer of an LSTM's bias."""
 
-import math
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_finite
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -30,9 +30,7 @@ class ForgetBias(keras.initializers.Initializer):
     """
 
     def __init__(self, value: float = 1.0) -> None:
-        if not math.isfinite(value):
-            raise ValueError(f"`value` must be finite. Received: value={value}")
-        self.value = value
+        self.value = check_finite("value", value)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Makes the bias.

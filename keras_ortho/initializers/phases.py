@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 
+from keras_ortho.checks import check_finite
 from keras_ortho.initializers.free import FreeInitializer
 
 
@@ -26,7 +27,13 @@ class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
     - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
     """
 
+    makes = "phases"
+
     def __init__(
         self, minval: float = -math.pi, maxval: float = math.pi, seed: Any = None
     ) -> None:
-        super().__init__(minval=minval, maxval=maxval, seed=seed)
+        super().__init__(
+            minval=check_finite("minval", minval),
+            maxval=check_finite("maxval", maxval),
+            seed=seed,
+        )

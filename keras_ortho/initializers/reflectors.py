@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.initializers.free import FreeInitializer
 from keras_ortho.parametrizations.reflectors import unit_reflectors
@@ -28,6 +29,8 @@ class NormalReflectors(FreeInitializer, keras.initializers.RandomNormal):
 
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
+
+    makes = "reflectors"
 
     def __init__(self, seed: Any = None) -> None:
         super().__init__(mean=0.0, stddev=1.0, seed=seed)
@@ -58,6 +61,8 @@ class UniformReflectors(FreeInitializer, keras.initializers.RandomUniform):
 
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
+
+    makes = "reflectors"
 
     def __init__(self, seed: Any = None) -> None:
         super().__init__(minval=-1.0, maxval=1.0, seed=seed)
@@ -117,8 +122,7 @@ def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:
 
     def initialize(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         values = initializer(shape, dtype=dtype)
-        wide = "float64" if dtype == "float64" else "float32"
-        scaled = unit_reflectors(ops.cast(values, wide), size)
+        scaled = unit_reflectors(ops.cast(values, wide_dtype(dtype)), size)
         return ops.cast(scaled, values.dtype)
 
     return initialize

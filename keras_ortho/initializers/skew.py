@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_finite
 from keras_ortho.initializers.free import FreeInitializer
 from keras_ortho.parametrizations.cayley import matrix_size
 
@@ -40,9 +41,12 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
       [Henaff et al., 2016](https://proceedings.mlr.press/v48/henaff16.html)
     """
 
+    makes = "skew entries"
+
     def __init__(
         self, minval: float = 0.0, maxval: float = math.pi / 2, seed: Any = None
     ) -> None:
+        minval, maxval = check_finite("minval", minval), check_finite("maxval", maxval)
         if not -math.pi < minval <= maxval < math.pi:
             raise ValueError(
                 "`minval` and `maxval` must be angles with -pi < minval <= maxval < "

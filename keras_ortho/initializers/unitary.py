@@ -6,7 +6,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_finite
 from keras_ortho.initializers.free import FreeInitializer
 from keras_ortho.parametrizations.restricted_unitary import restricted_unitary
 
@@ -34,10 +36,16 @@ class UnitaryComposition(FreeInitializer, keras.initializers.RandomUniform):
       section 4.1 and the released code
     """
 
+    makes = "a unitary composition"
+
     def __init__(
         self, minval: float = -math.pi, maxval: float = math.pi, seed: Any = None
     ) -> None:
-        super().__init__(minval=minval, maxval=maxval, seed=seed)
+        super().__init__(
+            minval=check_finite("minval", minval),
+            maxval=check_finite("maxval", maxval),
+            seed=seed,
+        )
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Draws free variables.
@@ -71,7 +79,7 @@ class UnitaryComposition(FreeInitializer, keras.initializers.RandomUniform):
                 f"integers. Received: shape={shape}, dtype={dtype}"
             )
         size = shape[1]
-        made = "float64" if dtype == "float64" else "float32"
+        made = wide_dtype(dtype)
         rows = restricted_unitary(
             self((3, size), made), self((2, 2 * size), made), self((size,), "int32")
         )

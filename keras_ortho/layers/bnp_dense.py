@@ -5,7 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_ortho import checks, initializers
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 
@@ -146,8 +148,8 @@ class BNPDense(keras.layers.Layer):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        units = arguments.check_count("units", units)
-        epsilon = arguments.check_number("epsilon", epsilon, positive=True)
+        units = checks.check_count("units", units)
+        epsilon = checks.check_number("epsilon", epsilon, positive=True)
         if keras.backend.backend() not in ("tensorflow", "jax"):
             raise NotImplementedError(
                 "`BNPDense` needs a gradient of its own, which it has on TensorFlow "
@@ -157,8 +159,8 @@ class BNPDense(keras.layers.Layer):
         self.units = units
         self.epsilon = epsilon
         self.activation = keras.activations.get(activation)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
@@ -209,7 +211,7 @@ class BNPDense(keras.layers.Layer):
         Returns:
             Tensor of shape `(batch, ..., n)`.
         """
-        dtype = "float64" if self.variable_dtype == "float64" else "float32"
+        dtype = wide_dtype(self.variable_dtype)
         output = preconditioned_dense(
             inputs,
             ops.cast(self.kernel, dtype),

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import initializers
+from keras_ortho import checks, initializers
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.from_matrix import initializers_from_matrix
@@ -64,10 +65,10 @@ class SVDDense(keras.layers.Layer):
         `(batch, ..., n)`.
 
     Weights:
-        `left_reflectors`, packed with the longest first, of shape
-        `(m k - k (k - 1) / 2,)` for `k` reflectors; `right_reflectors`, the same with
-        `n` for `m`; `singular_values`, or with a margin `singular_logits`, of shape
-        `(p,)`; `bias` of shape `(n,)`.
+        `kernel_left_reflectors`, packed with the longest first, of shape
+        `(m k - k (k - 1) / 2,)` for `k` reflectors; `kernel_right_reflectors`, the same
+        with `n` for `m`; `kernel_singular_values`, or with a margin
+        `kernel_singular_logits`, of shape `(p,)`; `bias` of shape `(n,)`.
 
     Raises:
         ValueError: If an argument is out of its range; in `build` for the number of
@@ -102,10 +103,10 @@ class SVDDense(keras.layers.Layer):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        units = arguments.check_count("units", units)
+        units = checks.check_count("units", units)
         if spectral_margin is not None:
-            spectral_margin = arguments.check_number("spectral_margin", spectral_margin)
-        center = arguments.check_number("spectral_center", spectral_center, True)
+            spectral_margin = checks.check_number("spectral_margin", spectral_margin)
+        center = checks.check_number("spectral_center", spectral_center, True)
         # One side has no more than that, whatever the inputs are.
         check_pair(reflections, units)
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -119,6 +120,9 @@ class SVDDense(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
+        initializers.check_makes(
+            "kernel_initializer", self.kernel_initializer, "reflectors"
+        )
         self.bias_initializer = initializers.get(bias_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
@@ -163,19 +167,19 @@ class SVDDense(keras.layers.Layer):
                 self._shape,
                 self._free_variables,
                 3,
-                self._factorization_dtype,
+                wide_dtype(self.variable_dtype),
             )
         sizes = [
             num_reflector_entries(size, number)
             for size, number in zip(self._shape, self._reflections, strict=True)
         ]
         # Multiplied in the precision of the variables.
-        self.left_reflectors, self.right_reflectors = (
+        self.kernel_left_reflectors, self.kernel_right_reflectors = (
             self.add_weight(
                 shape=(size,), name=name, initializer=initializer, autocast=False
             )
             for name, size, initializer in zip(
-                ("left_reflectors", "right_reflectors"),
+                ("kernel_left_reflectors", "kernel_right_reflectors"),
                 sizes,
                 make_weights[:2],
                 strict=True,
@@ -183,7 +187,7 @@ class SVDDense(keras.layers.Layer):
         )
         self.singular = self.add_weight(
             shape=(rank,),
-            name="singular_values" if free else "singular_logits",
+            name="kernel_singular_values" if free else "kernel_singular_logits",
             initializer=make_weights[2],
             regularizer=self.kernel_regularizer,
             autocast=False,
@@ -198,10 +202,6 @@ class SVDDense(keras.layers.Layer):
                 constraint=self.bias_constraint,
             )
         self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
-
-    @property
-    def _factorization_dtype(self) -> str:
-        return "float64" if self.variable_dtype == "float64" else "float32"
 
     def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         left, right, values = svd_inverse(matrix)
@@ -219,8 +219,12 @@ class SVDDense(keras.layers.Layer):
         """
         arguments.check_built(self)
         left, right, values = (
-            ops.cast(variable, self._factorization_dtype)
-            for variable in (self.left_reflectors, self.right_reflectors, self.singular)
+            ops.cast(variable, wide_dtype(self.variable_dtype))
+            for variable in (
+                self.kernel_left_reflectors,
+                self.kernel_right_reflectors,
+                self.singular,
+            )
         )
         if self.spectral_margin is not None:
             values = bounded_singular_values(
@@ -242,10 +246,10 @@ class SVDDense(keras.layers.Layer):
         arguments.check_built(self)
         check_invertible(self._reflections, min(self._shape))
         matrix = ops.convert_to_numpy(matrix)
-        arguments.check_shape("matrix", matrix, self._shape)
+        checks.check_shape("matrix", matrix, self._shape)
         left, right, values = self._free_variables(matrix)
-        self.left_reflectors.assign(left)
-        self.right_reflectors.assign(right)
+        self.kernel_left_reflectors.assign(left)
+        self.kernel_right_reflectors.assign(right)
         self.singular.assign(values)
 
     def call(self, inputs: Tensor) -> Tensor:

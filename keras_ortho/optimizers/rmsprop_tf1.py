@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_number
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -47,11 +48,7 @@ class RMSpropTF1(keras.optimizers.RMSprop):
         initial_accumulator_value: float = 1.0,
         **kwargs: Any,
     ) -> None:
-        if initial_accumulator_value < 0:
-            raise ValueError(
-                "`initial_accumulator_value` must not be negative. Received: "
-                f"initial_accumulator_value={initial_accumulator_value}"
-            )
+        initial = check_number("initial_accumulator_value", initial_accumulator_value)
         super().__init__(
             learning_rate=learning_rate,
             rho=rho,
@@ -60,7 +57,7 @@ class RMSpropTF1(keras.optimizers.RMSprop):
             centered=centered,
             **kwargs,
         )
-        self.initial_accumulator_value = initial_accumulator_value
+        self.initial_accumulator_value = initial
 
     def add_optimizer_variables(
         self, trainable_variables: list[Any], name: Any, initializer: Any = "zeros"

@@ -5,7 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_fraction, check_number
 from keras_ortho.parametrizations.complex_rows import adjoint, block, product
 
 
@@ -60,14 +62,7 @@ class StiefelDescent(keras.optimizers.Optimizer):
         reproject: bool = False,
         **kwargs: Any,
     ) -> None:
-        if not 0 <= rho < 1:
-            raise ValueError(
-                f"`rho` must be at least 0 and less than 1. Received: rho={rho}"
-            )
-        if epsilon < 0:
-            raise ValueError(
-                f"`epsilon` must not be negative. Received: epsilon={epsilon}"
-            )
+        rho, epsilon = check_fraction("rho", rho), check_number("epsilon", epsilon)
         for name in ("weight_decay", "use_ema"):
             if kwargs.get(name):
                 raise ValueError(
@@ -112,8 +107,7 @@ class StiefelDescent(keras.optimizers.Optimizer):
             variable: The variable.
             learning_rate: Scalar.
         """
-        wide = keras.backend.standardize_dtype(variable.dtype) == "float64"
-        dtype = "float64" if wide else "float32"  # What can be factorized.
+        dtype = wide_dtype(variable.dtype)
         gradient = ops.cast(gradient, dtype)
         if self.rms_scaling:
             slot = self._accumulators[self._get_variable_index(variable)]

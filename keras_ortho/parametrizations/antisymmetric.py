@@ -13,6 +13,7 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.cayley import skew_matrix
+from keras_ortho.parametrizations.real_matrix import real_square
 
 
 def diffused(matrix: Tensor, diffusion: float) -> Tensor:
@@ -100,16 +101,15 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
         Array of shape `(n (n - 1) / 2,)`, float64.
 
     Raises:
-        ValueError: If the matrix is not square, not finite, or not of that form.
+        ValueError: If the matrix is not square, real and finite, or not of that form.
 
     Example:
     >>> antisymmetric_inverse(np.array([[-0.5, 2.0], [-2.0, -0.5]]), diffusion=0.5)
     array([2.])
     """
     matrix = np.asarray(matrix)
-    error = antisymmetry_error(matrix, diffusion)
-    if not np.isfinite(error):
-        raise ValueError("`matrix` must be finite. Received: one that is not")
+    skew = real_square(matrix)
+    error = antisymmetry_error(skew, diffusion)
     kind = matrix.dtype if matrix.dtype.kind == "f" else "float64"
     largest = max(np.abs(matrix).max(initial=0.0), diffusion)
     tolerance = 100 * len(matrix) * np.finfo(kind).eps * largest
@@ -119,5 +119,4 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
             f"-diffusion = {-diffusion}: M = W + diffusion I with ||M + M^T||_F at "
             f"most {tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
         )
-    skew = matrix.astype("float64")
     return ((skew - skew.T) / 2)[np.triu_indices(len(matrix), 1)]

@@ -5,7 +5,7 @@
 with the diagonal Pade approximant `r = q(-X)^-1 q(X)` of degree 7 and a number of
 squarings `s` that the norm of `A` asks for (N. J. Higham, "The scaling and squaring
 method for the matrix exponential revisited", SIAM Journal on Matrix Analysis and
-Applications 26, 2005). One inverse and `4 + s` products; `r` of a skew-symmetric
+Applications 26, 2005). One inverse and `5 + s` products; `r` of a skew-symmetric
 matrix is orthogonal by itself.
 """
 

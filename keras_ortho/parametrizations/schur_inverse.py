@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+from keras_ortho.parametrizations.real_matrix import real_square
 from keras_ortho.parametrizations.schur import MAPS
 
 
@@ -47,7 +48,7 @@ def schur_inverse(
         raise ValueError(
             f'`map` must be "exponential" or "cayley". Received: map={map!r}'
         )
-    triangle, basis = _aligned_schur(_checked(matrix))
+    triangle, basis = _aligned_schur(real_square(matrix))
     size = len(triangle)
     cayley, signs = scaled_cayley_inverse(basis)
     # (I + A)^-1 (I - A) D is the basis: changing the signs of its columns by D makes
@@ -66,21 +67,6 @@ def schur_inverse(
         radii,
         np.arctan2(sines, cosines),
     )
-
-
-def _checked(matrix: np.ndarray) -> np.ndarray:
-    matrix = np.asarray(matrix)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(
-            f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
-        )
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(
-            f"`matrix` must hold real numbers. Received: matrix.dtype={matrix.dtype}"
-        )
-    if not np.isfinite(matrix).all():
-        raise ValueError("`matrix` must be finite. Received: one that is not")
-    return matrix.astype("float64")
 
 
 def _aligned_schur(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,10 +5,10 @@ Everything is time first: `(time, batch, units)`.
 
 import dataclasses
 
-import keras
 from keras import ops
 
 from keras_ortho.backend import scan, stack
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.recurrence.pointwise import Pointwise
 
@@ -115,7 +115,7 @@ def segment_gradients(
     transposed = ops.transpose(weights.recurrent_kernel)
     masks = () if segment.mask is None else (segment.mask,)
     aboves = () if above is None else (above,)
-    exact = sum_dtype(states)
+    exact = wide_dtype(states.dtype)
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
         (gradient, _, to_bias), (kept, *others) = carry, entries
@@ -153,12 +153,6 @@ def segment_gradients(
         _product(gradients, ops.transpose(weights.kernel)),
         (sums(segment.inputs, gradients), to_recurrent, ops.sum(to_bias, axis=0)),
     )
-
-
-def sum_dtype(x: Tensor) -> str:
-    """The dtype to sum over many steps in: at least float32."""
-    dtype = keras.backend.standardize_dtype(x.dtype)
-    return "float64" if dtype == "float64" else "float32"
 
 
 def _rows(x: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from typing import Any
 from keras import ops
 
 from keras_ortho.backend import batch_pieces, scan, slice_steps, stack, with_gradient
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.recurrence.pointwise import Pointwise
 from keras_ortho.recurrence.segment import (
@@ -26,7 +27,6 @@ from keras_ortho.recurrence.segment import (
     Weights,
     segment_gradients,
     segment_states,
-    sum_dtype,
 )
 
 # Steps in a segment, about: its states, 56 x 64 x 170 numbers for half a batch of 128,
@@ -239,7 +239,7 @@ class _Plan:
         gradient = _rows(state if self.return_sequences else upstream, piece)
         if self.return_sequences:
             gradient = ops.zeros_like(gradient)
-        zeros = [ops.zeros(x.shape, dtype=sum_dtype(x)) for x in weights]
+        zeros = [ops.zeros(x.shape, dtype=wide_dtype(x.dtype)) for x in weights]
         carry: tuple = (gradient, *zeros)
         parts: list[Tensor] = []
         if _any(rest):

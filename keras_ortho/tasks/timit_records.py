@@ -75,7 +75,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: If it, or a shard that it names, is missing.
-        ValueError: If it is of another format, or a shard of another size.
+        ValueError: If it is damaged or of another format, or a shard of another size.
     """
     path = Path(folder, MANIFEST)
     if not path.is_file():
@@ -83,7 +83,10 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
             f"No {MANIFEST}: make the records with `python -m data_prep`. "
             f"Received: {os.fspath(folder)}"
         )
-    manifest = json.loads(path.read_bytes())
+    try:
+        manifest = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} must be a file of JSON. Received: {error}") from error
     found = (manifest.get("format"), manifest.get("version"))
     if found != (FORMAT, FORMAT_VERSION):
         raise ValueError(

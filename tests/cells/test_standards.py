@@ -138,6 +138,49 @@ def test_initial_state(architecture):
     np.testing.assert_allclose(layer(x, initial_state=[start]), expected, atol=ATOL)
 
 
+def test_one_initial_state_for_all_sequences(architecture):
+    x = sequences()
+    layer = make_layer(architecture)
+    start = np.random.default_rng(1).normal(size=(1, architecture.units))
+    start = start.astype("float32")
+    expected = layer(x, initial_state=[np.repeat(start, BATCH, axis=0)])
+    np.testing.assert_allclose(layer(x, initial_state=[start]), expected, atol=ATOL)
+
+
+def test_shapes_that_do_not_fit_the_sequences(architecture):
+    x = sequences()
+    layer = make_layer(architecture)
+    n = architecture.units
+    for shape in ((BATCH + 1, n), (BATCH, n + 1)):
+        with pytest.raises(ValueError, match="`initial_state` must have the shape"):
+            layer(x, initial_state=[np.zeros(shape, "float32")])
+    for shape in ((BATCH, TIME + 1), (BATCH - 1, TIME)):
+        with pytest.raises(ValueError, match="`mask` must have the shape"):
+            layer(x, mask=np.ones(shape, bool))
+
+
+def test_initializers_of_other_variables(architecture):
+    """None of another kind of matrix, whatever shape it takes."""
+    own = architecture.layer.cell_class.free_variables
+    kinds = {
+        "henaff_skew": "skew entries",
+        "normal_reflectors": "reflectors",
+        "uniform_phases": "phases",
+        "unitary_composition": "a unitary composition",
+    }
+    assert own in kinds.values()
+    for name, makes in kinds.items():
+        if makes != own:
+            with pytest.raises(ValueError, match=f"must make {own}, or a matrix. Rec"):
+                make_layer(architecture, recurrent_initializer=name)
+
+
+def test_a_complex_initializer_needs_complex_units(architecture):
+    if not architecture.layer.cell_class.complex_state:
+        with pytest.raises(ValueError, match="`recurrent_initializer` must be real"):
+            make_layer(architecture, recurrent_initializer=1j * np.eye(2))
+
+
 def test_trainable_initial_state(architecture):
     x = sequences()
     layer = make_layer(architecture, trainable_initial_state=True)

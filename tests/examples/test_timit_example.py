@@ -79,6 +79,7 @@ def test_smoke(tmp_path):
         (["--smoke", "--models", "lstm", "lstm"], "names one twice"),
         (["--smoke", "--epochs", "0"], "--epochs must be positive. Received: 0"),
         (["--smoke", "--rate", "-1"], "--rate must be positive. Received: -1.0"),
+        (["--smoke", "--recurrent-rate", "0"], "--recurrent-rate must be positive"),
         (
             ["--smoke", "--units", "0"],
             f"{BAD_UNITS}. Received: 0",
@@ -90,17 +91,23 @@ def test_smoke(tmp_path):
         (["--smoke", "--units", "12/3"], "--units must be one number"),
         (["--smoke", "--units", "12", "3"], "--units must be one number"),
         (["--smoke", "--negative-ones", "1.5"], "`negative_ones`"),
+        (["--smoke", "--seed", "-1"], "--seed must not be negative. Received: -1"),
+        (["--records", "/nowhere"], "/nowhere"),
         (["--preset", "paper", "--rate", "1"], "no --rate"),
         (["--preset", "paper", "--units", "224"], "one size for each of"),
         (["--preset", "paper", "--units", "225", "84"], "There are: scornn 224"),
         (["--preset", "paper", "--models", "gru"], "Received: model='gru'"),
     ],
 )
-def test_bad_options(arguments, message, tmp_path, capsys, timit):
+def test_bad_options(arguments, message, tmp_path, capsys, monkeypatch, timit):
     records = ["--records", "x"] if "paper" in arguments[:2] else []
-    with pytest.raises(SystemExit):
-        timit.parse(["--out", str(tmp_path), *records, *arguments])
+    arguments = ["timit.py", "--out", str(tmp_path / "out"), *records, *arguments]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as exit:
+        timit.main()
+    assert exit.value.code == 2
     assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_presets_by_size(timit):

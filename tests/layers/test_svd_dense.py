@@ -33,11 +33,11 @@ def built(units, features, **kwargs):
 
 def matrix_of(weights, shape, margin=None, center=1.0):
     if margin is None:
-        values = weights["singular_values"]
+        values = weights["kernel_singular_values"]
     else:
-        sigmoid = 1 / (1 + np.exp(-weights["singular_logits"]))
+        sigmoid = 1 / (1 + np.exp(-weights["kernel_singular_logits"]))
         values = center + 2 * margin * (sigmoid - 0.5)
-    left, right = weights["left_reflectors"], weights["right_reflectors"]
+    left, right = weights["kernel_left_reflectors"], weights["kernel_right_reflectors"]
     return definition(left, right, values, *shape)
 
 

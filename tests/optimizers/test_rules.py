@@ -91,6 +91,8 @@ def test_defaults_are_the_papers():
         ("left_reflectors", True),
         ("right_reflectors", True),
         ("singular_logits", True),
+        ("kernel_left_reflectors", False),  # Those of `SVDDense`.
+        ("kernel_singular_logits", False),
         ("short_term_matrix", False),
         ("coupling_kernel", False),
         ("schur_upper", False),

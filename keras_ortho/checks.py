@@ -1,0 +1,117 @@
+"""Checks of the arguments that users give."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+
+def check_count(name: str, value: Any) -> int:
+    """Checks that an argument is a positive whole number.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The value as an int.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    try:
+        count = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        count = 0
+    if count <= 0:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
+    return count
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """Checks that an argument is a dropout rate.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The value as a float.
+
+    Raises:
+        ValueError: If it is not in `[0, 1)`.
+    """
+    if not _is_number(value) or not 0 <= value < 1:
+        raise ValueError(
+            f"`{name}` must be a fraction of at least 0 and less than 1. "
+            f"Received: {name}={value!r}"
+        )
+    return float(value)
+
+
+def check_finite(name: str, value: Any) -> float:
+    """Checks that an argument is a finite number.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The value as a float.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if not _is_number(value) or not np.isfinite(value):
+        raise ValueError(
+            f"`{name}` must be a finite number. Received: {name}={value!r}"
+        )
+    return float(value)
+
+
+def check_number(name: str, value: Any, positive: bool = False) -> float:
+    """Checks that an argument is a finite number that is not negative.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+        positive: Whether it must be more than 0. Default: `False`.
+
+    Returns:
+        The value as a float.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    in_range = _is_number(value) and 0 <= value < np.inf
+    if not in_range or (positive and value == 0):
+        least = "more than" if positive else "at least"
+        raise ValueError(
+            f"`{name}` must be a finite number of {least} 0. Received: {name}={value!r}"
+        )
+    return float(value)
+
+
+def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Checks the shape of an array.
+
+    Args:
+        name: Name of the argument.
+        array: Its value.
+        shape: The shape that it must have.
+
+    Raises:
+        ValueError: If it has another.
+    """
+    if array.shape != shape:
+        raise ValueError(
+            f"`{name}` must have the shape {shape}. "
+            f"Received: {name}.shape={array.shape}"
+        )
+
+
+def _is_number(value: Any) -> bool:
+    numeric = isinstance(value, int | float | np.integer | np.floating)
+    return numeric and not isinstance(value, bool)
