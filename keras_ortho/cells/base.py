@@ -111,6 +111,25 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     Raises:
         ValueError: If an argument is out of its range.
+
+    Example:
+
+    >>> from keras_ortho.parametrizations.cayley import num_entries, scaled_cayley
+    >>> class CayleyCell(RecurrentCell):
+    ...     def __init__(self, units, **kwargs):
+    ...         super().__init__(units, recurrent_initializer="henaff_skew", **kwargs)
+    ...
+    ...     def build_recurrent(self):
+    ...         self.recurrent_skew = self.add_weight(
+    ...             shape=(num_entries(self.units),),
+    ...             name="recurrent_skew",
+    ...             initializer=self.recurrent_initializer,
+    ...         )
+    ...
+    ...     def recurrent_matrix(self):
+    ...         return scaled_cayley(self.recurrent_skew, ops.ones(self.units))
+    >>> keras.layers.RNN(CayleyCell(8))(np.ones((2, 3, 1))).shape
+    (2, 8)
     """
 
     # Whether the state is that of complex units.

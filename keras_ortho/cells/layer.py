@@ -35,6 +35,14 @@ class RecurrentLayer(keras.layers.RNN):
             those between again, for long sequences: `True` keeps about the square
             root of their number, an int `k` every `k`-th. Default: `False`.
         **kwargs: Arguments of the cell, of `keras.layers.RNN` and of a layer.
+
+    Example:
+
+    >>> from keras_ortho import ScoRNNCell
+    >>> class Orthogonal(RecurrentLayer):
+    ...     cell_class = ScoRNNCell
+    >>> Orthogonal(8, return_sequences=True)(np.ones((2, 3, 1))).shape
+    (2, 3, 8)
     """
 
     cell_class: ClassVar[type[RecurrentCell]]
