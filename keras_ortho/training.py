@@ -71,7 +71,7 @@ def train(
         ValueError: If `epochs` or `steps_per_epoch` is not positive, the number of
             batches of `data` is not known, the model is not built, `monitor` is no
             figure of `fit` or in no epoch finite, or the folder holds a run with
-            other settings.
+            other settings or with more epochs.
 
     Example:
 
@@ -98,6 +98,11 @@ def train(
     run = _Run(Path(folder), monitor, save_seconds, epochs if progress else None)
     run.set_model(model)
     run.restore()
+    if len(run.history) > epochs:
+        raise ValueError(
+            f"`epochs` must be at least {len(run.history)}, which the run in {folder} "
+            f"has. Received: epochs={epochs}"
+        )
     if len(run.history) < epochs:
         size = _size(data)
         steps = size if steps_per_epoch is None else steps_per_epoch

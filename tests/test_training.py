@@ -90,6 +90,12 @@ def test_more_epochs_go_on(tmp_path):
     assert figures(history) == figures(expected)
 
 
+def test_fewer_epochs_than_there_are(tmp_path):
+    run(tmp_path, epochs=2)
+    with pytest.raises(ValueError, match="at least 2, .* Received: epochs=1"):
+        run(tmp_path, epochs=1)
+
+
 def test_a_half_written_state_is_ignored(tmp_path):
     with pytest.raises(Killed):
         run(tmp_path, kill_at=2)
