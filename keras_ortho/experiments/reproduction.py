@@ -13,6 +13,11 @@ from keras_ortho.experiments.tables import SECTIONS
 from keras_ortho.files import replacing
 
 SETS = ("quick", "standard", "full")
+# Figures as a table by itself calls them.
+ABOUT = {
+    "test accuracy there": "test accuracy at the best validation",
+    "best test accuracy": "best test accuracy of all epochs",
+}
 HEAD = """# Results
 
 What the papers published, and what came out here: `python examples/reproduce.py`. The
@@ -160,15 +165,18 @@ def _across(
         list(dict.fromkeys(row.partition(" ")[part] for row in section.models))
         for part in (0, 2)
     )
-    lines = _head(["", *(f"{_title(model)}, published" for model in models)])
-    for name in names:
-        cells = [name]
-        for model in models:
-            row = f"{model} {name}"
-            measured = _mean(records.get(row, ()), section.across)
-            cells.append(f"{measured}, {section.published.get(row, '')}")
-        lines.append(_line(cells))
-    return lines
+    lines = []
+    for figure in section.across:
+        lines += ["", f"The {ABOUT.get(figure, figure)}:", ""]
+        lines += _head(["", *(f"{_title(model)}, published" for model in models)])
+        for name in names:
+            cells = [name]
+            for model in models:
+                row = f"{model} {name}"
+                measured = _mean(records.get(row, ()), figure)
+                cells.append(f"{measured}, {section.published.get(row, '')}")
+            lines.append(_line(cells))
+    return lines[1:]
 
 
 def _head(titles: Sequence[str]) -> list[str]:

@@ -44,9 +44,9 @@ class Section:
         ylabel: Label of the figure.
         log: Whether its axis is logarithmic.
         picture: Whether there is a figure.
-        across: The figure that a table of all models side by side holds, where the
-            rows are for the words after their names. Empty: a row for each model,
-            with all figures.
+        across: The figures of which each has a table of all models side by side, where
+            the rows are a model and what it is run on. Empty: one table with a row
+            for each model and all figures.
         seeds: The seeds of each run, whose figures the table gives the mean of.
     """
 
@@ -60,7 +60,7 @@ class Section:
     ylabel: str = "validation loss"
     log: bool = True
     picture: bool = True
-    across: str = ""
+    across: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
 
     @property

@@ -133,7 +133,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         },
         data="ucr",
         picture=False,
-        across="test accuracy there",
+        across=("test accuracy there", "best test accuracy"),
         seeds=(0, 1, 2),
     ),
     Section(

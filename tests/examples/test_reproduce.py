@@ -23,7 +23,10 @@ def runs(monkeypatch):
         (folder / "run").mkdir(parents=True, exist_ok=True)
         (folder / "run" / "settings.json").write_text("{}")
         record = run_record({"seed": 0, "units": 4, "model": "rnn"})
-        record |= {"figures": {"test accuracy there": 0.5}, "parameters": 3}
+        record |= {
+            "figures": {"test accuracy there": 0.5, "best test accuracy": 0.5},
+            "parameters": 3,
+        }
         record |= {"updates": [10], "seconds": 60.0}
         (folder / "run.json").write_text(json.dumps(record))
         return subprocess.CompletedProcess(command, 0)

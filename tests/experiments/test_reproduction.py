@@ -90,14 +90,19 @@ def test_report_with_models_side_by_side(tmp_path):
     (tmp_path / "results").mkdir()
     for seed, accuracy in enumerate((0.7, 0.8, 0.75)):
         record = run_record({"seed": seed})
-        record["figures"] = {"test accuracy there": accuracy}
+        record["figures"] = {
+            "test accuracy there": accuracy,
+            "best test accuracy": accuracy + 0.125,
+        }
         path = tmp_path / "results" / f"{section.record('svdrnn CBF', seed)}.json"
         path.write_text(json.dumps(record))
     write_report(tmp_path)
     lines = (tmp_path / "RESULTS.md").read_text().splitlines()
     head = next(line for line in lines if line.startswith("|")).split(" | ")
-    row = next(line for line in lines if line.startswith("| CBF")).split(" | ")
-    cells = dict(zip(head, row, strict=True))
-    assert cells["svdRNN, published |"] == "0.75, 0.948 |"
-    assert cells["RNN, published"] == ", 0.702"
+    rows = [line.split(" | ") for line in lines if line.startswith("| CBF")]
+    for row, mean in zip(rows, ("0.75", "0.875"), strict=True):
+        cells = dict(zip(head, row, strict=True))
+        assert cells["svdRNN, published |"] == f"{mean}, 0.948 |"
+        assert cells["RNN, published"] == ", 0.702"
+    assert "The best test accuracy of all epochs:" in lines
     assert any("Means of the seeds 0, 1, 2" in line for line in lines)
