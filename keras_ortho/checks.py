@@ -31,7 +31,7 @@ def check_count(name: str, value: Any) -> int:
 
 
 def check_fraction(name: str, value: Any) -> float:
-    """Checks that an argument is a dropout rate.
+    """Checks that an argument is a fraction of less than 1.
 
     Args:
         name: Name of the argument.
@@ -109,6 +109,29 @@ def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
         raise ValueError(
             f"`{name}` must have the shape {shape}. "
             f"Received: {name}.shape={array.shape}"
+        )
+
+
+def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
+    """Compares what is known of the shape of a tensor with the one it must have.
+
+    Args:
+        name: Name of the argument.
+        tensor: Its value.
+        shape: The shape that it must have, `None` for an axis that is not known.
+        to: What it must fit, for the message.
+
+    Raises:
+        ValueError: If it has another.
+    """
+    found, expected = tuple(tensor.shape), tuple(shape)
+    fits = len(found) == len(expected) and all(
+        a == b or None in (a, b) for a, b in zip(found, expected, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"`{name}` must have the shape {expected} to fit {to}. "
+            f"Received: shape {found}"
         )
 
 

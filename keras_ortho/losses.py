@@ -16,6 +16,7 @@ from keras import ops
 from keras.src.backend import get_keras_mask  # there is no public getter
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_fits
 
 
 def flatten_frames(
@@ -40,12 +41,12 @@ def flatten_frames(
     y_true = ops.convert_to_tensor(y_true, dtype=dtype)
     mask = get_keras_mask(y_pred)
     y_pred = ops.convert_to_tensor(y_pred, dtype=dtype)
-    _check_shape("y_true", y_true, y_pred.shape)
+    check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
     weights = ops.ones(ops.shape(y_pred)[:-1], dtype)
     for factor in (mask, sample_weight):
         if factor is not None:
             factor = ops.convert_to_tensor(factor, dtype=dtype)
-            _check_shape("sample_weight", factor, y_pred.shape[:-1])
+            check_fits("sample_weight", factor, y_pred.shape[:-1], "`y_pred`")
             weights = weights * factor
     bins = y_pred.shape[-1]
     return (
@@ -53,19 +54,6 @@ def flatten_frames(
         ops.reshape(y_pred, (-1, bins)),
         ops.reshape(weights, (-1,)),
     )
-
-
-def _check_shape(name: str, tensor: Tensor, expected: tuple[int | None, ...]) -> None:
-    shape = tuple(tensor.shape)
-    expected = tuple(expected)
-    fits = len(shape) == len(expected) and all(
-        a == b or None in (a, b) for a, b in zip(shape, expected, strict=True)
-    )
-    if not fits:
-        raise ValueError(
-            f"`{name}` must have the shape {expected} to fit `y_pred`. "
-            f"Received: shape {shape}"
-        )
 
 
 class _FrameMSE(keras.losses.MeanSquaredError):

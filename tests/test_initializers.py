@@ -178,3 +178,18 @@ def test_kerass_own():
     assert isinstance(initializers.get("zeros"), keras.initializers.Zeros)
     with pytest.raises(ValueError, match="no_such"):
         initializers.get("no_such")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: initializers.AntisymmetricNormal("a"),
+        lambda: initializers.AntisymmetricNormal(True),
+        lambda: initializers.ForgetBias(None),
+        lambda: initializers.HenaffSkew("a"),
+        lambda: initializers.UniformPhases(float("nan")),
+    ],
+)
+def test_what_is_no_number_is_named(make):
+    with pytest.raises(ValueError, match=r"`\w+` must be a finite number.* Received: "):
+        make()

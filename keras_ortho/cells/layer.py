@@ -120,7 +120,7 @@ class RecurrentLayer(keras.layers.RNN):
             ValueError: If `mask` or `initial_state` is of another shape.
         """
         if mask is not None:
-            _check_shape("mask", mask, tuple(sequences.shape[:2]))
+            checks.check_fits("mask", mask, sequences.shape[:2], "the sequences")
         initial_state = [
             _of_each_sequence(state, sequences, self.cell.state_size)
             for state in initial_state
@@ -236,25 +236,12 @@ class RecurrentLayer(keras.layers.RNN):
             return cls(**config)
 
 
-def _check_shape(name: str, tensor: Tensor, expected: tuple[int | None, ...]) -> None:
-    """Compares what is known of the shapes."""
-    shape = tuple(tensor.shape)
-    fits = len(shape) == len(expected) and all(
-        a == b or None in (a, b) for a, b in zip(shape, expected, strict=True)
-    )
-    if not fits:
-        raise ValueError(
-            f"`{name}` must have the shape {expected} to fit the sequences. "
-            f"Received: shape {shape}"
-        )
-
-
 def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:
     """An initial state for each sequence, also of one for all of them."""
     state = ops.convert_to_tensor(state)
     batch = sequences.shape[0]
     if state.shape[0] != 1:
-        _check_shape("initial_state", state, (batch, size))
+        checks.check_fits("initial_state", state, (batch, size), "the sequences")
     if batch is not None and state.shape[0] == batch:
         return state
     # Where the batch is not known yet, another number of states is an error then.

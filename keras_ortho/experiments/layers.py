@@ -51,7 +51,7 @@ LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "irnn": irnn,
 }
 # What the baselines pass further arguments on to.
-STOCK = {"lstm": keras.layers.LSTM, "irnn": keras.layers.SimpleRNN}
+EXTENDED = {"lstm": keras.layers.LSTM, "irnn": keras.layers.SimpleRNN}
 TITLES = {
     "scornn": "scoRNN",
     "scurnn": "scuRNN",
@@ -107,7 +107,7 @@ def make_layer(
     layer = LAYERS[model]
     fixed = layer.keywords if isinstance(layer, functools.partial) else {}
     taken = {"kwargs", "units", "long_term_units", "short_term_units", *fixed, *kwargs}
-    sources = [layer, STOCK[model]] if model in STOCK else [layer]
+    sources = [layer, EXTENDED[model]] if model in EXTENDED else [layer]
     own = {name for each in sources for name in inspect.signature(each).parameters}
     unknown = set(arguments or {}) - (own - taken)
     if unknown:

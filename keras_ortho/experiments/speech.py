@@ -82,12 +82,18 @@ def matched_rows(
         A row for each model.
 
     Raises:
-        ValueError: If there is no such model, or a number is out of its range.
+        ValueError: If there is no such model, a number is out of its range, or none
+            of the models has variables for `recurrent_rate`.
 
     Example:
     >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
     [224, 84]
     """
+    if recurrent_rate is not None and set(models) <= set(STOCK):
+        raise ValueError(
+            "`recurrent_rate` is of free variables of a recurrent matrix, which "
+            f"{', '.join(models)} has not. Received: recurrent_rate={recurrent_rate}"
+        )
     arguments = ARGUMENTS | {"scornn": {"negative_ones": negative_ones}}
     shape = {"features": NUM_BINS, "outputs": NUM_BINS}
     parameters = count_parameters("scornn", units, arguments["scornn"], **shape)

@@ -478,3 +478,7 @@ def test_units_are_the_sum_of_the_two():
     assert ENRNNCell(4, 3).units == 7
     with pytest.raises(TypeError, match="units"):
         ENRNNCell(4, 3, units=7)
+
+
+def test_the_layer_has_all_units():
+    assert ENRNN(4, 3).units == 7

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import FactorizedRNN, FactorizedRNNCell
+from keras_ortho import AntisymmetricRNN, FactorizedRNN, FactorizedRNNCell
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.parametrizations import spectral_deviation
 from tests import reference
@@ -155,3 +155,14 @@ def test_matrices_that_do_not_fit():
 def test_arguments_out_of_range(name, value):
     with pytest.raises(ValueError, match=f"`{name}` must .*Received: {name}="):
         FactorizedRNN(7, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [(np.eye(2) + 0.5j, "hold real numbers"), (np.nan * np.eye(2), "be finite")],
+)
+def test_matrices_that_are_not_real_and_finite(matrix, message):
+    for layer in (FactorizedRNN(2), AntisymmetricRNN(2, antisymmetric=False)):
+        layer.build((None, 3, 1))
+        with pytest.raises(ValueError, match=f"`matrix` must {message}"):
+            layer.set_recurrent_matrix(matrix)

@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from keras_ortho import ScoRNN, ScoRNNCell
+from keras_ortho.activations import complex_modrelu, modrelu
 from keras_ortho.initializers import HenaffSkew
 from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.parametrizations import orthogonality_error
@@ -318,3 +319,14 @@ def test_stays_orthogonal_over_a_thousand_steps():
     error = orthogonality_error(model.layers[0].recurrent_matrix())
     print(f"||W^T W - I||_F = {error:.2e} at ||A||_2 = {norm:.2f}")
     assert error <= 512 * EPS32 * np.hypot(1, norm)
+
+
+def test_the_functions_of_modrelu_name_the_activation():
+    """Their bias is the cell's."""
+    for function in (modrelu, complex_modrelu):
+        assert ScoRNNCell(2, activation=function).activation == "modrelu"
+
+
+def test_an_initializer_of_no_orthogonal_matrix_is_named():
+    with pytest.raises(ValueError, match="`recurrent_initializer` gives no matrix"):
+        ScoRNNCell(3, recurrent_initializer="ones").build((None, 1))

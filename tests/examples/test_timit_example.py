@@ -91,6 +91,10 @@ def test_smoke(tmp_path):
         (["--smoke", "--units", "12/3"], "--units must be one number"),
         (["--smoke", "--units", "12", "3"], "--units must be one number"),
         (["--smoke", "--negative-ones", "1.5"], "`negative_ones`"),
+        (
+            ["--smoke", "--models", "lstm", "--recurrent-rate", "1"],
+            "Received: recurrent_rate=1.0",
+        ),
         (["--smoke", "--seed", "-1"], "--seed must not be negative. Received: -1"),
         (["--records", "/nowhere"], "/nowhere"),
         (["--preset", "paper", "--rate", "1"], "no --rate"),

@@ -7,6 +7,7 @@ from keras import ops
 from keras.src import testing
 
 from keras_ortho import BNPDense
+from keras_ortho.initializers import SmallUniform
 from tests.gradients import gradients, weight_gradients
 
 pytestmark = [
@@ -257,3 +258,9 @@ def test_another_backend_says_so(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
     with pytest.raises(NotImplementedError, match="Received: KERAS_BACKEND=torch"):
         BNPDense(3)
+
+
+def test_knows_the_initializers_of_the_package():
+    assert type(BNPDense(2, kernel_initializer="small_uniform").kernel_initializer) is (
+        SmallUniform
+    )
