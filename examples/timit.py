@@ -67,7 +67,7 @@ from keras_ortho.experiments.speech import (
 from keras_ortho.files import replacing
 from keras_ortho.metrics import score_speech
 from keras_ortho.tasks import timit
-from keras_ortho.training import train
+from keras_ortho.training import best_epoch, train
 
 ROOT = Path(__file__).resolve().parent.parent
 REPEAT = "previous frame"
@@ -143,7 +143,7 @@ def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
             "source": row.source,
             "parameters": trained_parameters(model),
             "epochs": len(history),
-            "epoch": int(np.nanargmin(curves[name])) + 1,
+            "epoch": best_epoch(curves[name]) + 1,
             "validation_valid_frame_mse": float(np.nanmin(curves[name])),
         }
         predictors[name] = functools.partial(model.predict, verbose=0)

@@ -53,8 +53,8 @@ def train(
         validation_data: `tf.data.Dataset` to choose the best epoch on.
         steps_per_epoch: Batches in an epoch, which may be less or more than those
             of `data`. Default: `None`, all of them once.
-        monitor: Name of the figure that is least in the best epoch. Default:
-            `"val_loss"`.
+        monitor: Name of the figure that is least in the best epoch, see
+            `best_epoch`. Default: `"val_loss"`.
         save_seconds: Least time between two saves, in seconds. Default: 30.
         callbacks: More callbacks, whose own state is not saved. What they add to
             the `logs` of an epoch is in its figures. Default: none.
@@ -118,6 +118,32 @@ def train(
         )
     run.finish()
     return run.history
+
+
+def best_epoch(figures: Sequence[float]) -> int:
+    """Finds the epoch that `train` calls the best.
+
+    It is the one with the least figure and, of several with the same, as the error rate
+    on few examples has them, the last: it was trained longest.
+
+    Args:
+        figures: A figure for each epoch, of which less is better.
+
+    Returns:
+        The index of the epoch, from 0 on.
+
+    Raises:
+        ValueError: If no figure is finite.
+
+    Example:
+
+    >>> best_epoch([0.5, 0.25, float("nan"), 0.25, 0.5])
+    3
+    """
+    least = min(filter(math.isfinite, figures), default=None)
+    if least is None:
+        raise ValueError(f"`figures` must have a finite one. Received: {figures}")
+    return max(i for i, figure in enumerate(figures) if figure == least)
 
 
 def _size(data: Any) -> int:
@@ -208,9 +234,12 @@ class _Run(keras.callbacks.Callback):
         weights = {id(weight) for weight in self.model.weights}
         return [v for v in self.model.variables if id(v) not in weights]
 
-    def finite(self) -> list[dict[str, float]]:
-        """The epochs that may be the best."""
-        return [row for row in self.history if math.isfinite(row[self.monitor])]
+    def best(self) -> int:
+        return best_epoch([row[self.monitor] for row in self.history])
+
+    def no_best(self) -> bool:
+        """Whether no epoch can be the best."""
+        return not any(math.isfinite(row[self.monitor]) for row in self.history)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.started = time.monotonic()
@@ -224,14 +253,13 @@ class _Run(keras.callbacks.Callback):
             )
         now = time.monotonic()
         figures = {name: float(value) for name, value in logs.items()}
-        best = min((row[self.monitor] for row in self.finite()), default=float("inf"))
         self.history.append(
             {"epoch": epoch + 1, "seconds": round(now - self.started, 3), **figures}
         )
         if self.bar:
             shown = [(name, figures[name]) for name in ("loss", self.monitor)]
             self.bar.update(epoch + 1, shown)
-        if figures[self.monitor] < best:
+        if math.isfinite(figures[self.monitor]) and self.best() == epoch:
             with replacing(self.folder / BEST) as aside:
                 self.model.save_weights(aside)
         if now - self.saved > self.save_seconds:
@@ -241,7 +269,7 @@ class _Run(keras.callbacks.Callback):
         self.save()
 
     def save(self) -> None:
-        if not self.finite():  # Nothing to go on from.
+        if self.no_best():  # Nothing to go on from.
             return
         older = self.states()
         aside = self.folder / "aside"
@@ -268,7 +296,7 @@ class _Run(keras.callbacks.Callback):
 
     def finish(self) -> None:
         """Gives the model the weights of the best epoch, and saves it."""
-        if not self.finite():
+        if self.no_best():
             raise ValueError(
                 f"`monitor` must be finite in some epoch. Received: {self.monitor} "
                 f"was {self.history[-1][self.monitor]} in each of {len(self.history)}"

@@ -143,6 +143,12 @@ def test_the_best_epoch_is_one_of_the_history(forged, tmp_path):
     assert_same_weights(model, expected)
 
 
+def test_of_equal_epochs_the_last_is_the_best(forged, tmp_path):
+    model, _, weights = forged(tmp_path, [3.0, 2.0, 2.0, 4.0])
+    for value, wanted in zip(model.get_weights(), weights[2], strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
 def test_epochs_without_a_figure_are_not_the_best(forged, tmp_path):
     nan = float("nan")
     model, history, weights = forged(tmp_path, [nan, 3.0, nan, 4.0])

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import replacing
+from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
 
@@ -111,12 +111,11 @@ def summary(
         figures = {name: values[index] for name, values in curves.items()}
         return {"updates": found["updates"][index], **figures}
 
-    best = int(np.nanargmin(curves[f"val_{monitor}"]))
     measured = {f"test_{name}": value for name, value in (tested or {}).items()}
-    found["best_validation"] = at(best) | measured
+    found["best_validation"] = at(best_epoch(curves[f"val_{monitor}"])) | measured
     found["last"] = at(-1)
     if f"test_{monitor}" in curves:
-        found["best_test"] = at(int(np.nanargmin(curves[f"test_{monitor}"])))
+        found["best_test"] = at(best_epoch(curves[f"test_{monitor}"]))
     return found
 
 

@@ -14,7 +14,7 @@ from keras_ortho.experiments.report import run_record
 from keras_ortho.files import replacing
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task
-from keras_ortho.training import train
+from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
 
 # Columns of the table that all have.
@@ -137,7 +137,7 @@ def contend(
         callbacks=callbacks,
         settings={**shared, **settings},
     )
-    best = min(history, key=lambda row: row["val_error_rate"])
+    best = history[best_epoch([row["val_error_rate"] for row in history])]
     return {
         "epoch": best["epoch"],
         "validation_accuracy": 1 - best["val_error_rate"],
