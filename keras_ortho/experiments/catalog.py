@@ -124,6 +124,7 @@ EXPERIMENTS = {
             monitor="error_rate",
             tests_each_time=True,
             data=True,
+            evaluate_every=40,
         ),
     )
 }

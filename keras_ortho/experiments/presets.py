@@ -324,17 +324,19 @@ PRESETS: tuple[Preset, ...] = (
         _timit("full-urnn", units, UNITARY, parameters=parameters)
         for units, parameters in ((128, 83), (192, 135), (256, 200))
     ),
-    # UCR: the counts depend on the data set. Rates and batches are not published.
+    # UCR: the counts depend on the data set. Rate, batch and updates are not published.
+    # Of Adam 1e-3, 3e-3 and 1e-2 the last has the best mean validation accuracy of the
+    # four networks on Adiac, ArrowHead and Beef, seed 0. An epoch can be one update.
     *(
         Preset(
             "ucr",
             model,
             32,
-            _rates("adam 1e-3"),
+            _rates("adam 1e-2"),
             SVDRNN,
             arguments=arguments,
             batch_size=32,
-            epochs=200,
+            steps=4_000,
         )
         for model, arguments in (
             ("rnn", {}),

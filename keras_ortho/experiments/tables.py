@@ -118,7 +118,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
     Section(
         "UCR",
         "ucr",
-        PAPER,
+        f"{PAPER} {XLA}",
         {
             f"{model} {name}": f"--name {name}"
             for name in UCR

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.backends
-
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SHAPE = {"units": 5, "steps": 7, "batch": 3, "jit_compile": False}
 
@@ -46,6 +44,7 @@ def test_times_of_all_candidates():
     assert "| SimpleRNN |" in table(rows)
 
 
+@pytest.mark.backends
 def test_peak_memory():
     task = {"kind": "memory", "names": ["ScoRNN"], "shape": SHAPE}
     assert run(task)["ScoRNN"]["memory_mib"] > 0

@@ -16,20 +16,20 @@ FOR_ALL = {
         "name": ["layer"] if ON_JAX else ["layer", "stock"],
     },
     "test_layer_equals_its_cell": {"unroll": [False]},
-    "test_saves_and_loads": {"wrapped": [False]},
     "test_the_layer_has_the_gradient_of_the_stock_loop": {
         "masked": [True],
         "recompute": [False],
         "return_sequences": [True] if ON_JAX else [False, True],
     },
 }
-# JAX compiles each, and `test_two_backends` compares all architectures on both.
+# JAX compiles each, and `test_two_backends` loads and compares all architectures there.
 if not ON_JAX:
     FOR_ALL |= {
         "test_config_holds_every_argument": {},
         "test_is_registered_under_the_package_name": {},
         "test_keras_layer_checks": {"kwargs": [{}]},
         "test_mixed_precision": {},
+        "test_saves_and_loads": {"wrapped": [False]},
         "test_shared_arguments_have_an_effect": {},
         "test_units_must_be_a_positive_integer": {},
     }
@@ -38,6 +38,8 @@ if not ON_JAX:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
+        if ON_JAX and item.originalname == "test_parameter_counts_of_the_papers":
+            item.add_marker(pytest.mark.slow)  # They are the same on every backend.
         case = getattr(item, "callspec", None)
         architecture = case and case.params.get("architecture")
         if architecture is None or str(architecture) in IN_FULL:
