@@ -88,7 +88,7 @@ def ucr(folder: Path) -> dict[str, Any]:
         series = np.sin(3 * labels[:, None] * time + phases)
         rows = np.column_stack([labels, series])
         np.savetxt(folder / name / f"{name}_{part}.tsv", rows, "%.8g", delimiter="\t")
-    return {"data_dir": folder, "name": name}
+    return {"data_dir": folder, "name": name, "evaluate_every": 2}
 
 
 def ptb(folder: Path) -> dict[str, Any]:
