@@ -137,9 +137,9 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         seeds=(0, 1, 2),
     ),
     Section(
-        "Noise-padded CIFAR-10, 150 updates",
+        "Noise-padded CIFAR-10, 600 updates",
         "noise_padded_cifar10",
-        f"--preset paper --steps 150 --evaluate-every 30 --valid-size 500 {XLA}",
+        f"--preset paper --steps 600 --evaluate-every 60 --valid-size 500 {XLA}",
         {"antisymmetric": "", "antisymmetric-gated": "", "lstm": ""},
         {
             "antisymmetric": "accuracy 0.483",
