@@ -139,12 +139,13 @@ def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
             },
         )
         curves[name] = [epoch["val_valid_frame_mse"] for epoch in history]
+        best = best_epoch(curves[name])
         rows[name] = describe(row) | {
             "source": row.source,
             "parameters": trained_parameters(model),
             "epochs": len(history),
-            "epoch": best_epoch(curves[name]) + 1,
-            "validation_valid_frame_mse": float(np.nanmin(curves[name])),
+            "epoch": best + 1,
+            "validation_valid_frame_mse": curves[name][best],
         }
         predictors[name] = functools.partial(model.predict, verbose=0)
 

@@ -10,6 +10,16 @@ os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    import keras  # After the settings above.
+
+    if keras.backend.backend() == "jax":
+        for item in items:
+            if item.get_closest_marker("slow_on_jax"):
+                item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of real data that `KERAS_ORTHO_DATA` names."""

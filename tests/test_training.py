@@ -9,6 +9,8 @@ from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
 
+pytestmark = pytest.mark.backends
+
 
 class Killed(BaseException):
     pass
@@ -43,8 +45,7 @@ def assert_same_weights(model, expected):
         np.testing.assert_array_equal(value, wanted)
 
 
-@pytest.mark.backends
-@pytest.mark.parametrize(("kill_at", "steps"), [(1, None), (3, 2)])
+@pytest.mark.parametrize(("kill_at", "steps"), [(1, None), (3, None), (3, 2)])
 def test_a_killed_run_ends_as_an_unbroken_one(kill_at, steps, tmp_path):
     """With another order of the data in each pass over them."""
     unbroken, expected = run(tmp_path / "unbroken", steps_per_epoch=steps)
@@ -56,6 +57,7 @@ def test_a_killed_run_ends_as_an_unbroken_one(kill_at, steps, tmp_path):
     assert_same_weights(resumed, unbroken)
 
 
+@pytest.mark.slow_on_jax
 def test_ends_with_the_best_epoch(tmp_path):
     model, history = run(tmp_path)
     best = min(row["val_loss"] for row in history)
@@ -75,7 +77,6 @@ def test_ends_with_the_best_epoch(tmp_path):
     }
 
 
-@pytest.mark.backends
 def test_a_finished_run_only_loads(tmp_path):
     model, history = run(tmp_path)
     again, same = run(tmp_path, kill_at=0)
@@ -83,6 +84,7 @@ def test_a_finished_run_only_loads(tmp_path):
     assert_same_weights(again, model)
 
 
+@pytest.mark.slow_on_jax
 def test_more_epochs_go_on(tmp_path):
     run(tmp_path / "two", epochs=2)
     _, history = run(tmp_path / "two")
@@ -90,12 +92,14 @@ def test_more_epochs_go_on(tmp_path):
     assert figures(history) == figures(expected)
 
 
+@pytest.mark.slow_on_jax
 def test_fewer_epochs_than_there_are(tmp_path):
     run(tmp_path, epochs=2)
     with pytest.raises(ValueError, match="at least 2, .* Received: epochs=1"):
         run(tmp_path, epochs=1)
 
 
+@pytest.mark.slow_on_jax
 def test_a_half_written_state_is_ignored(tmp_path):
     with pytest.raises(Killed):
         run(tmp_path, kill_at=2)
@@ -127,6 +131,7 @@ def forged(monkeypatch):
     return forge
 
 
+@pytest.mark.slow_on_jax
 def test_the_best_epoch_is_one_of_the_history(forged, tmp_path):
     """Not one that was better, after the last save, and went with the kill."""
     with pytest.raises(Killed):
@@ -143,12 +148,14 @@ def test_the_best_epoch_is_one_of_the_history(forged, tmp_path):
     assert_same_weights(model, expected)
 
 
+@pytest.mark.slow_on_jax
 def test_of_equal_epochs_the_last_is_the_best(forged, tmp_path):
     model, _, weights = forged(tmp_path, [3.0, 2.0, 2.0, 4.0])
     for value, wanted in zip(model.get_weights(), weights[2], strict=True):
         np.testing.assert_array_equal(value, wanted)
 
 
+@pytest.mark.slow_on_jax
 def test_epochs_without_a_figure_are_not_the_best(forged, tmp_path):
     nan = float("nan")
     model, history, weights = forged(tmp_path, [nan, 3.0, nan, 4.0])
@@ -159,6 +166,7 @@ def test_epochs_without_a_figure_are_not_the_best(forged, tmp_path):
         forged(tmp_path / "never", [nan, nan])
 
 
+@pytest.mark.slow_on_jax
 def test_a_run_is_not_continued_with_other_settings(tmp_path):
     run(tmp_path, epochs=1, settings={"rate": 0.1, "units": 6})
     run(tmp_path, epochs=2, settings={"rate": 0.1, "units": 6})
@@ -166,6 +174,7 @@ def test_a_run_is_not_continued_with_other_settings(tmp_path):
         run(tmp_path, epochs=2, settings={"rate": 0.2, "units": 6})
 
 
+@pytest.mark.slow_on_jax
 def test_the_model_must_be_built(tmp_path):
     model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse")
@@ -173,6 +182,7 @@ def test_the_model_must_be_built(tmp_path):
         train(model, None, tmp_path, epochs=1, validation_data=None)
 
 
+@pytest.mark.slow_on_jax
 def test_the_number_of_batches_must_be_known(tmp_path):
     model = keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
@@ -181,6 +191,7 @@ def test_the_number_of_batches_must_be_known(tmp_path):
         train(model, data, tmp_path, epochs=1, validation_data=data)
 
 
+@pytest.mark.slow_on_jax
 def test_shows_progress(tmp_path, capsys):
     run(tmp_path, progress=True)
     shown = capsys.readouterr().out
@@ -188,6 +199,7 @@ def test_shows_progress(tmp_path, capsys):
     assert "val_loss" in shown
 
 
+@pytest.mark.slow_on_jax
 def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="Received: epochs=0"):
         run(tmp_path, epochs=0)
@@ -203,6 +215,7 @@ class Now(keras.callbacks.Callback):
             logs["extra"] = float(epoch)
 
 
+@pytest.mark.slow_on_jax
 def test_a_figure_of_some_epochs_only(tmp_path):
     run(tmp_path, epochs=2, callbacks=[Now()])
     _, history = run(tmp_path, callbacks=[Now()])

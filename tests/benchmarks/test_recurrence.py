@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.backends
+
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SHAPE = {"units": 5, "steps": 7, "batch": 3, "jit_compile": False}
 
@@ -22,6 +24,7 @@ def run(task):
     return json.loads(done.stdout.rpartition("RESULT ")[2])
 
 
+@pytest.mark.slow_on_jax
 def test_times_of_all_candidates():
     sys.path.insert(0, str(FOLDER))
     try:
@@ -44,7 +47,6 @@ def test_times_of_all_candidates():
     assert "| SimpleRNN |" in table(rows)
 
 
-@pytest.mark.backends
 def test_peak_memory():
     task = {"kind": "memory", "names": ["ScoRNN"], "shape": SHAPE}
     assert run(task)["ScoRNN"]["memory_mib"] > 0

@@ -41,8 +41,6 @@ if not ON_JAX:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
-        if ON_JAX and item.originalname == "test_parameter_counts_of_the_papers":
-            item.add_marker(pytest.mark.slow)  # They are the same on every backend.
         case = getattr(item, "callspec", None)
         architecture = case and case.params.get("architecture")
         in_full = {"ScoRNN"} if item.originalname == COSTLY else IN_FULL

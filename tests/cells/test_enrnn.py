@@ -347,6 +347,7 @@ def test_starts_with_the_papers_settings():
         ((374, 94), False, 129, 129, 199_928),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(units, coupling, features, outputs, published):
     layer = ENRNN(*units, coupling=coupling)
     dense = keras.layers.Dense(outputs)

@@ -119,6 +119,7 @@ def count(units, features, outputs, reflections):
         (32, 4, 3, 16, 683),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(
     units, features, outputs, reflections, parameters
 ):

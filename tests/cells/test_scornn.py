@@ -137,6 +137,7 @@ def test_starts_with_the_papers_settings():
         (425, 129, 129, 200_304),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(units, features, outputs, published):
     model = keras.Sequential(
         [keras.Input((None, features)), ScoRNN(units), keras.layers.Dense(outputs)]

@@ -102,6 +102,7 @@ def test_starts_with_the_papers_settings(cls):
         (378, 129, 129, 198_957),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(units, features, outputs, published):
     model = keras.Sequential(
         [
