@@ -1,7 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and that a power failure does not undo."""
 
 import contextlib
+import errno
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +11,8 @@ from pathlib import Path
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields a path to write; at the end the file there replaces `path`.
+
+    The file is on the disk before it has its name, and its name is when this ends.
 
     Args:
         path: The file to make. Until the end, and if an error ends the writing,
@@ -24,8 +28,46 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     aside = path.with_name(f"tmp-{os.getpid()}-{path.name}")
     try:
         yield aside
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
+        flush(aside)
         os.replace(aside, path)
+        flush(path.parent)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def flush(path: str | os.PathLike[str]) -> None:
+    """Has the disk keep what was written.
+
+    Args:
+        path: A file; or a folder, for the names of the files in it.
+
+    Example:
+
+    >>> flush(".")
+    """
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        # Of a folder, some file systems on a network know no such thing.
+        if not (error.errno == errno.EINVAL and os.path.isdir(path)):
+            raise
+    finally:
+        os.close(file)
+
+
+def remove_asides(path: str | os.PathLike[str]) -> None:
+    """Removes what killed processes have left that were `replacing` a file.
+
+    Args:
+        path: The file. Nobody may be writing it.
+
+    Example:
+
+    >>> remove_asides("results.txt")
+    """
+    path = Path(path)
+    name = re.compile(rf"tmp-\d+-{re.escape(path.name)}")
+    for found in path.parent.iterdir():
+        if name.fullmatch(found.name):
+            found.unlink()

@@ -6,16 +6,24 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_ortho.extras import require
-from keras_ortho.files import replacing
+from keras_ortho.files import remove_asides, replacing
+from keras_ortho.generations import Generations, reading
+from keras_ortho.locks import locked
+from keras_ortho.sealed import file_sha256, read_sealed, write_sealed
 
+SETTINGS = "settings.json"
 BEST = "best.weights.h5"
+MODEL = "best.keras"
+LAST = "last.weights.h5"
+SEEDS = "seeds.json"
+HISTORY = "history.csv"
 
 
 def train(
@@ -38,6 +46,9 @@ def train(
     and then. Called again with the same arguments it goes on from there, with the
     batch that follows, to the same weights as an unbroken run. Where all epochs are
     done it only loads. In the end the model has the weights of the best epoch.
+
+    The last two states are kept, with a checksum for each of their files: if the last
+    is damaged, a warning says so and the run goes on from the one before.
 
     Args:
         model: A built and compiled model. Its weights are where a new run starts.
@@ -71,7 +82,9 @@ def train(
         ValueError: If `epochs` or `steps_per_epoch` is not positive, the number of
             batches of `data` is not known, the model is not built, `monitor` is no
             figure of `fit` or in no epoch finite, or the folder holds a run with
-            other settings or with more epochs.
+            other settings or with more epochs, or one whose files are damaged: the
+            message names them.
+        BlockingIOError: If another process trains in the folder.
 
     Example:
 
@@ -94,29 +107,30 @@ def train(
             "`model` must be built: give it an `Input`, or call it once. "
             f"Received: {model.name} with built=False"
         )
-    _check_settings(Path(folder), dict(settings or {}))
-    run = _Run(Path(folder), monitor, save_seconds, epochs if progress else None)
-    run.set_model(model)
-    run.restore()
-    if len(run.history) > epochs:
-        raise ValueError(
-            f"`epochs` must be at least {len(run.history)}, which the run in {folder} "
-            f"has. Received: epochs={epochs}"
-        )
-    if len(run.history) < epochs:
-        size = _size(data)
-        steps = size if steps_per_epoch is None else steps_per_epoch
-        model.fit(
-            _from_batch(data, size, len(run.history) * steps),
-            steps_per_epoch=steps,
-            initial_epoch=len(run.history),
-            epochs=epochs,
-            validation_data=validation_data,
-            callbacks=[*callbacks, run],
-            shuffle=False,  # It is the data set's own matter.
-            verbose=0,
-        )
-    run.finish()
+    with locked(folder):
+        run = _Run(Path(folder), monitor, save_seconds, epochs if progress else None)
+        run.check_settings(dict(settings or {}))
+        run.set_model(model)
+        run.restore()
+        if len(run.history) > epochs:
+            raise ValueError(
+                f"`epochs` must be at least {len(run.history)}, which the run in "
+                f"{folder} has. Received: epochs={epochs}"
+            )
+        if len(run.history) < epochs:
+            size = _size(data)
+            steps = size if steps_per_epoch is None else steps_per_epoch
+            model.fit(
+                _from_batch(data, size, len(run.history) * steps),
+                steps_per_epoch=steps,
+                initial_epoch=len(run.history),
+                epochs=epochs,
+                validation_data=validation_data,
+                callbacks=[*callbacks, run],
+                shuffle=False,  # It is the data set's own matter.
+                verbose=0,
+            )
+        run.finish()
     return run.history
 
 
@@ -168,29 +182,11 @@ def _from_batch(data: Any, size: int, batch: int) -> Any:
     return passes.skip(skipped).prefetch(tf.data.AUTOTUNE)
 
 
-def _check_settings(folder: Path, settings: dict[str, Any]) -> None:
-    path = folder / "settings.json"
-    settings = json.loads(json.dumps(settings))
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as aside:
-            aside.write_text(json.dumps(settings, indent=1))
-        return
-    before = json.loads(path.read_text())
-    keys = sorted({*before, *settings})
-    differ = [k for k in keys if before.get(k) != settings.get(k)]
-    if differ:
-        raise ValueError(
-            f"`folder` holds a run with other settings: {folder}. Received: "
-            + ", ".join(f"{k}={settings.get(k)} not {before.get(k)}" for k in differ)
-        )
-
-
 class _Run(keras.callbacks.Callback):
     """The state of a run, in memory and on disk.
 
-    The history, and with it the model and its optimizer, are saved as one folder
-    that appears at once, by being renamed.
+    The history, and with it the model and its optimizer, are saved as one state. The
+    weights of the best epoch lie beside the states, too: they may be newer.
     """
 
     def __init__(
@@ -205,29 +201,58 @@ class _Run(keras.callbacks.Callback):
         self.save_seconds = save_seconds
         self.history: list[dict[str, float]] = []
         self.started = self.saved = time.monotonic()
+        self.states = Generations(folder)
+        self.best_sha256 = ""
+        for name in (SETTINGS, BEST, MODEL, HISTORY):
+            remove_asides(folder / name)
 
-    def states(self) -> list[Path]:
-        """The folders of complete states, the newest last."""
-        return sorted(self.folder.glob("epoch-[0-9]*[0-9]"))
+    def check_settings(self, settings: dict[str, Any]) -> None:
+        """Compares the settings with those of the run in the folder."""
+        path = self.folder / SETTINGS
+        settings = json.loads(json.dumps(settings))
+        if not path.exists():
+            write_sealed(path, settings)
+            return
+        before = read_sealed(path)
+        keys = sorted({*before, *settings})
+        differ = [k for k in keys if before.get(k) != settings.get(k)]
+        if differ:
+            raise ValueError(
+                f"`folder` holds a run with other settings: {path}. Received: "
+                + ", ".join(
+                    f"{k}={settings.get(k)} not {before.get(k)}" for k in differ
+                )
+            )
 
     def restore(self) -> None:
-        if not self.states():
-            return
-        state = self.states()[-1]
-        with open(state / "history.csv", newline="") as file:
+        """Goes on from the newest state, if there is one."""
+        self.states.read(self._read)
+
+    def _read(self, state: Path) -> None:
+        self.model.optimizer.build(self.model.trainable_variables)
+        with reading(state / HISTORY), open(state / HISTORY, newline="") as file:
             self.history = [
                 {name: float(value) for name, value in row.items() if value}
                 | {"epoch": int(row["epoch"])}
                 for row in csv.DictReader(file)
             ]
+            if self.states.path(len(self.history)) != state:
+                raise ValueError(f"it has {len(self.history)} epochs")
+        with reading(state / BEST):
+            self.model.load_weights(state / BEST)
+        with reading(state / LAST):
+            self.model.load_weights(state / LAST)
+        with reading(state / SEEDS):
+            seeds = json.loads((state / SEEDS).read_text())
+            for variable, value in zip(self.seeds(), seeds, strict=True):
+                variable.assign(value)
         # An epoch that the kill has undone may have been better.
+        self._replace_best(lambda aside: shutil.copyfile(state / BEST, aside))
+
+    def _replace_best(self, write: Callable[[Path], Any]) -> None:
         with replacing(self.folder / BEST) as aside:
-            shutil.copyfile(state / BEST, aside)
-        self.model.optimizer.build(self.model.trainable_variables)
-        self.model.load_weights(state / "last.weights.h5")
-        seeds = json.loads((state / "seeds.json").read_text())
-        for variable, value in zip(self.seeds(), seeds, strict=True):
-            variable.assign(value)
+            write(aside)
+            self.best_sha256 = file_sha256(aside)
 
     def seeds(self) -> list[Any]:
         """The states of random generators, which Keras does not save as weights."""
@@ -260,8 +285,7 @@ class _Run(keras.callbacks.Callback):
             shown = [(name, figures[name]) for name in ("loss", self.monitor)]
             self.bar.update(epoch + 1, shown)
         if math.isfinite(figures[self.monitor]) and self.best() == epoch:
-            with replacing(self.folder / BEST) as aside:
-                self.model.save_weights(aside)
+            self._replace_best(self.model.save_weights)
         if now - self.saved > self.save_seconds:
             self.save()
 
@@ -269,40 +293,43 @@ class _Run(keras.callbacks.Callback):
         self.save()
 
     def save(self) -> None:
-        if self.no_best():  # Nothing to go on from.
+        """Saves the state, unless the newest one is it, or none could be gone on from.
+
+        Raises:
+            ValueError: If the weights of the best epoch are not as they were written.
+        """
+        newest = self.states.newest
+        epochs = len(self.history)
+        if self.no_best() or (newest and newest == self.states.path(epochs)):
             return
-        older = self.states()
-        aside = self.folder / "aside"
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir()
-        self.model.save_weights(aside / "last.weights.h5")
-        shutil.copyfile(self.folder / BEST, aside / BEST)
-        seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
-        (aside / "seeds.json").write_text(json.dumps(seeds))
-        with open(aside / "history.csv", "w", newline="") as file:
-            # A callback may add a figure in some epochs only.
-            names = dict.fromkeys(name for row in self.history for name in row)
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(self.history)
-        newest = self.folder / f"epoch-{len(self.history):06d}"
-        if newest not in older:
-            os.replace(aside, newest)
-        for state in older:
-            if state != newest:
-                shutil.rmtree(state)
-        shutil.rmtree(aside, ignore_errors=True)
+        with self.states.add(epochs) as aside:
+            self.model.save_weights(aside / LAST)
+            shutil.copyfile(self.folder / BEST, aside / BEST)
+            if file_sha256(aside / BEST) != self.best_sha256:
+                raise ValueError(
+                    f"{self.folder / BEST} is damaged: it is not as it was written "
+                    f"during this run, which can go on from {newest or 'its start'}"
+                )
+            seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
+            (aside / SEEDS).write_text(json.dumps(seeds))
+            with open(aside / HISTORY, "w", newline="") as file:
+                # A callback may add a figure in some epochs only.
+                names = dict.fromkeys(name for row in self.history for name in row)
+                writer = csv.DictWriter(file, names)
+                writer.writeheader()
+                writer.writerows(self.history)
         self.saved = time.monotonic()
 
     def finish(self) -> None:
         """Gives the model the weights of the best epoch, and saves it."""
-        if self.no_best():
+        state = self.states.newest
+        if self.no_best() or state is None:
             raise ValueError(
                 f"`monitor` must be finite in some epoch. Received: {self.monitor} "
                 f"was {self.history[-1][self.monitor]} in each of {len(self.history)}"
             )
-        self.model.load_weights(self.folder / BEST)
-        with replacing(self.folder / "best.keras") as aside:
+        self.model.load_weights(state / BEST)
+        with replacing(self.folder / MODEL) as aside:
             self.model.save(aside)
-        with replacing(self.folder / "history.csv") as aside:
-            shutil.copyfile(self.states()[-1] / "history.csv", aside)
+        with replacing(self.folder / HISTORY) as aside:
+            shutil.copyfile(state / HISTORY, aside)

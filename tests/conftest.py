@@ -32,3 +32,25 @@ def data_dir() -> Path:
             f"KERAS_ORTHO_DATA must name a folder. Received: {folder!r}"
         )
     return path
+
+
+@pytest.fixture
+def disk(monkeypatch) -> list[tuple[str, ...]]:
+    """What is flushed to the disk and renamed, in order: the last names of paths."""
+    events: list[tuple[str, ...]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def name(path):
+        return os.path.basename(os.fspath(path))
+
+    def noted_fsync(file):
+        events.append(("fsync", name(os.readlink(f"/proc/self/fd/{file}"))))
+        fsync(file)
+
+    def noted_replace(source, target):
+        events.append(("replace", name(source), name(target)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    return events

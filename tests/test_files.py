@@ -1,6 +1,8 @@
+import os
+
 import pytest
 
-from keras_ortho.files import replacing
+from keras_ortho.files import flush, remove_asides, replacing
 
 
 def test_appears_whole(tmp_path):
@@ -27,3 +29,50 @@ def test_an_error_leaves_the_file_as_it_was(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_is_on_the_disk_before_it_has_its_name_and_its_name_after(tmp_path, disk):
+    with replacing(tmp_path / "result.txt") as aside:
+        aside.write_text("new")
+    assert disk == [
+        ("fsync", aside.name),
+        ("replace", aside.name, "result.txt"),
+        ("fsync", tmp_path.name),
+    ]
+
+
+def test_a_disk_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "result.txt"
+    path.write_text("old")
+
+    def fsync(file):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="Input/output"), replacing(path) as aside:
+        aside.write_text("new")
+    assert path.read_text() == "old"
+
+
+def test_a_file_system_that_flushes_no_folders(tmp_path, monkeypatch):
+    def fsync(file):
+        raise OSError(22, "Invalid argument")
+
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(os, "fsync", fsync)
+    flush(tmp_path)
+    with pytest.raises(OSError, match="Invalid argument"):
+        flush(tmp_path / "file")
+
+
+def test_removes_what_a_kill_left(tmp_path):
+    others = {
+        "result.txt",
+        "tmp-12-other.txt",
+        "tmp-notes-result.txt",
+        "tmp-1-resultXtxt",
+    }
+    for name in (*others, "tmp-12-result.txt", "tmp-345-result.txt"):
+        (tmp_path / name).touch()
+    remove_asides(tmp_path / "result.txt")
+    assert {path.name for path in tmp_path.iterdir()} == others

@@ -1,4 +1,7 @@
 import csv
+import functools
+import os
+import shutil
 
 import keras
 import numpy as np
@@ -16,13 +19,32 @@ class Killed(BaseException):
     pass
 
 
-def run(folder, epochs=4, kill_at=None, **kwargs):
-    keras.utils.set_random_seed(0)
-    task = adding.load(10, batch_size=8, train_size=40, test_size=16)
+def recurrent():
     model = keras.Sequential(
         [keras.Input((10, 2)), ScoRNN(6, dropout=0.1, seed=1), keras.layers.Dense(1)]
     )
     model.compile(paper_optimizer(others=keras.optimizers.Adam(0.03)), "mse")
+    return model
+
+
+def dense():
+    """For what concerns the files alone: nothing is compiled."""
+    model = keras.Sequential(
+        [
+            keras.Input((10, 2)),
+            keras.layers.Flatten(),
+            keras.layers.Dropout(0.1, seed=1),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(0.03), "mse", run_eagerly=True)
+    return model
+
+
+def run(folder, epochs=4, kill_at=None, make=recurrent, **kwargs):
+    keras.utils.set_random_seed(0)
+    task = adding.load(10, batch_size=8, train_size=40, test_size=16)
+    model = make()
 
     class Kill(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
@@ -72,6 +94,7 @@ def test_ends_with_the_best_epoch(tmp_path):
         "best.keras",
         "best.weights.h5",
         "settings.json",
+        "epoch-000003",
         "epoch-000004",
         "history.csv",
     }
@@ -99,14 +122,140 @@ def test_fewer_epochs_than_there_are(tmp_path):
         run(tmp_path, epochs=1)
 
 
-@pytest.mark.slow_on_jax
-def test_a_half_written_state_is_ignored(tmp_path):
-    with pytest.raises(Killed):
-        run(tmp_path, kill_at=2)
-    (tmp_path / "aside").mkdir(exist_ok=True)
-    (tmp_path / "aside" / "last.weights.h5").write_bytes(b"half")
-    _, history = run(tmp_path)
+run_dense = functools.partial(run, make=dense)
+
+
+def test_what_a_kill_leaves_is_removed(tmp_path):
+    run_dense(tmp_path)
+    left = ["tmp-123-best.weights.h5", "tmp-45-best.keras", "aside/last.weights.h5"]
+    (tmp_path / "aside").mkdir()
+    for name in left:
+        (tmp_path / name).write_bytes(b"half")
+    before = {path.name for path in tmp_path.iterdir()}
+    _, history = run_dense(tmp_path)
     assert len(history) == 4
+    gone = {"tmp-123-best.weights.h5", "tmp-45-best.keras", "aside"}
+    assert {path.name for path in tmp_path.iterdir()} == before - gone
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_falls_back_from_a_damaged_state_to_the_same_result(tmp_path):
+    """Whichever file it is; then, of two damaged ones, all are named."""
+    model, history = run_dense(tmp_path)
+    newest = tmp_path / "epoch-000004"
+    flip(newest / "last.weights.h5")
+    with pytest.warns(UserWarning, match="epoch-000004/last.weights.h5 is damaged"):
+        again, same = run_dense(tmp_path)
+    assert figures(same) == figures(history)
+    assert_same_weights(again, model)
+    # That of the fourth epoch has taken its place.
+    run_dense(tmp_path, kill_at=0)
+    for name in ("best.weights.h5", "history.csv", "seeds.json"):
+        flip(newest / name)
+        flip(tmp_path / "epoch-000003" / name)
+    with pytest.raises(ValueError, match="No state of the run") as error:
+        run_dense(tmp_path)
+    for name in ("best.weights.h5", "history.csv", "seeds.json"):
+        for state in ("epoch-000004", "epoch-000003"):
+            assert f"{tmp_path / state / name} is damaged" in str(error.value)
+
+
+@pytest.mark.slow_on_jax
+def test_files_beside_the_states_are_made_again(tmp_path):
+    model, history = run_dense(tmp_path)
+    for name in ("best.weights.h5", "best.keras", "history.csv"):
+        (tmp_path / name).write_bytes(b"")
+    again, same = run_dense(tmp_path, kill_at=0)
+    assert same == history
+    assert_same_weights(again, model)
+    assert_same_weights(keras.saving.load_model(tmp_path / "best.keras"), model)
+    content = (tmp_path / "settings.json").read_bytes()
+    (tmp_path / "settings.json").write_bytes(content[:-3])
+    with pytest.raises(ValueError, match="settings.json is damaged"):
+        run_dense(tmp_path)
+
+
+@pytest.mark.slow_on_jax
+def test_goes_on_from_a_folder_without_checksums(tmp_path):
+    """As they were written before there were any, of one state."""
+    settings = {"units": 6}
+    unbroken, expected = run_dense(tmp_path / "unbroken", settings=settings)
+    with pytest.raises(Killed):
+        run_dense(tmp_path / "run", kill_at=2, settings=settings)
+    shutil.rmtree(tmp_path / "run" / "epoch-000001")
+    (tmp_path / "run" / "settings.json").write_text('{"units": 6}')
+    (tmp_path / "run" / "epoch-000002" / "checksums.json").unlink()
+    resumed, history = run_dense(tmp_path / "run", settings=settings)
+    assert figures(history) == figures(expected)
+    assert_same_weights(resumed, unbroken)
+    # Cut off, they are named, too.
+    for name in ("best.weights.h5", "last.weights.h5", "history.csv", "seeds.json"):
+        shutil.copytree(tmp_path / "run", tmp_path / name)
+        for state in tmp_path.glob(f"{name}/epoch-*"):
+            (state / "checksums.json").unlink()
+            content = (state / name).read_bytes()
+            (state / name).write_bytes(content[: len(content) // 2])
+        with pytest.raises(ValueError, match=f"epoch-000004/{name} cannot be read"):
+            run_dense(tmp_path / name, settings=settings)
+
+
+@pytest.mark.slow_on_jax
+def test_best_weights_that_change_during_the_run_are_not_kept(tmp_path):
+    class Damage(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 2:
+                flip(tmp_path / "best.weights.h5")
+
+    # No later epoch is better, which would replace it.
+    with pytest.raises(ValueError, match="best.weights.h5 is damaged.*epoch-000002"):
+        run_dense(tmp_path, callbacks=[Damage(), Constant([1.0, 0.5, 2.0, 2.0])])
+
+
+class Constant(keras.callbacks.Callback):
+    """Has the validation losses be what is given."""
+
+    def __init__(self, figures):
+        super().__init__()
+        self.figures = figures
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_loss"] = self.figures[epoch]
+
+
+def test_two_in_one_folder(tmp_path):
+    class Second(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on"):
+                run_dense(tmp_path, callbacks=[])
+
+    _, history = run_dense(tmp_path, epochs=1, callbacks=[Second()])
+    assert len(history) == 1
+    assert not (tmp_path / ".lock").exists()
+
+
+@pytest.mark.slow_on_jax
+def test_a_state_of_another_model_is_not_called_damaged(tmp_path):
+    run_dense(tmp_path, epochs=2)
+    model = keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="weights.h5 cannot be read"):
+        train(model, None, tmp_path, epochs=2, validation_data=None)
+
+
+@pytest.mark.slow_on_jax
+def test_a_state_is_on_the_disk_before_the_one_before_last_goes(tmp_path, disk):
+    run_dense(tmp_path)
+    renamed = disk.index(("replace", "aside", "epoch-000003"))
+    for name in ("last.weights.h5", "best.weights.h5", "history.csv", "seeds.json"):
+        assert ("fsync", name) in disk[:renamed]
+    assert disk[renamed - 1] == ("fsync", "aside")
+    assert disk[renamed + 1] == ("fsync", tmp_path.name)
+    assert disk[renamed + 2] == ("replace", "epoch-000001", "old")
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 `with_gradient(forward, backward)` makes a function of tensors whose gradient is
 given by hand; `eagerly()` computes at once within a trace; `scan`, `stack`,
-`slice_steps` and `batch_pieces` are what the recurrence is made of. Everything else in
-the package is written with `keras.ops`.
+`slice_steps` and `batch_pieces` are what the recurrence is made of; `tanh` is exact in
+float64. Everything else in the package is written with `keras.ops`.
 """
 
 import keras
@@ -15,6 +15,7 @@ if keras.backend.backend() == "tensorflow":
         scan,
         slice_steps,
         stack,
+        tanh,
         with_gradient,
     )
 elif keras.backend.backend() == "jax":
@@ -24,6 +25,7 @@ elif keras.backend.backend() == "jax":
         scan,
         slice_steps,
         stack,
+        tanh,
         with_gradient,
     )
 else:
@@ -33,6 +35,7 @@ else:
         scan,
         slice_steps,
         stack,
+        tanh,
         with_gradient,
     )
 
@@ -42,5 +45,6 @@ __all__ = [
     "scan",
     "slice_steps",
     "stack",
+    "tanh",
     "with_gradient",
 ]

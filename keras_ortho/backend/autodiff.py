@@ -108,3 +108,15 @@ def batch_pieces() -> int:
         1.
     """
     return 1
+
+
+def tanh(inputs: Tensor) -> Tensor:
+    """Computes the hyperbolic tangent.
+
+    Args:
+        inputs: Tensor of any shape.
+
+    Returns:
+        Tensor of the same shape and dtype.
+    """
+    return ops.tanh(inputs)

@@ -1,4 +1,4 @@
-"""Compiling a function once, where its backend would do so at every call."""
+"""Compiling a function once, where it would be done, or run slowly, at every call."""
 
 import functools
 from collections.abc import Callable
@@ -24,3 +24,31 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import jax
 
     return functools.wraps(function)(jax.jit(function))
+
+
+def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets TensorFlow trace a function with long loops once for the same shapes.
+
+    In an eager call it would otherwise take each operation of each turn by itself.
+    Nor is it differentiated there, so that a tape does not trace its gradient, too: it
+    is for what stands within `with_gradient(..., once=True)`. On other backends nothing
+    changes.
+
+    Args:
+        function: Function of tensors and numbers.
+
+    Returns:
+        A function with the same value.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return function
+    import tensorflow as tf
+
+    traced = tf.function(function, autograph=False)
+
+    @functools.wraps(function)
+    def constant(*inputs: Any) -> Any:
+        fixed = (tf.stop_gradient(x) if tf.is_tensor(x) else x for x in inputs)
+        return traced(*fixed)
+
+    return constant

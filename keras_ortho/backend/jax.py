@@ -117,3 +117,15 @@ def batch_pieces() -> int:
         1: XLA runs independent loops one after the other.
     """
     return 1
+
+
+def tanh(inputs: Tensor) -> Tensor:
+    """Computes the hyperbolic tangent in float64, too, as Keras's does not.
+
+    Args:
+        inputs: Tensor of any shape.
+
+    Returns:
+        Tensor of the same shape and dtype.
+    """
+    return jax.numpy.tanh(inputs)

@@ -148,8 +148,9 @@ def stack(steps: _Steps) -> Tensor:
         element_shape=tf.stack(steps.shape),
         element_dtype=steps.array.dtype,
     )
-    known = [size if isinstance(size, int) else None for size in steps.shape]
-    stacked.set_shape([None, *known])
+    # What is not told here, no layer that comes after can know.
+    shape = (steps.length, *steps.shape)
+    stacked.set_shape([size if isinstance(size, int) else None for size in shape])
     return stacked if isinstance(steps.length, int) else stacked[: steps.length]
 
 
@@ -205,3 +206,15 @@ def batch_pieces() -> int:
     cores = len(os.sched_getaffinity(0))
     threads = tf.config.threading.get_inter_op_parallelism_threads()
     return min(cores, threads or cores, 4)
+
+
+def tanh(inputs: Tensor) -> Tensor:
+    """Computes the hyperbolic tangent.
+
+    Args:
+        inputs: Tensor of any shape.
+
+    Returns:
+        Tensor of the same shape and dtype.
+    """
+    return tf.tanh(inputs)

@@ -1,0 +1,27 @@
+"""Sums over the replicas of a batch that is trained in parallel."""
+
+import keras
+
+from keras_ortho.backend.types import Tensor
+
+
+def sum_over_replicas(value: Tensor) -> Tensor:
+    """Adds up a value over the replicas of TensorFlow's distribution strategy.
+
+    On JAX an array that is distributed over devices is one array: what is computed of
+    it is of all of it.
+
+    Args:
+        value: Tensor, of the same shape on each replica.
+
+    Returns:
+        The sum over all, or `value` itself where there is only one.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return value
+    import tensorflow as tf
+
+    replica = tf.distribute.get_replica_context()
+    if replica is None or replica.num_replicas_in_sync == 1:
+        return value
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, value)

@@ -1,0 +1,97 @@
+"""JSON files that tell whether they are as they were written."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_ortho.files import replacing
+
+SEAL = "sha256_of_the_rest"
+
+
+def write_sealed(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
+    """Writes values as JSON, with a checksum of them.
+
+    Args:
+        path: File to write.
+        values: What it holds.
+
+    Example:
+
+    >>> write_sealed("figures.json", {"loss": 0.25})
+    >>> read_sealed("figures.json")
+    {'loss': 0.25}
+    """
+    with replacing(path) as aside:
+        sealed = {**values, SEAL: _seal(json.loads(json.dumps(values)))}
+        aside.write_text(json.dumps(sealed, indent=1) + "\n", "utf-8")
+
+
+def read_sealed(
+    path: str | os.PathLike[str], names: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Reads what `write_sealed` wrote.
+
+    Args:
+        path: A JSON file. If it has no checksum, as one that was written otherwise,
+            none is compared.
+        names: Values that it must hold, such as `"loss"`, or `"settings.seed"` for
+            one within another. Default: none.
+
+    Returns:
+        The values by name.
+
+    Raises:
+        ValueError: If it is damaged, or lacks one of `names`. The message names it.
+        FileNotFoundError: If there is none.
+    """
+    try:
+        values = json.loads(Path(path).read_text("utf-8"))
+    except ValueError as error:  # Of JSON or of UTF-8.
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError(
+            f"{path} is damaged: it must hold names and values. "
+            f"Received: {type(values).__name__}"
+        )
+    seal = values.pop(SEAL, None)
+    if seal is not None and seal != _seal(values):
+        raise ValueError(
+            f"{path} is damaged: what it holds is not what its checksum is of"
+        )
+    missing = [name for name in names if not _holds(values, name.split("."))]
+    if missing:
+        raise ValueError(
+            f"{path} is damaged: it must hold {', '.join(missing)}. "
+            f"Received: {sorted(values)}"
+        )
+    return values
+
+
+def _holds(values: Any, names: list[str]) -> bool:
+    for name in names:
+        if not isinstance(values, dict) or name not in values:
+            return False
+        values = values[name]
+    return True
+
+
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """Makes the checksum of a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Its SHA-256, in hexadecimal.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _seal(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
