@@ -8,6 +8,7 @@ from keras_ortho.audio.files import decode_audio, resample_to_int16
 from keras_ortho.audio.stft import FRAME_LENGTH, SAMPLE_RATE, log_power, stft
 
 HIGHEST_RATE = 192_000  # Above it a header is taken for damaged.
+LONGEST = 600  # s; TIMIT's longest utterance has 8
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ def extract(data: bytes, *, name: str) -> Features:
 
     Raises:
         ValueError: If the file is damaged or truncated, not mono, silent, shorter
-            than one frame, or of a sampling rate that cannot be right.
+            than one frame, longer than ten minutes, or of a sampling rate that cannot
+            be right.
 
     Example:
     ```python
@@ -48,6 +50,11 @@ def extract(data: bytes, *, name: str) -> Features:
         raise ValueError(
             f"The sampling rate must lie in {SAMPLE_RATE} .. {HIGHEST_RATE} Hz, "
             f"not {rate}. Received: {name}"
+        )
+    if len(samples) > LONGEST * rate:
+        raise ValueError(
+            f"Too long: {len(samples)} samples at {rate} Hz, more than {LONGEST} "
+            f"seconds. Received: {name}"
         )
     if (samples == samples[0]).all():
         raise ValueError(f"Silent: all samples are {samples[0]}. Received: {name}")

@@ -138,6 +138,11 @@ def _check(corpus: Path, out: Path, num_shards: Mapping[str, int]) -> None:
         )
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(f"`out` must be a folder. Received: {out}")
+    for name in (MANIFEST, REPORT):
+        if (out / name).is_dir():
+            raise IsADirectoryError(
+                f"A folder is where {name} belongs. Received: {out / name}"
+            )
 
 
 def _find_all(shards: list[Shard], out: Path) -> dict[str, Sidecar]:
@@ -178,5 +183,7 @@ def _prune(out: Path, stems: set[str]) -> None:
             path.name not in (MANIFEST, REPORT)
             and OWN_FILE.fullmatch(path.name)
             and not (path.stem in stems and path.suffix in (".tfrecord", ".json"))
+            # A folder, whatever it is called, is somebody else's.
+            and not (path.is_dir() and not path.is_symlink())
         ):
             path.unlink(missing_ok=True)

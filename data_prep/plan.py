@@ -27,6 +27,7 @@ from keras_ortho.extras import require
 from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
 
 HASHING_THREADS = 8
+LARGEST = 2**28  # bytes of a recording: ten minutes at the highest rate, 16 bits
 PARAMETERS = {
     "frame_length": FRAME_LENGTH,
     "hop_length": HOP_LENGTH,
@@ -110,9 +111,12 @@ def hash_sources(
 
 def _hash(path: Path) -> tuple[str, str]:
     try:
+        status = path.stat()
         # To open a pipe would wait for its other end.
-        if not stat.S_ISREG(path.stat().st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return "", "Not a regular file"
+        if status.st_size > LARGEST:
+            return "", f"Too large: {status.st_size} bytes, more than {LARGEST}"
         return file_sha256(path), ""
     except OSError as error:
         return "", f"Cannot be read: {error.strerror}"

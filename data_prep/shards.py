@@ -1,17 +1,19 @@
 """Writes a shard of records with its sidecar, and tells whether one is intact."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from data_prep.corpus import Utterance
 from data_prep.features import Features, extract
-from data_prep.plan import Shard, Source
-from data_prep.storage import file_sha256, write_json
+from data_prep.plan import LARGEST, Shard, Source
+from data_prep.storage import file_sha256, json_sha256, write_json
 from keras_ortho.files import replacing
+from keras_ortho.reading import read_bytes, read_json
 
 Sidecar = dict[str, Any]
+
+LARGEST_SIDECAR = 3 * 2**20  # bytes
 
 
 def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
@@ -46,7 +48,7 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
                         continue
                     writer.write(encode(source.utterance, features))
                     utterances.append(_describe(source, features))
-            sidecar = {
+            contents = {
                 "shard": _record_path(shard, out).name,
                 "signature": shard.signature,
                 "sha256": file_sha256(aside),
@@ -54,6 +56,7 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
                 "utterances": utterances,
                 "rejected": rejected,
             }
+            sidecar = contents | {"sidecar_sha256": json_sha256(contents)}
             write_json(_sidecar_path(shard, out), sidecar)
     except tf.errors.OpError as error:
         raise OSError(f"Cannot write {shard.stem}: {error.message}") from error
@@ -72,11 +75,15 @@ def find_shard(shard: Shard, out: Path) -> Sidecar | None:
         or damaged.
     """
     try:
-        sidecar = json.loads(_sidecar_path(shard, out).read_bytes())
+        sidecar = read_json(_sidecar_path(shard, out), LARGEST_SIDECAR)
         digest = file_sha256(_record_path(shard, out))
     except (FileNotFoundError, ValueError):
         return None
     if not isinstance(sidecar, dict) or sidecar.get("signature") != shard.signature:
+        return None
+    # What it says becomes part of the manifest: a flipped digit must not.
+    contents = {key: sidecar[key] for key in sidecar if key != "sidecar_sha256"}
+    if sidecar.get("sidecar_sha256") != json_sha256(contents):
         return None
     return sidecar if sidecar.get("sha256") == digest else None
 
@@ -116,7 +123,7 @@ def encode(utterance: Utterance, features: Features) -> bytes:
 
 
 def _read(path: Path, source: Source) -> bytes:
-    data = path.read_bytes()
+    data = read_bytes(path, LARGEST)
     if hashlib.sha256(data).hexdigest() != source.sha256:
         raise OSError(f"The file changed during the run; run again. Received: {path}")
     return data

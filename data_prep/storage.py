@@ -19,6 +19,12 @@ def write_json(path: Path, value: Any) -> None:
         aside.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", "ascii")
 
 
+def json_sha256(value: Any) -> str:
+    """SHA-256 of a value's JSON, in hexadecimal; ValueError if it has none."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:

@@ -2,7 +2,8 @@
 
 TIMIT's `.WAV` files are NIST SPHERE: a text header of 1024 bytes, then the
 samples. libsndfile takes a file's word for its length or cuts it silently; here a
-file that holds less than its header promises is an error.
+file that holds less than its header promises is an error, and no more is allocated
+than a file of its size can need.
 """
 
 import io
@@ -10,13 +11,18 @@ import math
 import os
 import re
 import struct
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_ortho.audio.stft import SAMPLE_RATE
 from keras_ortho.extras import require
+from keras_ortho.reading import read_bytes
 
+LARGEST = 2**30  # bytes of a file
+# Bytes of the samples of all channels, 16 bits each, that a compressed file may hold
+# however small it is: 17 minutes at 16 kHz.
+DECODED = 2**25
 SPHERE_HEADER_BYTES = 1024
 RIFF_LENGTH_UNKNOWN = 0xFFFFFFFF  # what a writer to a pipe leaves in the header
 INT16 = np.iinfo(np.int16)
@@ -26,6 +32,9 @@ def read_audio(
     path: str | os.PathLike[str], *, mono: bool = False
 ) -> tuple[np.ndarray, int]:
     """Reads the first channel of an audio file as 16-bit samples.
+
+    A file has at most 1 GiB. Its samples, 16 bits each, take at most 32 MiB, or twice
+    the file's size where that is more: uncompressed files of any length fit in.
 
     Args:
         path: A NIST SPHERE, RIFF, FLAC or other file that libsndfile reads; its
@@ -38,15 +47,15 @@ def read_audio(
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If it is empty, no audio, truncated, or not `mono` where that
-            is asked for.
+        ValueError: If it is empty, no audio, truncated, too large, or not `mono`
+            where that is asked for.
 
     Example:
     ```python
     samples, rate = read_audio("TIMIT/TRAIN/DR1/FCJF0/SA1.WAV")
     ```
     """
-    return decode_audio(Path(path).read_bytes(), name=os.fspath(path), mono=mono)
+    return decode_audio(read_bytes(path, LARGEST), name=os.fspath(path), mono=mono)
 
 
 def decode_audio(
@@ -66,20 +75,26 @@ def decode_audio(
         ValueError: As `read_audio`.
     """
     soundfile = require("soundfile", extra="speech")
-    promised = _promised_samples(data, name)
+    if not data:
+        raise ValueError(f"The file is empty. Received: {name}")
+    is_sphere = data.startswith(b"NIST_1A")
+    if is_sphere and len(data) < SPHERE_HEADER_BYTES:
+        raise ValueError(
+            f"Truncated: {len(data)} bytes of a SPHERE header of "
+            f"{SPHERE_HEADER_BYTES}. Received: {name}"
+        )
+    if data.startswith(b"RIFF"):
+        _check_riff(data, name)
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
-            rate, channels, frames = file.samplerate, file.channels, file.frames
-            # libsndfile scales every encoding to 16 bits but floating point.
-            if file.subtype in ("FLOAT", "DOUBLE"):
-                samples = _to_int16(file.read(always_2d=True) * -float(INT16.min), name)
-            else:
-                samples = file.read(dtype="int16", always_2d=True)
+            rate, channels = file.samplerate, file.channels
+            expected = _promised_by_sphere(data, name) if is_sphere else file.frames
+            _check_promise(file, len(data), name)
+            samples = _read_all(file, name)
     except soundfile.LibsndfileError as error:
         raise ValueError(
             f"Not an audio file that can be read: {error.error_string} Received: {name}"
         ) from error
-    expected = frames if promised is None else promised
     if len(samples) != expected:
         raise ValueError(
             f"Truncated or damaged: the header promises {expected} samples, "
@@ -136,26 +151,53 @@ def resample_to_int16(
 
 
 def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
+    """Rounds and clips floating point, in place."""
     if not np.isfinite(samples).all():
         raise ValueError(f"Samples that are not finite. Received: {name}")
-    return np.clip(np.rint(samples), INT16.min, INT16.max).astype(np.int16)
+    np.rint(samples, out=samples)
+    return np.clip(samples, INT16.min, INT16.max, out=samples).astype(np.int16)
 
 
-def _promised_samples(data: bytes, name: str) -> int | None:
-    """Samples per channel by a SPHERE header; complains of a RIFF file cut short."""
-    if not data:
-        raise ValueError(f"The file is empty. Received: {name}")
-    if data.startswith(b"NIST_1A"):
-        if len(data) < SPHERE_HEADER_BYTES:
-            raise ValueError(
-                f"Truncated: {len(data)} bytes of a SPHERE header of "
-                f"{SPHERE_HEADER_BYTES}. Received: {name}"
-            )
-        count = re.search(rb"^sample_count -i (\d+)", data[:SPHERE_HEADER_BYTES], re.M)
-        return int(count[1]) if count else None
-    if data.startswith(b"RIFF"):
-        _check_riff(data, name)
-    return None
+def _promised_by_sphere(data: bytes, name: str) -> int:
+    """Samples per channel by a SPHERE header, which libsndfile does not look at."""
+    fields = data[:SPHERE_HEADER_BYTES].split(b"end_head")[0]
+    values = re.findall(rb"^sample_count[ \t]+(.*?)[ \t\r]*$", fields, re.MULTILINE)
+    counts = [re.fullmatch(rb"-i[ \t]+(\d{1,18})", value) for value in values]
+    if len(counts) != 1 or counts[0] is None:
+        raise ValueError(
+            "A SPHERE header must give the number of samples once, as `sample_count "
+            f"-i` and a whole number, not {[v.decode('latin-1') for v in values]}. "
+            f"Received: {name}"
+        )
+    return int(counts[0][1])
+
+
+def _check_promise(file: Any, size: int, name: str) -> None:
+    """Complains of more samples than a file of this size can be trusted to hold."""
+    allowed = max(DECODED, 2 * size) // (file.channels * _sample_bytes(file))
+    if file.frames > allowed:
+        raise ValueError(
+            f"Truncated or damaged: the header promises {file.frames} samples of "
+            f"{file.channels} channels, in a file of {size} bytes; at most {allowed} "
+            f"are read. Received: {name}"
+        )
+
+
+def _sample_bytes(file: Any) -> int:
+    return {"FLOAT": 4, "DOUBLE": 8}.get(file.subtype, 2)
+
+
+def _read_all(file: Any, name: str) -> np.ndarray:
+    """All samples, int16 `[samples, channels]`."""
+    dtype = {2: "int16", 4: "float32", 8: "float64"}[_sample_bytes(file)]
+    samples = file.read(file.frames, dtype=dtype, always_2d=True)
+    # libsndfile scales every encoding to 16 bits but floating point.
+    if dtype == "int16":
+        return samples
+    # A power of 2, exact in either type but for what overflows.
+    with np.errstate(over="ignore"):
+        samples *= -float(INT16.min)
+    return _to_int16(samples, name)
 
 
 def _check_riff(data: bytes, name: str) -> None:

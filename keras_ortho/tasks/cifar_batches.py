@@ -1,40 +1,26 @@
 """CIFAR-10's batches, as its authors give them: pickled, and binary."""
 
 import os
-import pickle
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from keras_ortho.reading import read_bytes
 from keras_ortho.tasks.images import check_images
+from keras_ortho.tasks.plain_pickle import read_plain_pickle
 
 CLASSES = 10
 SHAPE = (32, 32, 3)
+LARGEST = 2**28  # bytes of a file: all 60 000 images take 184 MB
 
 _VALUES = 3 * 32 * 32
-
-
-class _ArrayUnpickler(pickle.Unpickler):
-    """Reads pickles of plain values and arrays: others could run any code."""
-
-    # What a pickled array names, in modules that differ from one NumPy to the next.
-    ALLOWED: ClassVar[dict[str, Any]] = {
-        "ndarray": np.ndarray,
-        "dtype": np.dtype,
-        "_reconstruct": np.zeros(0).__reduce__()[0],
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] == "numpy" and name in self.ALLOWED:
-            return self.ALLOWED[name]
-        raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
 
 
 def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     """Reads a file of `cifar-10-batches-py`.
 
-    It is a pickled dictionary; only plain values and arrays are unpickled.
+    It is a pickled dictionary. It is not unpickled: the bytes of the images and the
+    list of labels are read off its instructions, and nothing in it is called.
 
     Args:
         path: The file.
@@ -43,7 +29,7 @@ def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
         The images, uint8 `(images, 32, 32, 3)`, and their labels.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        OSError: If it cannot be read.
         ValueError: If it is not such a file.
 
     Example:
@@ -51,25 +37,31 @@ def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     images, labels = read_pickled("cifar-10-batches-py/test_batch")
     ```
     """
-    with open(path, "rb") as file:
-        try:
-            content = _ArrayUnpickler(file, encoding="bytes").load()
-        except Exception as error:  # A damaged pickle may raise any.
-            raise ValueError(
-                "A batch must be a pickle of arrays and plain values. "
-                f"Received: {os.fspath(path)}: {error}"
-            ) from error
+    data = read_bytes(path, LARGEST)
+    try:
+        content = read_plain_pickle(data)
+    except ValueError as error:
+        raise ValueError(
+            "A batch must be a pickle of byte arrays and plain values. "
+            f"Received: {os.fspath(path)}: {error}"
+        ) from error
     if not isinstance(content, dict):
         raise ValueError(
             f"A batch must be a dictionary. Received: {type(content)} in {path}"
         )
+    # The keys are texts in Python 2, and bytes where that was unpickled as such.
     values = {_text(key): value for key, value in content.items()}
     if not {"data", "labels"} <= values.keys():
         raise ValueError(
             "A batch must have 'data' and 'labels'. "
             f"Received: {sorted(map(str, values))} in {path}"
         )
-    return _unpacked(values["data"], values["labels"], path)
+    labels = values["labels"]
+    if not isinstance(labels, list) or {type(label) for label in labels} - {int}:
+        raise ValueError(
+            f"Labels must be a list of integers. Received: {os.fspath(path)}"
+        )
+    return _unpacked(values["data"], np.array(labels), path)
 
 
 def read_binary(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -84,14 +76,14 @@ def read_binary(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
         The images, uint8 `(images, 32, 32, 3)`, and their labels.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        OSError: If it cannot be read.
         ValueError: If it does not consist of whole records of 10 classes.
 
     Example:
-    >>> size = Path("batch.bin").write_bytes(bytes([7] + 3072 * [0]))
+    >>> np.array([7] + 3072 * [0], "uint8").tofile("batch.bin")
     >>> images, labels = read_binary("batch.bin")
     """
-    content = np.frombuffer(Path(path).read_bytes(), np.uint8)
+    content = np.frombuffer(read_bytes(path, LARGEST), np.uint8)
     if content.size % (1 + _VALUES):
         raise ValueError(
             f"A batch must consist of records of {1 + _VALUES} bytes. "
@@ -106,20 +98,15 @@ def _text(key: Any) -> Any:
 
 
 def _unpacked(
-    data: Any, labels: Any, path: str | os.PathLike[str]
+    data: Any, labels: np.ndarray, path: str | os.PathLike[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(data, np.ndarray) or data.shape[1:] != (_VALUES,):
+        found = f"shape {data.shape}" if isinstance(data, np.ndarray) else type(data)
         raise ValueError(
             f"Images must be rows of {_VALUES} values. "
-            f"Received: shape {np.shape(data)} in {os.fspath(path)}"
+            f"Received: {found} in {os.fspath(path)}"
         )
     # All red values of an image come first, then all green ones, all blue ones.
     images = data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-    try:
-        labels = np.asarray(labels)
-    except ValueError as error:
-        raise ValueError(
-            f"Labels must be a list of integers. Received: {os.fspath(path)}: {error}"
-        ) from error
     check_images(images, labels, SHAPE, CLASSES, path)
     return images, labels

@@ -1,35 +1,27 @@
 """CIFAR-10's files: those of its authors, or one of NumPy."""
 
 import os
-import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from keras_ortho.reading import read_bytes
 from keras_ortho.tasks.cifar_batches import (
     CLASSES,
+    LARGEST,
     SHAPE,
     read_binary,
     read_pickled,
 )
 from keras_ortho.tasks.images import Images, check_images
+from keras_ortho.tasks.npz_arrays import read_arrays
 
 SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 
 _PARTS = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
 _ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-_DAMAGE = (
-    KeyError,
-    TypeError,
-    ValueError,
-    OSError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def read_npz(path: str | os.PathLike[str]) -> Images:
@@ -44,20 +36,19 @@ def read_npz(path: str | os.PathLike[str]) -> Images:
         The images.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not such a file.
+        OSError: If it cannot be read.
+        ValueError: If it is not such a file. A compressed one may unpack to 48 MiB,
+            or twice its size where that is more.
 
     Example:
     >>> x, y = np.zeros((4, 32, 32, 3), "uint8"), np.arange(4)
     >>> np.savez("cifar10.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     >>> images = read_npz("cifar10.npz")
     """
+    data = read_bytes(path, LARGEST)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in _ARRAYS}
-    except FileNotFoundError:
-        raise
-    except _DAMAGE as error:
+        arrays = read_arrays(data, _ARRAYS)
+    except ValueError as error:
         raise ValueError(
             f"A file of images must be .npz and hold {', '.join(_ARRAYS)}. "
             f"Received: {os.fspath(path)}: {error}"

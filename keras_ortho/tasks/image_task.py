@@ -8,7 +8,14 @@ import numpy as np
 
 from keras_ortho.extras import require
 from keras_ortho.tasks.images import Images, prepared
-from keras_ortho.tasks.pipeline import Task, batches, check_sizes, shuffled_batches
+from keras_ortho.tasks.pipeline import (
+    Finish,
+    Task,
+    batches,
+    check_sizes,
+    constant_error,
+    shuffled_batches,
+)
 
 
 def check_given(**sizes: int | None) -> None:
@@ -67,6 +74,7 @@ def make_image_task(
     test_size: int | None,
     seed: int,
     noise: int = 0,
+    fixed_noise: bool = False,
 ) -> Task:
     """Makes a task of images.
 
@@ -81,9 +89,12 @@ def make_image_task(
         test_size: Number of test images, the first ones; `None` for all.
         seed: Seed of the order of the training images and of the noise.
         noise: Steps of noise after those of an image. Default: 0.
+        fixed_noise: Whether a training image keeps its noise, as the others do, rather
+            than having another in each pass. Default: `False`.
 
     Returns:
-        A `Task` of values from 0 to 1 and classes.
+        A `Task` of values from 0 to 1 and classes; with noise its `controls` are the
+        training images with noise that no pass has, and that with blank images.
 
     Raises:
         ValueError: If there are fewer images than a size says.
@@ -106,6 +117,9 @@ def make_image_task(
 
     finish = _finisher(noise, noise_seed)
 
+    def kept(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
+        return finish(x, y, None)
+
     def part(
         pixels: np.ndarray, labels: np.ndarray, chosen: slice, first: int = 0
     ) -> dict[str, Any]:
@@ -114,41 +128,62 @@ def make_image_task(
             "inputs": arrange(pixels[chosen]),
             "targets": np.stack([labels, numbers], axis=1).astype("int32")[chosen],
             "batch_size": batch_size,
-            "finish": finish,
+            "finish": kept if fixed_noise else finish,
         }
 
     chosen = slice(valid_size, None if train_size is None else valid_size + train_size)
-    train, passes = shuffled_batches(
-        **part(images.train, images.train_labels, chosen), seed=order
-    )
+    trained_on = part(images.train, images.train_labels, chosen)
+    train, passes = shuffled_batches(**trained_on, seed=order)
+    controls = {}
+    if noise:
+
+        def other(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
+            return finish(x, y, -1)  # The passes count from 0 on.
+
+        def blank(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
+            return kept(0 * x, y, number)
+
+        controls = {
+            "training images with other noise": batches(
+                **trained_on | {"finish": other}
+            ),
+            "their noise alone": batches(**trained_on | {"finish": blank}),
+        }
     return Task(
         train,
         batches(**part(images.train, images.train_labels, slice(valid_size))),
         # The numbers of all images differ, and so does their noise.
         batches(**part(images.test, images.test_labels, slice(test_size), first=total)),
         passes,
+        constant_error(images.train_labels[chosen], images.test_labels[:test_size]),
         num_classes=num_classes,
+        controls=controls,
     )
 
 
-def _finisher(noise: int, seed: int) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _finisher(noise: int, seed: int) -> Finish:
     """From bytes, and labels with numbers, to what a network reads.
 
-    Bytes take a quarter of the memory, and what noise would take is 20 GB.
+    Bytes take a quarter of the memory, and what noise would take is 20 GB. The noise
+    depends on the seed and the number of the image, and on the number of the pass,
+    where there is one: a run that goes on has that of an unbroken one.
     """
     tf = require("tensorflow")
+    # Without a named algorithm each kind of device draws other numbers.
+    philox = tf.random.Algorithm.PHILOX
 
-    def draw(number: Any, width: int) -> Any:
-        # Without a named algorithm each kind of device draws other numbers.
-        return tf.random.stateless_normal(
-            (noise, width), (seed, number), alg=tf.random.Algorithm.PHILOX
-        )
+    def draw(image: Any, number: Any, width: int) -> Any:
+        seeds = tf.stack([tf.constant(seed, tf.int64), image])
+        if number is not None:
+            number = tf.cast(number, tf.int64)
+            seeds = tf.random.experimental.stateless_fold_in(seeds, number, alg=philox)
+        return tf.random.stateless_normal((noise, width), seeds, alg=philox)
 
-    def finish(x: Any, y: Any) -> tuple[Any, Any]:
+    def finish(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
         x = tf.cast(x, tf.float32) / 255.0
         if noise:
             padding = tf.map_fn(
-                lambda number: draw(number, x.shape[-1]),
+                lambda image: draw(image, number, x.shape[-1]),
                 tf.cast(y[:, 1], tf.int64),
                 fn_output_signature=tf.float32,
             )

@@ -1,12 +1,14 @@
 """MNIST's four files, in the idx format."""
 
 import gzip
+import math
 import os
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from keras_ortho.reading import Stream, check_size, fill, unpacked_limit
 from keras_ortho.tasks.images import Images, check_images
 
 FILES = (
@@ -18,6 +20,7 @@ FILES = (
 SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 CLASSES = 10
 SHAPE = (28, 28)
+LARGEST = 2**30  # bytes of a file, gzipped or not
 
 _UNSIGNED_BYTES = 8
 
@@ -36,8 +39,9 @@ def read_idx(path: str | os.PathLike[str], ndim: int) -> np.ndarray:
         A uint8 array.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not such an array, or is cut short.
+        OSError: If it cannot be read.
+        ValueError: If it is not such an array, is cut short or goes on. What is
+            gzipped may unpack to 48 MiB, or twice its size where that is more.
 
     Example:
     >>> with open("labels-idx1-ubyte", "wb") as file:
@@ -50,36 +54,43 @@ def read_idx(path: str | os.PathLike[str], ndim: int) -> np.ndarray:
     - LeCun, Cortes, Burges, "The MNIST database of handwritten digits": file
       formats
     """
-    content = _uncompressed(Path(path))
+    size = check_size(path, LARGEST)
+    with open(path, "rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if not zipped:
+            return _read_array(file, ndim, size, path)
+        try:
+            with gzip.GzipFile(fileobj=file) as unzipped:
+                return _read_array(unzipped, ndim, unpacked_limit(size), path)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(
+                f"A gzipped file must be whole. Received: {path}: {error}"
+            ) from error
+
+
+def _read_array(
+    stream: Stream, ndim: int, limit: int, path: str | os.PathLike[str]
+) -> np.ndarray:
+    """Reads the header, and no more values than it says and `limit` allows."""
     magic = bytes([0, 0, _UNSIGNED_BYTES, ndim])
     start = len(magic) + 4 * ndim
-    if content[:4] != magic or len(content) < start:
+    header = stream.read(start)
+    if header[:4] != magic or len(header) < start:
         raise ValueError(
             f"An idx file of {ndim} dimensions must start with {magic.hex(' ')} and "
-            f"{ndim} sizes. Received: {content[:4].hex(' ')} in {path}, of "
-            f"{len(content)} bytes"
+            f"{ndim} sizes. Received: {header[:4].hex(' ')} in {path}, of "
+            f"{'' if len(header) < start else 'at least '}{len(header)} bytes"
         )
-    shape = tuple(int(size) for size in np.frombuffer(content, ">u4", ndim, 4))
-    values = np.frombuffer(content, np.uint8, offset=start)
-    expected = int(np.prod(shape, dtype=object))
-    if len(values) != expected:
+    shape = tuple(int(size) for size in np.frombuffer(header, ">u4", ndim, 4))
+    expected = math.prod(shape)
+    values, more = fill(stream, min(expected, limit))
+    if more or len(values) != expected:
         raise ValueError(
             f"An idx file of shape {shape} must hold {expected} values. "
-            f"Received: {len(values)} in {path}"
+            f"Received: {'more than ' if more else ''}{len(values)} in {path}"
         )
     return values.reshape(shape)
-
-
-def _uncompressed(path: Path) -> bytes:
-    content = path.read_bytes()
-    if content[:2] != b"\x1f\x8b":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(
-            f"A gzipped file must be whole. Received: {path}: {error}"
-        ) from error
 
 
 def read_mnist(folder: str | os.PathLike[str]) -> Images:

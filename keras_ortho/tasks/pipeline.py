@@ -1,7 +1,7 @@
 """From arrays to `tf.data`: batches in an order that a seed fixes."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,13 @@ class Task:
         passes: `train` for `keras_ortho.training.train`. Where the task shuffles, a
             function from the number of a pass, an int64 tensor, to a
             `tf.data.Dataset` in its order, which depends on nothing else.
-        baseline: Loss of the best answer that remembers nothing; `None` where there
-            is no such answer.
+        baseline: What is reached by the best answer that looks at nothing: its loss;
+            of images and series of several classes, whose most frequent one in
+            training it gives, its error rate on the test data. `None` where there is
+            no such answer.
         num_classes: Number of classes that the targets number from 0 on; `None`
             where they are no classes.
+        controls: More data sets to evaluate a trained network on, by what they are.
     """
 
     train: Any
@@ -33,6 +36,12 @@ class Task:
     passes: Any
     baseline: float | None = None
     num_classes: int | None = None
+    controls: Mapping[str, Any] = field(default_factory=dict)
+
+
+# What to make of the inputs and targets of a batch, and of the number of the pass over
+# the data that it belongs to, an int64 tensor; `None` where all passes are the same.
+Finish = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 def check_sizes(**sizes: int) -> None:
@@ -51,12 +60,30 @@ def check_sizes(**sizes: int) -> None:
             )
 
 
+def constant_error(train: np.ndarray, test: np.ndarray) -> float:
+    """Error rate of the answer that is always the most frequent class.
+
+    Args:
+        train: Classes of the training data, from 0 on, of which the most frequent is
+            taken, the first of several.
+        test: Classes of the test data.
+
+    Returns:
+        The share of the test data that are of another class.
+
+    Example:
+    >>> constant_error(np.array([0, 1, 1]), np.array([0, 1, 0, 0]))
+    0.75
+    """
+    return float(np.mean(test != np.argmax(np.bincount(train))))
+
+
 def batches(
     inputs: np.ndarray,
     targets: np.ndarray,
     *,
     batch_size: int,
-    finish: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+    finish: Finish | None = None,
 ) -> Any:
     """Makes batches of arrays, in their order.
 
@@ -64,8 +91,7 @@ def batches(
         inputs: Array of shape `(examples, ...)`.
         targets: Array of shape `(examples, ...)`.
         batch_size: Examples in a batch; the last one may be smaller.
-        finish: What to make of the inputs and targets of a batch. Default: `None`,
-            as they are.
+        finish: What to make of a batch. Default: `None`, as it is.
 
     Returns:
         A `tf.data.Dataset` of pairs.
@@ -76,7 +102,7 @@ def batches(
     tf = require("tensorflow")
     indices = tf.data.Dataset.range(len(inputs)).batch(batch_size)
     pick = _picker(inputs, targets, finish)
-    return indices.map(pick).prefetch(tf.data.AUTOTUNE)
+    return indices.map(lambda i: pick(i, None)).prefetch(tf.data.AUTOTUNE)
 
 
 def shuffled_batches(
@@ -85,7 +111,7 @@ def shuffled_batches(
     *,
     batch_size: int,
     seed: int,
-    finish: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+    finish: Finish | None = None,
 ) -> tuple[Any, Callable[[Any], Any]]:
     """Makes batches of arrays, in an order for each pass over them.
 
@@ -111,7 +137,7 @@ def shuffled_batches(
         indices = tf.data.Dataset.from_tensor_slices(
             order_of_pass(len(inputs), seed, number)
         )
-        return indices.batch(batch_size).map(pick)
+        return indices.batch(batch_size).map(lambda i: pick(i, number))
 
     return another_each_time(one_pass, seed), one_pass
 
@@ -165,15 +191,15 @@ def another_each_time(passes: Callable[[Any], Any], seed: int) -> Any:
 def _picker(
     inputs: np.ndarray,
     targets: np.ndarray,
-    finish: Callable[[Any, Any], tuple[Any, Any]] | None,
-) -> Callable[[Any], tuple[Any, Any]]:
+    finish: Finish | None,
+) -> Callable[[Any, Any], tuple[Any, Any]]:
     tf = require("tensorflow")
     with tf.device("CPU"):  # A batch at a time goes to the GPU, not all of them.
         inputs, targets = tf.constant(inputs), tf.constant(targets)
 
-    def pick(indices: Any) -> tuple[Any, Any]:
+    def pick(indices: Any, number: Any) -> tuple[Any, Any]:
         x, y = tf.gather(inputs, indices), tf.gather(targets, indices)
-        return (x, y) if finish is None else finish(x, y)
+        return (x, y) if finish is None else finish(x, y, number)
 
     return pick
 
@@ -220,7 +246,7 @@ def make_task(
     form: dict[str, Any] = {"batch_size": batch_size}
     if one_hot_depth is not None:
         tf = require("tensorflow")
-        form["finish"] = lambda x, y: (tf.one_hot(x, one_hot_depth), y)
+        form["finish"] = lambda x, y, _: (tf.one_hot(x, one_hot_depth), y)
     drawn = generate(train_size, train)
     if shuffle:
         order_seed = int(order.generate_state(1)[0])

@@ -104,6 +104,7 @@ def cifar10(
     valid_size: int = 5_000,
     train_size: int | None = None,
     test_size: int | None = None,
+    fixed_noise: bool = False,
     seed: int = 0,
 ) -> Task:
     """Makes CIFAR-10, as a sequence or a vector: which of ten things is it?
@@ -111,10 +112,11 @@ def cifar10(
     The first `valid_size` training images are set aside to validate; the papers use
     the 50 000 to train. They do not say how they scale the values: here to 0 .. 1.
 
-    The noise is drawn from the seed and the number of the image in its files, batch
-    by batch. So an image has noise of its own, the same in each epoch, and 20 GB of
-    it need not be held. The paper says independent standard Gaussian noise, and not
-    whether it is drawn anew.
+    The noise is drawn batch by batch, from the seed, the number of the image in its
+    files and, of a training image, the number of the pass: so it is another in each
+    epoch, and a run that goes on has that of an unbroken one. A network that meets the
+    same noise with the same image again learns to tell the images by their noise. The
+    paper says independent standard Gaussian noise, and not whether it is drawn anew.
 
     Args:
         data_dir: Folder with `cifar-10-batches-py` or `cifar-10-batches-bin`, or a
@@ -130,11 +132,16 @@ def cifar10(
         train_size: Number of images to train on, the first ones after those of
             `valid_size`. Default: `None`, all.
         test_size: Number of test images, the first ones. Default: `None`, all.
+        fixed_noise: Whether a training image has the same noise in each epoch, as
+            those to validate and to test always have. Default: `False`.
         seed: Seed of the order of the training images and of the noise. Default: 0.
 
     Returns:
         A `Task`: its data sets yield float32 `(batch, 1024, 3)`,
-        `(batch, length, 96)` or `(batch, 3072)`, and int32 `(batch,)`, classes.
+        `(batch, length, 96)` or `(batch, 3072)`, and int32 `(batch,)`, classes. That of
+        `"noise-padded"` has `controls`, which tell what a network has learned from: the
+        training images with noise that no epoch has, and blank images with the noise
+        that these have with `fixed_noise`.
 
     Raises:
         FileNotFoundError: If the files are not there.
@@ -176,5 +183,6 @@ def cifar10(
         batch_size=batch_size,
         seed=seed,
         noise=noise,
+        fixed_noise=fixed_noise,
         **sizes,
     )

@@ -2,9 +2,13 @@
 
 import gzip
 import os
+import zlib
 from pathlib import Path
 
+from keras_ortho.reading import check_size, fill
+
 PARTS = ("train", "valid", "test")
+LARGEST = 2**24  # bytes of a file, unpacked; the largest has 10 034 964
 
 
 def from_words(text: str) -> str:
@@ -75,14 +79,12 @@ def read(data_dir: str | os.PathLike[str], part: str) -> str:
     folder = Path(data_dir)
     for place in (folder, folder / "ptb"):
         words, spaced = place / f"ptb.{part}.txt", place / f"ptb.char.{part}.txt"
-        if words.is_file():
-            return from_words(words.read_text("utf-8"))
-        if spaced.is_file():
-            return from_spaced(spaced.read_text("utf-8"))
         packed = spaced.with_name(spaced.name + ".gz")
-        if packed.is_file():
-            with gzip.open(packed, "rt", encoding="utf-8") as file:
-                return from_spaced(file.read())
+        if words.is_file():
+            return from_words(_text(words))
+        for path in (spaced, packed):
+            if path.is_file():
+                return _characters(path)
     raise FileNotFoundError(
         f"There is no `ptb.{part}.txt` and no `ptb.char.{part}.txt[.gz]` in the folder "
         f"{folder}. They are the Penn Treebank as T. Mikolov prepared it "
@@ -91,3 +93,37 @@ def read(data_dir: str | os.PathLike[str], part: str) -> str:
         "never downloaded from here: put the files in a folder and give that as "
         f"`data_dir`. Received: data_dir={str(data_dir)!r}"
     )
+
+
+def _characters(path: Path) -> str:
+    try:
+        return from_spaced(_text(path))
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _text(path: Path) -> str:
+    """The text of a file, gzipped or not."""
+    check_size(path, LARGEST)
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rb") as file:
+            content, more = fill(file, LARGEST)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"A gzipped file must be whole. Received: {path}: {error}"
+        ) from error
+    if more:
+        raise ValueError(
+            f"A file of this kind has at most {LARGEST} bytes unpacked. "
+            f"Received: {path}"
+        )
+    try:
+        text = content.tobytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"A file of text must be in UTF-8. Received: {path}: {error}"
+        ) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,8 +1,9 @@
 """The records of TIMIT that `python -m data_prep` makes, as they are in a folder."""
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +11,19 @@ import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS
 from keras_ortho.extras import require
+from keras_ortho.reading import read_json
 
 FORMAT = "keras-ortho-timit"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 SPLITS = ("train", "valid", "test")
+# That of the whole corpus with every file rejected has a third of it.
+LARGEST_MANIFEST = 3 * 2**20
+SHARD_FILE = re.compile(r"[A-Za-z0-9_-]{1,200}\.tfrecord")
+
+_LENGTH = struct.Struct("<Q4x")  # and its checksum
+_CHECKSUM_BYTES = 4
+_FLOAT_BYTES = 4
 
 
 class Record(NamedTuple):
@@ -47,7 +56,8 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
     Raises:
         FileNotFoundError: As `read_manifest`.
         ImportError: If TensorFlow is not installed.
-        ValueError: As `read_manifest`, or if there is no such split.
+        ValueError: As `read_manifest`, or if there is no such split; while it is
+            gone through, if a shard is damaged.
 
     Example:
     ```python
@@ -57,11 +67,18 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
     """
     if split not in SPLITS:
         raise ValueError(f"`split` must be one of {SPLITS}. Received: {split!r}")
-    records = dataset(folder, read_manifest(folder), split)
-    return (
-        Record(name.decode(), speaker.decode(), log_power, audio)
-        for name, speaker, log_power, audio in records.as_numpy_iterator()
-    )
+    shards = _shards(folder, read_manifest(folder), split)
+    # Imported before the first is asked for, so that it is missed at once.
+    tf = require("tensorflow")
+    return (record for path in shards for record in _read_shard(tf, path))
+
+
+def _read_shard(tf: Any, path: Path) -> Iterator[Record]:
+    try:
+        for name, speaker, log_power, audio in _parsed(tf, [path]).as_numpy_iterator():
+            yield Record(name.decode(), speaker.decode(), log_power, audio)
+    except (tf.errors.OpError, UnicodeDecodeError) as error:
+        raise ValueError(f"A damaged shard. Received: {path}: {error}") from error
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -75,7 +92,8 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: If it, or a shard that it names, is missing.
-        ValueError: If it is damaged or of another format, or a shard of another size.
+        ValueError: If it is damaged or of another format, its numbers contradict each
+            other, or a shard is of another size or cut short.
     """
     path = Path(folder, MANIFEST)
     if not path.is_file():
@@ -83,23 +101,82 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
             f"No {MANIFEST}: make the records with `python -m data_prep`. "
             f"Received: {os.fspath(folder)}"
         )
-    try:
-        manifest = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} must be a file of JSON. Received: {error}") from error
+    manifest = read_json(path, LARGEST_MANIFEST)
+    if not isinstance(manifest, dict):
+        raise ValueError(f"{path} must hold a JSON object. Received: {type(manifest)}")
     found = (manifest.get("format"), manifest.get("version"))
     if found != (FORMAT, FORMAT_VERSION):
         raise ValueError(
             f"{path} must be of format {FORMAT!r}, version {FORMAT_VERSION}. "
             f"Received: {found}"
         )
-    for split in manifest["splits"].values():
+    splits = manifest.get("splits")
+    if not isinstance(splits, dict) or set(splits) != set(SPLITS):
+        raise ValueError(
+            f"{path} must describe the splits {SPLITS}. "
+            f"Received: {list(splits) if isinstance(splits, dict) else type(splits)}"
+        )
+    for name, split in splits.items():
+        _check_split(split, f"{path}, split {name!r}")
         for shard in split["shards"]:
             _check_shard(Path(folder, shard["file"]), shard["bytes"])
     return manifest
 
 
+def _check_split(split: Any, where: str) -> None:
+    """Checks what the manifest says of a split, and that its numbers agree."""
+    if not isinstance(split, dict):
+        raise ValueError(f"A split must be described. Received: {type(split)}: {where}")
+    shards, frames = split.get("shards"), split.get("frames")
+    if not isinstance(shards, list) or not all(map(_is_shard, shards)):
+        raise ValueError(
+            "`shards` must name files of the folder, with their sizes in `bytes`. "
+            f"Received: {where}"
+        )
+    if not isinstance(frames, dict) or not all(map(_is_count, frames.values())):
+        raise ValueError(
+            "`frames` must be the number of frames of each utterance. "
+            f"Received: {where}"
+        )
+    counts = {
+        "num_utterances": len(frames),
+        "num_frames": sum(frames.values()),
+        "max_frames": max(frames.values(), default=0),
+    }
+    for key, count in counts.items():
+        if not _is_count(split.get(key)) or split[key] != count:
+            raise ValueError(
+                f"`{key}` must be that of `frames`, {count}. "
+                f"Received: {split.get(key)!r:.40}: {where}"
+            )
+    size = sum(shard["bytes"] for shard in shards)
+    if counts["num_frames"] * NUM_BINS * _FLOAT_BYTES > size:
+        raise ValueError(
+            f"{counts['num_frames']} frames do not fit into shards of {size} bytes. "
+            f"Received: {where}"
+        )
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_shard(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("file"), str)
+        # No other folder's file, and none that no file system has.
+        and SHARD_FILE.fullmatch(value["file"]) is not None
+        and _is_count(value.get("bytes"))
+    )
+
+
 def _check_shard(path: Path, size: int) -> None:
+    """Checks a shard's size, and that its records fill it.
+
+    A record is its length, that length's checksum, the bytes, and their checksum.
+    TensorFlow checks the sums, and allocates any length whose sum is right.
+    """
     if not path.is_file():
         raise FileNotFoundError(
             f"The manifest names a shard that is missing. Received: {path}"
@@ -109,6 +186,19 @@ def _check_shard(path: Path, size: int) -> None:
             f"A shard must have the {size} bytes that the manifest says. "
             f"Received: {path} of {path.stat().st_size} bytes"
         )
+    place = 0
+    with path.open("rb") as file:
+        while place < size:
+            file.seek(place)
+            header = file.read(_LENGTH.size)
+            if len(header) == _LENGTH.size:
+                (length,) = _LENGTH.unpack(header)
+                place += _LENGTH.size + length + _CHECKSUM_BYTES
+            if len(header) < _LENGTH.size or place > size:
+                raise ValueError(
+                    "A shard must consist of whole records. "
+                    f"Received: {path}, whose last is cut short or damaged"
+                )
 
 
 def dataset(
@@ -128,7 +218,18 @@ def dataset(
         ImportError: If TensorFlow is not installed.
     """
     tf = require("tensorflow")
-    shards = manifest["splits"][split]["shards"]
+    return _parsed(tf, _shards(folder, manifest, split))
+
+
+def _shards(
+    folder: str | os.PathLike[str], manifest: Mapping[str, Any], split: str
+) -> list[Path]:
+    return [
+        Path(folder, shard["file"]) for shard in manifest["splits"][split]["shards"]
+    ]
+
+
+def _parsed(tf: Any, shards: Sequence[Path]) -> Any:
     text = tf.io.FixedLenFeature([], tf.string)
     spec = dict.fromkeys(("utterance_id", "speaker", "log_power", "audio"), text)
 
@@ -142,7 +243,6 @@ def dataset(
             tf.io.decode_raw(record["audio"], tf.int16),
         )
 
-    files = [str(Path(folder, shard["file"])) for shard in shards]
-    return tf.data.TFRecordDataset(files).map(
+    return tf.data.TFRecordDataset(list(map(str, shards))).map(
         parse, num_parallel_calls=tf.data.AUTOTUNE
     )

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, batches, check_sizes, shuffled_batches
+from keras_ortho.tasks.pipeline import (
+    Task,
+    batches,
+    check_sizes,
+    constant_error,
+    shuffled_batches,
+)
 from keras_ortho.tasks.ucr_files import SUFFIXES, Series, read_series
 
 SOURCE = "https://www.cs.ucr.edu/~eamonn/time_series_data_2018/"
@@ -140,15 +146,14 @@ def load(
     in_batches, passes = shuffled_batches(
         x[rest], y[rest], batch_size=batch_size, seed=int(order.generate_state(1)[0])
     )
+    x_test = test.values.reshape(len(test.lines), -1, width)
+    y_test = _classes(test, labels)
     return Task(
         in_batches,
         batches(x[valid], y[valid], batch_size=batch_size),
-        batches(
-            test.values.reshape(len(test.lines), -1, width),
-            _classes(test, labels),
-            batch_size=batch_size,
-        ),
+        batches(x_test, y_test, batch_size=batch_size),
         passes,
+        constant_error(y[rest], y_test),
         num_classes=len(labels),
     )
 

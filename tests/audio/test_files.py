@@ -1,4 +1,5 @@
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -106,6 +107,70 @@ def test_sphere_header_that_cannot_be_right(sphere, old, new):
     assert old in data
     with pytest.raises(ValueError, match=r"Received: SA1\.WAV"):
         decode_audio(data.replace(old, new), name="SA1.WAV")
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        "-i abc",
+        "-i -5",
+        "-s4 1000",
+        "-i 1000.5",
+        "-i",
+        "-r 1000",
+        "-i 1000\nsample_count -i 9",
+    ],
+)
+@pytest.mark.parametrize("part", [1.0, 0.5])
+def test_sphere_must_say_how_many_samples(sphere, count, part):
+    data = sphere.read_bytes()
+    line = b"sample_count -i 1000\n"
+    assert line in data[:1024]
+    for new in (b"sample_count " + count.encode() + b"\n", b""):
+        header = data[:1024].replace(line, new).ljust(1024)[:1024]
+        end = 1024 + int(part * (len(data) - 1024))
+        with pytest.raises(ValueError, match=r"the number of samples once.*SA1\.WAV"):
+            decode_audio(header + data[1024:end], name="SA1.WAV")
+
+
+def test_sphere_fields_may_be_spaced_otherwise(sphere):
+    data = sphere.read_bytes()
+    line = b"sample_count -i 1000\n"
+    header = data[:1024].replace(line, b"sample_count   -i  1000 \n")[:1024]
+    np.testing.assert_array_equal(
+        decode_audio(header + data[1024:], name="x")[0], SAMPLES
+    )
+
+
+@pytest.mark.parametrize("container", ["FLAC", "MP3"])
+def test_a_header_that_promises_too_much_costs_no_memory(tmp_path, container):
+    path = tmp_path / "speech"
+    soundfile.write(path, np.repeat(SAMPLES, 9), 16000, format=container)
+    data = bytearray(path.read_bytes())
+    if container == "FLAC":
+        data[21] |= 0x0F  # all of the 36 bits of total_samples
+        data[22:26] = b"\xff" * 4
+    else:
+        place = data.index(b"Xing" if b"Xing" in data else b"Info")
+        data[place + 8 : place + 12] = b"\x7f\xff\xff\xff"  # number of frames
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"promises \d{10,} samples.*Received: x"):
+            decode_audio(bytes(data), name="x")
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_compressed_file_of_silence_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_ortho.audio.files.DECODED", 2**17)
+    path = tmp_path / "silence.flac"
+    soundfile.write(path, np.zeros(2**16, np.int16), 16000, format="FLAC")
+    assert path.stat().st_size < 2**14
+    assert len(read_audio(path)[0]) == 2**16
+    soundfile.write(path, np.zeros(2**16 + 1, np.int16), 16000, format="FLAC")
+    with pytest.raises(ValueError, match="at most 65536 are read"):
+        read_audio(path)
 
 
 @pytest.mark.parametrize("missing", [1, 2, 1000, 2000])

@@ -120,7 +120,9 @@ def test_find_shard(shard, tmp_path):
     # Another signature with the same first 16 digits.
     sidecar_path.write_text(text.replace(shard.signature, shard.signature[:-1] + "0"))
     assert find_shard(shard, out) is None
-    for damaged in ("", "[]", text[:50], "\x80"):
+    sidecar_path.write_text(text.replace('"frames": 7', '"frames": 8'))
+    assert find_shard(shard, out) is None
+    for damaged in ("", "[" * 10000, "[]", text[:50], "\x80"):
         sidecar_path.write_bytes(damaged.encode("latin-1"))
         assert find_shard(shard, out) is None
 

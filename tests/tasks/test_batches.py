@@ -1,9 +1,11 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
 
-from keras_ortho.tasks import adding
-from keras_ortho.tasks.pipeline import order_of_pass, shuffled_batches
+from keras_ortho.tasks import adding, copying
+from keras_ortho.tasks.pipeline import constant_error, order_of_pass, shuffled_batches
 
 COUNT = 23
 
@@ -36,6 +38,40 @@ def test_is_another_pass_each_time(data):
     orders = [order(train) for _ in range(3)]
     assert len({tuple(order) for order in orders}) == 3
     assert len(train) == len(passes(0)) == 6
+
+
+def test_another_seed_is_another_order():
+    """Two of 23! orders."""
+    numbers = range(3)
+    orders = [
+        tuple(order_of_pass(COUNT, seed, n).numpy()) for seed in (3, 4) for n in numbers
+    ]
+    assert len(set(orders)) == 6
+    numbers = np.arange(COUNT, dtype="float32")
+    _, passes = shuffled_batches(numbers, -numbers, batch_size=4, seed=4)
+    assert [int(i) for i in order(passes(1))] == list(orders[4])
+
+
+@pytest.mark.parametrize(
+    "load",
+    [functools.partial(adding.load, 50), functools.partial(copying.load, 5)],
+    ids=["adding", "copying"],
+)
+def test_no_sequence_is_in_two_parts(load):
+    """Nor in those of another seed. Of equal sizes, equal seeds give equal parts."""
+    seen = set()
+    for seed in (0, 1):
+        task = load(train_size=30, valid_size=30, test_size=30, seed=seed)
+        for part in (task.train, task.valid, task.test):
+            seen |= {x.numpy().tobytes() for batch, _ in part for x in batch}
+    assert len(seen) == 180
+
+
+def test_error_of_the_most_frequent_class():
+    train, test = np.array([2, 0, 2, 1, 2]), np.array([2, 2, 0, 1, 1, 1, 0, 2])
+    assert constant_error(train, test) == 5 / 8
+    # Of two as frequent the first.
+    assert constant_error(np.array([1, 0]), np.array([0, 0, 1, 2])) == 0.5
 
 
 def test_every_order_is_as_likely():

@@ -192,3 +192,26 @@ def test_penn_treebank_in_both_forms(part, name, data_dir, tmp_path):
         pytest.skip(f"KERAS_ORTHO_DATA has no file ptb/{name}")
     (tmp_path / name).symlink_to(path)
     assert read(tmp_path, part) == read(data_dir, part)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("ptb.train.txt", b"\xff\xfe", "must be in UTF-8"),
+        ("ptb.char.train.txt", b"ab c", "a space after each character"),
+        ("ptb.char.train.txt.gz", b"text", "must be whole"),
+        ("ptb.char.train.txt.gz", gzip.compress(b"a b ")[:-9], "must be whole"),
+        (
+            "ptb.char.train.txt.gz",
+            gzip.compress(bytes(2**24 + 1), 1),
+            "at most 16777216",
+        ),
+    ],
+    # What is packed holds the time; names of tests must be the same in each process.
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)} bytes",
+)
+def test_damaged_files_are_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message) as error:
+        read(tmp_path, "train")
+    assert str(tmp_path / name) in str(error.value)

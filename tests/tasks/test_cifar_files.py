@@ -1,6 +1,7 @@
 import io
 import os
 import pickle
+import zipfile
 from typing import ClassVar
 
 import numpy as np
@@ -113,6 +114,31 @@ def test_pickles_run_no_code(tmp_path, monkeypatch, protocol, call):
     assert not (tmp_path / "made").exists()
 
 
+def test_a_real_batch_is_read(tmp_path):
+    """The layout of the original files, down to the opcodes of Python 2."""
+    images, labels = draw(10, 1)
+    raw = rows(images).tobytes()
+    names = [f"leptodactylus_pentadactylus_s_{n:06d}.png" for n in range(10)]
+    path = tmp_path / "data_batch_1"
+    path.write_bytes(
+        b"\x80\x02}q\x01(U\x0bbatch_labelq\x02U\x15training batch 1 of 5q\x03"
+        + b"U\x06labelsq\x04]q\x05("
+        + b"".join(b"K" + bytes([label]) for label in labels)
+        + b"eU\x04dataq\x06cnumpy.core.multiarray\n_reconstruct\nq\x07"
+        + b"cnumpy\nndarray\nq\x08K\x00\x85U\x01b\x87Rq\x09(K\x01K\x0aM\x00\x0c\x86"
+        + b"cnumpy\ndtype\nq\x0aU\x02u1K\x00K\x01\x87Rq\x0b(K\x03U\x01|NNN"
+        + b"J\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"
+        + len(raw).to_bytes(4, "little")
+        + raw
+        + b"tbU\x09filenamesq\x0c]q\x0d("
+        + b"".join(b"U" + bytes([len(name)]) + name.encode() for name in names)
+        + b"eu."
+    )
+    found, found_labels = read_pickled(path)
+    np.testing.assert_array_equal(found, images)
+    np.testing.assert_array_equal(found_labels, labels)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -131,7 +157,7 @@ def test_pickles_run_no_code(tmp_path, monkeypatch, protocol, call):
         ),
         (
             pickle.dumps({"data": np.zeros((2, 3072)), "labels": [1, 2]}, 4),
-            "must be uint8 .* Received: float64",
+            "data_batch_1: an array must be uint8, not of another type 'f8'",
         ),
         (
             pickle.dumps({"data": np.zeros((1, 3072), "uint8"), "labels": [10]}, 4),
@@ -139,7 +165,15 @@ def test_pickles_run_no_code(tmp_path, monkeypatch, protocol, call):
         ),
         (
             pickle.dumps({"data": np.zeros((1, 3072), "uint8"), "labels": [[1], 2]}, 4),
-            "data_batch_1",
+            "list of integers. Received: .*data_batch_1",
+        ),
+        (
+            pickle.dumps({"data": np.zeros((1, 3072), "uint8"), "labels": [2**70]}, 4),
+            "must be integers.* Received: object",
+        ),
+        (
+            pickle.dumps({"data": [[1] * 3072], "labels": [1]}, 4),
+            "rows of 3072 values. Received: <class 'list'>",
         ),
     ],
 )
@@ -205,6 +239,36 @@ def test_damaged_npz_files_are_named(tmp_path):
     np.save(tmp_path / "images.npy", images)
     with pytest.raises(ValueError, match="images.npy: "):
         read_npz(tmp_path / "images.npy")
+
+
+def test_npz_files_that_cannot_be_made_to_misbehave(tmp_path):
+    images, labels = draw(3, 0)
+    whole = {"x_train": images, "y_train": labels, "x_test": images, "y_test": labels}
+    path = tmp_path / "images.npz"
+    np.savez(path, **whole)
+    content = path.read_bytes()
+    shape = b"(3, 32, 32, 3)"
+    for old, new, message in (
+        (shape, b"(9999999999,3)", "promises .* bytes"),
+        (shape, b"(((((((((3, 3)", "images.npz: damaged"),
+        (shape, b"(3, 32, 32, 3'", "images.npz"),
+        (b"|u1", b"|O1", "images.npz"),
+        (b"PK\x01\x02", b"PK\x01\x03", "images.npz: damaged"),
+    ):
+        damaged = content.replace(old, new)
+        assert damaged != content
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=message):
+            read_npz(path)
+    whole["x_test"] = np.zeros((2**14, 32, 32, 3), "uint8")  # 48 MiB in 50 kB
+    np.savez_compressed(path, **whole)
+    with pytest.raises(ValueError, match="bytes unpacked, more than"):
+        read_npz(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name in whole:
+            archive.writestr(f"{name}.npy", b"")
+    with pytest.raises(ValueError, match="compressed in another way"):
+        read_npz(path)
 
 
 def test_missing_files(tmp_path):

@@ -1,4 +1,7 @@
 import gzip
+import math
+import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -28,16 +31,20 @@ WHOLE = idx(np.zeros((2, 28, 28), "uint8"))
     ("content", "message"),
     [
         (WHOLE[:-1], "1568 values. Received: 1567"),
-        (WHOLE + b"\0", "1568 values. Received: 1569"),
+        (WHOLE + b"\0", "1568 values. Received: more than 1568"),
+        (gzip.compress(WHOLE + b"\0"), "1568 values. Received: more than 1568"),
         (WHOLE[:10], "Received: 00 00 08 03 .* of 10 bytes"),
         (b"", "of 0 bytes"),
         (b"\0\0\x08\x01" + WHOLE[4:], "Received: 00 00 08 01"),  # that of labels
         (b"\0\0\x0d\x03" + WHOLE[4:], "Received: 00 00 0d 03"),  # floats
         # So many values that a size of 64 bits would wrap around to 0.
         (b"\0\0\x08\x03" + 3 * b"\x80\0\0\0", f"{2**93} values. Received: 0"),
+        (gzip.compress(b"\0\0\x08\x03" + 3 * b"\x80\0\0\0"), "values. Received: 0"),
         (gzip.compress(WHOLE)[:-9], "must be whole. Received"),
         (gzip.compress(WHOLE)[:10] + b"\xff" * 20, "must be whole. Received"),
     ],
+    # What is packed holds the time; names of tests must be the same in each process.
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)} bytes",
 )
 def test_damaged_files_are_named(tmp_path, content, message):
     path = tmp_path / "some-images"
@@ -45,6 +52,29 @@ def test_damaged_files_are_named(tmp_path, content, message):
     with pytest.raises(ValueError, match=message) as error:
         read_idx(path, 3)
     assert str(path) in str(error.value)
+
+
+def peak_memory(call):
+    """The most that a call, which fails, holds at one time, in bytes."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="Received"):
+            call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_small_file_that_unpacks_to_much(tmp_path):
+    path = tmp_path / "bomb.gz"
+    shape = (2**17, 28, 28)  # 98 MiB of zeros, in 100 kB
+    content = WHOLE[:4] + struct.pack(">3I", *shape) + bytes(math.prod(shape))
+    path.write_bytes(gzip.compress(content, 1))
+    del content
+    assert peak_memory(lambda: read_idx(path, 3)) < 2**26
+    # And one that holds more than it says.
+    path.write_bytes(gzip.compress(WHOLE + bytes(2**26), 1))
+    assert peak_memory(lambda: read_idx(path, 3)) < 2**21
 
 
 def test_missing_file(tmp_path):

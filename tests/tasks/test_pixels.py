@@ -152,16 +152,56 @@ def by_image(dataset):
     return {sequence[:32].tobytes(): sequence for sequence in x}
 
 
-def test_noise_is_fixed_by_the_seed_and_the_image(cifar_file):
+def same(one, other):
+    assert one.keys() == other.keys()
+    return [np.array_equal(one[image], other[image]) for image in one]
+
+
+def test_noise_is_another_in_each_pass(cifar_file):
+    """And a function of the seed, the pass and the image: a run may go on anywhere."""
     path, _ = cifar_file
     task = padded(path)
+    first, second = (by_image(task.passes(number)) for number in (0, 1))
+    assert not any(same(first, second))
+    assert not any(same(first, by_image(padded(path, fixed_noise=True).train)))
+    assert all(same(second, by_image(padded(path, batch_size=7).passes(1))))
+    assert not any(same(first, by_image(padded(path, seed=1).passes(0))))
+    assert not any(same(*(by_image(task.train) for _ in range(2))))
+    assert all(same(*(by_image(task.valid) for _ in range(2))))
+    assert all(same(*(by_image(task.test) for _ in range(2))))
+    noise = np.stack([s[32:] for each in (first, second) for s in each.values()])
+    for one, other in itertools.combinations(noise.astype("float64"), 2):
+        assert abs(np.mean(one * other)) < 6 / one.size**0.5
+    # The order of the images is that of before, whatever is done about the noise.
+    kept = arrays(padded(path, fixed_noise=True).passes(0))
+    np.testing.assert_array_equal(arrays(task.passes(0))[1], kept[1])
+
+
+def test_controls_tell_image_and_noise_apart(cifar_file):
+    path, (_, labels, *_) = cifar_file
+    task = padded(path, fixed_noise=True)
+    trained_on = by_image(task.train)
+    other = by_image(task.controls["training images with other noise"])
+    assert not any(same(trained_on, other))
+    x, y = arrays(task.controls["their noise alone"])
+    assert not x[:, :32].any()
+    np.testing.assert_array_equal(y, labels[5:])
+    images = [sequence[:32].tobytes() for sequence in arrays(task.train)[0]]
+    alone = {sequence[32:].tobytes() for sequence in x}
+    assert {trained_on[image][32:].tobytes() for image in images} == alone
+    assert padded(path, length=32).controls == {}
+
+
+def test_noise_may_be_fixed_by_the_seed_and_the_image(cifar_file):
+    path, _ = cifar_file
+    task = padded(path, fixed_noise=True)
     expected = by_image(task.train)
     assert len(expected) == 19
     shorter = {"train_size": 6, "batch_size": 5}
     for other, count in (
         (task, 19),  # the next epoch, in another order
-        (padded(path), 19),
-        (padded(path, **shorter), 6),
+        (padded(path, fixed_noise=True), 19),
+        (padded(path, fixed_noise=True, **shorter), 6),
     ):
         found = by_image(other.train)
         assert len(found) == count
@@ -173,7 +213,7 @@ def test_noise_is_fixed_by_the_seed_and_the_image(cifar_file):
     for image in moved.keys() & expected.keys():
         np.testing.assert_array_equal(moved[image], expected[image])
     # Of another seed, the images are the same and the noise is not.
-    other = by_image(padded(path, seed=1).train)
+    other = by_image(padded(path, fixed_noise=True, seed=1).train)
     assert other.keys() == expected.keys()
     for image, sequence in other.items():
         assert not np.isin(sequence[32:], expected[image][32:]).all(axis=-1).any()

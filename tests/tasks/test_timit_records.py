@@ -67,3 +67,103 @@ def test_a_manifest_of_another_format(broken, change):
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(ValueError, match=r"format 'keras-ortho-timit', version 1\."):
         read_manifest(broken)
+
+
+def without(*keys):
+    def change(manifest):
+        place = manifest
+        for key in keys[:-1]:
+            place = place[key]
+        del place[keys[-1]]
+        return manifest
+
+    return change
+
+
+def with_value(*keys_and_value):
+    *keys, last, value = keys_and_value
+
+    def change(manifest):
+        place = manifest
+        for key in keys:
+            place = place[key]
+        place[last] = value
+        return manifest
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda manifest: [manifest], "must hold a JSON object"),
+        (lambda manifest: None, "must hold a JSON object"),
+        (without("splits"), "must describe the splits"),
+        (without("splits", "valid"), "must describe the splits"),
+        (with_value("splits", []), "must describe the splits"),
+        (with_value("splits", "test", []), "a split must be|A split must be"),
+        (without("splits", "test", "shards"), "`shards` must name files"),
+        (
+            with_value("splits", "test", "shards", 0, "file", "../a.tfrecord"),
+            "`shards`",
+        ),
+        (with_value("splits", "test", "shards", 0, "file", "/a.tfrecord"), "`shards`"),
+        (with_value("splits", "test", "shards", 0, "bytes", "1"), "`shards`"),
+        (with_value("splits", "test", "shards", 0, "bytes", -1), "`shards`"),
+        (without("splits", "test", "frames"), "`frames` must be"),
+        (with_value("splits", "test", "frames", "fccc0_sx1", 1.5), "`frames` must be"),
+        (
+            with_value("splits", "test", "frames", "fccc0_sx1", 10**12),
+            "that of `frames`",
+        ),
+        (without("splits", "test", "max_frames"), "`max_frames` .* Received: None"),
+        (with_value("splits", "test", "max_frames", 10**12), "`max_frames`"),
+        (with_value("splits", "test", "num_utterances", 1), "`num_utterances`"),
+        (with_value("splits", "test", "num_frames", 1), "`num_frames`"),
+    ],
+)
+def test_a_damaged_manifest_is_named(broken, change, message):
+    path = broken / "manifest.json"
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(ValueError, match=message) as error:
+        read_manifest(broken)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "[" * 100_000, "{", "\x00"])
+def test_a_manifest_that_is_no_json(broken, text):
+    (broken / "manifest.json").write_text(text)
+    with pytest.raises(ValueError, match=r"manifest\.json must be a file of JSON"):
+        read_manifest(broken)
+
+
+def test_more_frames_than_the_shards_can_hold(broken):
+    path = broken / "manifest.json"
+    manifest = json.loads(path.read_text())
+    split = manifest["splits"]["test"]
+    name = next(iter(split["frames"]))
+    split["frames"][name] = 10**6
+    split["num_frames"] = sum(split["frames"].values())
+    split["max_frames"] = max(split["frames"].values())
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="do not fit into shards"):
+        read_manifest(broken)
+
+
+def test_a_record_longer_than_its_shard(broken):
+    shard = next(broken.glob("test-*.tfrecord"))
+    content = bytearray(shard.read_bytes())
+    content[:8] = (2**40).to_bytes(8, "little")
+    shard.write_bytes(content)
+    with pytest.raises(ValueError, match=f"whole records. Received: {shard}"):
+        read_manifest(broken)
+
+
+def test_a_flipped_bit_in_a_record(broken):
+    shard = next(broken.glob("test-*.tfrecord"))
+    content = bytearray(shard.read_bytes())
+    content[1000] ^= 4
+    shard.write_bytes(content)
+    read_manifest(broken)
+    with pytest.raises(ValueError, match=f"damaged shard. Received: {shard}"):
+        list(utterances(broken, "test"))

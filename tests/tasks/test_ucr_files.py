@@ -57,6 +57,8 @@ def test_labels_may_be_words(tmp_path):
         ("tsv", "\t2\t3\n", "must have a label. .*tsv, line 1: ''"),
         ("tsv", "NaN\t2\t3\n", "must have a label. .*tsv, line 1"),
         ("tsv", "1\t2\tinf\n", "finite number. .*tsv, line 1: 'inf' as value 2"),
+        ("tsv", "1\t2\t1e39\n", "finite number. .*tsv, line 1: '1e39' as value 2"),
+        ("tsv", "1\t2\n1" + "\t2" * 2**19 + "\n", "1048576 characters. .*tsv, line 2"),
         ("tsv", "1\t2\tx\n", "finite number. .*tsv, line 1: 'x' as value 2"),
         ("tsv", "1\n", "must have values. .*tsv, line 1"),
         ("tsv", "", "must hold series. .*tsv: none"),
@@ -76,6 +78,16 @@ def test_bad_lines_are_named(tmp_path, suffix, text, message):
     path = tmp_path / f"Bad_TRAIN.{suffix}"
     path.write_text(text)
     with pytest.raises(ValueError, match=f"{message}"):
+        read_series(path)
+
+
+def test_so_many_series(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_ortho.tasks.ucr_files.MOST_SERIES", 3)
+    path = tmp_path / "Many_TRAIN.tsv"
+    path.write_text("1\t2\n" * 3)
+    assert read_series(path).values.shape == (3, 1)
+    path.write_text("1\t2\n" * 4)
+    with pytest.raises(ValueError, match="at most 3 series. .*tsv, line 4"):
         read_series(path)
 
 

@@ -1,0 +1,97 @@
+"""Arrays of numbers from a file of `numpy.savez`, whatever is in it.
+
+`numpy.load` allocates what a header promises, and unpacks what a member holds; here
+both are held against the file's size first.
+"""
+
+import io
+import math
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_ortho.reading import fill, unpacked_limit
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those of savez
+# What zipfile, zlib and the parser of headers raise on damaged files.
+_DAMAGE = (
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def read_arrays(data: bytes, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Reads some arrays of a file of `numpy.savez` or `numpy.savez_compressed`.
+
+    Args:
+        data: The whole file.
+        names: Names of the arrays.
+
+    Returns:
+        The arrays by name.
+
+    Raises:
+        ValueError: If it is no such file, lacks an array, holds Python objects, is
+            damaged, or unpacks to more than a file of its size should.
+
+    Example:
+    >>> np.savez("some.npz", a=np.arange(3))
+    >>> with open("some.npz", "rb") as file:
+    ...     read_arrays(file.read(), ["a"])
+    {'a': array([0, 1, 2])}
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = [archive.getinfo(f"{name}.npy") for name in names]
+            size = sum(member.file_size for member in members)
+            limit = unpacked_limit(len(data))
+            if size > limit:
+                raise ValueError(f"{size} bytes unpacked, more than {limit}")
+            for member in members:
+                if member.compress_type not in _METHODS:
+                    raise ValueError(f"{member.filename} is compressed in another way")
+            return {
+                name: _read_array(archive, member)
+                for name, member in zip(names, members, strict=True)
+            }
+    except _DAMAGE as error:
+        raise ValueError(f"damaged: {error!r}") from error
+
+
+def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(member) as file:
+        shape, in_fortran_order, dtype = _read_header(file)
+        if dtype.hasobject:
+            raise ValueError(f"{member.filename} is a pickle of objects")
+        size = math.prod(shape) * dtype.itemsize
+        if size > member.file_size:
+            raise ValueError(
+                f"{member.filename} promises {size} bytes, {member.file_size} are there"
+            )
+        values, more = fill(file, size)
+    if more or len(values) != size:
+        raise ValueError(f"{member.filename} is not of the size that it promises")
+    array = values.view(dtype)
+    return array.reshape(shape[::-1]).T if in_fortran_order else array.reshape(shape)
+
+
+def _read_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    if version == (2, 0):
+        return np.lib.format.read_array_header_2_0(file)
+    raise ValueError(f"a header of version {version}")

@@ -1,0 +1,1 @@
+"""What `scripts/fuzz_files.py` is made of."""
