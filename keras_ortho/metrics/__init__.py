@@ -12,7 +12,7 @@ from keras_ortho.metrics.segsnr import (
     segmental_snr_loizou,
 )
 from keras_ortho.metrics.signals import UnscoredWarning
-from keras_ortho.metrics.speech import score_speech
+from keras_ortho.metrics.speech import MeanScore, mean_scores, score_speech
 from keras_ortho.metrics.stoi import stoi
 
 __all__ = [
@@ -22,12 +22,14 @@ __all__ = [
     "BitsPerCharacter",
     "ErrorRate",
     "Evaluator",
+    "MeanScore",
     "PaddedFrameMSE",
     "SNRScores",
     "SegmentalSNR",
     "UnscoredWarning",
     "ValidFrameMSE",
     "active_level",
+    "mean_scores",
     "mos_lqo_to_raw",
     "pesq",
     "raw_to_mos_lqo",

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from keras_ortho.metrics.active_level import Version, check_version
 from keras_ortho.metrics.pesq import check_pesq_options, pesq, raw_to_mos_lqo
 from keras_ortho.metrics.segsnr import check_snr_options, segmental_snr
 from keras_ortho.metrics.signals import signal_pairs
@@ -108,6 +109,7 @@ class SegmentalSNR(Evaluator):
         activity: `"p56"` or `"all"`, as for `keras_ortho.metrics.segmental_snr`.
         interpolate: As for `keras_ortho.metrics.segmental_snr`.
         clamp: As for `keras_ortho.metrics.segmental_snr`.
+        voicebox: As for `keras_ortho.metrics.segmental_snr`.
 
     Raises:
         ValueError: If an option is not allowed.
@@ -130,12 +132,15 @@ class SegmentalSNR(Evaluator):
         activity: Literal["p56", "all"] = "p56",
         interpolate: bool = True,
         clamp: tuple[float, float] | None = None,
+        voicebox: Version = "2019",
     ) -> None:
         check_snr_options(activity, clamp)
+        check_version(voicebox)
         super().__init__(sample_rate, name)
         self.activity = activity
         self.interpolate = interpolate
         self.clamp = clamp
+        self.voicebox = voicebox
         self.bounds = clamp or (-math.inf, math.inf)
 
     def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
@@ -147,6 +152,7 @@ class SegmentalSNR(Evaluator):
             activity=self.activity,
             interpolate=self.interpolate,
             clamp=self.clamp,
+            voicebox=self.voicebox,
         ).segmental
 
 

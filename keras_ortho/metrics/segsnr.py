@@ -1,10 +1,11 @@
 """Segmental signal-to-noise ratio, as VOICEBOX and as Loizou define it."""
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from keras_ortho.metrics.active_level import active_level
+from keras_ortho.metrics.active_level import Version, active_level, check_version
 from keras_ortho.metrics.signals import signal_pair, unscored
 
 FRAME_SECONDS = 0.01
@@ -39,16 +40,18 @@ def segmental_snr(
     activity: Literal["p56", "all"] = "p56",
     interpolate: bool = True,
     clamp: tuple[float, float] | None = None,
+    voicebox: Version = "2019",
 ) -> SNRScores:
     """Segmental SNR as VOICEBOX defines it, with which TIMIT was scored.
 
-    Frames of 10 ms, neither overlapping nor windowed. The ratio of a frame is
-    `10 log10(sum(r^2) / sum((r - s)^2))` dB, -100 dB where the reference `r` is
-    all zero, and 100 dB where the error is exactly zero. With `interpolate` the
-    error is the least over shifts of the estimate `s` by up to one sample either
-    way, interpolated linearly.
+    Frames of 10 ms, rounded to whole samples, halves up; neither overlapping nor
+    windowed. The ratio of a frame is `10 log10(sum(r^2) / sum((r - s)^2))` dB, 100 dB
+    where the error is exactly zero, and else -100 dB where the reference `r` is all
+    zero. With `interpolate` the error is the least over shifts of the estimate `s` by
+    up to one sample either way, interpolated linearly.
 
-    The defaults are VOICEBOX's own (mode `Vq`).
+    The defaults are VOICEBOX's own (mode `Vq`), of the version of 2018 and of those
+    after it; they differ in the active level, see `active_level`.
 
     Args:
         estimate: Estimated signal, `[samples]`, int16 or floating point. The
@@ -61,6 +64,8 @@ def segmental_snr(
         interpolate: Whether to allow the shift (`q`, or else `z`).
         clamp: Least and greatest ratio of a frame in dB, such as `(-10, 35)`;
             by default none.
+        voicebox: Version of the active level, as for `active_level`: `"2019"` or
+            `"2022"`.
 
     Returns:
         `SNRScores`, NaN with an `UnscoredWarning` where the reference is silent,
@@ -82,8 +87,9 @@ def segmental_snr(
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
     """
     check_snr_options(activity, clamp)
+    check_version(voicebox)
     estimate, reference = signal_pair(estimate, reference, sample_rate)
-    size = round(FRAME_SECONDS * sample_rate)
+    size = _round(FRAME_SECONDS * sample_rate)
     margin = int(interpolate)
     count = max(0, (len(reference) - 2 * margin) // size)
 
@@ -98,12 +104,12 @@ def segmental_snr(
         noise = np.minimum(*(_least_error(error, step) for step in steps))
     power = np.sum(frames(reference) ** 2, axis=1)
     if not power.any():
-        reason = "shorter than a frame" if count == 0 else "silent"
+        reason = "shorter than a frame of 10 ms" if count == 0 else "silent"
         nan = unscored(f"the reference is {reason}")
         return SNRScores(nan, nan, 0, count)
     used = np.ones(count, bool)
     if activity == "p56":
-        active = frames(active_level(reference, sample_rate).active)
+        active = frames(active_level(reference, sample_rate, voicebox=voicebox).active)
         used = np.sum(active, axis=1) > size / 2
         if not used.any():
             nan = unscored("no frame of the reference is active speech")
@@ -147,9 +153,15 @@ def _least_error(error: np.ndarray, step: np.ndarray) -> np.ndarray:
 def _decibels(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = 10 * np.log10(power / noise)
-    ratios[noise == 0] = ZERO_ERROR_DB
     ratios[power == 0] = ZERO_REFERENCE_DB
+    # Also where both are zero: silence that is silent is no error.
+    ratios[noise == 0] = ZERO_ERROR_DB
     return ratios
+
+
+def _round(value: float) -> int:
+    """The nearest integer, halves up, as in MATLAB; Python rounds them to even."""
+    return math.floor(value + 0.5)
 
 
 def segmental_snr_loizou(
@@ -173,7 +185,7 @@ def segmental_snr_loizou(
 
     Returns:
         The mean of the frames' ratios in dB; NaN with an `UnscoredWarning` where
-        the reference is silent or shorter than two frames' steps.
+        the reference is silent or shorter than a frame and a step, 37.5 ms.
 
     Raises:
         ValueError: As `segmental_snr`.
@@ -189,11 +201,11 @@ def segmental_snr_loizou(
     """
     check_snr_options("all", clamp)
     estimate, reference = signal_pair(estimate, reference, sample_rate)
-    size = round(LOIZOU_FRAME_SECONDS * sample_rate)
+    size = _round(LOIZOU_FRAME_SECONDS * sample_rate)
     step = int(LOIZOU_STEP * LOIZOU_FRAME_SECONDS * sample_rate)
     count = (len(reference) - size) // step
     if count < 1:
-        return unscored("the reference is shorter than two frames")
+        return unscored("the reference is shorter than a frame and a step, 37.5 ms")
     if not reference.any():
         return unscored("the reference is silent")
     window = np.hanning(size + 2)[1:-1]

@@ -1,11 +1,13 @@
 """All speech scores of many utterances, in parallel processes."""
 
 import functools
+import math
 import multiprocessing
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,7 +58,8 @@ def score_speech(
     Example:
     ```python
     scores = score_speech(estimates, references)
-    print({name: np.nanmean(values) for name, values in scores.items()})
+    for name, (mean, unscored, utterances) in mean_scores(scores).items():
+        print(name, mean, f"({unscored} of {utterances} not scored)")
     ```
     """
     check_pesq_options(sample_rate, "nb", "raw")
@@ -86,6 +89,42 @@ def score_speech(
         name: np.array([scores[name] for scores, _ in results], np.float64)
         for name in names
     }
+
+
+class MeanScore(NamedTuple):
+    """Mean of a score over utterances.
+
+    Attributes:
+        mean: Mean over those that have the score; NaN if none has.
+        unscored: Number of those that have none.
+        utterances: Number of all.
+    """
+
+    mean: float
+    unscored: int
+    utterances: int
+
+
+def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
+    """Averages scores, and counts what is not in the mean.
+
+    Args:
+        scores: Arrays `[utterances]` by name, NaN where there is no score, as
+            `score_speech` gives them.
+
+    Returns:
+        A `MeanScore` for each.
+
+    Example:
+    >>> mean_scores({"stoi": np.array([0.5, np.nan, 1.0])})["stoi"]
+    MeanScore(mean=0.75, unscored=1, utterances=3)
+    """
+    means = {}
+    for name, values in scores.items():
+        scored = values[~np.isnan(values)]
+        mean = float(scored.mean()) if len(scored) else math.nan
+        means[name] = MeanScore(mean, len(values) - len(scored), len(values))
+    return means
 
 
 def _score_pair(pair: Pair, sample_rate: int) -> tuple[dict[str, float], list[str]]:

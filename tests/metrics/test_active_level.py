@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_ortho.metrics.active_level import _band_pass, _hold, active_level
+from tests.metrics import p56
 
 
 def tone(frequency: float, seconds: float, sample_rate: int) -> np.ndarray:
@@ -37,6 +38,43 @@ def test_stop_band(frequency, sample_rate):
 def test_low_rates_have_no_low_pass():
     settled = _band_pass(tone(3900, 2, 8000), 8000)[8000:]
     assert 10 * np.log10(2 * np.mean(settled**2)) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize(("rate", "low_pass"), [(12099, False), (12102, True)])
+def test_there_is_a_low_pass_from_12_1_khz(rate, low_pass):
+    settled = _band_pass(tone(5900, 2, rate), rate)[rate:]
+    assert (10 * np.log10(2 * np.mean(settled**2)) < -1) == low_pass
+
+
+@pytest.mark.parametrize("rate", [8000, 11500, 16000])
+@pytest.mark.parametrize("voicebox", ["2019", "2022"])
+def test_definition(rate, voicebox, speech):
+    signal = speech(2, rate)
+    found = active_level(signal, rate, voicebox=voicebox)
+    level, active = p56.active(signal, rate, voicebox)
+    # Recurrences of 30 000 steps, in another order of operations.
+    assert found.level == pytest.approx(level, abs=1e-9)
+    np.testing.assert_array_equal(found.active, active)
+
+
+def test_versions(speech):
+    """Today's level goes with the signal; the older one has bins that stay."""
+    signal = speech(3)
+    gains = np.arange(0, 3, 0.5)
+    levels = {
+        voicebox: [
+            active_level(signal * 10 ** (gain / 20), 8000, voicebox=voicebox).level
+            - gain
+            for gain in gains
+        ]
+        for voicebox in ("2019", "2022")
+    }
+    assert np.ptp(levels["2022"]) < 1e-9
+    assert 1e-4 < np.ptp(levels["2019"]) < 0.1
+    assert active_level(signal, 8000).level == levels["2019"][0]
+    np.testing.assert_allclose(levels["2022"], levels["2019"], atol=0.1)
+    with pytest.raises(ValueError, match="`voicebox` .* Received: '2018'"):
+        active_level(signal, 8000, voicebox="2018")
 
 
 def test_hold_is_a_causal_maximum():

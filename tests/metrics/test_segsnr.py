@@ -6,6 +6,7 @@ import pytest
 from keras_ortho.metrics.active_level import active_level
 from keras_ortho.metrics.segsnr import segmental_snr, segmental_snr_loizou
 from keras_ortho.metrics.signals import UnscoredWarning
+from tests.metrics import p56
 
 MODES = {
     "Vq": {},
@@ -45,6 +46,49 @@ def test_loizou_published(scored_pairs):
     np.testing.assert_allclose(scores, published, atol=1e-10)
 
 
+def syllables(rate, seconds=1.2):
+    """Tones with pauses that are exactly zero, late by a part of a sample and noisy."""
+    times = np.arange(int(seconds * rate)) / rate
+    rhythm = np.clip(np.sin(2 * np.pi * 2.3 * times), 0, None) ** 2
+    loud = np.where(times < 0.55, 0.3, 0.05)
+    tones = np.sin(2 * np.pi * 470 * times) + 0.5 * np.sin(2 * np.pi * 1730 * times)
+    reference = rhythm * loud * tones
+    estimate = 0.6 * reference + 0.4 * np.roll(reference, 1)
+    estimate += 0.004 * np.sin(2 * np.pi * 3100 * times) * (times > 0.3)
+    return estimate, reference
+
+
+@pytest.mark.parametrize("rate", [8000, 11500, 16000, 22050])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", ["2019", "2022"])
+def test_definition(rate, mode, version):
+    estimate, reference = syllables(rate)
+    expected = p56.segmental(
+        estimate,
+        reference,
+        rate,
+        version,
+        vad="activity" not in MODES[mode],
+        shift="interpolate" not in MODES[mode],
+    )
+    scores = segmental_snr(estimate, reference, rate, **MODES[mode], voicebox=version)
+    assert scores[2:] == expected[2:]
+    # Sums of 200 squares in another order, and an error that is a difference of
+    # estimates 40 dB above it.
+    np.testing.assert_allclose(scores[:2], expected[:2], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("rate", "segmental", "overall"),
+    [(8000, -27.42682705, 15.34260317), (22050, -25.60017265, 28.50678232)],
+)
+def test_literal_values(rate, segmental, overall):
+    estimate, reference = syllables(rate)
+    scores = segmental_snr(estimate, reference, rate)
+    # To the digits given.
+    assert scores == pytest.approx((segmental, overall, 107, 119), abs=1e-7)
+
+
 def frame_snr(estimate, reference, start, size):
     """The definition of one frame, with the shift found by trying 10 001 of them."""
     r, s = reference[start : start + size], estimate[start : start + size]
@@ -72,8 +116,8 @@ def test_definition_without_shift(speech):
     reference, noise = speech(2), 0.01 * speech(2, seed=1)
     power = np.sum(reference.reshape(-1, 80) ** 2, axis=1)
     error = np.sum(noise.reshape(-1, 80) ** 2, axis=1)
-    # The pauses are exactly zero in both.
-    ratios = np.full(200, -100.0)
+    # The pauses are exactly zero in both, and so is the error.
+    ratios = np.full(200, 100.0)
     ratios[power > 0] = 10 * np.log10(power[power > 0] / error[power > 0])
     options = {"activity": "all", "interpolate": False}
     scores = segmental_snr(reference + noise, reference, 8000, **options)
@@ -110,11 +154,26 @@ def test_limits(speech):
     same = segmental_snr(reference, reference, 8000, activity="all")
     assert same.segmental == 100
     assert same.overall == np.inf
+    # Silence that is silent is perfect; sound where there should be none is not.
+    options = {"activity": "all", "interpolate": False}
     reference[:800] = 0
-    scores = segmental_snr(
-        reference, reference, 8000, activity="all", interpolate=False
-    )
+    assert segmental_snr(reference, reference, 8000, **options).segmental == 100
+    estimate = reference.copy()
+    estimate[:800] = 1e-9
+    scores = segmental_snr(estimate, reference, 8000, **options)
     assert scores.segmental == pytest.approx((10 * -100 + 190 * 100) / 200)
+    clamped = segmental_snr(estimate, reference, 8000, **options, clamp=(-10, 35))
+    assert clamped.segmental == pytest.approx((10 * -10 + 190 * 35) / 200)
+
+
+@pytest.mark.parametrize(
+    ("rate", "size"), [(8000, 80), (11025, 110), (22050, 221), (44100, 441)]
+)
+def test_frames_of_10_ms_are_rounded_with_halves_up(rate, size):
+    signal = np.ones(20 * size)
+    options = {"activity": "all", "interpolate": False}
+    assert segmental_snr(signal, signal, rate, **options).frames == 20
+    assert segmental_snr(signal[1:], signal[1:], rate, **options).frames == 19
 
 
 def test_silent_estimate_is_0_db(speech):
@@ -146,6 +205,14 @@ def test_unscored(score, samples, reason):
     assert caught[0].filename == __file__
 
 
+def test_loizou_needs_a_frame_and_a_step():
+    signal = np.sin(np.arange(400.0))
+    # 240 samples and 60 at 8 kHz.
+    assert segmental_snr_loizou(signal[:300], signal[:300], 8000) == 35
+    with pytest.warns(UnscoredWarning, match="a frame and a step, 37.5 ms"):
+        assert np.isnan(segmental_snr_loizou(signal[:299], signal[:299], 8000))
+
+
 def test_never_active():
     reference = np.zeros(8000)
     reference[-1] = 1  # active, but not for half a frame
@@ -160,6 +227,7 @@ def test_never_active():
     [
         ({"activity": "vad"}, "`activity` .* Received: 'vad'"),
         ({"clamp": (35, -10)}, "`clamp`"),
+        ({"voicebox": "2020"}, "`voicebox` .* Received: '2020'"),
         ({"sample_rate": 10}, "`sample_rate` .* Received: 10"),
         ({"estimate": np.zeros((1, 800))}, "`estimate` must"),
         ({"reference": np.zeros(800, np.int32)}, "`reference` .* Received: int32"),

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from keras_ortho.metrics import UnscoredWarning, pesq, score_speech, segmental_snr, stoi
+from keras_ortho.metrics import (
+    UnscoredWarning,
+    mean_scores,
+    pesq,
+    score_speech,
+    segmental_snr,
+    stoi,
+)
 
 pytest.importorskip("pesq")
 pytest.importorskip("pystoi")
@@ -65,3 +72,12 @@ def test_bad_input(utterances):
         score_speech(estimates, references, 11025)
     with pytest.raises(ValueError, match=r"`processes` .* Received: 0"):
         score_speech(estimates, references, processes=0)
+
+
+def test_means_say_what_is_not_in_them():
+    scores = {"a": np.array([1.0, np.nan, 4.0]), "b": np.full(2, np.nan)}
+    means = mean_scores(scores | {"c": np.zeros(0)})
+    assert means["a"] == (2.5, 1, 3)
+    assert np.isnan(means["b"].mean)
+    assert means["b"][1:] == (2, 2)
+    assert means["c"][1:] == (0, 0)
