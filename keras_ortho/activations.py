@@ -3,14 +3,16 @@
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_ortho import initializers
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_number
 
-# Keeps the modulus of complex modReLU and its reciprocal finite at zero, as in the
+# Keeps the modulus of the smoothed modReLU and its reciprocal finite at zero, as in the
 # code of the uRNN's and the scuRNN's authors.
 MODULUS_EPSILON = 1e-5
 
@@ -61,10 +63,15 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
 
 def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
-    """ModReLU of complex numbers, `z relu(|z| + b) / |z|`.
+    """ModReLU of complex numbers, `z relu(1 + b / |z|)`.
 
-    The modulus is taken as `m = sqrt(|z|^2 + 1e-5)`, and divided by as
-    `m + 1e-5`, in float32 at least.
+    Keeps the argument and shifts the modulus; with `b = 0` it is the identity. At
+    `z = 0` it is 0 with the derivative of its limits: that of the identity where
+    `b >= 0`, and 0 where `b < 0`. Near 0 the derivative grows as `b / |z|` where
+    `b > 0`, without a bound: see `smoothed_modrelu`. A modulus counts as 0 where its
+    dtype holds its square, or itself, with fewer digits than others: below 1e-145 in
+    float64, 1e-15 in float32 and bfloat16, 1e-4 in float16. It is computed in float32
+    at least.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
@@ -83,12 +90,72 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8
     """
     inputs = ops.convert_to_tensor(inputs)
+    scale, _ = exact_scale(inputs, bias)
+    return inputs * ops.cast(ops.concatenate([scale, scale], axis=-1), inputs.dtype)
+
+
+def exact_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Computes what complex modReLU multiplies each complex number with.
+
+    Args:
+        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
+        bias: Tensor of shape `(n,)`.
+
+    Returns:
+        A pair of tensors of shape `(..., n)`, float32 at least: the factor
+        `relu(1 + b / |z|)`, and `1 / |z|`, which is 0 where `|z|` counts as 0.
+    """
+    smallest = _smallest_modulus(keras.backend.standardize_dtype(inputs.dtype))
+    real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
+    square = real * real + imaginary * imaginary
+    bias = ops.cast(bias, square.dtype)
+    away = square > smallest * smallest
+    # Not the square where it is not used: derivatives of a root at 0 are not finite.
+    modulus = ops.sqrt(ops.where(away, square, ops.ones_like(square)))
+    inverse = ops.cast(away, square.dtype) / modulus
+    scale = ops.relu(1.0 + bias * inverse)
+    return ops.where(away, scale, ops.cast(bias >= 0, square.dtype)), inverse
+
+
+def _smallest_modulus(dtype: str) -> float:
+    """A modulus that has all digits, and whose square has them."""
+    if dtype == "float16":
+        return float(np.finfo("float16").tiny)
+    numbers = np.finfo("float64" if dtype == "float64" else "float32")
+    return float(np.sqrt(numbers.tiny / numbers.eps))
+
+
+def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
+    """ModReLU of complex numbers as the authors of the uRNN and the scuRNN guard it.
+
+    `z relu(m + b) / (m + 1e-5)` with the modulus `m = sqrt(|z|^2 + 1e-5)`, in float32
+    at least. Its derivative is bounded, by about `1 + 300 b`, where that of
+    `complex_modrelu` grows without a bound at 0. It is a little short: with `b = 0` a
+    number of modulus 1 loses 1e-5 of it, one of modulus 0.1 loses 1e-4.
+
+    Args:
+        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
+        bias: Tensor of shape `(n,)`.
+
+    Returns:
+        Tensor of the shape and dtype of `inputs`.
+
+    Example:
+    >>> smoothed_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
+    [1.799997, 2.399997]
+
+    Reference:
+
+    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
+      equation 8, and the authors' code
+    """
+    inputs = ops.convert_to_tensor(inputs)
     scale, _ = modulus_scale(inputs, bias)
     return inputs * ops.cast(ops.concatenate([scale, scale], axis=-1), inputs.dtype)
 
 
 def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Computes what complex modReLU multiplies each complex number with.
+    """Computes what the smoothed modReLU multiplies each complex number with.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
@@ -98,12 +165,15 @@ def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         A pair of tensors of shape `(..., n)`, float32 at least: the factor
         `relu(m + b) / (m + 1e-5)`, and the modulus `m`.
     """
-    if keras.backend.standardize_dtype(inputs.dtype) in ("float16", "bfloat16"):
-        inputs = ops.cast(inputs, "float32")  # The square of 300 is no float16.
-    real, imaginary = ops.split(inputs, 2, axis=-1)
+    real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
     modulus = ops.sqrt(real * real + imaginary * imaginary + MODULUS_EPSILON)
     positive = ops.relu(modulus + ops.cast(bias, modulus.dtype))
     return positive / (modulus + MODULUS_EPSILON), modulus
+
+
+def _wide(inputs: Tensor) -> Tensor:
+    """The square of 300 is no float16."""
+    return ops.cast(inputs, wide_dtype(inputs.dtype))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

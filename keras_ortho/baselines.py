@@ -1,10 +1,10 @@
 """The papers' baselines, as Keras's own layers with the papers' settings.
 
-Each function returns a layer of Keras: nothing of this package is in its way, and a
-saved model needs the package only for the initializer of an LSTM's bias. A plain
-`keras.layers.SimpleRNN` or `keras.layers.GRU` needs no function; the papers clip the
-gradients of their LSTMs, which is an argument of the optimizer, `clipvalue` for each
-entry or `clipnorm` for each weight.
+Each function returns a layer of Keras, or one in a `TrainedInitialState`: nothing else
+of this package is in its way, and a saved model needs the package only for that, and
+for the initializer of an LSTM's bias. A plain `keras.layers.GRU` needs no function; the
+papers clip the gradients of their LSTMs, which is an argument of the optimizer,
+`clipvalue` for each entry or `clipnorm` for each weight.
 """
 
 import bisect
@@ -16,6 +16,7 @@ import keras
 
 from keras_ortho import checks
 from keras_ortho.initializers import ForgetBias
+from keras_ortho.layers.trained_initial_state import TrainedInitialState
 
 # Coefficients of n^2, of m n and of n in the number of parameters of n units with m
 # inputs.
@@ -24,6 +25,38 @@ _TERMS = {
     "gru": (3, 3, 6),
     "lstm": (4, 4, 4),
 }
+
+
+def rnn(
+    units: int, *, trainable_initial_state: bool = False, **kwargs: Any
+) -> keras.layers.Layer:
+    """Makes a plain RNN, with a trained initial state where it is wanted.
+
+    Args:
+        units: Number of units, a positive integer.
+        trainable_initial_state: Whether the state before the first step is trained,
+            from oRNN's initial values, rather than zero. Default: `False`.
+        **kwargs: Arguments of `keras.layers.SimpleRNN`.
+
+    Returns:
+        The layer, in a `keras_ortho.layers.TrainedInitialState` if that is trained.
+
+    Example:
+    >>> layer = rnn(32, activation="leaky_relu", trainable_initial_state=True)
+    >>> layer(np.zeros((32, 251, 1))).shape
+    (32, 32)
+
+    Reference:
+
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
+      7.1, whose numbers of parameters count an initial state
+    """
+    layer = keras.layers.SimpleRNN(units, **kwargs)
+    return _started(layer, trainable_initial_state)
+
+
+def _started(layer: keras.layers.Layer, trainable: bool) -> keras.layers.Layer:
+    return TrainedInitialState(layer, "state_uniform") if trainable else layer
 
 
 def irnn(
@@ -74,7 +107,13 @@ def irnn(
     return keras.layers.SimpleRNN(units, **{**settings, **kwargs})
 
 
-def lstm(units: int, forget_bias: float = 1.0, **kwargs: Any) -> keras.layers.LSTM:
+def lstm(
+    units: int,
+    forget_bias: float = 1.0,
+    *,
+    trainable_initial_state: bool = False,
+    **kwargs: Any,
+) -> keras.layers.Layer:
     """Makes an LSTM whose forget gates start with a given bias.
 
     Keras's `unit_forget_bias` gives 1 or 0; the papers choose among -4, ..., 4 for
@@ -84,11 +123,14 @@ def lstm(units: int, forget_bias: float = 1.0, **kwargs: Any) -> keras.layers.LS
     Args:
         units: Number of units, a positive integer.
         forget_bias: Bias of the forget gates at the start, finite. Default: 1.
+        trainable_initial_state: Whether the states before the first step, `h_0` and
+            `c_0`, are trained, from oRNN's initial values, rather than zero. Default:
+            `False`.
         **kwargs: Arguments of `keras.layers.LSTM`, but for `bias_initializer` and
             `unit_forget_bias`, which this function gives.
 
     Returns:
-        The layer.
+        The layer, in a `keras_ortho.layers.TrainedInitialState` if those are trained.
 
     Raises:
         ValueError: If `forget_bias` is not finite, or a given argument is passed.
@@ -108,12 +150,13 @@ def lstm(units: int, forget_bias: float = 1.0, **kwargs: Any) -> keras.layers.LS
                 f"`forget_bias` takes the place of `{name}`. "
                 f"Received: {name}={kwargs[name]!r}"
             )
-    return keras.layers.LSTM(
+    layer = keras.layers.LSTM(
         units,
         unit_forget_bias=False,
         bias_initializer=ForgetBias(forget_bias),
         **kwargs,
     )
+    return _started(layer, trainable_initial_state)
 
 
 def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> int:

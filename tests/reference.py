@@ -51,6 +51,12 @@ def as_reals(numbers: np.ndarray) -> np.ndarray:
 
 
 def complex_modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
+    modulus = np.abs(z)
+    direction = np.divide(z, modulus, out=np.zeros_like(z), where=modulus > 0)
+    return np.where(modulus + b > 0, z + b * direction, 0)
+
+
+def smoothed_modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     """As the authors of the uRNN and the scuRNN guard it at zero."""
     modulus = np.sqrt(np.abs(z) ** 2 + 1e-5)
     return z * np.maximum(modulus + b, 0) / (modulus + 1e-5)

@@ -5,7 +5,12 @@ from keras import ops
 from keras.src import testing
 
 from keras_ortho import ModReLU
-from keras_ortho.activations import LeakyReLU, complex_modrelu, modrelu
+from keras_ortho.activations import (
+    LeakyReLU,
+    complex_modrelu,
+    modrelu,
+    smoothed_modrelu,
+)
 from tests import reference
 from tests.gradients import gradients
 
@@ -53,21 +58,133 @@ def test_gradient_is_zero_at_the_kinks(z, b):
     np.testing.assert_array_equal(found, 0)
 
 
-def test_complex_is_its_definition():
+COMPLEX = {
+    "exact": (complex_modrelu, reference.complex_modrelu),
+    "smoothed": (smoothed_modrelu, reference.smoothed_modrelu),
+}
+
+
+@pytest.mark.parametrize("form", list(COMPLEX))
+def test_complex_is_its_definition(form):
+    function, definition = COMPLEX[form]
     random = np.random.default_rng(0)
     z, b = random.normal(size=(2, 50, 7)), random.normal(size=7)
-    found = complex_modrelu(np.concatenate(z, axis=-1), b)
-    expected = reference.complex_modrelu(z[0] + 1j * z[1], b)
+    z[:, 0] = 0
+    found = function(np.concatenate(z, axis=-1), b)
+    expected = definition(z[0] + 1j * z[1], b)
+    # Near the kink `|z| = -b` the digits of `|z|` are lost, not more.
     np.testing.assert_allclose(
         found,
         np.concatenate([expected.real, expected.imag], axis=-1),
         rtol=8 * np.finfo("float64").eps,
+        atol=8 * np.finfo("float64").eps,
     )
 
 
-def test_complex_does_not_overflow_in_float16():
+@pytest.mark.parametrize("form", list(COMPLEX))
+def test_complex_gradient(form):
+    function, definition = COMPLEX[form]
+    random = np.random.default_rng(0)
+    z, b = random.normal(size=(20, 14)), random.normal(size=7)
+    upstream = random.normal(size=(20, 14))
+    found = gradients(lambda z, b: ops.sum(function(z, b) * upstream), z, b)
+    modulus = np.abs(reference.as_complex(z))
+    assert modulus.min() > 0.05
+    assert np.abs(modulus + b).min() > 1e-3
+
+    def value(z, b):
+        return np.sum(
+            upstream * reference.as_reals(definition(reference.as_complex(z), b))
+        )
+
+    # The third derivative is at most some |b| / |z|^3 = 3e4, on a unit each.
+    step = 1e-6
+    atol = 1e5 * step**2 + 280 * np.finfo("float64").eps / step
+    for index in range(2):
+        expected = reference.central_differences(
+            lambda p, i=index: value(*((p, b) if i == 0 else (z, p))),
+            (z, b)[index],
+            step,
+        )
+        np.testing.assert_allclose(found[index], expected, atol=atol)
+
+
+@pytest.mark.parametrize("form", list(COMPLEX))
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_complex_gradient_near_zero_is_finite(form, dtype):
+    function, _ = COMPLEX[form]
+    sizes = np.array([[0.0], [1e-30], [1e-8], [1e-4], [0.1]])
+    z = np.concatenate([0.6 * sizes * np.ones(3), -0.8 * sizes * np.ones(3)], axis=1)
+    b = np.array([1.0, 0.0, -1.0])
+
+    def total(z, b):
+        values = function(ops.cast(z, dtype), ops.cast(b, dtype))
+        return ops.sum(ops.cast(values, "float64"))
+
+    to_z, to_b = gradients(total, z, b)
+    assert np.isfinite(to_z).all()
+    assert np.isfinite(to_b).all()
+    np.testing.assert_array_equal(to_z[:, [2, 5]], 0)
+    if form == "exact":
+        np.testing.assert_array_equal(to_z[:, [1, 4]], 1)
+
+
+def test_exact_at_zero():
+    found = complex_modrelu(np.zeros(6), np.array([1.0, 0.0, -1.0]))
+    np.testing.assert_array_equal(found, 0)
+    to_z, to_b = gradients(
+        lambda z, b: ops.sum(complex_modrelu(z, b)),
+        np.zeros(6),
+        np.array([1.0, 0.0, -1.0]),
+    )
+    np.testing.assert_array_equal(to_z, [1, 1, 0, 1, 1, 0])
+    np.testing.assert_array_equal(to_b, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_exact_without_a_bias_is_the_identity(dtype):
+    # Also of what is too small for a square, or too large for one.
+    z = [3.0, -1e-7, 0.0, 1e-7, 300.0, -2.0]
+    z = np.array(z if dtype == "float16" else [*z, 1e-30, 1e25], dtype)
+    found = complex_modrelu(z, np.zeros(len(z) // 2, dtype))
+    np.testing.assert_array_equal(found, z)
+
+
+def second_derivative(function, point):
+    """Of a function of a number, by automatic differentiation twice."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.grad(jax.grad(function))(point)
+    import tensorflow as tf
+
+    point = tf.constant(point)
+    with tf.GradientTape() as outer:
+        outer.watch(point)
+        with tf.GradientTape() as inner:
+            inner.watch(point)
+            value = function(point)
+        first = inner.gradient(value, point)
+    return outer.gradient(first, point)
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.5])
+def test_exact_has_second_derivatives(radius):
+    """Of `|t| (1 + b / |z|)`, `z = radius + i t`: at `t = 0` it is `2 b / radius`."""
+
+    def function(t):
+        z = ops.stack([ops.cast(radius, "float64"), t])
+        return t * complex_modrelu(z, np.array([0.25]))[1]
+
+    expected = 2 + (2 * 0.25 / radius if radius else 0)
+    found = float(second_derivative(function, np.float64(0.0)))
+    assert found == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("form", list(COMPLEX))
+def test_complex_does_not_overflow_in_float16(form):
     z = ops.cast([[300.0, 400.0]], "float16")
-    found = complex_modrelu(z, ops.cast([-100.0], "float16"))
+    found = COMPLEX[form][0](z, ops.cast([-100.0], "float16"))
     assert keras.backend.standardize_dtype(found.dtype) == "float16"
     np.testing.assert_allclose(found, [[240.0, 320.0]], rtol=1e-3)
 

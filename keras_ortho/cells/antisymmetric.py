@@ -1,6 +1,7 @@
 """AntisymmetricRNN: a forward Euler step of a stable differential equation."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -85,6 +86,14 @@ class AntisymmetricRNNCell(RecurrentCell):
     residual = True
 
     free_variables = "skew entries"
+    optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        [
+            "recurrent_kernel",
+            "gate_kernel",
+            "gate_bias",
+        ],
+        "others",
+    )
 
     def __init__(
         self,
@@ -167,9 +176,7 @@ class AntisymmetricRNNCell(RecurrentCell):
         if self.gate_bias is not None:
             gate = gate + self.gate_bias
         change = self.activate(ops.matmul(inputs, self.kernel) + recurrent)
-        # The sigmoid gives float32 on JAX, whatever it gets.
-        gate = ops.cast(ops.sigmoid(gate), change.dtype)
-        return state + self.step_size * gate * change
+        return state + self.step_size * ops.sigmoid(gate) * change
 
     def recurrent_matrix(self) -> Tensor:
         """Makes the recurrent matrix `W = M - diffusion I`, for row vectors.

@@ -62,6 +62,41 @@ def names(cls: Any) -> list[str]:
     ]
 
 
+def check_given(layer: Any, cell: Any, args: Any, kwargs: Any) -> None:
+    """Checks that a layer has been given what its cell cannot do without.
+
+    Args:
+        layer: Class of the layer.
+        cell: Class of its cell.
+        args: Arguments of the cell that are given by position.
+        kwargs: Arguments of the cell that are given by name.
+
+    Raises:
+        TypeError: If one is missing, given twice, or one too many by position.
+    """
+    signature = cell.__signature__
+    given = ", ".join(
+        [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
+    )
+    try:
+        bound = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError as error:
+        raise TypeError(
+            f"`{layer.__name__}`: {error}. Received: {layer.__name__}({given})"
+        ) from None
+    missing = [
+        f"`{name}`"
+        for name in names(cell)
+        if name not in bound
+        and signature.parameters[name].default is inspect.Parameter.empty
+    ]
+    if missing:
+        raise TypeError(
+            f"`{layer.__name__}` needs {' and '.join(missing)}. "
+            f"Received: {layer.__name__}({given})"
+        )
+
+
 def serialize(value: Any) -> Any:
     """Turns the value of an argument into what JSON can hold.
 

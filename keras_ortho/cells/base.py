@@ -8,7 +8,7 @@ from its free variables, so that the stock layer does it once per forward pass t
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import keras
@@ -16,12 +16,19 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks, initializers
-from keras_ortho.activations import complex_modrelu, modrelu
+from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
+from keras_ortho.cells import modrelu as names
 from keras_ortho.cells.from_matrix import initializers_from_matrix
-from keras_ortho.cells.keras_internals import DropoutRNNCell, current_call
+from keras_ortho.cells.keras_internals import (
+    AutocastScope,
+    DropoutRNNCell,
+    current_call,
+)
+from keras_ortho.optimizers.groups import set_group
+from keras_ortho.precise_activations import precise
 from keras_ortho.recurrence import Pointwise, find
 
 
@@ -63,7 +70,10 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     changes the default, and passes the rest on. It gives `build_recurrent`,
     which creates the free variables, and `recurrent_matrix`, the map from them
     to `W`; where that has an inverse, `set_recurrent_matrix`. A cell with gates has
-    a `step` of its own.
+    a `step` of its own. What `build_recurrent` creates is trained by the rule for the
+    recurrent matrix, in `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`,
+    an attribute of the class, maps the names of other variables, of gates for example,
+    to `"others"`.
 
     A complex state of `n` units (`complex_state`) is held as `2n` reals, the real
     parts first; `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
@@ -73,7 +83,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     Args:
         units: Number of units `n`, a positive integer.
         activation: `"modrelu"`, with the bias inside, or any activation of
-            Keras, applied to `x U + h W + b`. Default: `"modrelu"`.
+            Keras, applied to `x U + h W + b`. With complex units also
+            `"smoothed_modrelu"`, the authors' guard at zero, which has a bounded
+            gradient and loses a little of the norm. Default: `"modrelu"`.
         use_bias: Whether there is a bias. modReLU without one is the identity,
             so `False` needs another activation. Default: `True`.
         kernel_initializer: Initializer of the input kernel `U`. Default:
@@ -140,6 +152,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     # with `W` only: their share of the sum stays, or it would vanish and the others
     # grow from step to step.
     residual: ClassVar[bool] = False
+    # The group of each variable of `build_recurrent` that is not of `"recurrent"`, by
+    # its name: see `keras_ortho.optimizers.paper_optimizer`.
+    optimizer_groups: ClassVar[Mapping[str, str]] = {}
     # Arguments of the class above that a class gives itself.
     given_arguments: ClassVar[frozenset[str]] = frozenset()
 
@@ -181,12 +196,11 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         recurrent_dropout = checks.check_fraction(
             "recurrent_dropout", recurrent_dropout
         )
-        if activation in (modrelu, complex_modrelu):  # Their bias is the cell's.
-            activation = "modrelu"
-        if activation == "modrelu" and not use_bias:
+        activation = names.known_name(activation, self.complex_state)
+        if names.is_modrelu(activation) and not use_bias:
             raise ValueError(
                 "modReLU without a bias is the identity: `use_bias=False` needs "
-                "another `activation`. Received: activation='modrelu', "
+                f"another `activation`. Received: activation={activation!r}, "
                 f"use_bias={use_bias}"
             )
         numbers = str(getattr(recurrent_initializer, "dtype", ""))
@@ -198,7 +212,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         super().__init__(**kwargs)
         self.units = units
         self.activation = (
-            activation if activation == "modrelu" else keras.activations.get(activation)
+            activation
+            if names.is_modrelu(activation)
+            else keras.activations.get(activation)
         )
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
@@ -243,10 +259,15 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
         )
+        others = {id(variable) for variable in self.weights}
         self.build_recurrent()
+        for variable in self.weights:
+            if id(variable) not in others:
+                group = self.optimizer_groups.get(variable.name, "recurrent")
+                set_group(variable, group)
         self.bias = None
         if self.use_bias:
-            modulus = self.complex_state and self.activation == "modrelu"
+            modulus = self.complex_state and names.is_modrelu(self.activation)
             self.bias = self.add_weight(
                 shape=(self.units if modulus else self.state_size,),
                 name="bias",
@@ -338,7 +359,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             list if the state was given as one.
         """
         nested = isinstance(states, list | tuple)
-        state: Tensor = states[0] if nested else states
+        state: Tensor = ops.cast(states[0] if nested else states, self.compute_dtype)
+        inputs = ops.cast(inputs, self.compute_dtype)
         sequence = self._sequence
         # Only what the call that is under way has prepared may be used: an
         # exception in a loop leaves what it had prepared behind.
@@ -351,10 +373,12 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         masked = state
         if training and sequence.state_mask is not None:
             masked = state * sequence.state_mask
-        new = self.step(inputs, masked, sequence.kernel)
-        if self.residual and masked is not state:
-            new = new + (state - masked)
-        return self.read_out(new), [new] if nested else new
+        with AutocastScope(self.compute_dtype):  # Also where Keras has not called it.
+            new = self.step(inputs, masked, sequence.kernel)
+            if self.residual and masked is not state:
+                new = new + (state - masked)
+            output = self.read_out(new)
+        return output, [new] if nested else new
 
     def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
         """Computes the new state.
@@ -391,13 +415,15 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             Tensor of the same shape.
         """
+        if self.activation == "smoothed_modrelu":
+            return smoothed_modrelu(inputs, self.bias)
         if self.activation == "modrelu":
             function = complex_modrelu if self.complex_state else modrelu
             return function(inputs, self.bias)
         if self.bias is not None:
             inputs = inputs + self.bias
-        # Some of Keras's functions give float32 on JAX, whatever they get.
-        return ops.cast(self.activation(inputs), inputs.dtype)
+        # A function of a user's may change the dtype.
+        return ops.cast(precise(self.activation)(inputs), inputs.dtype)
 
     def plain_step(self, training: bool) -> PlainStep | None:
         """Describes the step, for the sequence that has begun.
@@ -483,13 +509,25 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             A dictionary that JSON can hold.
         """
-        return {
-            **super().get_config(),
-            **{
-                name: arguments.serialize(getattr(self, name))
-                for name in arguments.names(type(self))
-            },
+        own = {
+            name: arguments.serialize(getattr(self, name))
+            for name in arguments.names(type(self))
         }
+        if "activation" in own:
+            own["activation"] = names.to_config(own["activation"], self.complex_state)
+        return {**super().get_config(), **own}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "RecurrentCell":
+        """Makes a cell from a config.
+
+        Args:
+            config: What `get_config` returned.
+
+        Returns:
+            A new cell.
+        """
+        return super().from_config(names.from_config(config, cls.complex_state))
 
 
 RecurrentCell.__signature__ = arguments.join(arguments.declared(RecurrentCell), [])

@@ -1,6 +1,7 @@
 """ENRNN: the eigenvalue normalized recurrent neural network."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -23,7 +24,10 @@ from keras_ortho.parametrizations.cayley import (
     scaled_cayley,
 )
 from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
-from keras_ortho.parametrizations.spectral_radius import normalize_spectral_radius
+from keras_ortho.parametrizations.spectral_radius import (
+    eigenpair_report,
+    normalize_spectral_radius,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -100,6 +104,13 @@ class ENRNNCell(RecurrentCell):
     given_arguments = frozenset({"units"})
 
     free_variables = "skew entries"
+    optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        [
+            "short_term_matrix",
+            "coupling_kernel",
+        ],
+        "others",
+    )
 
     def __init__(
         self,
@@ -247,6 +258,19 @@ class ENRNNCell(RecurrentCell):
         if call_is_training() and (self._begins or current_call(self) is None):
             self.normalize.assign(divided)
         return kernel
+
+    def eigenpair_report(self) -> dict[str, Any]:
+        """Says how the dominant eigenpair of `T` is found, and what it is worth.
+
+        Returns:
+            A dict of numbers, see `keras_ortho.parametrizations.eigenpair_report`.
+            Where `gradient_found` is `False`, another gradient stands in for that of
+            the spectral radius.
+        """
+        arguments.check_built(self)
+        return eigenpair_report(
+            ops.cast(self.short_term_matrix, self.factorization_dtype)
+        )
 
     def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
         """Sets the variables so that `W` is a given matrix, `normalize` to `False`.

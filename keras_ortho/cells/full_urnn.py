@@ -1,5 +1,6 @@
 """The unitary RNN of full capacity, whose matrix an optimizer keeps unitary."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
@@ -11,6 +12,7 @@ from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.initializers import FreeInitializer
+from keras_ortho.optimizers.unitary import KeptUnitary
 from keras_ortho.parametrizations.complex_rows import block, complex_matrix
 from keras_ortho.parametrizations.orthogonality import nearest_unitary
 
@@ -23,7 +25,7 @@ class FullURNNCell(RecurrentCell):
     variable: it starts as a unitary matrix, and `keras_ortho.optimizers.StiefelDescent`
     steps it along the unitary matrices. `keras_ortho.optimizers.paper_optimizer` gives
     it that one and other optimizers to the other variables; any other takes `W` off the
-    unitary matrices at once.
+    unitary matrices at once, and its first step warns of it.
 
     State and output are `2n` reals, the real parts first.
 
@@ -72,6 +74,7 @@ class FullURNNCell(RecurrentCell):
 
     complex_state: ClassVar[bool] = True
     free_variables = "a unitary composition"
+    optimizer_groups: ClassVar[Mapping[str, str]] = {"recurrent_unitary": "unitary"}
 
     def __init__(
         self,
@@ -108,6 +111,7 @@ class FullURNNCell(RecurrentCell):
             name="recurrent_unitary",
             initializer=make,
             regularizer=self.recurrent_regularizer,
+            constraint=KeptUnitary(),
             autocast=False,
         )
 

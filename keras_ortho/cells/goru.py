@@ -1,6 +1,7 @@
 """GORU: gated orthogonal recurrent units."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -85,6 +86,15 @@ class GORUCell(RecurrentCell):
     """
 
     free_variables = "phases"
+    optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        [
+            "gate_kernel",
+            "gate_recurrent_kernel",
+            "reset_bias",
+            "update_bias",
+        ],
+        "others",
+    )
 
     def __init__(
         self,
@@ -189,9 +199,7 @@ class GORUCell(RecurrentCell):
         )
         if self.use_bias:
             gates = gates + ops.concatenate([self.reset_bias, self.update_bias])
-        # The sigmoid may give float32 on JAX, whatever it gets.
-        gates = ops.cast(ops.sigmoid(gates), gates.dtype)
-        reset, update = ops.split(gates, 2, axis=-1)
+        reset, update = ops.split(ops.sigmoid(gates), 2, axis=-1)
         candidate = self.activate(
             ops.matmul(inputs, self.kernel) + reset * ops.matmul(state, kernel)
         )

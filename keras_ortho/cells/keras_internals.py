@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from keras.src.backend import rnn
+from keras.src.backend import AutocastScope, rnn
 from keras.src.backend.common.global_state import (
     get_global_attribute,
     set_global_attribute,
@@ -12,7 +12,14 @@ from keras.src.backend.common.global_state import (
 from keras.src.layers.layer import CallContext
 from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
 
-__all__ = ["DropoutRNNCell", "call_is_training", "current_call", "rnn", "within_call"]
+__all__ = [
+    "AutocastScope",
+    "DropoutRNNCell",
+    "call_is_training",
+    "current_call",
+    "rnn",
+    "within_call",
+]
 
 
 def current_call(cell: Any) -> Any:

@@ -12,8 +12,9 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
+from keras_ortho.cells import modrelu as names
 from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.keras_internals import rnn
+from keras_ortho.cells.keras_internals import AutocastScope, rnn
 from keras_ortho.recurrence import recurrence
 
 
@@ -68,6 +69,7 @@ class RecurrentLayer(keras.layers.RNN):
             recompute = checks.check_count("recompute", recompute)
         own = arguments.names(self.cell_class)
         cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
+        arguments.check_given(type(self), self.cell_class, args, cell_kwargs)
         cell = self.cell_class(
             *args,
             dtype=kwargs.get("dtype"),
@@ -96,6 +98,82 @@ class RecurrentLayer(keras.layers.RNN):
             ValueError: As the cell's method.
         """
         self.cell.set_recurrent_matrix(matrix)
+
+    def build(
+        self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
+    ) -> None:
+        """Creates the weights.
+
+        Args:
+            sequences_shape: Shape of the inputs, `(batch, time, m)`.
+            initial_state_shape: Shape of the initial state. Not used.
+
+        Raises:
+            ValueError: If the inputs are not sequences: the layer has been given to
+                another in place of a cell. If their last axis is not known.
+        """
+        if len(sequences_shape) != 3:
+            name, cell = type(self).__name__, self.cell_class.__name__
+            raise ValueError(
+                f"`{name}` is a layer, of sequences of shape `(batch, time, m)`. Use "
+                f"it by itself, or its cell in another: `keras.layers.RNN({cell}(...))"
+                f"`. Received: inputs of shape {tuple(sequences_shape)}"
+            )
+        super().build(sequences_shape, initial_state_shape)
+
+    def compute_output_shape(
+        self,
+        sequences_shape: tuple[int | None, ...],
+        initial_state_shape: Any = None,
+    ) -> Any:
+        """Gives the shape of the output.
+
+        Args:
+            sequences_shape: Shape of the inputs.
+            initial_state_shape: Shape of the initial state, or a list of it.
+
+        Returns:
+            The shape of the last output, or of all; with `return_state` a pair of it
+            and that of the state.
+
+        Raises:
+            ValueError: If there are several initial states.
+        """
+        if initial_state_shape and isinstance(initial_state_shape[0], list | tuple):
+            _check_single(initial_state_shape)
+        return super().compute_output_shape(sequences_shape, initial_state_shape)
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+    ) -> Any:
+        """Computes the states, all in the compute dtype.
+
+        Args:
+            sequences: Tensor of shape `(batch, time, m)`, of any dtype.
+            initial_state: Tensor of shape `(batch, n)`, or a list of it. Default:
+                that of the cell.
+            mask: Boolean tensor of shape `(batch, time)`, or `None`.
+            training: Whether to drop out inputs and states.
+
+        Returns:
+            The last output, or all; with `return_state` a tuple of it and the state.
+
+        Raises:
+            ValueError: If `mask` or `initial_state` is of another shape.
+        """
+        if isinstance(initial_state, list | tuple):
+            _check_single(initial_state)
+        # Keras leaves integers as they are, and `TimeDistributed` calls `call` itself,
+        # with inputs and weights in its own precision.
+        sequences = ops.cast(sequences, self.compute_dtype)
+        with AutocastScope(self.compute_dtype):
+            return super().call(
+                sequences, initial_state=initial_state, mask=mask, training=training
+            )
 
     def inner_loop(
         self,
@@ -232,8 +310,17 @@ class RecurrentLayer(keras.layers.RNN):
         Returns:
             A new layer.
         """
+        config = names.from_config(config, cls.cell_class.complex_state)
         with keras.saving.custom_object_scope(custom_objects or {}):
             return cls(**config)
+
+
+def _check_single(states: Any) -> None:
+    if len(states) != 1:
+        raise ValueError(
+            "`initial_state` must be one tensor, or a list of one: the layer has a "
+            f"single state. Received: {len(states)} initial states"
+        )
 
 
 def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:

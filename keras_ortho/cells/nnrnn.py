@@ -1,6 +1,7 @@
 """nnRNN: the non-normal recurrent neural network."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -79,6 +80,14 @@ class NNRNNCell(RecurrentCell):
     """
 
     free_variables = "skew entries"
+    optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        [
+            "schur_upper",
+            "schur_radii",
+            "schur_angles",
+        ],
+        "others",
+    )
 
     def __init__(
         self,

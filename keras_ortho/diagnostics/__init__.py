@@ -38,6 +38,7 @@ from keras_ortho.diagnostics.kernels import (
 )
 from keras_ortho.diagnostics.log import DiagnosticLog
 from keras_ortho.diagnostics.matrices import recurrent_matrices
+from keras_ortho.diagnostics.missing_gradients import MissingRadiusGradients
 from keras_ortho.diagnostics.plane import trajectories, vector_field
 from keras_ortho.diagnostics.plane_callback import TrajectoriesLog
 from keras_ortho.diagnostics.plane_figure import plot_trajectories
@@ -51,6 +52,7 @@ __all__ = [
     "JacobianEigenvaluesLog",
     "KernelEigenvaluesLog",
     "ManifoldDistanceLog",
+    "MissingRadiusGradients",
     "SpectralMargin",
     "SpectralMarginLog",
     "TrajectoriesLog",

@@ -8,8 +8,10 @@ from keras import ops
 from keras_ortho import checks, initializers
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_dtype
+from keras_ortho.backend.replicas import sum_over_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
+from keras_ortho.precise_activations import precise
 
 
 def _forward(
@@ -24,16 +26,16 @@ def _backward(
     saved: tuple[Tensor, Tensor, Tensor], upstream: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     # P^T [db; dW] = [db; dW - mu db], and dW - mu db is the sum of the inputs less
-    # their mean times the upstream gradient: without the difference of two sums.
+    # their mean times the upstream gradient: without the difference of two sums. With
+    # the statistics of all replicas the sum of their gradients is that of the batch.
     inputs, kernel, epsilon = saved
     samples = ops.reshape(inputs, (-1, kernel.shape[0]))
     gradients = ops.reshape(upstream, (-1, kernel.shape[1]))
     whole = ops.cast(samples, kernel.dtype)  # The square of 300 is no float16.
-    # Keras's mean gives float32 on JAX, whatever it gets.
-    count = ops.cast(ops.shape(samples)[0], kernel.dtype)
-    mean = ops.sum(whole, axis=0) / count
+    count = sum_over_replicas(ops.cast(ops.shape(samples)[0], kernel.dtype))
+    mean = sum_over_replicas(ops.sum(whole, axis=0)) / count
     centered = whole - mean
-    variance = ops.sum(ops.square(centered), axis=0) / count
+    variance = sum_over_replicas(ops.sum(ops.square(centered), axis=0)) / count
     product = ops.matmul(ops.transpose(ops.cast(centered, upstream.dtype)), gradients)
     kernel_gradient = ops.cast(product, kernel.dtype) / (variance + epsilon)[:, None]
     bias_gradient = ops.sum(ops.cast(gradients, kernel.dtype), axis=0)
@@ -88,7 +90,9 @@ class BNPDense(keras.layers.Layer):
     It is exact for plain gradient descent, `keras.optimizers.SGD`. Optimizers that
     scale each entry by its past, such as Adam, undo part of it, and so does clipping.
     The gradients of regularizers are added as they are. Masked steps of a sequence
-    count in the statistics, and in training on several devices each has its own.
+    count in the statistics. On several devices these are of the whole batch, as with
+    `keras.layers.BatchNormalization(synchronized=True)`, and the gradients are those of
+    one device.
 
     Args:
         units: Number of outputs `n`, a positive integer.
@@ -213,12 +217,12 @@ class BNPDense(keras.layers.Layer):
         """
         dtype = wide_dtype(self.variable_dtype)
         output = preconditioned_dense(
-            inputs,
+            ops.cast(inputs, self.compute_dtype),
             ops.cast(self.kernel, dtype),
             ops.cast(self.bias, dtype),
             self.epsilon,
         )
-        return output if self.activation is None else self.activation(output)
+        return precise(self.activation)(output)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

@@ -22,6 +22,7 @@ from keras_ortho.parametrizations.svd import (
     svd_inverse,
     svd_matrix,
 )
+from keras_ortho.precise_activations import precise
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -262,10 +263,10 @@ class SVDDense(keras.layers.Layer):
             Tensor of shape `(batch, ..., n)`.
         """
         kernel = ops.cast(self.kernel_matrix(), self.compute_dtype)
-        output = ops.matmul(inputs, kernel)
+        output = ops.matmul(ops.cast(inputs, self.compute_dtype), kernel)
         if self.bias is not None:
-            output = output + self.bias
-        return output if self.activation is None else self.activation(output)
+            output = output + ops.cast(self.bias, self.compute_dtype)
+        return precise(self.activation)(output)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

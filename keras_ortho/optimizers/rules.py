@@ -1,27 +1,22 @@
 """Which variable gets which optimizer."""
 
+import contextlib
+from typing import TypeAlias
+
 import keras
 
+from keras_ortho.optimizers.groups import RECURRENT, UNITARY, OptimizerGroups
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1
 from keras_ortho.optimizers.stiefel import StiefelDescent
 
-# The full path of the free variables that make a recurrent matrix. Not of
-# `recurrent_kernel`, a matrix without a form, which Keras's own layers have, too.
-RECURRENT_VARIABLES = (
-    r"(.*/)?("
-    r"recurrent_(skew(_real|_imag)?|phases|angles|reflectors)"
-    r"|output_phases"
-    r"|(left_|right_)?reflectors|(left|right)_skew|singular_logits"
-    r")"
-)
-# That of a matrix which must be kept unitary.
-UNITARY_VARIABLES = r"(.*/)?recurrent_unitary"
+# What `compile` takes for an optimizer.
+Optimizer: TypeAlias = keras.optimizers.Optimizer | str
 
 
 def paper_optimizer(
-    recurrent: keras.optimizers.Optimizer | None = None,
-    others: keras.optimizers.Optimizer | None = None,
-    unitary: keras.optimizers.Optimizer | None = None,
+    recurrent: Optimizer | None = None,
+    others: Optimizer | None = None,
+    unitary: Optimizer | None = None,
 ) -> keras.optimizers.MultiOptimizer:
     """Makes the papers' optimizers, for `model.compile`.
 
@@ -32,9 +27,12 @@ def paper_optimizer(
     `MultiOptimizer` it has no `learning_rate` of its own: see its `optimizers`, in the
     order of the arguments, the others last.
 
+    Every cell of the package says which of its variables are which, and a
+    `RecurrentCell` of your own does so, too: see its `optimizer_groups`.
+
     Args:
-        recurrent: Optimizer of the free variables of the recurrent matrices.
-            Default: `RMSpropTF1(1e-4)`.
+        recurrent: Optimizer of the free variables of the recurrent matrices, or its
+            name, as in `compile`. Default: `RMSpropTF1(1e-4)`.
         others: Optimizer of all other variables. Default:
             `keras.optimizers.Adam(1e-3)`.
         unitary: Optimizer of the recurrent matrices that are variables themselves.
@@ -42,6 +40,9 @@ def paper_optimizer(
 
     Returns:
         A `keras.optimizers.MultiOptimizer`.
+
+    Raises:
+        ValueError: If an argument is no optimizer nor the name of one, or holds others.
 
     Example:
     >>> model.compile(paper_optimizer(), loss="mse")
@@ -53,11 +54,30 @@ def paper_optimizer(
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5
     """
     return keras.optimizers.MultiOptimizer(
-        keras.optimizers.OptimizerMap(
-            default_optimizer=others or keras.optimizers.Adam(1e-3),
+        OptimizerGroups(
+            default_optimizer=_optimizer("others", others, keras.optimizers.Adam(1e-3)),
             optimizer_map={
-                RECURRENT_VARIABLES: recurrent or RMSpropTF1(1e-4),
-                UNITARY_VARIABLES: unitary or StiefelDescent(1e-3),
+                RECURRENT: _optimizer("recurrent", recurrent, RMSpropTF1(1e-4)),
+                UNITARY: _optimizer("unitary", unitary, StiefelDescent(1e-3)),
             },
         )
     )
+
+
+def _optimizer(
+    name: str, given: Optimizer | None, usual: keras.optimizers.Optimizer
+) -> keras.optimizers.Optimizer:
+    """The optimizer that an argument stands for."""
+    if given is None:
+        return usual
+    known = None
+    if isinstance(given, str | keras.optimizers.Optimizer):
+        with contextlib.suppress(ValueError):  # Keras knows no such name.
+            known = keras.optimizers.get(given)
+    several = keras.optimizers.MultiOptimizer | keras.optimizers.LossScaleOptimizer
+    if known is None or isinstance(known, several):
+        raise ValueError(
+            f"`{name}` must be one optimizer of Keras, or the name of one, as in "
+            f"`compile`. Received: {name}={given!r}"
+        )
+    return known

@@ -8,6 +8,7 @@ from keras import ops
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fraction, check_number
+from keras_ortho.optimizers.unitary import keeping_unitary
 from keras_ortho.parametrizations.complex_rows import adjoint, block, product
 
 
@@ -98,6 +99,16 @@ class StiefelDescent(keras.optimizers.Optimizer):
         super().build(variables)
         if self.rms_scaling:
             self._accumulators = self.add_optimizer_variables(variables, "accumulator")
+
+    def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
+        """Steps the matrices.
+
+        Args:
+            grads: The gradients, tensors of shape `(2, n, n)`.
+            trainable_variables: The variables. Default: those of `build`.
+        """
+        with keeping_unitary():
+            super().apply(grads, trainable_variables)
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Any) -> None:
         """Steps one matrix.

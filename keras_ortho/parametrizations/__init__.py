@@ -26,6 +26,7 @@ from keras_ortho.parametrizations.schur import schur_matrix
 from keras_ortho.parametrizations.schur_inverse import schur_inverse
 from keras_ortho.parametrizations.spectral_radius import (
     dominant_eigenpair,
+    eigenpair_report,
     normalize_spectral_radius,
     spectral_radius,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "antisymmetry_error",
     "bounded_singular_values",
     "dominant_eigenpair",
+    "eigenpair_report",
     "givens_orthogonal",
     "givens_orthogonal_inverse",
     "givens_unitary",

@@ -95,35 +95,35 @@ def upper_entries(matrix: Tensor) -> Tensor:
     return ops.take(ops.reshape(matrix, (-1,)), position)
 
 
-def _forward(entries: Tensor, signs: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    identity = ops.eye(signs.shape[0], dtype=entries.dtype)
-    inverse = ops.inv(identity + skew_matrix(entries))
-    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, and rounding harms the right side
-    # less: by a factor of ten where A is large.
-    kernel = (2.0 * inverse - identity) * signs
-    return kernel, (signs, kernel)
+def _forward(entries: Tensor) -> tuple[Tensor, Tensor]:
+    skew = skew_matrix(entries)
+    inverse = ops.inv(ops.eye(skew.shape[0], dtype=skew.dtype) + skew)
+    # X + X^T = 2 X^T X. What rounding adds to the difference is most of the error of
+    # the inverse where A is large, and is taken away by one step of Newton and Schulz,
+    # W (3 I - W^T W) / 2, written for X = (I + W) / 2 so that small parts stay small.
+    transpose = ops.transpose(inverse)
+    defect = inverse + transpose - 2.0 * ops.matmul(transpose, inverse)
+    inverse = inverse + (ops.matmul(inverse, defect) - 0.5 * defect)
+    return inverse, inverse
 
 
-def _backward(saved: tuple[Tensor, Tensor], upstream: Tensor) -> tuple[Tensor, Tensor]:
-    # Theorem 3.2 of the paper: dL/dA = V^T - V with
-    # V = (I + A)^-T G (D + W^T). As (I + A)^-1 = (I + W D) / 2, the first factor
-    # is D (D + W^T) / 2, and nothing needs to be factorized again.
-    signs, kernel = saved
-    factor = ops.diag(signs) + ops.transpose(kernel)
-    product = ops.matmul(ops.matmul(factor, upstream), factor)
-    v = 0.5 * signs[:, None] * product
-    return upper_entries(ops.transpose(v) - v), ops.zeros_like(signs)
+def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor]:
+    # dX = -X dA X: nothing needs to be factorized again (theorem 3.2 of the paper).
+    transpose = ops.transpose(inverse)
+    product = ops.matmul(ops.matmul(transpose, upstream), transpose)
+    return (upper_entries(ops.transpose(product) - product),)
 
 
-_scaled_cayley = with_gradient(_forward, _backward)
+# X = (I + A)^-1
+_shifted_inverse = with_gradient(_forward, _backward)
 
 
 def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     """The scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
 
-    One factorization serves the value and the gradient (Theorem 3.2). The signs
-    are taken as constants. For how far rounding takes `W` from the orthogonal
-    matrices see `orthogonality_error`.
+    One inverse serves the value and the gradient (Theorem 3.2); a step of Newton and
+    Schulz takes away what rounding adds to it. The signs are taken as constants. For
+    how far rounding takes `W` from the orthogonal matrices see `orthogonality_error`.
 
     Args:
         entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
@@ -151,7 +151,11 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
             f"Received: entries.shape={tuple(entries.shape)}, "
             f"signs.shape={tuple(signs.shape)}"
         )
-    return _scaled_cayley(entries, signs)
+    inverse = _shifted_inverse(entries)
+    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, and rounding harms the right side
+    # less: by a factor of ten where A is large.
+    identity = ops.eye(size, dtype=inverse.dtype)
+    return (2.0 * inverse - identity) * ops.stop_gradient(signs)
 
 
 def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:

@@ -8,8 +8,13 @@ products `T^N V` and `(T^N)^T V` with two columns `V` hold a basis of either. Wh
 the two it is, the residual `||T Q - Q (Q^T T Q)||` tells: in a power of rank one the
 second column is noise.
 
-The loop ends when the residual is one of rounding, and the best subspace that it met is
-taken: rounding spoils high powers where eigenvalues almost tie.
+The first powers are spoilt least by rounding. So the subspace that a high one shows is
+multiplied by `T^64` once more before it is looked at. The loop ends when the residual
+is one of rounding, and the best subspace that it met is taken.
+
+Where none is that good - rounding spoils the powers of a matrix that is far from
+normal, and more than two eigenvalues may nearly tie - a block of columns goes on with
+`T` itself: see `block_iteration`. That takes longer and is needed seldom.
 """
 
 import math
@@ -21,6 +26,12 @@ from keras import ops
 
 from keras_ortho.backend.compile import compiled
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import (
+    divide,
+    frobenius_norm,
+    machine_epsilon,
+)
+from keras_ortho.parametrizations.block_iteration import block_size, refine
 
 # A subspace is looked for in this power, and after each so many squarings again.
 FIRST_SQUARINGS = 6
@@ -42,6 +53,8 @@ class Subspace(NamedTuple):
         growth: Scalar, `||T^N||_F^(1 / N)`. It tends to the spectral radius,
             whatever the eigenvalues.
         squarings: Scalar, how many it took.
+        block_steps: Scalar, how many steps with a block of columns followed; -1 if
+            there was no need of a block.
     """
 
     right: Tensor
@@ -50,44 +63,7 @@ class Subspace(NamedTuple):
     residual: Tensor
     growth: Tensor
     squarings: Tensor
-
-
-def frobenius_norm(tensor: Tensor) -> Tensor:
-    """Computes the root of the sum of squares.
-
-    Args:
-        tensor: Tensor of any shape.
-
-    Returns:
-        A scalar.
-    """
-    return ops.sqrt(ops.sum(tensor * tensor))
-
-
-def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
-    """Divides by a scalar, by 1 where that is zero.
-
-    Args:
-        numerator: Tensor of any shape.
-        denominator: A scalar.
-
-    Returns:
-        Tensor of the shape of the numerator.
-    """
-    one = ops.ones_like(denominator)
-    return numerator / ops.where(denominator == 0, one, denominator)
-
-
-def machine_epsilon(tensor: Tensor) -> float:
-    """Gives the machine epsilon of the dtype of a tensor.
-
-    Args:
-        tensor: Tensor in float32 or float64.
-
-    Returns:
-        A number.
-    """
-    return float(np.finfo(keras.backend.standardize_dtype(tensor.dtype)).eps)
+    block_steps: Tensor
 
 
 def _normalize(tensor: Tensor) -> Tensor:
@@ -113,11 +89,15 @@ def _residuals(matrix: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
     return line, ops.where(is_plane, plane, ops.full_like(plane, math.inf))
 
 
-def _look(matrix: Tensor, power: Tensor, start: Tensor) -> tuple[Tensor, ...]:
+def _look(
+    matrix: Tensor, first: Tensor, power: Tensor, start: Tensor
+) -> tuple[Tensor, ...]:
     # The subspaces that a power shows: residual, right, left, planar.
     transposed = ops.transpose(matrix)
     right = _orthonormal(ops.matmul(power, start))
+    right = _orthonormal(ops.matmul(first, right))
     left = _orthonormal(ops.matmul(ops.transpose(power), start))
+    left = _orthonormal(ops.matmul(ops.transpose(first), left))
     of_right, of_left = _residuals(matrix, right), _residuals(transposed, left)
     line = ops.maximum(of_right[0], of_left[0])
     plane = ops.maximum(of_right[1], of_left[1])
@@ -149,7 +129,7 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
         powers, best = values[:3], values[3:]
         for _ in range(SQUARINGS_A_CHECK):
             powers = square(*powers)
-        found = _look(scaled, powers[0], start)
+        found = _look(scaled, first, powers[0], start[:, :2])
         better = found[0] < best[0]
         best = tuple(
             ops.where(better, new, old) for new, old in zip(found, best, strict=True)
@@ -161,15 +141,37 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
         converged = values[3] <= _rounding(matrix)
         return (count < MOST_SQUARINGS[dtype]) & ops.logical_not(converged)
 
+    def by_block(best: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        blocks = [
+            ops.concatenate([basis, ops.matmul(power, start[:, 2:])], axis=1)
+            for basis, power in ((best[1], first), (best[2], ops.transpose(first)))
+        ]
+        u, v, planar, residual, steps = refine(
+            scaled, blocks[0], blocks[1], _rounding(matrix)
+        )
+        found = (residual, _orthonormal(u), _orthonormal(v), planar)
+        better = residual <= best[0]
+        return *(
+            ops.where(better, new, old) for new, old in zip(found, best, strict=True)
+        ), steps
+
     # The logarithm of the growth, and the weight 1 / N of that of the last norm.
     powers = (scaled, ops.log(norm), ops.ones_like(norm))
     for _ in range(FIRST_SQUARINGS):
         powers = square(*powers)
+    first = powers[0]
     count = ops.convert_to_tensor(FIRST_SQUARINGS, dtype="int32")
-    best = _look(scaled, powers[0], start)
+    best = _look(scaled, first, first, start[:, :2])
     values = ops.while_loop(goes_on, step, (count, *powers, *best))
-    count, _, growth, _, residual, right, left, planar = values
-    return right, left, planar, residual, ops.exp(growth), count
+    count, growth, best = values[0], values[2], values[4:]
+    unneeded = ops.convert_to_tensor(-1, dtype="int32")
+    residual, right, left, planar, steps = ops.cond(
+        # Zeros and what is not finite are as they are.
+        (best[0] > _rounding(matrix)) & (best[0] < math.inf),
+        lambda: by_block(best),
+        lambda: (*best, unneeded),
+    )
+    return right, left, planar, residual, ops.exp(growth), count, steps
 
 
 def dominant_subspace(matrix: Tensor) -> Subspace:
@@ -179,8 +181,9 @@ def dominant_subspace(matrix: Tensor) -> Subspace:
         matrix: Tensor of shape `(n, n)`, float32 or float64.
 
     Returns:
-        The subspace, right and left. Its residual is one of rounding unless more
-        eigenvalues than two share the largest modulus, to within rounding.
+        The subspace, right and left. Its residual is one of rounding unless so many
+        eigenvalues share the largest modulus, to within rounding, that the block does
+        not hold them all.
 
     Example:
     >>> subspace = dominant_subspace(np.diag([1.0, -3.0, 2.0]))
@@ -190,5 +193,6 @@ def dominant_subspace(matrix: Tensor) -> Subspace:
     matrix = ops.convert_to_tensor(matrix)
     # In no special position to any subspace. The same to both sides, so that the two
     # subspaces of a symmetric matrix agree.
-    start = np.random.default_rng(0).normal(size=(matrix.shape[0], 2))
+    size = matrix.shape[0]
+    start = np.random.default_rng(0).normal(size=(size, max(2, block_size(size))))
     return Subspace(*_search(matrix, ops.cast(start, matrix.dtype)))

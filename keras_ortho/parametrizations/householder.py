@@ -1,4 +1,4 @@
-"""Products of Householder reflectors, through the compact WY form.
+"""Products of Householder reflectors, in blocks of the compact WY form.
 
     Q = H_n(u_n) H_{n-1}(u_{n-1}) ... H_{n-m+1}(u_{n-m+1})
 
@@ -19,17 +19,22 @@ from keras import ops
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.reflectors import (
-    num_reflector_entries,
     reflector_rows,
-    unit_rows,
+    scaled_rows,
 )
+
+# So many reflectors are multiplied at once. In the worst case, reflectors that are all
+# alike, the error of `m` at once grows with m^2, and of blocks of them only with m.
+_BLOCK = 32
 
 
 def _forward(gram: Tensor) -> tuple[Tensor, Tensor]:
-    identity = ops.eye(gram.shape[0], dtype=gram.dtype)
-    inverse = ops.solve_triangular(
-        identity + 2.0 * ops.triu(gram, 1), 2.0 * identity, lower=False
-    )
+    size, dtype = gram.shape[0], gram.dtype
+    # Of a reflector that is zero the length plays no part.
+    lengths = ops.diagonal(gram)
+    lengths = ops.where(lengths > 0, lengths, ops.ones_like(lengths))
+    half = 0.5 * ops.diag(lengths) + ops.triu(gram, 1)
+    inverse = ops.solve_triangular(half, ops.eye(size, dtype=dtype), lower=False)
     return inverse, inverse
 
 
@@ -37,11 +42,26 @@ def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor]:
     # dT = -T dS T, and what was inverted need not be solved with again.
     transpose = ops.transpose(inverse)
     product = ops.matmul(ops.matmul(transpose, upstream), transpose)
-    return (-ops.triu(product, 1),)
+    diagonal = 0.5 * ops.diag(ops.diagonal(product))
+    return (-ops.triu(product, 1) - diagonal,)
 
 
-# T = S^-1, with S = 1/2 I + the strict upper triangle of the Gram matrix.
+# T = S^-1, with S the upper triangle of the Gram matrix, half its diagonal: as in
+# `S + S^T = Y Y^T`, on which orthogonality rests.
 _wy_inverse = with_gradient(_forward, _backward)
+
+
+def _reflect(rows: Tensor, matrix: Tensor) -> Tensor:
+    """Multiplies a matrix by reflectors of all its coordinates, from the left."""
+    inverse = _wy_inverse(ops.matmul(rows, ops.transpose(rows)))
+    product = ops.matmul(ops.matmul(inverse, rows), matrix)
+    return matrix - ops.matmul(ops.transpose(rows), product)
+
+
+def _bordered(matrix: Tensor, count: int) -> Tensor:
+    """Puts an identity matrix of order `count` in front of a matrix, and zeros."""
+    identity = ops.eye(count, count + matrix.shape[1], dtype=matrix.dtype)
+    return ops.concatenate([identity, ops.pad(matrix, ((0, 0), (count, 0)))])
 
 
 def householder_product(
@@ -49,11 +69,10 @@ def householder_product(
 ) -> Tensor:
     """The product `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})` of `m` reflectors.
 
-    With the reflectors, scaled to the length 1, in the rows of `Y` it is
-    `I - Y^T T Y`, where `T^-1` is half the identity plus the strict upper triangle of
-    `Y Y^T`: one triangular solve of order `m` and products of matrices. The same `T`
-    serves the gradient, which has all three terms of equation 15 of Zhang, Lei and
-    Dhillon.
+    A block of them, in the rows of `Y`, is `I - Y^T T Y`, where `T^-1` is the upper
+    triangle of `Y Y^T` with half its diagonal: one triangular solve and products of
+    matrices. The same `T` serves the gradient, which has all three terms of equation
+    15 of Zhang, Lei and Dhillon. The blocks are multiplied from the last to the first.
 
     The length of a reflector plays no part. A zero reflector is the identity, and
     one of a single entry the sign of that entry, which has no gradient.
@@ -84,20 +103,19 @@ def householder_product(
     """
     columns = size if columns is None else columns
     reflectors = ops.convert_to_tensor(reflectors)
-    all_of_them = reflectors.shape[0] == num_reflector_entries(size, size)
-    if all_of_them:
-        # Nothing but rounding would be the gradient of a sign, and optimizers make
-        # something of it.
-        last = ops.stop_gradient(reflectors[-1:])
-        reflectors = ops.concatenate([reflectors[:-1], last])
-    rows = unit_rows(reflector_rows(reflectors, size))
-    inverse = _wy_inverse(ops.matmul(rows, ops.transpose(rows)))
-    product = ops.matmul(inverse, rows[:, :columns])
-    identity = ops.eye(size, columns, dtype=reflectors.dtype)
-    matrix = identity - ops.matmul(ops.transpose(rows), product)
+    rows = scaled_rows(reflector_rows(reflectors, size))
+    all_of_them = rows.shape[0] == size
+    # Those of the last coordinates do not change the columns before. That of a single
+    # entry is left to the end.
+    count = min(rows.shape[0], columns, size - 1)
+    matrix = ops.eye(size - count, columns - count, dtype=reflectors.dtype)
+    for first in reversed(range(0, count, _BLOCK)):
+        end = min(first + _BLOCK, count)
+        matrix = _reflect(rows[first:end, first:], _bordered(matrix, end - first))
     if not all_of_them or columns < size:
         return matrix
-    # The last reflector has multiplied the last column by -1, unless it is zero.
-    flip = ops.where(last > 0, -ops.ones_like(last), ops.ones_like(last))
+    # 1 at zero; and of a sign nothing is the gradient, not rounding, of which
+    # optimizers make something.
+    sign = ops.sign(ops.sign(reflectors[-1:]) + 0.5)
     ones = ops.ones((size - 1,), dtype=reflectors.dtype)
-    return matrix * ops.concatenate([ones, flip])
+    return matrix * ops.concatenate([ones, sign])

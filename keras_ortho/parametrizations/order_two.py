@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.dominant import (
+from keras_ortho.parametrizations.arithmetic import (
     divide,
     frobenius_norm,
     machine_epsilon,
@@ -25,6 +25,18 @@ def order_two(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
     return ops.stack([ops.stack([a, b]), ops.stack([c, d])])
 
 
+def determinant(small: Tensor) -> Tensor:
+    """Computes the determinant.
+
+    Args:
+        small: Tensor of shape `(2, 2)`.
+
+    Returns:
+        A scalar.
+    """
+    return small[0, 0] * small[1, 1] - small[0, 1] * small[1, 0]
+
+
 def inverse(small: Tensor) -> Tensor:
     """Inverts a matrix, and gives its adjugate where it is singular.
 
@@ -35,7 +47,7 @@ def inverse(small: Tensor) -> Tensor:
         Tensor of the same shape.
     """
     a, b, c, d = small[0, 0], small[0, 1], small[1, 0], small[1, 1]
-    return divide(order_two(d, -b, -c, a), a * d - b * c)
+    return divide(order_two(d, -b, -c, a), determinant(small))
 
 
 def mean_and_discriminant(small: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,8 +96,11 @@ def radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
     value, gap = larger(mean, discriminant)
     identity = ops.eye(2, dtype=small.dtype)
     of_one = divide(divide(small - (value - gap) * identity, gap), value)
-    rounding = 4.0 * machine_epsilon(small) * ops.sum(small * small)
-    is_pair = discriminant <= rounding
+    # Rounding of H moves the discriminant by so much. It is the square of half the
+    # gap: of two eigenvalues of a symmetric matrix a relative gap of some eps counts,
+    # of two that are nearly defective one of the root of eps.
+    error = 4.0 * machine_epsilon(small) * frobenius_norm(small)
+    is_pair = discriminant <= error * (error + frobenius_norm(small - mean * identity))
     modulus = ops.sqrt(ops.abs(mean * mean - discriminant))
     radius = ops.where(is_pair, modulus, ops.abs(value))
     return radius, ops.where(is_pair, 0.5 * inverse(small), of_one)

@@ -14,9 +14,9 @@ def orthogonality_error(matrix: Tensor) -> float:
     that the recurrent matrix of complex units has is `unitarity_error`'s. The measure
     that the papers report. For a matrix that `scaled_cayley` made in
     a precision with machine epsilon `eps` it stays below
-    `n eps sqrt(1 + ||A||_2^2)`: rounding in the inverse of `I + A` grows with the
-    condition number, and as every singular value of `I + A` is at least 1, that
-    is at most the square root.
+    `(n + 3 sqrt(n)) eps sqrt(1 + ||A||_2^2)`: rounding in the inverse of `I + A`
+    grows with the condition number, and as every singular value of `I + A` is at
+    least 1, that is at most the square root.
 
     Args:
         matrix: Tensor or array of shape `(n, n)`.

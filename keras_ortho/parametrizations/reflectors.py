@@ -135,6 +135,24 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
     return ops.take(ops.concatenate([zero, reflectors]), position)
 
 
+def scaled_rows(rows: Tensor) -> Tensor:
+    """Scales rows to the largest entry 1, so that squares neither overflow nor vanish.
+
+    Args:
+        rows: Tensor of shape `(m, n)`.
+
+    Returns:
+        Tensor of the same shape. The factors are constants to the gradient: what is
+        made of the rows must not depend on their length.
+
+    Example:
+    >>> scaled_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    [[0.75, 1], [0, 0]]
+    """
+    largest = ops.stop_gradient(ops.max(ops.abs(rows), axis=1, keepdims=True))
+    return rows / ops.where(largest > 0, largest, ops.ones_like(largest))
+
+
 def unit_rows(rows: Tensor) -> Tensor:
     """Scales rows to the length 1, of whatever length they are.
 
@@ -148,10 +166,7 @@ def unit_rows(rows: Tensor) -> Tensor:
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     [[0.6, 0.8], [0, 0]]
     """
-    # First by the largest entry, so that the squares neither overflow nor vanish. As
-    # the length does not depend on that it is a constant to the gradient.
-    largest = ops.stop_gradient(ops.max(ops.abs(rows), axis=1, keepdims=True))
-    rows = rows / ops.where(largest > 0, largest, ops.ones_like(largest))
+    rows = scaled_rows(rows)
     square = ops.sum(rows * rows, axis=1, keepdims=True)
     return rows / ops.sqrt(ops.where(square > 0, square, ops.ones_like(square)))
 

@@ -10,18 +10,20 @@ basis: the eigenvalues, their vectors and the gradient follow in closed form, wi
 complex number or a factorization.
 """
 
+from typing import Any, NamedTuple
+
 from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.dominant import (
-    Subspace,
+from keras_ortho.parametrizations.arithmetic import (
     divide,
-    dominant_subspace,
     frobenius_norm,
     machine_epsilon,
 )
+from keras_ortho.parametrizations.dominant import Subspace, dominant_subspace
 from keras_ortho.parametrizations.order_two import (
+    determinant,
     eigenvector,
     inverse,
     larger,
@@ -38,29 +40,59 @@ def _restriction(matrix: Tensor, basis: Tensor, planar: Tensor) -> Tensor:
     return ops.where(planar, small, order_two(small[0, 0], zero, zero, zero))
 
 
-def _sensitivity(subspace: Subspace, slope: Tensor) -> Tensor:
-    # Z (M (Z^T Q)^-1)^T: times Q^T it is the gradient of log(rho).
+def _overlap(subspace: Subspace) -> Tensor:
+    # Z^T Q, with a 1 for the column that a line lacks.
     overlap = ops.matmul(ops.transpose(subspace.left), subspace.right)
-    zero, one = ops.zeros_like(slope[0, 0]), ops.ones_like(slope[0, 0])
-    line = order_two(overlap[0, 0], zero, zero, one)
-    overlap = ops.where(subspace.planar, overlap, line)
-    factor = ops.matmul(slope, inverse(overlap))
-    return ops.matmul(subspace.left, ops.transpose(factor))
+    zero, one = ops.zeros_like(overlap[0, 0]), ops.ones_like(overlap[0, 0])
+    return ops.where(
+        subspace.planar, overlap, order_two(overlap[0, 0], zero, zero, one)
+    )
+
+
+def _two_sided(matrix: Tensor, subspace: Subspace, overlap: Tensor) -> Tensor:
+    # (Z^T Q)^-1 Z^T T Q: the error is the product of those of Q and Z. Where the
+    # spaces are all but orthogonal, as of a defective eigenvalue, Q^T T Q.
+    one_sided = _restriction(matrix, subspace.right, subspace.planar)
+    image = ops.matmul(matrix, subspace.right)
+    small = ops.matmul(ops.transpose(subspace.left), image)
+    zero = ops.zeros_like(small[0, 0])
+    small = ops.where(subspace.planar, small, order_two(small[0, 0], zero, zero, zero))
+    regular = ops.abs(determinant(overlap)) > (
+        matrix.shape[0] * machine_epsilon(matrix)
+    )
+    return ops.where(regular, ops.matmul(inverse(overlap), small), one_sided)
+
+
+class _Radius(NamedTuple):
+    radius: Tensor
+    # Times Q^T the gradient of the radius, and its Frobenius norm.
+    sensitivity: Tensor
+    condition: Tensor
+    # Whether that is the gradient that counts.
+    found: Tensor
+    subspace: Subspace
+
+
+def _radius(scaled: Tensor) -> _Radius:
+    size, eps = scaled.shape[0], machine_epsilon(scaled)
+    subspace = dominant_subspace(scaled)
+    overlap = _overlap(subspace)
+    radius, slope = radius_and_slope(_two_sided(scaled, subspace, overlap))
+    # Where very many eigenvalues tie there may be no subspace to be found.
+    found = subspace.residual <= eps**0.5
+    radius = ops.where(found, radius, subspace.growth)
+    factor = ops.transpose(ops.matmul(slope, inverse(overlap)))
+    sensitivity = radius * ops.matmul(subspace.left, factor)
+    # The norm of the gradient is the condition number of the eigenvalue.
+    condition = frobenius_norm(sensitivity)
+    found = found & (condition <= 1.0 / (size * eps))
+    return _Radius(radius, sensitivity, condition, found, subspace)
 
 
 def _forward(matrix: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    size, eps = matrix.shape[0], machine_epsilon(matrix)
     largest = ops.max(ops.abs(matrix))
     scaled = divide(matrix, largest)
-    subspace = dominant_subspace(scaled)
-    small = _restriction(scaled, subspace.right, subspace.planar)
-    radius, slope = radius_and_slope(small)
-    # Where more than two eigenvalues tie there may be no subspace to be found.
-    found = subspace.residual <= eps**0.5
-    radius = ops.where(found, radius, subspace.growth)
-    sensitivity = radius * _sensitivity(subspace, slope)
-    # The norm of the gradient is the condition number of the eigenvalue.
-    found = found & (frobenius_norm(sensitivity) <= 1.0 / (size * eps))
+    radius, sensitivity, _, found, subspace = _radius(scaled)
     sensitivity = ops.where(found, sensitivity, ops.zeros_like(sensitivity))
     radial = divide(radius, ops.sum(scaled * scaled))
     radial = ops.where(found, ops.zeros_like(radial), radial)
@@ -73,7 +105,7 @@ def _backward(saved: tuple[Tensor, ...], upstream: Tensor) -> tuple[Tensor]:
     return (upstream * gradient,)
 
 
-_spectral_radius = with_gradient(_forward, _backward)
+_spectral_radius = with_gradient(_forward, _backward, once=True)
 
 
 def _check_square(matrix: Tensor) -> Tensor:
@@ -97,12 +129,15 @@ def spectral_radius(matrix: Tensor) -> Tensor:
       counts.
     - Two real eigenvalues that are equal, to within rounding, count as a pair, with
       the mean of their moduli. Where they are defective the true gradient tends to
-      infinity.
-    - If more than two eigenvalues tie so closely that none can be told from the
-      others, as in an orthogonal matrix, or if the condition number of the dominant
-      one is above `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which changes
-      nothing but the scale of `T`. In an orthogonal matrix that is the mean over
-      the eigenvalues.
+      infinity. What rounding is depends on the vectors: a relative gap of some eps
+      where they are orthogonal, of `sqrt(eps)` where they nearly agree.
+    - If more than two eigenvalues tie, one of them counts, and which one rounding
+      decides: the gradient is one of the subgradients.
+    - If so many tie that the block of `block_iteration` does not hold them, as in an
+      orthogonal matrix of order 16 and more, or if the condition number of the
+      dominant one is above `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which
+      changes nothing but the scale of `T`. In an orthogonal matrix that is the mean
+      over the eigenvalues. `eigenpair_report` tells whether it is so.
     - A matrix of zeros has the radius 0 and the gradient 0.
 
     Args:
@@ -162,6 +197,43 @@ def normalize_spectral_radius(
     divisor = radius + epsilon
     divisor = ops.where(divides & (divisor > 0), divisor, ops.ones_like(divisor))
     return matrix / divisor, divides
+
+
+def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
+    """Says how the dominant eigenpair of a matrix was found, and what it is worth.
+
+    Args:
+        matrix: `T`, a tensor of shape `(n, n)`, float32 or float64, not symbolic.
+
+    Returns:
+        A dict of numbers. `radius`: the spectral radius. `gradient_found`: whether
+        `spectral_radius` gives its gradient, and not `rho T / ||T||_F^2` in its stead.
+        `residual`: the larger of `||T Q - Q H||_F` for the right subspace and the left
+        one, over `||T||_F`. `condition`: the norm of the gradient, the condition
+        number of the eigenvalue. `planar`: whether the subspace is a plane, of a
+        complex pair or of two that nearly tie. `squarings`: how often the matrix was
+        squared. `block_steps`: how many steps with a block of columns followed; -1
+        if there was no need of a block.
+
+    Raises:
+        ValueError: If the matrix is not square.
+
+    Example:
+    >>> eigenpair_report(np.array([[0.0, 4.0], [1.0, 0.0]]))["gradient_found"]
+    True
+    """
+    matrix = ops.stop_gradient(_check_square(matrix))
+    largest = ops.max(ops.abs(matrix))
+    radius, _, condition, found, subspace = _radius(divide(matrix, largest))
+    return {
+        "radius": float(radius * largest),
+        "gradient_found": bool(found),
+        "residual": float(subspace.residual),
+        "condition": float(condition),
+        "planar": bool(subspace.planar),
+        "squarings": int(subspace.squarings),
+        "block_steps": int(subspace.block_steps),
+    }
 
 
 def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:

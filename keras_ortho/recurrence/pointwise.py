@@ -16,8 +16,11 @@ from keras_ortho.activations import (
     MODULUS_EPSILON,
     LeakyReLU,
     complex_modrelu,
+    exact_scale,
     modulus_scale,
+    smoothed_modrelu,
 )
+from keras_ortho.backend import tanh
 from keras_ortho.backend.types import Tensor
 
 
@@ -77,8 +80,7 @@ class Elementwise(Pointwise):
 
     def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
         """Applies the function: see `Pointwise`."""
-        # Some of Keras's functions give float32 on JAX, whatever they get.
-        return ops.cast(self.function(inputs), inputs.dtype)
+        return self.function(inputs)
 
     def pull(
         self, kept: Tensor, bias: Tensor, upstream: Tensor
@@ -108,10 +110,10 @@ class RealModReLU(Pointwise):
 
 
 class ComplexModReLU(Pointwise):
-    """`z relu(m + b) / (m + epsilon)`, on real parts before imaginary parts.
+    """`z relu(1 + b / |z|)`, on real parts before imaginary parts.
 
-    With `s(m) = relu(m + b) / (m + epsilon)` the gradient of a unit is
-    `s g + (s'(m) / m) <z, g> z`.
+    With `s = relu(1 + b / |z|)` the gradient of a unit is `s g`, and, where that is not
+    zero, `(1 - s) <u, g> u` along its direction `u = z / |z|`.
     """
 
     from_inputs = True
@@ -125,16 +127,52 @@ class ComplexModReLU(Pointwise):
         self, kept: Tensor, bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Applies the two-dimensional derivative: see `Pointwise`."""
+        scale, inverse = exact_scale(kept, bias)
+        inner = _inner(kept, upstream, scale.dtype) * inverse
+        to_bias = ops.cast(scale > 0, scale.dtype) * inner
+        radial = (to_bias - scale * inner) * inverse
+        return _pulled(kept, upstream, scale, radial), ops.cast(to_bias, upstream.dtype)
+
+
+class SmoothedModReLU(Pointwise):
+    """`z relu(m + b) / (m + epsilon)`, on real parts before imaginary parts.
+
+    With `s(m) = relu(m + b) / (m + epsilon)` the gradient of a unit is
+    `s g + (s'(m) / m) <z, g> z`.
+    """
+
+    from_inputs = True
+    own_bias = True
+
+    def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
+        """Applies modReLU: see `Pointwise`."""
+        return smoothed_modrelu(inputs, bias)
+
+    def pull(
+        self, kept: Tensor, bias: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Applies the two-dimensional derivative: see `Pointwise`."""
         scale, modulus = modulus_scale(kept, bias)
-        z, gradient = ops.cast(kept, scale.dtype), ops.cast(upstream, scale.dtype)
         active = ops.cast(scale > 0, scale.dtype)
-        shifted = modulus + MODULUS_EPSILON
-        real, imaginary = ops.split(z * gradient, 2, axis=-1)
-        inner = (real + imaginary) / shifted
+        inner = _inner(kept, upstream, scale.dtype) / (modulus + MODULUS_EPSILON)
         radial = (active - scale) * inner / modulus
-        gradient = _twice(scale) * gradient + _twice(radial) * z
-        to_bias = active * inner
-        return ops.cast(gradient, upstream.dtype), ops.cast(to_bias, upstream.dtype)
+        to_bias = ops.cast(active * inner, upstream.dtype)
+        return _pulled(kept, upstream, scale, radial), to_bias
+
+
+def _inner(z: Tensor, gradient: Tensor, dtype: str) -> Tensor:
+    """`<z, g>` of each unit."""
+    product = ops.cast(z, dtype) * ops.cast(gradient, dtype)
+    real, imaginary = ops.split(product, 2, axis=-1)
+    return real + imaginary
+
+
+def _pulled(z: Tensor, gradient: Tensor, scale: Tensor, radial: Tensor) -> Tensor:
+    """`scale g + radial z`, in the dtype of `g`."""
+    dtype = scale.dtype
+    whole = _twice(scale) * ops.cast(gradient, dtype)
+    whole = whole + _twice(radial) * ops.cast(z, dtype)
+    return ops.cast(whole, gradient.dtype)
 
 
 def _twice(values: Tensor) -> Tensor:
@@ -143,13 +181,14 @@ def _twice(values: Tensor) -> Tensor:
 
 REAL_MODRELU = RealModReLU()
 COMPLEX_MODRELU = ComplexModReLU()
+SMOOTHED_MODRELU = SmoothedModReLU()
 
 _KERAS = {
     keras.activations.linear: Elementwise(lambda z: z, lambda h, g: g),
     keras.activations.relu: Elementwise(
         ops.relu, lambda h, g: ops.where(h > 0, g, ops.zeros_like(g))
     ),
-    keras.activations.tanh: Elementwise(ops.tanh, lambda h, g: (1 - h * h) * g),
+    keras.activations.tanh: Elementwise(tanh, lambda h, g: (1 - h * h) * g),
     keras.activations.sigmoid: Elementwise(ops.sigmoid, lambda h, g: h * (1 - h) * g),
 }
 
@@ -163,7 +202,7 @@ def find(activation: Any, complex_state: bool) -> Pointwise | None:
     """Finds the derivative of a cell's activation.
 
     Args:
-        activation: `"modrelu"`, or a function.
+        activation: `"modrelu"`, `"smoothed_modrelu"`, or a function.
         complex_state: Whether the units are complex.
 
     Returns:
@@ -175,6 +214,8 @@ def find(activation: Any, complex_state: bool) -> Pointwise | None:
     """
     if activation == "modrelu":
         return COMPLEX_MODRELU if complex_state else REAL_MODRELU
+    if activation == "smoothed_modrelu":
+        return SMOOTHED_MODRELU
     if activation is keras.activations.leaky_relu:
         activation = LeakyReLU(0.2)
     if isinstance(activation, LeakyReLU):

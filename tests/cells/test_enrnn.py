@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from keras_ortho import ENRNN, ENRNNCell
+from keras_ortho.diagnostics import MissingRadiusGradients
 from keras_ortho.initializers import ScaledRotations
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
@@ -483,3 +484,25 @@ def test_units_are_the_sum_of_the_two():
 
 def test_the_layer_has_all_units():
     assert ENRNN(4, 3).units == 7
+
+
+def test_counts_the_gradients_that_are_missing():
+    """Of an orthogonal `T` all eigenvalues tie, far more than can be parted."""
+    random = np.random.default_rng(0)
+    orthogonal = np.linalg.qr(random.normal(size=(40, 40)))[0]
+    counts = {}
+    for name, matrix in {"tied": orthogonal, "apart": 0.9 * np.eye(40)}.items():
+        layer = ENRNN(2, 40, short_term_initializer=matrix)
+        model = keras.Sequential([keras.Input((3, 2)), layer])
+        model.compile(keras.optimizers.SGD(0.0), "mse")
+        callback = MissingRadiusGradients(every=2)
+        x, y = np.ones((8, 3, 2), "float32"), np.zeros((8, 42), "float32")
+        history = model.fit(
+            x, y, batch_size=2, epochs=2, callbacks=[callback], verbose=0
+        )
+        counts[name] = callback.count
+        assert layer.cell.eigenpair_report()["gradient_found"] is (name == "apart")
+        # Two looks an epoch.
+        of_epochs = history.history["missing_radius_gradients"]
+        assert of_epochs == [callback.count / 2] * 2
+    assert counts == {"tied": 4, "apart": 0}

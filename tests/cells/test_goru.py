@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -54,8 +53,6 @@ def lively(layer):
 
 
 LAYOUTS = [(2, None, "fft"), (8, None, "fft"), (6, 2, "tunable"), (6, None, "tunable")]
-# Keras's sigmoid gives float32 on JAX, whatever it gets.
-EPS = EPS32 if keras.backend.backend() == "jax" else EPS64
 
 
 @pytest.mark.parametrize(("n", "capacity", "style"), LAYOUTS)
@@ -65,13 +62,10 @@ def test_against_numpy(n, capacity, style):
     )
     x = np.random.default_rng(1).normal(size=(4, 9, 3))
     expected = goru(x, weights_of(layer), style)
-    atol = 100 * n * EPS * np.abs(expected).max()
+    atol = 100 * n * EPS64 * np.abs(expected).max()
     np.testing.assert_allclose(layer(x), expected, atol=atol)
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() == "jax", reason="Keras's sigmoid is float32 there"
-)
 @pytest.mark.parametrize(("n", "capacity", "style"), LAYOUTS)
 def test_gradients(n, capacity, style):
     layer = lively(built(n, capacity=capacity, style=style, dtype="float64"))

@@ -138,6 +138,55 @@ def test_initial_state(architecture):
     np.testing.assert_allclose(layer(x, initial_state=[start]), expected, atol=ATOL)
 
 
+def test_inputs_and_states_of_any_dtype(architecture):
+    """As `LSTM` takes them: all is computed in the compute dtype."""
+    x = np.random.default_rng(0).integers(0, 2, (BATCH, TIME, FEATURES))
+    start = np.ones((BATCH, architecture.units))
+    layer = make_layer(architecture, return_sequences=True)
+
+    def results(dtype):
+        inputs, state = x.astype(dtype), start.astype(dtype)
+        sequences = layer(inputs, initial_state=[state])
+        tensors = [ops.convert_to_tensor(each) for each in (inputs[:, 0], state)]
+        called, (uncalled, _) = (
+            layer.cell(inputs[:, 0], state),
+            layer.cell.call(*tensors),
+        )
+        return [sequences, *called, uncalled]
+
+    expected = results("float32")
+    for dtype in ("bool", "uint8", "int32", "int64", "float16", "float64"):
+        for found, each in zip(results(dtype), expected, strict=True):
+            assert keras.backend.standardize_dtype(found.dtype) == "float32"
+            np.testing.assert_allclose(found, each, atol=ATOL)
+
+
+def test_integers_train(architecture):
+    x = np.random.default_rng(0).integers(0, 9, (BATCH, TIME, FEATURES))
+    layer = make_layer(architecture)
+    (_, found), (_, expected) = (
+        weight_gradients(layer, ops.sum, inputs, training=True)
+        for inputs in (x, x.astype("float32"))
+    )
+    for name, gradient in expected.items():
+        np.testing.assert_allclose(found[name], gradient, rtol=1e-5, atol=ATOL)
+
+
+@pytest.mark.parametrize("inner", ["float32", "mixed_float16", "float64"])
+@pytest.mark.parametrize("outer", ["float32", "mixed_float16", "float64"])
+def test_within_a_wrapper_of_another_precision(architecture, inner, outer):
+    """`TimeDistributed` calls `call` itself: nothing is cast for the layer."""
+    x = sequences(shape=(2, 2, TIME, FEATURES)).astype(outer.removeprefix("mixed_"))
+    layer = make_layer(architecture, dtype=inner)
+    outputs = keras.layers.TimeDistributed(layer, dtype=outer)(x)
+    dtype = inner.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(outputs.dtype) == dtype
+    # The same numbers, to what a product may be reordered: no weight is rounded.
+    np.testing.assert_allclose(
+        outputs[:, 1], layer(x[:, 1]), atol=100 * np.finfo(dtype).eps
+    )
+
+
 def test_one_initial_state_for_all_sequences(architecture):
     x = sequences()
     layer = make_layer(architecture)
@@ -157,6 +206,31 @@ def test_shapes_that_do_not_fit_the_sequences(architecture):
     for shape in ((BATCH, TIME + 1), (BATCH - 1, TIME)):
         with pytest.raises(ValueError, match="`mask` must have the shape"):
             layer(x, mask=np.ones(shape, bool))
+
+
+def test_a_layer_has_one_initial_state(architecture):
+    layer = make_layer(architecture)
+    state = np.zeros((BATCH, architecture.units), "float32")
+    inputs, start = keras.Input((TIME, FEATURES)), keras.Input((architecture.units,))
+    message = "`initial_state` must be one tensor, or a list of one.*Received: 2 init"
+    for several in ([state, state], (state, state)):  # As of an LSTM.
+        with pytest.raises(ValueError, match=message):
+            layer(sequences(), initial_state=several)
+    with pytest.raises(ValueError, match=message):
+        layer(inputs, initial_state=[start, start])
+    assert layer(inputs, initial_state=[start]).shape == (None, architecture.units)
+
+
+def test_a_layer_is_no_cell(architecture):
+    """What to use instead is said where the weights would be made."""
+    name, cell = str(architecture), architecture.cell.__name__
+    message = (
+        rf"`{name}` is a layer, .* `keras.layers.RNN\({cell}\(...\)\)`. Received: "
+    )
+    layer = architecture.layer(**architecture.arguments)
+    with pytest.raises(ValueError, match=message):
+        keras.Sequential([keras.Input((TIME, FEATURES)), keras.layers.RNN(layer)])
+    assert layer.weights == []
 
 
 def test_initializers_of_other_variables(architecture):
@@ -603,6 +677,36 @@ def test_an_exception_in_the_loop_leaves_nothing_behind(architecture):
     np.testing.assert_allclose(layer(x), expected, atol=ATOL)
 
 
+def test_a_call_after_an_interrupted_one_uses_no_old_kernel(architecture):
+    """Where the cell is called within another layer, which has prepared nothing."""
+    x = sequences()
+    state = np.ones((BATCH, architecture.units), "float32")
+
+    class Broken(architecture.cell):
+        def activate(self, inputs):
+            raise RuntimeError("broken")
+
+    class Around(keras.layers.Layer):
+        def __init__(self, cell):
+            super().__init__()
+            self.cell = cell
+
+        def call(self, inputs, state):
+            return self.cell(inputs, [state])[0]
+
+    cell, other = make_cell(architecture), make_cell(architecture)
+    random = np.random.default_rng(5)
+    for weight in other.trainable_variables:
+        weight.assign(0.5 * random.normal(size=weight.shape))
+    cell.__class__ = Broken
+    with pytest.raises(RuntimeError, match="broken"):
+        keras.layers.RNN(cell, unroll=True)(x)
+    cell.__class__ = architecture.cell
+    cell.set_weights(other.get_weights())
+    expected, _ = other(x[:, 0], [state])
+    np.testing.assert_allclose(Around(cell)(x[:, 0], state), expected, atol=ATOL)
+
+
 def test_one_cell_in_two_layers(architecture):
     cell = make_cell(architecture)
     inputs = keras.Input((TIME, FEATURES))
@@ -653,6 +757,23 @@ def test_modrelu_needs_its_bias(architecture):
         architecture.cell(
             **architecture.arguments, activation="modrelu", use_bias=False
         )
+
+
+def test_missing_arguments(architecture):
+    """The error speaks of what was called, not of the cell within."""
+    name, given = str(architecture), dict(architecture.arguments)
+    parameters = architecture.cell.__signature__.parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty]
+    needed.remove("kwargs")
+    assert needed
+    for missing in needed:
+        rest = {key: value for key, value in given.items() if key != missing}
+        with pytest.raises(
+            TypeError, match=rf"^`{name}` needs `{missing}`. Received: {name}\("
+        ):
+            architecture.layer(**rest)
+    with pytest.raises(TypeError, match=rf"^`{name}`: too many positional arguments"):
+        architecture.layer(*range(20))
 
 
 def test_unknown_arguments(architecture):

@@ -332,3 +332,16 @@ def test_many_layers_pass_signals_on():
     np.testing.assert_allclose(
         np.linalg.norm(y, axis=1), np.linalg.norm(x, axis=1), rtol=20 * 10 * 8 * EPS64
     )
+
+
+def test_inputs_of_any_dtype():
+    """As `Dense` takes them, and where a wrapper has cast nothing."""
+    x = np.random.default_rng(0).integers(0, 2, (2, 3, 4))
+    layer = SVDDense(3, dtype="mixed_float16")
+    expected = layer(x.astype("float16"))
+    for dtype in ("bool", "int32", "int64", "float32", "float64"):
+        found = layer(x.astype(dtype))
+        assert keras.backend.standardize_dtype(found.dtype) == "float16"
+        np.testing.assert_array_equal(found, expected)
+    found = keras.layers.TimeDistributed(layer, dtype="float32")(x.astype("float32"))
+    assert keras.backend.standardize_dtype(found.dtype) == "float16"

@@ -1,15 +1,32 @@
 """The pair of optimizers, with the package's variables, through Keras's training."""
 
-import re
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import ClassVar
 
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
-from keras_ortho import ScoRNN, ScoRNNCell
-from keras_ortho.optimizers import RMSpropTF1, paper_optimizer
-from keras_ortho.optimizers.rules import RECURRENT_VARIABLES
+from keras_ortho import (
+    ENRNN,
+    EURNN,
+    GORU,
+    NNRNN,
+    ORNN,
+    SVDRNN,
+    AntisymmetricRNN,
+    FactorizedRNN,
+    FullURNN,
+    RecurrentCell,
+    RestrictedURNN,
+    ScoRNN,
+    ScoRNNCell,
+    ScuRNN,
+    SVDDense,
+)
+from keras_ortho.optimizers import RMSpropTF1, group_of, paper_optimizer, set_group
 
 pytestmark = [
     pytest.mark.backends,
@@ -77,35 +94,112 @@ def test_defaults_are_the_papers():
     assert float(others.learning_rate.numpy()) == pytest.approx(1e-3)
 
 
+def groups_of(layer):
+    """The names of the trained variables of each group."""
+    layer.build((None, TIME, FEATURES))
+    groups = {"recurrent": set(), "unitary": set(), "others": set()}
+    for variable in layer.trainable_variables:
+        groups[group_of(variable)].add(variable.name)
+    return groups
+
+
 @pytest.mark.parametrize(
-    ("name", "recurrent"),
+    ("layer", "recurrent", "others"),
     [
-        ("recurrent_skew", True),
-        ("recurrent_skew_real", True),
-        ("recurrent_skew_imag", True),
-        ("recurrent_phases", True),
-        ("recurrent_angles", True),
-        ("recurrent_reflectors", True),
-        ("output_phases", True),
-        ("reflectors", True),
-        ("left_reflectors", True),
-        ("right_reflectors", True),
-        ("singular_logits", True),
-        ("kernel_left_reflectors", False),  # Those of `SVDDense`.
-        ("kernel_singular_logits", False),
-        ("short_term_matrix", False),
-        ("coupling_kernel", False),
-        ("schur_upper", False),
-        ("kernel", False),
-        ("recurrent_kernel", False),  # Keras's own layers have one.
-        ("recurrent_unitary", False),
-        ("bias", False),
-        ("initial_state", False),
+        (ScoRNN(4), {"recurrent_skew"}, set()),
+        (
+            ScuRNN(4),
+            {"recurrent_skew_real", "recurrent_skew_imag", "recurrent_phases"},
+            set(),
+        ),
+        (ENRNN(4, 4), {"recurrent_skew"}, {"short_term_matrix", "coupling_kernel"}),
+        (AntisymmetricRNN(4), {"recurrent_skew"}, set()),
+        (
+            AntisymmetricRNN(4, gated=True, antisymmetric=False),
+            set(),
+            {"recurrent_kernel", "gate_kernel", "gate_bias"},
+        ),
+        (SVDRNN(4), {"left_reflectors", "right_reflectors", "singular_logits"}, set()),
+        (ORNN(4), {"reflectors"}, set()),
+        (RestrictedURNN(4), {"recurrent_phases", "recurrent_reflectors"}, set()),
+        (FullURNN(4), set(), set()),
+        (EURNN(4), {"recurrent_angles", "recurrent_phases", "output_phases"}, set()),
+        (
+            GORU(4),
+            {"recurrent_angles"},
+            {"gate_kernel", "gate_recurrent_kernel", "reset_bias", "update_bias"},
+        ),
+        (NNRNN(4), {"recurrent_skew"}, {"schur_upper", "schur_radii", "schur_angles"}),
+        (FactorizedRNN(4), {"left_skew", "right_skew", "singular_logits"}, set()),
     ],
+    ids=lambda value: type(value).__name__,
 )
-def test_which_names_make_a_recurrent_matrix(name, recurrent):
-    for path in (name, f"model/layer/cell/{name}"):
-        assert bool(re.fullmatch(RECURRENT_VARIABLES, path)) == recurrent
+def test_which_variables_make_a_recurrent_matrix(layer, recurrent, others):
+    groups = groups_of(layer)
+    unitary = {"recurrent_unitary"} if isinstance(layer, FullURNN) else set()
+    assert groups["recurrent"] == recurrent
+    assert groups["unitary"] == unitary
+    trained = {"initial_state"} if layer.trainable_initial_state else set()
+    assert groups["others"] == {"kernel", "bias"} | trained | others
+
+
+@pytest.mark.parametrize(
+    "layer", [SVDDense(4), keras.layers.SimpleRNN(4)], ids=["SVDDense", "SimpleRNN"]
+)
+def test_other_layers_have_no_recurrent_group(layer):
+    groups = groups_of(layer)
+    assert not groups["recurrent"] | groups["unitary"]
+    assert groups["others"]
+
+
+class RotationCell(RecurrentCell):
+    """A cell whose variables have names that nothing else has."""
+
+    optimizer_groups: ClassVar[Mapping[str, str]] = {"zoom": "others"}
+
+    def __init__(self, units=2, *, recurrent_initializer="ones", **kwargs):
+        super().__init__(units, recurrent_initializer=recurrent_initializer, **kwargs)
+
+    def build_recurrent(self):
+        self.turn = self.add_weight(shape=(), name="turn", initializer="ones")
+        self.zoom = self.add_weight(shape=(), name="zoom", initializer="ones")
+
+    def recurrent_matrix(self):
+        zoom, turn = 1.0 * self.zoom, 1.0 * self.turn
+        rows = [ops.stack([zoom, turn]), ops.stack([-turn, zoom])]
+        return ops.stack(rows) / ops.sqrt(zoom**2 + turn**2)
+
+
+def test_a_cell_of_ones_own(tmp_path):
+    keras.saving.register_keras_serializable(package="tests")(RotationCell)
+    model = keras.Sequential(
+        [keras.Input((TIME, FEATURES)), keras.layers.RNN(RotationCell())]
+    )
+    model.compile(paper_optimizer(), "mse", jit_compile=False)
+    fit(model)
+    assert of_optimizer(model, RMSpropTF1) == {"turn"}
+    assert of_optimizer(model, keras.optimizers.Adam) == {"kernel", "bias", "zoom"}
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert of_optimizer(loaded, RMSpropTF1) == {"turn"}
+    with pytest.raises(ValueError, match="Received: 'skew'"):
+        set_group(loaded.trainable_variables[0], "skew")
+
+
+def test_names_of_optimizers():
+    made = paper_optimizer("rmsprop", "adam", "sgd").optimizers
+    recurrent, unitary, others = (type(optimizer) for optimizer in made)
+    assert recurrent is keras.optimizers.RMSprop
+    assert unitary is keras.optimizers.SGD
+    assert others is keras.optimizers.Adam
+
+
+@pytest.mark.parametrize("name", ["recurrent", "others", "unitary"])
+@pytest.mark.parametrize("wrong", ["adams", 1e-3, keras.optimizers.Adam, "multi"])
+def test_what_is_no_optimizer(name, wrong):
+    given = paper_optimizer() if wrong == "multi" else wrong
+    with pytest.raises(ValueError, match=f"`{name}` must be .*Received: {name}="):
+        paper_optimizer(**{name: given})
 
 
 @pytest.mark.parametrize("jit_compile", XLA)

@@ -8,6 +8,7 @@ from keras_ortho.parametrizations import (
     householder_product,
     orthogonality_error,
 )
+from keras_ortho.parametrizations.householder import _BLOCK
 from keras_ortho.parametrizations.householder_inverse import frame_reflectors
 from keras_ortho.parametrizations.reflectors import (
     check_pair,
@@ -169,15 +170,21 @@ def reference_rows(packed, n):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (33, 33), (170, 16), (512, 512)])
-@pytest.mark.parametrize("kind", ["random", "alike"])
+@pytest.mark.parametrize("kind", ["random", "alike", "the same"])
 def test_orthogonality(n, m, kind, dtype):
     reflectors = draw(n, m)
     if kind == "alike":  # Nearly the same reflector again and again.
         reflectors = 1 + 1e-3 * reflectors
+    elif kind == "the same":
+        reflectors = np.ones_like(reflectors)
     matrix = product(reflectors.astype(dtype), n)
-    # What rounding does to Y Y^T is multiplied by ||T Y||^2, where the rows of T Y have
-    # the length 2: by 4 m if they are all alike, and no other condition enters.
-    bound = (4 + np.sqrt(m)) * n * np.finfo(dtype).eps
+    # A product with n entries is rounded by n eps at most, in whatever order it is
+    # summed, and each reflector takes one; the errors of m of them, applied to a matrix
+    # of norm 1, add up as sqrt(m). Within a block of b alike ones the rows of T Y, each
+    # of the length 2, are alike but for their signs: what rounding does to Y Y^T is
+    # multiplied by ||T Y||^2, 4 b, over the sqrt(b) of errors that differ.
+    alike = min(m, _BLOCK)
+    bound = (4 * np.sqrt(alike) + np.sqrt(m)) * n * np.finfo(dtype).eps
     assert orthogonality_error(matrix) <= bound
 
 
@@ -208,8 +215,21 @@ def test_the_reflector_of_one_coordinate_is_a_sign(n, last):
     np.testing.assert_allclose(matrix, expected, atol=10 * n * EPS)
     sign = -1 if last < 0 else 1
     assert np.linalg.slogdet(matrix)[0] == sign * (-1) ** (n - 1)
-    (found,) = gradients(lambda u: ops.sum(householder_product(u, n)), reflectors)
-    assert found[-1] == 0  # Nothing, not rounding.
+
+
+@pytest.mark.parametrize("last", [-0.3, 0.0, 2.0])
+def test_the_gradient_of_a_sign_is_nothing_rather_than_rounding(last):
+    for n in (1, 5, 33):
+        reflectors = draw(n, n).astype("float32")
+        reflectors[-1] = last
+        upstream = np.random.default_rng(1).normal(size=(n, n)).astype("float32")
+        (found,) = gradients(
+            lambda u, n=n, upstream=upstream: ops.sum(
+                householder_product(u, n) * upstream
+            ),
+            reflectors,
+        )
+        assert found[-1] == 0
 
 
 @pytest.mark.parametrize("m", [1, 2, 4])

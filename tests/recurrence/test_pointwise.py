@@ -8,6 +8,7 @@ from keras import ops
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.recurrence.pointwise import find
 from tests import reference
+from tests.gradients import gradients
 
 pytestmark = pytest.mark.backends
 
@@ -19,6 +20,12 @@ ACTIVATIONS = {
         find("modrelu", True),
         lambda z, b: reference.as_reals(
             reference.complex_modrelu(reference.as_complex(z), b)
+        ),
+    ),
+    "smoothed modrelu": (
+        find("smoothed_modrelu", True),
+        lambda z, b: reference.as_reals(
+            reference.smoothed_modrelu(reference.as_complex(z), b)
         ),
     ),
     "none": (find(keras.activations.get(None), False), lambda z, b: z + b),
@@ -41,11 +48,7 @@ ACTIVATIONS = {
     ),
 }
 
-
-def rounding(name):
-    # Keras's tanh and sigmoid give float32 on JAX, whatever they get.
-    single = keras.backend.backend() == "jax" and name in ("tanh", "sigmoid")
-    return np.finfo("float32").eps if single else EPS
+COMPLEX = ("complex modrelu", "smoothed modrelu")
 
 
 @pytest.mark.parametrize("name", list(ACTIVATIONS))
@@ -53,17 +56,17 @@ def test_value_and_gradient(name):
     pointwise, function = ACTIVATIONS[name]
     random = np.random.default_rng(0)
     z, upstream = random.normal(size=(2, 3, 2, 6))
-    b = random.normal(size=3 if name == "complex modrelu" else 6)
+    b = random.normal(size=3 if name in COMPLEX else 6)
     inputs = ops.convert_to_tensor(z if pointwise.own_bias else z + b)
     bias = ops.convert_to_tensor(b)
     outputs = pointwise.value(inputs, bias)
-    np.testing.assert_allclose(outputs, function(z, b), atol=20 * rounding(name))
+    np.testing.assert_allclose(outputs, function(z, b), atol=20 * EPS)
 
     kept = inputs if pointwise.from_inputs else outputs
     gradient, terms = pointwise.pull(kept, bias, ops.convert_to_tensor(upstream))
     # The error of central differences, and of the rounding in them.
     step = 1e-5
-    atol = 100 * (step**2 + EPS / step) + 20 * rounding(name)
+    atol = 100 * (step**2 + EPS / step) + 20 * EPS
     expected = reference.central_differences(
         lambda z: np.sum(upstream * function(z, b)), z, step
     )
@@ -78,11 +81,39 @@ def test_value_and_gradient(name):
 def test_at_zero_the_gradient_is_finite(name):
     pointwise, _ = ACTIVATIONS[name]
     zeros, ones = ops.zeros((1, 1, 4)), ops.ones((1, 1, 4))
-    bias = ops.ones((2,) if name == "complex modrelu" else (4,))
+    bias = ops.ones((2,) if name in COMPLEX else (4,))
     outputs = pointwise.value(zeros, bias)
     kept = zeros if pointwise.from_inputs else outputs
     for gradient in pointwise.pull(kept, bias, ones):
         assert np.isfinite(ops.convert_to_numpy(gradient)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("form", ["modrelu", "smoothed_modrelu"])
+def test_complex_modrelu_has_the_gradient_of_automatic_differentiation(form, dtype):
+    """Also where the modulus is zero, or next to it."""
+    pointwise = find(form, True)
+    random = np.random.default_rng(0)
+    units = 6
+    z, upstream = random.normal(size=(2, 8, 2 * units))
+    z *= np.array([1, 1e-2, 1e-4, 1e-6, 1e-12, 1e-20, 0, 1])[:, None]
+    b = np.array([0.5, 0.1, 0.0, -1e-5, -0.1, -1.0])
+    z, b, upstream = (x.astype(dtype) for x in (z, b, upstream))
+    expected = gradients(
+        lambda z, b: ops.sum(ops.cast(pointwise.value(z, b), "float64") * upstream),
+        z,
+        b,
+    )
+    to_z, terms = pointwise.pull(*(ops.convert_to_tensor(x) for x in (z, b, upstream)))
+    # A few roundings of a sum whose terms are as large as the largest entry of a row.
+    eps = np.finfo(dtype).eps
+    largest = np.abs(expected[0]).max(axis=1, keepdims=True).astype("float64")
+    assert np.isfinite(largest).all()
+    difference = np.abs(np.asarray(to_z, "float64") - expected[0])
+    assert (difference <= 40 * eps * largest).all()
+    np.testing.assert_allclose(
+        np.sum(np.asarray(terms, "float64"), axis=0), expected[1], atol=40 * eps
+    )
 
 
 def test_what_is_not_known():

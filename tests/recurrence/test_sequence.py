@@ -1,11 +1,14 @@
 """The whole-sequence recurrence against a loop in NumPy, and central differences."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.recurrence import find, recurrence
+from keras_ortho import ScoRNN
+from keras_ortho.recurrence import find, recurrence, sequence
 from keras_ortho.recurrence.sequence import _segment_length
 from tests import reference
 from tests.gradients import gradients
@@ -57,6 +60,7 @@ def numpy_states(values, mask, state_mask, function):
     [
         (1, False, False, False),
         (7, True, True, False),
+        (5, False, True, True),
         (64, False, False, True),  # One segment.
         (73, True, False, True),  # One, and some steps more.
         (130, False, True, False),
@@ -141,6 +145,63 @@ def test_recomputing_changes_nothing(return_sequences):
         for value, other in zip(found, expected, strict=True):
             atol = 90 * 10 * EPS * np.abs(other).max()
             np.testing.assert_allclose(value, other, atol=atol)
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Counts the numbers that a call keeps for its gradient, besides in- and output."""
+    counts = []
+
+    def with_gradient(forward, backward, **kwargs):
+        def function(*inputs):
+            output, (_, _, saved) = forward(*map(ops.convert_to_tensor, inputs))
+            leaves = keras.tree.flatten(saved)
+            # What a loop has collected is a list of tensors on TensorFlow.
+            tensors = [x.array.stack() if hasattr(x, "array") else x for x in leaves]
+            counts.append(sum(ops.size(x) for x in tensors if x is not None))
+            return output
+
+        return function
+
+    monkeypatch.setattr(sequence, "with_gradient", with_gradient)
+
+    def count(function):
+        function()
+        (number,) = counts
+        counts.clear()
+        return int(number)
+
+    return count
+
+
+def test_what_is_kept_for_the_gradient(kept):
+    """All states, or about the square root of their number, or every `recompute`-th."""
+    steps = 100
+    values, _, _ = problem(steps)
+    state = BATCH * UNITS
+
+    def run(**kwargs):
+        return kept(
+            lambda: recurrence(*values.values(), find("modrelu", False), **kwargs)
+        )
+
+    # A state before each segment is kept besides, at most.
+    assert steps * state <= run() <= (steps + steps // 32 + 1) * state
+    few = 10 * state
+    assert few <= run(recompute=True) <= few + 2 * state
+    assert 4 * state <= run(recompute=25) <= 6 * state
+    assert run(training=False) <= (steps // 32 + 1) * state
+    # The outputs are kept in any case: the others follow from them.
+    assert run(return_sequences=True, recompute=True) <= few + 2 * state
+
+
+@pytest.mark.parametrize("recompute", [True, 5])
+def test_a_layer_keeps_few_states(kept, recompute):
+    x = np.ones((BATCH, 25, FEATURES), "float32")
+    layers = [ScoRNN(UNITS), ScoRNN(UNITS, recompute=recompute)]
+    every, few = (kept(functools.partial(layer, x, training=True)) for layer in layers)
+    assert every >= 25 * BATCH * UNITS
+    assert 5 * BATCH * UNITS <= few <= 7 * BATCH * UNITS
 
 
 @pytest.mark.parametrize(

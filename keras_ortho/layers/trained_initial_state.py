@@ -1,0 +1,183 @@
+"""A recurrent layer of Keras that starts from a trained state."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho import initializers
+from keras_ortho.backend.types import Tensor
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class TrainedInitialState(keras.layers.Wrapper):
+    """Runs a recurrent layer from a state that is trained.
+
+    Keras's own recurrent layers start from zero. Here the state before the first step
+    is a vector, the same for every sequence; of an LSTM there are two, `h_0` and `c_0`.
+    The layers of this package have an argument for it, `trainable_initial_state`.
+
+    Args:
+        layer: A recurrent layer, not stateful.
+        initializer: Initializer of each state, a name such as `"state_uniform"`, or
+            anything that `keras.initializers.get` takes. Default: `"zeros"`.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List of states that take the place of the trained ones. Default:
+            `None`.
+        mask: Boolean tensor of shape `(batch, time)`, or `None`.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        That of the layer.
+
+    Weights:
+        Those of the layer; and `initial_state_0`, `initial_state_1`, ... of shape
+        `(n,)`, one for each state of the layer.
+
+    Raises:
+        ValueError: If the layer has no states, or is stateful.
+
+    Example:
+    >>> layer = TrainedInitialState(keras.layers.LSTM(8))
+    >>> layer(np.zeros((32, 50, 3))).shape
+    (32, 8)
+
+    Reference:
+
+    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html), whose
+      networks start so
+    """
+
+    def __init__(
+        self, layer: keras.layers.Layer, initializer: Any = "zeros", **kwargs: Any
+    ) -> None:
+        if not hasattr(layer, "get_initial_state") or layer.stateful:
+            raise ValueError(
+                "`layer` must be a recurrent layer that is not stateful. "
+                f"Received: layer={layer}"
+            )
+        super().__init__(layer, **kwargs)
+        self.initializer = initializers.get(initializer)
+        self.supports_masking = True
+
+    @property
+    def return_sequences(self) -> bool:
+        """Whether the layer gives its output at each step."""
+        return self.layer.return_sequences
+
+    @property
+    def return_state(self) -> bool:
+        """Whether the layer gives its last states, too."""
+        return self.layer.return_state
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the state is carried on: never."""
+        return False
+
+    def build(
+        self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
+    ) -> None:
+        """Builds the layer, and creates the states.
+
+        Args:
+            sequences_shape: Shape of the sequences.
+            initial_state_shape: Not used.
+        """
+        if not self.layer.built:
+            self.layer.build(sequences_shape)
+        make = self.initializer
+        self.initial_states = []
+        for number, state in enumerate(_as_list(self.layer.get_initial_state(1))):
+            weight = self.add_weight(
+                shape=tuple(state.shape[1:]),
+                name=f"initial_state_{number}",
+                initializer=make,
+            )
+            self.initial_states.append(weight)
+            make = initializers.independent(make)
+        self.built = True
+
+    def get_initial_state(self, batch_size: int) -> list[Tensor]:
+        """Gives the trained states, once for each sequence.
+
+        Args:
+            batch_size: Number of sequences.
+
+        Returns:
+            Tensors of shape `(batch_size, n)`.
+        """
+        return [
+            ops.broadcast_to(
+                ops.cast(state, self.compute_dtype), (batch_size, *state.shape)
+            )
+            for state in self.initial_states
+        ]
+
+    def call(
+        self,
+        sequences: Tensor,
+        initial_state: Any = None,
+        mask: Tensor | None = None,
+        training: bool = False,
+    ) -> Any:
+        """Runs the layer.
+
+        Args:
+            sequences: Tensor of shape `(batch, time, m)`.
+            initial_state: List of states. Default: `None`, the trained ones.
+            mask: Boolean tensor of shape `(batch, time)`, or `None`.
+            training: Whether to drop out inputs and states.
+
+        Returns:
+            What the layer gives.
+        """
+        if initial_state is None:
+            initial_state = self.get_initial_state(ops.shape(sequences)[0])
+        return self.layer(
+            sequences, initial_state=initial_state, mask=mask, training=training
+        )
+
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
+        """Gives the mask of the output.
+
+        Args:
+            inputs: The sequences.
+            mask: That of the sequences, or `None`.
+
+        Returns:
+            What the layer gives.
+        """
+        return self.layer.compute_mask(inputs, mask)
+
+    def compute_output_shape(
+        self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
+    ) -> Any:
+        """Gives the shape of the output.
+
+        Args:
+            sequences_shape: Shape of the sequences.
+            initial_state_shape: Not used.
+
+        Returns:
+            That of the layer.
+        """
+        return self.layer.compute_output_shape(sequences_shape)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {
+            **super().get_config(),
+            "initializer": keras.initializers.serialize(self.initializer),
+        }
+
+
+def _as_list(states: Any) -> list[Tensor]:
+    return list(states) if isinstance(states, list | tuple) else [states]

@@ -1,0 +1,57 @@
+"""Small things that the search for eigenvalues is written with."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+
+
+def frobenius_norm(tensor: Tensor) -> Tensor:
+    """Computes the root of the sum of squares.
+
+    Args:
+        tensor: Tensor of any shape.
+
+    Returns:
+        A scalar.
+    """
+    return ops.sqrt(ops.sum(tensor * tensor))
+
+
+def frobenius_norms(tensors: Tensor) -> Tensor:
+    """Computes the root of the sum of squares of each of several matrices.
+
+    Args:
+        tensors: Tensor of shape `(k, m, n)`.
+
+    Returns:
+        Tensor of shape `(k, 1, 1)`.
+    """
+    return ops.sqrt(ops.sum(tensors * tensors, axis=(1, 2), keepdims=True))
+
+
+def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
+    """Divides, by 1 where the divisor is zero.
+
+    Args:
+        numerator: Tensor of any shape.
+        denominator: A scalar, or a tensor that broadcasts.
+
+    Returns:
+        Tensor of the shape of the numerator.
+    """
+    one = ops.ones_like(denominator)
+    return numerator / ops.where(denominator == 0, one, denominator)
+
+
+def machine_epsilon(tensor: Tensor) -> float:
+    """Gives the machine epsilon of the dtype of a tensor.
+
+    Args:
+        tensor: Tensor in float32 or float64.
+
+    Returns:
+        A number.
+    """
+    return float(np.finfo(keras.backend.standardize_dtype(tensor.dtype)).eps)

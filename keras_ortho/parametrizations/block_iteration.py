@@ -1,0 +1,151 @@
+"""Subspace iteration with a block of columns, where powers of the matrix are no use.
+
+Each step multiplies an orthonormal block by the matrix and makes it orthonormal again,
+so that rounding does to it what it does to one product, whatever the powers of the
+matrix grow to. The eigenvalues of the matrix within the block (Rayleigh and Ritz) part
+what nearly ties. Golub and Van Loan, "Matrix Computations", section 7.3.
+"""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_ortho.backend.compile import traced_once
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import (
+    divide,
+    frobenius_norms,
+    machine_epsilon,
+)
+from keras_ortho.parametrizations.small_eigenvalues import (
+    dominant_of,
+    eigenvalues,
+    shifted_matrices,
+    vectors_of,
+)
+
+# Steps before the first look; twice as many before each one that follows.
+FIRST_STEPS = 4
+NEWTON_STEPS = 2
+MOST_LOOKS = {"float32": 9, "float64": 10}
+
+
+def block_size(size: int) -> int:
+    """How many columns the block of a matrix has.
+
+    Args:
+        size: Order `n` of the matrix.
+
+    Returns:
+        The number `p`: 32, 16 below an order of 300, and never more than `n`. So many
+        eigenvalues may nearly tie.
+    """
+    return min(size, 16 if size < 300 else 32)
+
+
+def _residuals(both: Tensor, vectors: Tensor, values: tuple) -> Tensor:
+    # T u - lambda u, real and imaginary part.
+    real, imaginary = values
+    turned = ops.stack([-vectors[..., 1], vectors[..., 0]], axis=2)
+    return ops.matmul(both, vectors) - real * vectors - imaginary * turned
+
+
+def _look(both: Tensor, blocks: Tensor) -> tuple[Tensor, ...]:
+    # The dominant pairs of Ritz: vectors, residuals, real and imaginary parts.
+    small = ops.matmul(ops.transpose(blocks, (0, 2, 1)), ops.matmul(both, blocks))
+    # From the left the same eigenvalue, where several have its modulus.
+    real, imaginary = dominant_of(eigenvalues(small[0]))
+    vectors = ops.matmul(blocks, vectors_of(small, real, imaginary))
+    values = tuple(x + ops.zeros((2, 1, 1), both.dtype) for x in (real, imaginary))
+    return vectors, frobenius_norms(_residuals(both, vectors, values)), *values
+
+
+def _newton(both: Tensor, pairs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    # A step of Newton's method for T u = lambda u, the change of u orthogonal to u. In
+    # real numbers; the border makes the matrix regular at a simple eigenvalue.
+    vectors, errors, *values = pairs
+    size = both.shape[1]
+    a, b = vectors[..., :1], vectors[..., 1:]
+    border = ops.concatenate(
+        [ops.concatenate([a, -b], axis=2), ops.concatenate([b, a], axis=2)], axis=1
+    )
+    corner = ops.zeros((2, 2, 2), dtype=both.dtype)
+    right = ops.concatenate([-border, corner], axis=1)
+    system = ops.concatenate(
+        [shifted_matrices(both, *values), ops.transpose(border, (0, 2, 1))], axis=1
+    )
+    system = ops.concatenate([system, right], axis=2)
+    defects = ops.transpose(_residuals(both, vectors, tuple(values)), (0, 2, 1))
+    defects = ops.reshape(defects, (2, 2 * size, 1))
+    defects = ops.concatenate([defects, corner[..., :1]], axis=1)
+    change = ops.solve(system, -defects)
+    moved = ops.reshape(change[:, : 2 * size], (2, 2, size))
+    moved = vectors + ops.transpose(moved, (0, 2, 1))
+    moved = divide(moved, frobenius_norms(moved))
+    shifted = (values[0] + change[:, -2:-1], values[1] + change[:, -1:])
+    found = (moved, frobenius_norms(_residuals(both, moved, shifted)), *shifted)
+    return _better(found[1] < errors, found, pairs)
+
+
+def _better(is_better: Tensor, new: tuple, old: tuple) -> tuple[Tensor, ...]:
+    return tuple(ops.where(is_better, x, y) for x, y in zip(new, old, strict=True))
+
+
+@traced_once
+def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
+    """Finds the dominant eigenvectors of a matrix, from blocks that nearly hold them.
+
+    Args:
+        matrix: `T`, a tensor of shape `(n, n)` and Frobenius norm 1.
+        right: Tensor of shape `(n, p)`, the block to start from, with the `p` of
+            `block_size`.
+        left: Tensor of shape `(n, p)`, the same for `T^T`.
+        goal: The residual at which to take no more steps.
+
+    Returns:
+        A tuple of the right and the left vector, of shape `(n, 2)`, real and imaginary
+        part; whether the eigenvalue is complex; the larger residual; and the number of
+        steps taken.
+    """
+    # What is done to T is done to T^T at once.
+    both = ops.stack([matrix, ops.transpose(matrix)])
+    small_enough = machine_epsilon(matrix) ** 0.5
+    most_looks = MOST_LOOKS[keras.backend.standardize_dtype(matrix.dtype)]
+    if right.shape[1] == matrix.shape[0]:
+        most_looks = 1
+
+    def advance(count: Tensor, blocks: Tensor) -> tuple:
+        return count + 1, ops.qr(ops.matmul(both, blocks))[0]
+
+    def step(looks: Tensor, taken: Tensor, ended: Tensor, *rest: Tensor) -> tuple:
+        blocks, best = rest[0], rest[1:]
+        more = ops.where(looks > 0, FIRST_STEPS * 2 ** ops.maximum(looks - 1, 0), 0)
+        blocks = ops.while_loop(
+            lambda count, _: count < more, advance, (ops.zeros_like(taken), blocks)
+        )[1]
+        found = _look(both, blocks)
+        error, least = ops.max(found[1]), ops.max(best[1])
+        # Rounding sets a floor, higher than the goal where powers grow.
+        ended = (error >= 0.5 * least) & (least <= small_enough)
+        best = _better(error < least, found, best)
+        return looks + 1, taken + more, ended, blocks, *best
+
+    def goes_on(looks: Tensor, taken: Tensor, ended: Tensor, *rest: Tensor) -> Tensor:
+        converged = ended | (ops.max(rest[2]) <= goal)
+        return (looks < most_looks) & ops.logical_not(converged)
+
+    zero = ops.convert_to_tensor(0, dtype="int32")
+    nothing = ops.zeros((2, 1, 1), dtype=matrix.dtype)
+    blocks = ops.qr(ops.stack([right, left]))[0]
+    vectors = ops.zeros((2, matrix.shape[0], 2), dtype=matrix.dtype)
+    unknown = (vectors, nothing + math.inf, nothing, nothing)
+    values = ops.while_loop(
+        goes_on, step, (zero, zero, ops.convert_to_tensor(False), blocks, *unknown)
+    )
+    # From the floor to the residual of rounding.
+    pairs = ops.fori_loop(
+        0, NEWTON_STEPS, lambda _, pairs: _newton(both, pairs), values[4:]
+    )
+    vectors, errors, _, imaginary = pairs
+    return vectors[0], vectors[1], imaginary[0, 0, 0] != 0, ops.max(errors), values[1]

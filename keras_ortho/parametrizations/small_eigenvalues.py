@@ -1,0 +1,185 @@
+"""All eigenvalues of a small real matrix, and eigenvectors, in real numbers.
+
+The QR algorithm with the double shift of Francis, on the full matrix: each turn is an
+orthogonal similarity, so what it finds is exact for a matrix that differs by rounding
+alone. It is written for matrices of some dozen rows, with operations that compile on
+every device; `numpy.linalg.eig` has no counterpart there.
+
+Golub and Van Loan, "Matrix Computations", section 7.5.
+"""
+
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import (
+    divide,
+    frobenius_norm,
+    frobenius_norms,
+    machine_epsilon,
+)
+
+# Three an eigenvalue are usual.
+MOST_TURNS_A_ROW = 30
+# After so many turns without a success the shifts are others.
+STALLED = 10
+
+
+def _of_two(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    # Real and imaginary parts of the eigenvalues of [[a, b], [c, d]].
+    mean, half = 0.5 * (a + d), 0.5 * (a - d)
+    discriminant = half * half + b * c
+    root = ops.sqrt(ops.abs(discriminant))
+    zero = ops.zeros_like(root)
+    apart = ops.where(discriminant > 0, root, zero)
+    imaginary = ops.where(discriminant > 0, zero, root)
+    return ops.stack([mean + apart, mean - apart]), ops.stack([imaginary, -imaginary])
+
+
+def eigenvalues(matrix: Tensor) -> Tensor:
+    """Computes all eigenvalues of a real matrix.
+
+    Args:
+        matrix: Tensor of shape `(p, p)`, float32 or float64, `p` of some dozen.
+
+    Returns:
+        Tensor of shape `(2, p)`, their real and imaginary parts, conjugate ones side
+        by side. A matrix that is not finite gives zeros.
+
+    Example:
+    >>> eigenvalues(ops.convert_to_tensor([[0.0, -2.0], [2.0, 0.0]]))
+    [[0, 0], [2, -2]]
+    """
+    size = matrix.shape[0]
+    identity = ops.eye(size, dtype=matrix.dtype)
+    rows = ops.arange(size, dtype="int32")
+    negligible = machine_epsilon(matrix) * frobenius_norm(matrix)
+
+    def turn(small: Tensor, active: Tensor, stalled: Tensor) -> Tensor:
+        # The shifts are the eigenvalues of the last two rows.
+        last = ops.cast(rows == active - 1, matrix.dtype)
+        before = ops.cast(rows == active - 2, matrix.dtype)
+        ends = ops.stack([before, last])
+        corner = ops.matmul(ends, ops.matmul(small, ops.transpose(ends)))
+        trace = corner[0, 0] + corner[1, 1]
+        determinant = corner[0, 0] * corner[1, 1] - corner[0, 1] * corner[1, 0]
+        # Others where these lead in a circle, as in a permutation.
+        far = frobenius_norm(ops.matmul(ends, small))
+        circle = ops.equal(stalled % STALLED, STALLED - 1)
+        trace = ops.where(circle, 0.75 * far, trace)
+        determinant = ops.where(circle, 0.4375 * far * far, determinant)
+        inside = ops.cast(rows < active, matrix.dtype)
+        window = inside[:, None] * inside[None, :]
+        block = small * window
+        shifted = ops.matmul(block, block) - trace * block + determinant * identity
+        shifted = ops.where(window > 0, shifted, identity)
+        basis = ops.qr(shifted)[0]
+        return ops.matmul(ops.transpose(basis), ops.matmul(small, basis))
+
+    def step(turns: Tensor, stalled: Tensor, active: Tensor, *rest: Tensor) -> tuple:
+        small, values = rest
+        column = ops.cast(rows < active - 1, matrix.dtype)
+        columns = ops.cast(rows < active - 2, matrix.dtype)
+        last = ops.cast(rows == active - 1, matrix.dtype)
+        before = ops.cast(rows == active - 2, matrix.dtype)
+        ends = ops.stack([before, last])
+        edge = ops.matmul(ends, small)
+        corner = ops.matmul(edge, ops.transpose(ends))
+        one = frobenius_norm(edge[1] * column) <= negligible
+        two = frobenius_norm(edge * columns) <= negligible
+        real, imaginary = _of_two(
+            corner[0, 0], corner[0, 1], corner[1, 0], corner[1, 1]
+        )
+        pair = ops.matmul(ops.stack([real, imaginary]), ends)
+        single = ops.stack([corner[1, 1] * last, ops.zeros_like(last)])
+        found = ops.where(one, single, ops.where(two, pair, ops.zeros_like(pair)))
+        taken = ops.where(one, 1, ops.where(two, 2, 0))
+        taken = ops.cast(taken, "int32")
+        small = ops.where(taken > 0, small, turn(small, active, stalled))
+        stalled = ops.where(taken > 0, ops.zeros_like(stalled), stalled + 1)
+        return turns + 1, stalled, active - taken, small, values + found
+
+    def goes_on(
+        turns: Tensor, stalled: Tensor, active: Tensor, *rest: Tensor
+    ) -> Tensor:
+        return (active > 0) & (turns < MOST_TURNS_A_ROW * size)
+
+    zero = ops.convert_to_tensor(0, dtype="int32")
+    start = (zero, zero, ops.convert_to_tensor(size, dtype="int32"))
+    values = ops.zeros((2, size), dtype=matrix.dtype)
+    return ops.while_loop(goes_on, step, (*start, matrix, values))[4]
+
+
+def dominant_of(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Picks the eigenvalue of the largest modulus.
+
+    Args:
+        values: Tensor of shape `(2, p)`, as `eigenvalues` gives it.
+
+    Returns:
+        Its real and its imaginary part, which is not negative. Of several that tie
+        exactly the one that comes first, by its place in the matrix.
+    """
+    squares = values[0] * values[0] + values[1] * values[1]
+    which = ops.argmax(squares)
+    return ops.take(values[0], which), ops.abs(ops.take(values[1], which))
+
+
+def vectors_of(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
+    """Finds an eigenvector of each matrix, all of the same eigenvalue.
+
+    It is the right singular vector of the least singular value of `A - lambda I`,
+    from two steps of inverse iteration with `(A - lambda I)* (A - lambda I)`: those
+    with `A - lambda I` itself may make the residual larger where `A` is not normal.
+
+    Args:
+        matrices: Tensor of shape `(k, p, p)`.
+        real: Scalar, the real part of an eigenvalue, to within rounding.
+        imaginary: Scalar, its imaginary part.
+
+    Returns:
+        Tensor of shape `(k, p, 2)`, real and imaginary part of vectors of norm 1. The
+        imaginary part is zero if that of the eigenvalue is.
+    """
+    count, size = matrices.shape[0], matrices.shape[1]
+    triangles = ops.qr(shifted_matrices(matrices, real, imaginary))[1]
+    # A pivot that vanishes is one of rounding: its size does not count, only that it
+    # is small.
+    least = machine_epsilon(matrices) * frobenius_norms(triangles)[..., 0]
+    least = ops.where(least == 0, ops.ones_like(least), least)
+    pivots = ops.diagonal(triangles, axis1=-2, axis2=-1)
+    pivots = ops.where(ops.abs(pivots) < least, least - pivots, 0.0 * pivots)
+    triangles = triangles + pivots[..., None] * ops.eye(2 * size, dtype=matrices.dtype)
+    adjoint = ops.transpose(triangles, (0, 2, 1))
+    # In no special position to any vector.
+    start = np.concatenate([np.cos(1.0 + 1.7 * np.arange(size)), np.zeros(size)])
+    vectors = np.tile(start[None, :, None], (count, 1, 1))
+    vectors = ops.convert_to_tensor(vectors, dtype=matrices.dtype)
+
+    def step(_: Tensor, vectors: Tensor) -> Tensor:
+        vectors = ops.solve_triangular(adjoint, vectors, lower=True)
+        vectors = divide(vectors, frobenius_norms(vectors))
+        vectors = ops.solve_triangular(triangles, vectors)
+        return divide(vectors, frobenius_norms(vectors))
+
+    vectors = ops.fori_loop(0, 2, step, vectors)
+    return ops.transpose(ops.reshape(vectors, (count, 2, size)), (0, 2, 1))
+
+
+def shifted_matrices(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
+    """Writes `A - (a + b i) I` in real numbers, for vectors `[Re u; Im u]`.
+
+    Args:
+        matrices: Tensor of shape `(k, n, n)`.
+        real: `a`, a scalar or a tensor of shape `(k, 1, 1)`.
+        imaginary: `b`, the same.
+
+    Returns:
+        Tensor of shape `(k, 2 n, 2 n)`.
+    """
+    identity = ops.eye(matrices.shape[1], dtype=matrices.dtype)
+    shifted = matrices - real * identity
+    turned = imaginary * identity + ops.zeros_like(matrices)
+    upper = ops.concatenate([shifted, turned], axis=2)
+    lower = ops.concatenate([-turned, shifted], axis=2)
+    return ops.concatenate([upper, lower], axis=1)

@@ -1,0 +1,68 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.layers import CarriedState, TrainedInitialState
+
+X = np.random.default_rng(0).normal(size=(4, 5, 3)).astype("float32")
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "LSTM"])
+def test_starts_from_its_states(kind):
+    inner = getattr(keras.layers, kind)(6, return_sequences=True)
+    layer = TrainedInitialState(inner, "state_uniform")
+    outputs = layer(X)
+    states = [ops.convert_to_numpy(state) for state in layer.initial_states]
+    assert len(states) == (2 if kind == "LSTM" else 1)
+    drawn = np.concatenate(states)
+    assert np.all(np.abs(drawn) <= np.sqrt(3 / 12))
+    assert len(np.unique(drawn)) == drawn.size  # Each of an LSTM draws its own.
+    given = [np.tile(state, (4, 1)) for state in states]
+    np.testing.assert_array_equal(outputs, inner(X, initial_state=given))
+    other = [np.zeros_like(state) for state in given]
+    np.testing.assert_array_equal(layer(X, initial_state=other), inner(X))
+    paths = {w.path.rpartition("/")[2] for w in layer.trainable_variables}
+    assert {f"initial_state_{i}" for i in range(len(states))} < paths
+
+
+@pytest.mark.backends
+def test_they_are_trained_saved_and_masked(tmp_path):
+    model = keras.Sequential(
+        [
+            keras.Input((5, 3)),
+            keras.layers.Masking(),
+            TrainedInitialState(keras.layers.LSTM(6)),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile("sgd", "mse")
+    model.fit(X, np.ones((4, 1)), verbose=0)
+    layer = model.layers[-2]
+    assert all(np.abs(ops.convert_to_numpy(s)).max() > 0 for s in layer.initial_states)
+    padded = np.concatenate([np.zeros((4, 2, 3), "float32"), X[:, 2:]], axis=1)
+    # A step that is masked leaves the state as it is.
+    masked = layer(padded, mask=padded.any(-1))
+    np.testing.assert_allclose(layer(X[:, 2:]), masked, atol=1e-6)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(
+        loaded.predict(X, verbose=0), model.predict(X, verbose=0)
+    )
+
+
+def test_may_be_carried_on():
+    inner = keras.layers.GRU(6, return_sequences=True, return_state=True)
+    layer = CarriedState(TrainedInitialState(inner, "ones"))
+    layer(X)
+    layer.reset_state()
+    np.testing.assert_array_equal(layer.states[0], np.ones((4, 6)))
+
+
+@pytest.mark.parametrize(
+    "layer", [keras.layers.Dense(3), keras.layers.LSTM(3, stateful=True)]
+)
+def test_a_layer_that_is_none_is_named(layer):
+    with pytest.raises(ValueError, match="`layer` must be .*Received: layer="):
+        TrainedInitialState(layer)

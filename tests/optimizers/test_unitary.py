@@ -1,0 +1,85 @@
+"""The warning of an optimizer that takes a unitary matrix off the unitary ones."""
+
+import re
+import warnings
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho import FullURNN
+from keras_ortho.optimizers import StiefelDescent, paper_optimizer
+from keras_ortho.optimizers.unitary import keeping_unitary
+from keras_ortho.parametrizations import unitarity_error
+from tests.gradients import weight_gradients
+
+pytestmark = pytest.mark.backends
+
+X = np.random.default_rng(0).normal(size=(8, 4, 2)).astype("float32")
+WARNING = "off the unitary ones.*paper_optimizer.*StiefelDescent"
+
+
+def make_model():
+    keras.utils.set_random_seed(0)
+    return keras.Sequential(
+        [keras.Input((4, 2)), FullURNN(3), keras.layers.Dense(1, dtype="float32")]
+    )
+
+
+def fit(model, optimizer, **kwargs):
+    """Trains two steps of a new optimizer, and returns the warnings of it."""
+    model.compile(optimizer, "mse", **kwargs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, X[:, 0, :1], batch_size=4, verbose=0)
+    return [str(w.message) for w in caught if "unitary" in str(w.message)]
+
+
+def test_fit_warns_of_what_leaves_the_manifold():
+    model = make_model()
+    assert not fit(model, paper_optimizer())
+    error = unitarity_error(model.layers[0].recurrent_matrix())
+    assert error < 100 * np.finfo("float32").eps
+    # Also where the other was there before, and within it.
+    for wrong in ("adam", paper_optimizer(unitary=keras.optimizers.SGD(0.1))):
+        messages = fit(model, wrong)  # One for each time the step is traced.
+        assert messages
+        assert all(re.search(WARNING, message) for message in messages)
+    assert unitarity_error(model.layers[0].recurrent_matrix()) > 100 * error
+
+
+def test_what_wraps_the_right_one_is_right():
+    def accumulating():
+        unitary = StiefelDescent(0.1, gradient_accumulation_steps=2)
+        return paper_optimizer(unitary=unitary)
+
+    scaled = keras.optimizers.LossScaleOptimizer(accumulating(), initial_scale=2.0)
+    assert not fit(make_model(), scaled)
+    assert not fit(make_model(), accumulating(), run_eagerly=True)
+
+
+def test_a_frozen_matrix_stays():
+    model = make_model()
+    model.layers[0].cell.recurrent_unitary.trainable = False
+    assert not fit(model, "sgd")
+
+
+def test_a_step_of_ones_own():
+    layer = FullURNN(3)
+    layer(X)
+    _, found = weight_gradients(layer, ops.sum, X)
+    gradient = ops.convert_to_tensor(found["recurrent_unitary"])
+    matrix = layer.cell.recurrent_unitary
+
+    class Own(keras.optimizers.SGD):
+        def apply(self, *args, **kwargs):
+            with keeping_unitary():
+                super().apply(*args, **kwargs)
+
+    for right in (StiefelDescent(0.1), Own(0.1)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            right.apply([gradient], [matrix])
+    with pytest.warns(UserWarning, match=WARNING):
+        keras.optimizers.SGD(0.1).apply([gradient], [matrix])

@@ -1,0 +1,188 @@
+"""Every activation of Keras in float64, against NumPy."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho import BNPDense, ScoRNN, ScoRNNCell, SVDDense
+from keras_ortho.precise_activations import precise
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+POINTS = np.concatenate([np.linspace(-6, 6, 97), [-20, -1e-3, 1e-8, 1e-3, 20]])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softplus(x):
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def elu(x):
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def softmax(x):
+    powers = np.exp(x - x.max())
+    return powers / powers.sum()
+
+
+def sparsemax(x):
+    """The nearest point of the simplex: all that is above a threshold, less that."""
+    largest = np.sort(x)[::-1]
+    thresholds = (np.cumsum(largest) - 1) / np.arange(1, len(x) + 1)
+    return np.maximum(x - thresholds[largest > thresholds][-1], 0)
+
+
+# Klambauer et al., 2017, to the digits of a float64.
+SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
+REFERENCES = {
+    "celu": elu,
+    "elu": elu,
+    "exponential": np.exp,
+    "gelu": lambda x: 0.5 * x * np.vectorize(math.erfc)(-x * math.sqrt(0.5)),
+    "hard_shrink": lambda x: np.where(np.abs(x) > 0.5, x, 0),
+    "hard_sigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
+    "hard_silu": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+    "hard_swish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+    "hard_tanh": lambda x: np.clip(x, -1, 1),
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.2 * x),
+    "linear": lambda x: x,
+    "log_sigmoid": lambda x: -softplus(-x),
+    "log_softmax": lambda x: x - x.max() - np.log(np.sum(np.exp(x - x.max()))),
+    "mish": lambda x: x * np.tanh(softplus(x)),
+    "relu": lambda x: np.maximum(x, 0),
+    "relu6": lambda x: np.clip(x, 0, 6),
+    "selu": lambda x: SCALE * np.where(x > 0, x, ALPHA * elu(x)),
+    "sigmoid": sigmoid,
+    "silu": lambda x: x * sigmoid(x),
+    "soft_shrink": lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0),
+    "softmax": softmax,
+    "softplus": softplus,
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "sparse_plus": lambda x: np.where(x < 1, 0.25 * np.maximum(x + 1, 0) ** 2, x),
+    "sparse_sigmoid": lambda x: np.clip((x + 1) / 2, 0, 1),
+    "sparsemax": sparsemax,
+    "squareplus": lambda x: (x + np.sqrt(x * x + 4)) / 2,
+    "swish": lambda x: x * sigmoid(x),
+    "tanh": np.tanh,
+    "tanh_shrink": lambda x: x - np.tanh(x),
+}
+# Those that Keras computes in float32 on one of the backends.
+MENDED = ["tanh", "leaky_relu", "gelu"]
+
+
+def test_none_is_left_out():
+    """But for two that no cell can have: one halves its input, one has settings."""
+    names = {name for name in dir(keras.activations) if not name.startswith("_")}
+    names -= {"get", "serialize", "deserialize"}
+    assert names == {*REFERENCES, "glu", "threshold"}
+
+
+@pytest.mark.parametrize("name", list(REFERENCES))
+def test_float64(name):
+    activation = keras.activations.get(name)
+    found = precise(activation)(ops.convert_to_tensor(POINTS))
+    assert keras.backend.standardize_dtype(found.dtype) == "float64"
+    expected = REFERENCES[name](POINTS)
+    # A handful of operations, each right to some eps = 2.2e-16 of its value; the values
+    # between are of the size of the result or of order one: 45 eps.
+    tolerance = 1e-14 * np.maximum(np.abs(expected), 1)
+    assert (np.abs(ops.convert_to_numpy(found) - expected) <= tolerance).all()
+
+
+@pytest.mark.parametrize("name", MENDED)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_the_dtype_stays(name, dtype):
+    inputs = ops.cast(POINTS, dtype)
+    activation = keras.activations.get(name)
+    found, expected = precise(activation)(inputs), activation(inputs)
+    assert keras.backend.standardize_dtype(found.dtype) == dtype
+    # A few roundings of either, the inputs at most 20.
+    eps = {"bfloat16": 2**-7, "float16": 2**-10, "float32": 2**-23}[dtype]
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(ops.cast(found, "float64")),
+        ops.convert_to_numpy(ops.cast(expected, "float64")),
+        atol=4 * 20 * eps,
+    )
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_gradient(name):
+    inputs = POINTS[np.abs(POINTS) > 1e-2]  # Away from leaky ReLU's kink.
+    activation = precise(keras.activations.get(name))
+    (found,) = gradients(lambda x: ops.sum(activation(x)), inputs)
+    step = 1e-5
+    ahead, behind = (REFERENCES[name](inputs + s) for s in (step, -step))
+    # Of the third derivative, at most 3, and of the rounding of values up to 20.
+    atol = step**2 + 40 * np.finfo("float64").eps / step
+    np.testing.assert_allclose(found, (ahead - behind) / (2 * step), atol=atol)
+
+
+def test_what_is_not_kerass_stays():
+    def activation(x):
+        return x
+
+    assert precise(activation) is activation
+
+    class Unhashable:
+        __hash__ = None
+
+    unhashable = Unhashable()
+    assert precise(unhashable) is unhashable
+
+
+def loop(cell, x, function):
+    """The states of a cell's steps, in NumPy."""
+    kernel, bias = (ops.convert_to_numpy(w) for w in (cell.kernel, cell.bias))
+    matrix = ops.convert_to_numpy(cell.recurrent_matrix())
+    state = np.zeros((len(x), cell.units))
+    for t in range(x.shape[1]):
+        state = function(x[:, t] @ kernel + state @ matrix + bias)
+    return state
+
+
+@pytest.mark.parametrize("name", [*MENDED, "sigmoid"])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_cells_and_layers_compute_in_float64(name, by_name):
+    activation = name if by_name else keras.activations.get(name)
+    arguments = {
+        "activation": activation,
+        "kernel_initializer": "glorot_uniform",
+        "dtype": "float64",
+    }
+    layer = ScoRNN(4, **arguments)
+    x = np.random.default_rng(0).normal(size=(3, 6, 2))
+    found = layer(x)
+    expected = loop(layer.cell, x, REFERENCES[name])
+    # Six steps of sums of seven numbers of order one.
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+    stock = keras.layers.RNN(layer.cell, dtype="float64")
+    np.testing.assert_allclose(stock(x), expected, atol=1e-14)
+
+    for config in (layer.get_config(), ScoRNNCell(4, **arguments).get_config()):
+        assert config["activation"] == name
+
+
+@pytest.mark.parametrize("cls", [BNPDense, SVDDense])
+@pytest.mark.parametrize("name", MENDED)
+def test_dense_layers_compute_in_float64(cls, name):
+    linear, layer = (
+        cls(3, activation=a, dtype="float64", kernel_initializer="glorot_uniform")
+        if cls is BNPDense
+        else cls(3, activation=a, dtype="float64")
+        for a in (None, name)
+    )
+    x = np.random.default_rng(0).normal(size=(5, 4))
+    layer.build(x.shape)
+    linear.build(x.shape)
+    linear.set_weights(layer.get_weights())
+    expected = REFERENCES[name](ops.convert_to_numpy(linear(x)))
+    np.testing.assert_allclose(layer(x), expected, atol=1e-14)
+    assert layer.get_config()["activation"] == name
