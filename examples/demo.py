@@ -18,13 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> None:
     """Runs the command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="(out/demo)")
-    parser.add_argument("--epochs", type=int, default=300, help="(300)")
-    options = parser.parse_args()
-    out = options.out.resolve()
+    options = parse()
+    # Relative, as the record names them; the commands run in the checkout.
+    out = Path(os.path.relpath(options.out.resolve(), ROOT))
     corpus, records = str(out / "corpus"), str(out / "records")
     timit = ["--records", records, "--out", str(out), "--units", "128"]
     timit += ["--batch-size", "8"]
@@ -38,6 +34,16 @@ def main() -> None:
         result = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment)
         if result.returncode:
             sys.exit(result.returncode)
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="(out/demo)")
+    parser.add_argument("--epochs", type=int, default=300, help="(300)")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

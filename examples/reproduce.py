@@ -2,15 +2,20 @@
 
     python examples/reproduce.py --set quick
     python examples/reproduce.py --set standard --data-dir DATA
+    python examples/reproduce.py --set full --list
 
 Each run is one of the other examples, in a process of its own; one that was broken off
-goes on, one that is done is not done again. What has no data is left out, and named.
-DATA holds the folders mnist, ucr, ptb and cifar10, and timit with what `python -m
-data_prep` wrote. Writes results/RUN.json for each run, results/SECTION.png, and
-RESULTS.md; `--report` only writes the latter two anew.
+goes on, one that is done is not done again. That is so of the records that came with
+the checkout, too: how many they are is said first. --fresh trains them anew, where only
+what --work holds counts as done; --out has a folder of its own for what comes out. What
+has no data is left out, and named. DATA holds the folders mnist, ucr, ptb and cifar10,
+and timit with what `python -m data_prep` wrote. Writes results/RUN.json for each run,
+results/SECTION.png, and RESULTS.md; `--report` only writes the latter two anew.
 
-`quick` takes some minutes on two cores, `standard` about ten hours, `full`, of the
-papers' own lengths, weeks. `--only` takes a part; several parts may run at once.
+`quick` takes some minutes on two cores, `standard` about ten hours. `full` adds every
+preset at its paper's own length, on all data, and takes weeks: `--list` says how long,
+from the records of similar runs, and runs nothing. `--only` takes a part; several parts
+may run at once, and of two commands that come to the same run one leaves it out.
 """
 
 import argparse
@@ -22,7 +27,9 @@ from pathlib import Path
 from keras_ortho.experiments.options import plain_errors
 from keras_ortho.experiments.reproduction import SETS, select, write_report
 from keras_ortho.experiments.sections import Run
-from keras_ortho.files import replacing
+from keras_ortho.experiments.standing import Folders, listing, standing
+from keras_ortho.files import remove_asides, replacing
+from keras_ortho.locks import locked
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,29 +38,65 @@ def main() -> None:
     """Runs the command."""
     options = parse()
     with plain_errors():
-        runs = [] if options.report else select(options.set, options.only)
-    results = options.out / "results"
-    results.mkdir(parents=True, exist_ok=True)
-    missing = []
+        reproduce(options)
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Says what there is, runs what is left, and reports.
+
+    Args:
+        options: The command line.
+
+    Raises:
+        SystemExit: If another command was at work on some of the runs.
+        ValueError: If a record is damaged. The message names it.
+    """
+    runs = [] if options.report else select(options.set, options.only)
+    folders = Folders(options.out / "results", options.work, options.data_dir)
+    known = [HERE.parent / "results", folders.results]
+    if options.list:
+        print("\n".join(listing(runs, folders, known, options.fresh)))
+    if runs:
+        print("\n".join(standing(runs, folders, known, options.fresh)), flush=True)
+    if options.list:
+        return
+    folders.results.mkdir(parents=True, exist_ok=True)
+    missing, busy = [], []
     for run in runs:
-        record = results / f"{run.name}.json"
-        if record.exists():
+        if folders.is_done(run, options.fresh):
             continue
-        if run.data and not (
-            options.data_dir and (options.data_dir / run.data).exists()
-        ):
+        if not folders.has_data(run):
             missing.append(run)
             continue
-        print(f"\n{run.name}", flush=True)
-        folder = options.work / run.name
-        subprocess.run(command(run, folder, options.data_dir), check=True)
-        for file, name in run.products.items():
-            with replacing(results / name) as aside:
-                shutil.copyfile(folder / file, aside)
+        try:
+            with locked(folders.results, f".{run.name}.lock"):
+                if not folders.is_done(run, options.fresh):  # By now.
+                    carry_out(run, folders)
+        except BlockingIOError as error:
+            busy.append(f"Left out: {run.name}. {error}")
+            continue
         write_report(options.out)
     write_report(options.out)
     for run in missing:
         print(f"Left out for want of {run.data} in --data-dir: {run.name}")
+    if busy:
+        raise SystemExit("\n".join(busy))
+
+
+def carry_out(run: Run, folders: Folders) -> None:
+    """Does a run, and puts its results in their place, the record last.
+
+    Args:
+        run: The run.
+        folders: Where its files are.
+    """
+    print(f"\n{run.name}", flush=True)
+    folder = folders.work / run.name
+    subprocess.run(command(run, folder, folders.data), check=True)
+    for file, name in run.products.items():
+        remove_asides(folders.results / name)
+        with replacing(folders.results / name) as aside:
+            shutil.copyfile(folder / file, aside)
 
 
 def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
@@ -87,6 +130,8 @@ def parse() -> argparse.Namespace:
     add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10, timit")
     add("--out", type=Path, default=Path(), help="for RESULTS.md and results (.)")
     add("--work", type=Path, default=Path("out/reproduce"), help="(out/reproduce)")
+    add("--fresh", action="store_true", help="train what has a record anew, too")
+    add("--list", action="store_true", help="run nothing, only say what there is to")
     add("--report", action="store_true", help="run nothing, only report")
     return parser.parse_args()
 

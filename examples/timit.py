@@ -7,8 +7,9 @@
 Trains scoRNN and an LSTM of equal parameter count, or the layers that `--models` names,
 chooses the epoch of least validation error, resynthesizes the test utterances from the
 predictions, and compares them with repeating the previous frame: mean squared error in
-dB^2 under both definitions in use, segmental SNR, STOI and PESQ. Started again it goes
-on where it was; models can be added. It writes results.md, results.json, curves.png,
+dB^2 under both definitions in use, segmental SNR, STOI and PESQ. An utterance that has
+no such score is not in its mean, and the table says how many. Started again it goes on
+where it was; models can be added. It writes results.md, results.json, curves.png,
 spectrograms.png, wav/ and a folder for each model.
 
 The settings of scoRNN are those of Helfrich et al., 2018; the other networks have as
@@ -65,7 +66,7 @@ from keras_ortho.experiments.speech import (
     paper_rows,
 )
 from keras_ortho.files import replacing
-from keras_ortho.metrics import score_speech
+from keras_ortho.metrics import mean_scores, score_speech
 from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
 
@@ -165,10 +166,12 @@ def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
             resynthesize(predict(inputs(u.log_power, swapped)[None])[0], u.audio)
             for u in utterances
         ]
-        scores = score_speech(estimates, references)
-        rows[name] |= {key: float(np.nanmean(v)) for key, v in scores.items()}
-        unscored = max(int(np.isnan(v).sum()) for v in scores.values())
-        rows[name]["utterances_without_a_score"] = unscored
+        scores = mean_scores(score_speech(estimates, references))
+        rows[name] |= {key: score.mean for key, score in scores.items()}
+        rows[name]["utterances"] = len(utterances)
+        rows[name]["utterances_without_a_score"] = {
+            key: score.unscored for key, score in scores.items()
+        }
         pictures[name] = log_power(stft(estimates[0]))
         save_wav(options.out, utterances[0].id, name.replace(" ", "_"), estimates[0])
 
@@ -293,6 +296,15 @@ def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:
     write_wav(path, to_int16(samples), SAMPLE_RATE)
 
 
+def cell(row: dict[str, Any], key: str) -> str:
+    """Writes a figure; a mean with what is not in it, where there is such."""
+    if key == "parameters":
+        return f"{row[key]:,.0f}"
+    unscored = row["utterances_without_a_score"].get(key, 0)
+    note = f" ({unscored} of {row['utterances']} not scored)" if unscored else ""
+    return f"{row[key]:.3g}{note}"
+
+
 def report(out: Path, record: dict[str, Any]) -> None:
     """Prints the table, and writes it with the settings."""
     lines = [
@@ -300,10 +312,7 @@ def report(out: Path, record: dict[str, Any]) -> None:
         "|" + " --- |" * (len(COLUMNS) + 1),
     ]
     for name, row in record["results"].items():
-        cells = [
-            f"{row[key]:,.0f}" if key == "parameters" else f"{row[key]:.3g}"
-            for key in COLUMNS
-        ]
+        cells = [cell(row, key) for key in COLUMNS]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     table = "\n".join(lines)
     with replacing(out / "results.md") as aside:

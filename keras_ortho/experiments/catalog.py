@@ -66,7 +66,10 @@ def _mnist(steps: int | None = None, permuted: bool = False) -> Callable[..., Ta
 
 def _cifar10(form: Literal["pixels", "noise-padded"]) -> Callable[..., Task]:
     return lambda options: pixels.cifar10(
-        options.data_dir, form=form, **_sizes(options)
+        options.data_dir,
+        form=form,
+        fixed_noise=getattr(options, "fixed_noise", False),
+        **_sizes(options),
     )
 
 
@@ -75,6 +78,7 @@ _IMAGES: dict[str, Any] = {
     "monitor": "error_rate",
     "tests_each_time": True,
     "data": True,
+    "forecast": "most frequent class",
 }
 
 EXPERIMENTS = {
@@ -125,6 +129,7 @@ EXPERIMENTS = {
             tests_each_time=True,
             data=True,
             evaluate_every=40,
+            forecast="most frequent class",
         ),
     )
 }

@@ -133,7 +133,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     )
     settle_rates(options, model)
     model.compile(
-        make_optimizer(options.rates),
+        make_optimizer(options.rates, len(data.train)),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=[BitsPerCharacter()],
         jit_compile=options.jit_compile or "auto",

@@ -61,6 +61,8 @@ def make_parser(experiment: Experiment, description: str) -> argparse.ArgumentPa
         add("--data-dir", type=Path, help="folder or file of the data set")
     if experiment.name == "ucr":
         add("--name", help="of the data set, such as ECG200")
+    if experiment.name == "noise-padded-cifar10":
+        add("--fixed-noise", action="store_true", help="the same in each epoch")
     for size in SIZES if experiment.name != "ucr" else ():
         add(
             f"--{size.replace('_', '-')}",
@@ -112,7 +114,7 @@ def run(options: argparse.Namespace, experiment: Experiment) -> dict[str, Any]:
     model = network(layer, task, experiment)
     settle_rates(options, model)
     model.compile(
-        make_optimizer(options.rates),
+        make_optimizer(options.rates, len(task.train)),
         _loss(experiment),
         metrics=[ErrorRate()] if experiment.monitor == "error_rate" else None,
         jit_compile=options.jit_compile or "auto",

@@ -22,7 +22,7 @@ from keras_ortho import (
     ScoRNN,
     ScuRNN,
 )
-from keras_ortho.baselines import irnn, lstm
+from keras_ortho.baselines import irnn, lstm, rnn
 
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
@@ -47,11 +47,17 @@ LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
     "factorized": FactorizedRNN,
     "lstm": lstm,
     "gru": keras.layers.GRU,
-    "rnn": keras.layers.SimpleRNN,
+    "rnn": rnn,
     "irnn": irnn,
 }
 # What the baselines pass further arguments on to.
-EXTENDED = {"lstm": keras.layers.LSTM, "irnn": keras.layers.SimpleRNN}
+EXTENDED = {
+    "lstm": keras.layers.LSTM,
+    "rnn": keras.layers.SimpleRNN,
+    "irnn": keras.layers.SimpleRNN,
+}
+# With complex units: the papers' runs have the modReLU of their authors' code.
+COMPLEX = frozenset({"scurnn", "restricted-urnn", "full-urnn", "eurnn"})
 TITLES = {
     "scornn": "scoRNN",
     "scurnn": "scuRNN",
@@ -115,7 +121,8 @@ def make_layer(
             f"`arguments` of {model} must be some of {sorted(own - taken)}. "
             f"Received: {sorted(unknown)}"
         )
-    return layer(*sizes, **(arguments or {}), **kwargs)
+    usual = {"activation": "smoothed_modrelu"} if model in COMPLEX else {}
+    return layer(*sizes, **{**usual, **(arguments or {}), **kwargs})
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:

@@ -1,22 +1,22 @@
-"""Optimizers from a word and a number: `"rmsprop 1e-3"`."""
+"""Optimizers from words and numbers: `"rmsprop 1e-3"`."""
 
 import functools
 import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import keras
 
-from keras_ortho.optimizers import RMSpropTF1, StiefelDescent
-from keras_ortho.optimizers.rules import RECURRENT_VARIABLES, UNITARY_VARIABLES
+from keras_ortho.optimizers import (
+    OptimizerGroups,
+    RMSpropTF1,
+    StiefelDescent,
+    group_of,
+)
 
-PHASES = r"(.*/)?recurrent_phases"
-# Which variables each part is for; all others are `others`.
-PARTS = {
-    "phases": PHASES,
-    "recurrent": RECURRENT_VARIABLES,
-    "unitary": UNITARY_VARIABLES,
-}
+# The parts of a model that may have a rule of their own; all others are `others`. The
+# phases are of the group `recurrent`, and get its rule where they have none.
+PARTS = ("phases", "recurrent", "unitary")
 # RMSprop is TensorFlow 1's, which the papers ran.
 KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "rmsprop": RMSpropTF1,
@@ -28,37 +28,156 @@ KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
 }
 
 
-def parse(rule: str) -> keras.optimizers.Optimizer:
+# What may follow the rate, and how many numbers each has.
+WORDS = {"clip": 1, "betas": 2, "momentum": 1, "decay": 1, "plateau": 1}
+
+
+def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     """Makes an optimizer from its rule.
 
     Args:
-        rule: A kind, a rate, and, where gradients are clipped, `clip` and their
-            largest entry: `"adam 1e-3"`, `"rmsprop 1e-3 clip 1"`.
+        rule: A kind and a rate, and in any order what else there is: `clip` and the
+            largest entry of a gradient, `betas` and Adam's two decays, `momentum` and
+            that of SGD or RMSprop, `decay` and what the rate is multiplied with after
+            each pass over the data, `plateau` and what it is multiplied with after a
+            pass whose validation is no better than the best before, for which `Plateau`
+            must be among the callbacks: `"adam 1e-3"`, `"rmsprop 1e-3 clip 1"`,
+            `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
+        updates: Updates in a pass over the data, for `decay`. Default: `None`, not
+            known.
 
     Returns:
         The optimizer.
 
     Raises:
-        ValueError: If the rule is no such one.
+        ValueError: If the rule is no such one, or has a `decay` and `updates` is not
+            known.
 
     Example:
     >>> float(parse("adam 1e-3").learning_rate)
     0.001
     """
-    kind, *numbers = rule.split() or [""]
-    clipped = len(numbers) == 3 and numbers[1] == "clip"
     try:
-        if kind not in KINDS or not (clipped or len(numbers) == 1):
-            raise ValueError
-        rate, clip = float(numbers[0]), float(numbers[2]) if clipped else None
-        if not all(0 < n < math.inf for n in (rate, clip) if n is not None):
-            raise ValueError
+        kind, rate, *rest = rule.split()
+        options = _options(rest)
+        number = _between(rate, math.inf)
+        arguments = _arguments(kind, options)
     except ValueError:
         raise ValueError(
-            f"`rule` must be one of {list(KINDS)}, a rate, and perhaps 'clip' and a "
-            f"number, both positive. Received: {rule!r}"
+            f"`rule` must be one of {list(KINDS)}, a positive rate, and perhaps some "
+            "of 'clip 1', 'betas 0.9 0.999' of adam, 'momentum 0.9' of sgd or rmsprop, "
+            "'decay 0.99' or 'plateau 0.5', with numbers in their ranges. "
+            f"Received: {rule!r}"
         ) from None
-    return KINDS[kind](rate, clipvalue=clip)
+    if "decay" in options and updates is None:
+        raise ValueError(
+            "`updates` must be known where the rate is decayed. "
+            f"Received: updates=None and rule={rule!r}"
+        )
+    learning_rate: Any = number
+    if "decay" in options:
+        learning_rate = keras.optimizers.schedules.ExponentialDecay(
+            number, updates, *options["decay"], staircase=True
+        )
+    optimizer = KINDS[kind](learning_rate, **arguments)
+    if "plateau" in options:
+        # Among its variables, so that a run that goes on knows it.
+        best = optimizer.add_variable(
+            (), initializer=keras.initializers.Constant(math.inf), name="best"
+        )
+        optimizer.plateau = best, *options["plateau"]
+    return optimizer
+
+
+def _between(text: str, high: float, closed: bool = False) -> float:
+    """Reads a number between 0 and another."""
+    number = float(text)
+    if not (0 < number < high or (closed and number == 0)):
+        raise ValueError
+    return number
+
+
+def _options(words: Sequence[str]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    while words:
+        word, *words = words
+        count = WORDS.get(word, 0)
+        if not count or word in found or len(words) < count:
+            raise ValueError
+        high = math.inf if word == "clip" else 1.0
+        closed = word in ("betas", "momentum")
+        found[word] = [_between(text, high, closed) for text in words[:count]]
+        words = words[count:]
+    return found
+
+
+def _arguments(kind: str, options: Mapping[str, list[float]]) -> dict[str, Any]:
+    if kind not in KINDS or {"decay", "plateau"} <= options.keys():
+        raise ValueError
+    arguments: dict[str, Any] = {}
+    if "clip" in options:
+        (arguments["clipvalue"],) = options["clip"]
+    if "betas" in options:
+        if kind != "adam":
+            raise ValueError
+        arguments["beta_1"], arguments["beta_2"] = options["betas"]
+    if "momentum" in options:
+        if kind not in ("sgd", "rmsprop"):
+            raise ValueError
+        (arguments["momentum"],) = options["momentum"]
+    return arguments
+
+
+class Plateau(keras.callbacks.Callback):
+    """Lowers the rates of the rules with `plateau` where validation does not improve.
+
+    The best figure so far is a variable of the optimizer and so saved with it: a run
+    that goes on lowers its rates where an unbroken one does.
+
+    Args:
+        monitor: Name of the figure, of which less is better.
+        every: Number of epochs after which it is looked at, those of a pass over the
+            data. Default: 1.
+
+    Example:
+    >>> callback = Plateau("val_loss")
+    """
+
+    def __init__(self, monitor: str, every: int = 1) -> None:
+        super().__init__()
+        self.monitor = monitor
+        self.every = every
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Compares with the best figure so far."""
+        if (epoch + 1) % self.every:
+            return
+        figure = (logs or {})[self.monitor]
+        for optimizer in with_plateau(self.model.optimizer):
+            best, factor = optimizer.plateau
+            if figure < float(best):
+                best.assign(figure)
+            else:
+                optimizer.learning_rate = factor * float(optimizer.learning_rate)
+
+
+def with_plateau(
+    optimizer: keras.optimizers.Optimizer,
+) -> list[keras.optimizers.Optimizer]:
+    """Lists the optimizers whose rule has a `plateau`.
+
+    Args:
+        optimizer: An optimizer, or several in a `keras.optimizers.MultiOptimizer`.
+
+    Returns:
+        Those of it.
+
+    Example:
+    >>> with_plateau(parse("adam 1e-3"))
+    []
+    """
+    optimizers = getattr(optimizer, "optimizers", [optimizer])
+    return [each for each in optimizers if hasattr(each, "plateau")]
 
 
 def rules_for(model: keras.Model, rules: Mapping[str, str]) -> dict[str, str]:
@@ -76,15 +195,33 @@ def rules_for(model: keras.Model, rules: Mapping[str, str]) -> dict[str, str]:
     >>> rules_for(model, {"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"})
     {'others': 'adam 1e-3'}
     """
-    paths = [variable.path for variable in model.trainable_variables]
+    variables = model.trainable_variables
+    parts = {group_of(v) for v in variables}
+    if any(map(_is_phases, variables)):
+        parts.add("phases")
     return {
-        part: rule
-        for part, rule in rules.items()
-        if part not in PARTS or any(re.fullmatch(PARTS[part], p) for p in paths)
+        part: rule for part, rule in rules.items() if part not in PARTS or part in parts
     }
 
 
-def make_optimizer(rules: Mapping[str, str]) -> keras.optimizers.Optimizer:
+def _is_phases(variable: Any) -> bool:
+    return variable.name == "recurrent_phases"
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class OptimizerParts(OptimizerGroups):
+    """Gives the phases their own optimizer, and each other variable its group's."""
+
+    def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
+        """Finds the optimizer of a variable: see `OptimizerGroups`."""
+        if "phases" in self._optimizer_map and _is_phases(variable):
+            return self["phases"]
+        return super().__call__(variable)
+
+
+def make_optimizer(
+    rules: Mapping[str, str], updates: int | None = None
+) -> keras.optimizers.Optimizer:
     """Makes the optimizer of a run.
 
     Args:
@@ -92,6 +229,7 @@ def make_optimizer(rules: Mapping[str, str]) -> keras.optimizers.Optimizer:
             it, of `"recurrent"`, the free variables of the recurrent matrix,
             `"phases"`, those of scuRNN's diagonal, and `"unitary"`, the matrix of
             the full-capacity uRNN.
+        updates: As for `parse`. Default: `None`.
 
     Returns:
         One optimizer, or a `keras.optimizers.MultiOptimizer`.
@@ -108,13 +246,8 @@ def make_optimizer(rules: Mapping[str, str]) -> keras.optimizers.Optimizer:
             f"`rules` must be of 'others' and of some of {list(PARTS)}. "
             f"Received: {sorted(parts)}"
         )
-    others = parse(rules["others"])
-    chosen = {PARTS[part]: parse(rules[part]) for part in PARTS if part in parts}
+    others = parse(rules["others"], updates)
+    chosen = {part: parse(rules[part], updates) for part in PARTS if part in parts}
     if not chosen:
         return others
-    if {"phases", "recurrent"} <= parts:  # The phases match both patterns.
-        apart = rf"(?!{PHASES}$){RECURRENT_VARIABLES}"
-        chosen[apart] = chosen.pop(RECURRENT_VARIABLES)
-    return keras.optimizers.MultiOptimizer(
-        keras.optimizers.OptimizerMap(default_optimizer=others, optimizer_map=chosen)
-    )
+    return keras.optimizers.MultiOptimizer(OptimizerParts(others, chosen))

@@ -24,7 +24,7 @@ def plain_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, FileNotFoundError, ImportError) as error:
+    except (ValueError, FileNotFoundError, BlockingIOError, ImportError) as error:
         print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         raise SystemExit(2) from error
 

@@ -1,11 +1,10 @@
 """What a run was: its settings, what it ran with, what came out."""
 
-import json
 import math
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import replacing
+from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
@@ -120,14 +119,32 @@ def summary(
 
 
 def write_record(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
-    """Writes the record of a run.
+    """Writes the record of a run, with a checksum.
 
     Args:
         path: JSON file to write.
         record: What it holds.
     """
-    with replacing(path) as aside:
-        aside.write_text(json.dumps(record, indent=1) + "\n")
+    write_sealed(path, record)
+
+
+def read_record(
+    path: str | os.PathLike[str], names: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Reads the record of a run.
+
+    Args:
+        path: JSON file that `write_record` wrote.
+        names: What it must hold besides what `run_record` makes.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        ValueError: If it is damaged. The message names it.
+    """
+    made = ("commit", "keras", "backend", "backend_version", "python", "cores")
+    return read_sealed(path, ["settings.seed", *made, *names])
 
 
 def draw(

@@ -7,11 +7,16 @@ from typing import Any
 import keras
 
 from keras_ortho.experiments.layers import TITLES, trained_parameters
+from keras_ortho.experiments.optimizers import Plateau, with_plateau
 from keras_ortho.experiments.report import draw, run_record, summary, write_record
 from keras_ortho.experiments.settings import recorded
+from keras_ortho.files import remove_asides
+from keras_ortho.locks import locked
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import train
 from keras_ortho.training_callbacks import TestFigures
+
+RECORD, PICTURE = "run.json", "curve.png"
 
 
 def carry_out(
@@ -45,6 +50,10 @@ def carry_out(
 
     Returns:
         What `run.json` holds.
+
+    Raises:
+        ValueError: If the files of a run that is to go on are damaged.
+        BlockingIOError: If another process has a run in the same folder.
     """
     each, times = schedule(options, len(task.train))
     wanted = options.evaluate_every or len(task.train)
@@ -54,42 +63,53 @@ def carry_out(
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
     callbacks = list(callbacks)
+    if with_plateau(model.optimizer):
+        in_a_pass = max(1, round(len(task.train) / each))
+        callbacks.append(Plateau(f"val_{monitor}", in_a_pass))
     if tests_each_time:
         callbacks.append(TestFigures(task.test, list(test_callbacks)))
     if options.tensorboard:
         callbacks.append(keras.callbacks.TensorBoard(options.out / "tensorboard"))
     title = TITLES[options.model]
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
-    history = train(
-        model,
-        task.passes,
-        options.out / "run",
-        epochs=times,
-        steps_per_epoch=each,
-        validation_data=task.valid,
-        monitor=f"val_{monitor}",
-        callbacks=callbacks,
-        # A longer run goes on from a shorter one, if its stretches are the same.
-        settings={
-            name: str(value)
-            for name, value in {**settings, **other}.items()
-            if name not in ("epochs", "steps")
-        },
-    )
-    tested = model.evaluate(
-        task.test, callbacks=list(test_callbacks), return_dict=True, verbose=0
-    )
-    record |= summary(history, monitor, each, tested)
-    record |= {"monitor": monitor, "figures": figures(record, monitor, unit)}
-    write_record(options.out / "run.json", record)
-    draw(
-        options.out / "curve.png",
-        {title: record},
-        monitor,
-        baselines={forecast: task.baseline} if task.baseline else None,
-        ylabel=f"validation {monitor.replace('_', ' ')}",
-        log=log,
-    )
+    out = options.out
+    with locked(out):
+        for file in (RECORD, PICTURE):
+            remove_asides(out / file)
+        history = train(
+            model,
+            task.passes,
+            out / "run",
+            epochs=times,
+            steps_per_epoch=each,
+            validation_data=task.valid,
+            monitor=f"val_{monitor}",
+            callbacks=callbacks,
+            # A longer run goes on from a shorter one, if its stretches are the same.
+            settings={
+                name: str(value)
+                for name, value in {**settings, **other}.items()
+                if name not in ("epochs", "steps")
+            },
+        )
+        tested = model.evaluate(
+            task.test, callbacks=list(test_callbacks), return_dict=True, verbose=0
+        )
+        record |= summary(history, monitor, each, tested)
+        record["controls"] = {
+            control: model.evaluate(data, return_dict=True, verbose=0)[monitor]
+            for control, data in task.controls.items()
+        }
+        record |= {"monitor": monitor, "figures": figures(record, monitor, unit)}
+        write_record(out / RECORD, record)
+        draw(
+            out / PICTURE,
+            {title: record},
+            monitor,
+            baselines={forecast: task.baseline} if task.baseline else None,
+            ylabel=f"validation {monitor.replace('_', ' ')}",
+            log=log,
+        )
     for figure, value in record["figures"].items():
         print(f"{figure}: {value:.5g}")
     return record
@@ -142,6 +162,8 @@ def figures(record: Mapping[str, Any], monitor: str, unit: str) -> dict[str, flo
     if "best_test" in record:
         found[f"last test {unit}"] = record["last"][f"test_{monitor}"]
         found[f"best test {unit}"] = record["best_test"][f"test_{monitor}"]
+    for control, value in record.get("controls", {}).items():
+        found[f"{unit}, {control}"] = value
     if monitor == "error_rate":
         found = {name: 1 - rate for name, rate in found.items()}
     return found

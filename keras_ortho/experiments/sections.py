@@ -47,7 +47,10 @@ class Section:
         across: The figures of which each has a table of all models side by side, where
             the rows are a model and what it is run on. Empty: one table with a row
             for each model and all figures.
-        seeds: The seeds of each run, whose figures the table gives the mean of.
+        apart: With `across`, what no model can be compared on, which the means leave
+            out.
+        seeds: The seeds of each run, whose figures the table gives the mean and the
+            standard deviation of.
     """
 
     title: str
@@ -61,6 +64,7 @@ class Section:
     log: bool = True
     picture: bool = True
     across: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
 
     @property

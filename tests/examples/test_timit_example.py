@@ -45,7 +45,8 @@ def test_smoke(tmp_path):
         figures = [v for v in row.values() if isinstance(v, float)]
         assert len(figures) == 8  # Three errors, two ratios, STOI, and PESQ twice.
         assert all(map(math.isfinite, figures))
-        assert row["utterances_without_a_score"] == 0
+        assert set(row["utterances_without_a_score"].values()) == {0}
+        assert row["utterances"] == 1
         wav = f"*_{name.replace(' ', '_')}.wav"
         assert len(list((tmp_path / "wav").glob(wav))) == 1
     for model in ("scornn", "enrnn", "lstm"):
@@ -67,6 +68,19 @@ def test_smoke(tmp_path):
     refused = run(*options, "--seed", 1)
     assert refused.returncode != 0
     assert "Received: seed=1 not 0" in refused.stderr
+
+
+def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
+    row = dict.fromkeys(timit.COLUMNS, 1.23456) | {"parameters": 1234}
+    row |= {"utterances": 16, "stoi": float("nan")}
+    row["utterances_without_a_score"] = {"segmental_snr": 0, "pesq_raw": 3, "stoi": 16}
+    timit.report(tmp_path, {"results": {"LSTM": row}})
+    table = (tmp_path / "results.md").read_text()
+    assert table.splitlines()[2] == (
+        "| LSTM | 1,234 | 1.23 | 1.23 | 1.23 | nan (16 of 16 not scored) | 1.23 "
+        "| 1.23 (3 of 16 not scored) |"
+    )
+    assert table in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,13 @@ def test_smoke(name, tmp_path):
     monitor = record["monitor"]
     best = min(record["curves"][f"val_{monitor}"])
     assert record["best_validation"][f"val_{monitor}"] == best
+    # Two classes or ten, as many of each.
+    assert record["baseline"] > 0
+    if monitor == "error_rate":
+        assert record["baseline"] == pytest.approx(0.5 if name == "ucr" else 0.9)
+    assert (len(record["controls"]) == 2) == (name == "noise-padded-cifar10")
+    for control, rate in record["controls"].items():
+        assert record["figures"][f"accuracy, {control}"] == 1 - rate
 
 
 def test_goes_on_to_the_same_result(tmp_path):

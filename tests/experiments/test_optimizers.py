@@ -1,8 +1,9 @@
 import keras
+import numpy as np
 import pytest
 
 from keras_ortho import FullURNN, ScuRNN
-from keras_ortho.experiments.optimizers import make_optimizer, parse
+from keras_ortho.experiments.optimizers import Plateau, make_optimizer, parse
 
 
 def test_each_part_has_its_own():
@@ -42,6 +43,60 @@ def test_reads_a_rule():
     assert not parse("stiefel 1e-4").rms_scaling
 
 
+def test_reads_what_follows_the_rate():
+    adam = parse("adam 2e-3 betas 0 0.9 clip 1")
+    assert (adam.beta_1, adam.beta_2, adam.clipvalue) == (0, 0.9, 1)
+    assert parse("sgd 0.1 momentum 0.9").momentum == 0.9
+    assert parse("rmsprop 0.1 momentum 0.5").momentum == 0.5
+
+
+def test_a_rate_that_decays_does_so_after_each_pass():
+    optimizer = parse("sgd 0.5 decay 0.9", updates=3)
+    weight = keras.Variable(1.0)
+    optimizer.build([weight])
+    rates = []
+    for _ in range(7):
+        rates.append(float(optimizer.learning_rate))
+        optimizer.apply([keras.ops.ones(())])
+    expected = [0.5] * 3 + [0.45] * 3 + [0.405]
+    np.testing.assert_allclose(rates, expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="`updates` must be known.*decay 0.9"):
+        parse("sgd 0.5 decay 0.9")
+
+
+@pytest.mark.backends
+def test_a_rate_falls_where_validation_does_not_improve(tmp_path):
+    """A model of one number whose validation loss is what the test says."""
+    rules = {"others": "sgd 0.5 plateau 0.5", "recurrent": "sgd 0.25"}
+    figures = [3.0, 9.0, 2.0, 9.0, 2.0, 9.0, 1.5, 9.0, 1.5, 9.0, 1.4, 9.0]
+
+    def rates(epochs, first=0, weights=None):
+        model = keras.Sequential([keras.Input((4, 2)), ScuRNN(3)])
+        optimizer = make_optimizer(rules)
+        model.compile(optimizer, "mse")
+        optimizer.build(model.trainable_variables)
+        if weights:
+            model.load_weights(weights)
+        callback = Plateau("val_loss", every=2)
+        callback.set_model(model)
+        found = []
+        for epoch in range(first, first + epochs):
+            # Of every second epoch the figure is another.
+            figure = figures[epoch] if epoch % 2 == 0 else figures[epoch - 1]
+            callback.on_epoch_end(epoch, {"val_loss": figure})
+            found.append([float(each.learning_rate) for each in optimizer.optimizers])
+        model.save_weights(tmp_path / "state.weights.h5")
+        return np.array(found)
+
+    unbroken = rates(12)
+    others = {tuple(column) for column in unbroken.T}
+    falls = (0.5,) * 5 + (0.25,) * 4 + (0.125,) * 3
+    assert others == {falls, (0.25,) * 12}
+    first = rates(7)
+    rest = rates(5, 7, tmp_path / "state.weights.h5")
+    np.testing.assert_array_equal(np.concatenate([first, rest]), unbroken)
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -56,6 +111,17 @@ def test_reads_a_rule():
         "adam inf",
         "adam 1 clip -1",
         "adam 1 clip 0",
+        "adam 1 betas 0.9",
+        "adam 1 betas 0.9 1",
+        "sgd 1 betas 0 0.9",
+        "adam 1 momentum 0.9",
+        "sgd 1 momentum 1",
+        "sgd 1 decay 0",
+        "sgd 1 decay 1",
+        "sgd 1 plateau -1",
+        "sgd 1 decay 0.9 plateau 0.5",
+        "sgd 1 clip 1 clip 2",
+        "sgd 1 nesterov",
     ],
 )
 def test_a_rule_that_is_none_is_named(rule):

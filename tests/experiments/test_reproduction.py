@@ -1,14 +1,18 @@
 import json
 import shutil
 import sys
+from collections import Counter
 
+import numpy as np
 import pytest
 
 from keras_ortho.experiments.catalog import EXPERIMENTS
 from keras_ortho.experiments.command import main, make_parser, settle
+from keras_ortho.experiments.options import read_units
+from keras_ortho.experiments.presets import PRESETS
 from keras_ortho.experiments.report import run_record
 from keras_ortho.experiments.reproduction import SETS, select, write_report
-from keras_ortho.experiments.tables import SECTIONS
+from keras_ortho.experiments.tables import SECTIONS, UCR
 from tests.examples.modules import load_example
 
 
@@ -17,6 +21,31 @@ def test_each_set_holds_the_one_before():
     assert quick < standard < full
     names = [run.name for run in select("full")]
     assert len(names) == len(set(names))
+
+
+def test_the_full_set_has_every_preset_at_its_own_length():
+    """As the rows say, of which those of UCR are in the standard set."""
+    found = Counter()
+    for run in select("full"):
+        if "as-long-as-the-papers" not in run.name:
+            continue
+        given = dict(zip(run.arguments, run.arguments[1:], strict=False))
+        task = run.script.replace("_", "-")
+        model = given.get("--model") or given["--models"]
+        found[task, model, read_units(given["--units"])] += 1
+        assert given["--preset"] == "paper"
+        assert not {"--epochs", "--steps", "--train-size"} & {*run.arguments}
+    lengths = {"copying": {1_000, 2_000}, "adding": {200, 400, 750}}
+    lengths["sequence-mnist"] = {28, 112}
+    expected = Counter()
+    for row in PRESETS:
+        if row.task != "ucr":
+            of_task = lengths.get(row.task, {0})
+            count = len(of_task & set(row.lengths) if row.lengths else of_task)
+            expected[row.task, row.model, row.units] += count
+    assert found == expected
+    ucr = [run for run in select("standard") if run.script == "ucr"]
+    assert not any({"--epochs", "--steps"} & {*run.arguments} for run in ucr)
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
@@ -66,6 +95,14 @@ def test_report(tmp_path):
     assert f"commit {record['commit']}" in text
     assert (results / f"{section.name}.png").stat().st_size > 1000
     assert "Copying" not in text
+    # A flipped digit is no other result.
+    path = results / f"{section.name}-scornn.json"
+    seconds = f'"seconds": {record["seconds"]}'
+    assert seconds in path.read_text()
+    path.write_text(path.read_text().replace(seconds, '"seconds": 1234.5'))
+    with pytest.raises(ValueError, match=f"{path} is damaged"):
+        write_report(tmp_path)
+    assert (tmp_path / "RESULTS.md").read_text() == text
 
 
 def test_report_on_an_example_that_compares(tmp_path):
@@ -85,24 +122,53 @@ def test_report_on_an_example_that_compares(tmp_path):
     assert f"(Seed 5; commit {record['commit']}" in text
 
 
-def test_report_with_models_side_by_side(tmp_path):
+def ucr_records(folder, figures, baseline=None):
     (section,) = (s for s in SECTIONS if s.title == "UCR")
-    (tmp_path / "results").mkdir()
-    for seed, accuracy in enumerate((0.7, 0.8, 0.75)):
-        record = run_record({"seed": seed})
-        record["figures"] = {
-            "test accuracy there": accuracy,
-            "best test accuracy": accuracy + 0.125,
-        }
-        path = tmp_path / "results" / f"{section.record('svdrnn CBF', seed)}.json"
-        path.write_text(json.dumps(record))
-    write_report(tmp_path)
-    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
+    (folder / "results").mkdir(exist_ok=True)
+    for row, accuracies in figures.items():
+        for seed, accuracy in enumerate(accuracies):
+            record = run_record({"seed": seed}) | {"baseline": baseline}
+            record["figures"] = {
+                "test accuracy there": accuracy,
+                "best test accuracy": accuracy + 0.125,
+            }
+            path = folder / "results" / f"{section.record(row, seed)}.json"
+            path.write_text(json.dumps(record))
+
+
+def ucr_rows(folder, name):
+    write_report(folder)
+    lines = (folder / "RESULTS.md").read_text().splitlines()
     head = next(line for line in lines if line.startswith("|")).split(" | ")
-    rows = [line.split(" | ") for line in lines if line.startswith("| CBF")]
-    for row, mean in zip(rows, ("0.75", "0.875"), strict=True):
-        cells = dict(zip(head, row, strict=True))
-        assert cells["svdRNN, published |"] == f"{mean}, 0.948 |"
+    rows = [line.split(" | ") for line in lines if line.startswith(f"| {name}")]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_report_with_models_side_by_side(tmp_path):
+    # Deviations of 0.05, whatever the mean.
+    ucr_records(tmp_path, {"svdrnn CBF": (0.7, 0.8, 0.75)}, baseline=0.6)
+    for cells, mean in zip(ucr_rows(tmp_path, "CBF"), ("0.75", "0.875"), strict=True):
+        assert cells["svdRNN, published |"] == f"{mean} ± 0.05, 0.948 |"
         assert cells["RNN, published"] == ", 0.702"
+        assert cells["most frequent class"] == "0.4"
+    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
     assert "The best test accuracy of all epochs:" in lines
-    assert any("Means of the seeds 0, 1, 2" in line for line in lines)
+    title = "Means and standard deviations of the seeds 0, 1, 2"
+    assert any(title in line for line in lines)
+
+
+def test_means_leave_out_what_tells_nothing(tmp_path):
+    """Of each seed over the other nine: 0.5, 0.6 and 0.7, if ECG200's 0 is left out."""
+    names = [name for name in UCR if name != "ECG200"]
+    figures = {f"rnn {name}": [0.5, 0.6, 0.7] for name in names}
+    # Two that differ, in opposite ways.
+    figures[f"rnn {names[0]}"], figures[f"rnn {names[1]}"] = (
+        [each + sign * 0.1 for each in (0.5, 0.6, 0.7)] for sign in (1, -1)
+    )
+    ucr_records(tmp_path, figures | {"rnn ECG200": [0.0] * 3}, baseline=0.75)
+    first, second = ucr_rows(tmp_path, "**mean without ECG200**")
+    published = np.mean([UCR[name][0] for name in names])
+    assert first["RNN, published"] == f"0.6 ± 0.1, {published:.3f}"
+    assert second["RNN, published"] == f"0.725 ± 0.1, {published:.3f}"
+    assert first["LSTM, published"].startswith(", 0.")
+    assert first["most frequent class"] == "0.25"

@@ -1,0 +1,192 @@
+"""How long runs will take, judged by the records of others."""
+
+import argparse
+import dataclasses
+import math
+import os
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from keras_ortho.experiments import char_ptb, command
+from keras_ortho.experiments.catalog import EXPERIMENTS
+from keras_ortho.experiments.sections import Run
+
+# Training examples of the tasks, less those that are set aside to validate; of the
+# characters, those that a batch's rows go through in a window of 50.
+EXAMPLES = {
+    "copying": 20_000,
+    "adding": 100_000,
+    "mnist": 55_000,
+    "permuted-mnist": 55_000,
+    "sequence-mnist": 55_000,
+    "pixel-cifar10": 45_000,
+    "noise-padded-cifar10": 45_000,
+    "char-ptb": 100_226,
+}
+# Steps of a sequence, where they are no option.
+STEPS = {
+    "mnist": 784,
+    "permuted-mnist": 784,
+    "pixel-cifar10": 1_024,
+    "noise-padded-cifar10": 1_000,
+    "char-ptb": 50,
+    "ucr": 300,  # Of most; the records do not say of which.
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What an update of a run costs.
+
+    Attributes:
+        task: Name of the task.
+        model: Name of the layer.
+        units: Its units, of all kinds.
+        steps: Steps of a sequence.
+        batch_size: Sequences in a batch.
+        updates: Updates of the run.
+        seconds: Seconds of an update, validation with it; `None` if not known.
+    """
+
+    task: str
+    model: str
+    units: int
+    steps: int
+    batch_size: int
+    updates: int
+    seconds: float | None = None
+
+
+def planned(run: Run) -> Cost | None:
+    """Reads what a run is to do from its arguments.
+
+    Args:
+        run: The run.
+
+    Returns:
+        Its cost without the seconds; `None` for an example that compares, whose runs
+        are not counted in updates.
+    """
+    name = run.script.replace("_", "-")
+    arguments = ["--out", os.devnull, *run.arguments]
+    if run.data:
+        arguments += [run.data_option, "data"]
+    if name == char_ptb.NAME:
+        options = char_ptb.parse("", arguments)
+    elif name in EXPERIMENTS:
+        options = command.make_parser(EXPERIMENTS[name], "").parse_args(arguments)
+        command.settle(options, EXPERIMENTS[name])
+    else:
+        return None
+    return _cost(name, vars(options), _updates(name, options))
+
+
+def recorded(record: Mapping[str, Any]) -> Cost | None:
+    """Reads what a run has cost.
+
+    Args:
+        record: Its record.
+
+    Returns:
+        Its cost; `None` for an example that compares.
+    """
+    settings = record["settings"]
+    if "updates" not in record or "task" not in settings:
+        return None
+    updates = record["updates"][-1]
+    cost = _cost(settings["task"], settings, updates)
+    return dataclasses.replace(cost, seconds=record["seconds"] / updates)
+
+
+def seconds(run: Cost, costs: Iterable[Cost]) -> float | None:
+    """Estimates how long a run takes.
+
+    The seconds of an update are those of the recorded run that is most alike, of the
+    same model if there is one, in proportion to the length of the sequences and to the
+    square root of units times batch: small products of matrices leave cores idle. Runs
+    of UCR, of series of all lengths, are compared with each other only.
+
+    Args:
+        run: The run.
+        costs: What others have cost.
+
+    Returns:
+        Seconds; `None` if nothing that is like it is recorded.
+    """
+    known = [cost for cost in costs if (cost.task == "ucr") == (run.task == "ucr")]
+    if not known:
+        return None
+    near = min(known, key=lambda cost: _distance(run, cost))
+    return run.updates * (near.seconds or 0.0) * _work(run) / _work(near)
+
+
+def spread(costs: Sequence[Cost]) -> tuple[float, float] | None:
+    """Says how far the estimates are off: each recorded run by those of other tasks.
+
+    Args:
+        costs: What runs have cost.
+
+    Returns:
+        The factor between the estimate and the record, whichever is more, that half
+        and nine tenths of the runs keep within; `None` for too few.
+    """
+    factors = []
+    for cost in costs:
+        others = [c for c in costs if c.task != cost.task or c.steps != cost.steps]
+        estimate = seconds(cost, others)
+        if estimate and cost.seconds:
+            factors.append(
+                math.exp(abs(math.log(estimate / cost.updates / cost.seconds)))
+            )
+    if len(factors) < 2:
+        return None
+    deciles = statistics.quantiles(factors, n=10, method="inclusive")
+    return deciles[4], deciles[8]
+
+
+def _cost(task: str, settings: Mapping[str, Any], updates: int) -> Cost:
+    units = settings["units"]
+    return Cost(
+        task,
+        settings["model"],
+        sum(units) if isinstance(units, list | tuple) else units,
+        (settings.get("length") or STEPS[task]) + 20 * (task == "copying"),
+        settings["batch_size"],
+        updates,
+    )
+
+
+def _updates(task: str, options: argparse.Namespace) -> int:
+    if options.steps:
+        return options.steps
+    examples = getattr(options, "train_size", None) or EXAMPLES[task]
+    return options.epochs * (examples // options.batch_size)
+
+
+def _work(cost: Cost) -> float:
+    return cost.steps * math.sqrt(cost.units * cost.batch_size)
+
+
+def _distance(run: Cost, other: Cost) -> tuple[bool, bool, float]:
+    ratio = abs(math.log(_work(run) / _work(other)))
+    return run.model != other.model, run.task != other.task, ratio
+
+
+def duration(seconds: float) -> str:
+    """Writes a time in words, to two digits at most.
+
+    Args:
+        seconds: Seconds.
+
+    Returns:
+        The words.
+
+    Example:
+    >>> duration(5_000), duration(400_000)
+    ('1.4 hours', '4.6 days')
+    """
+    sizes = {"days": 86_400, "hours": 3_600, "minutes": 60}
+    name = next((n for n, size in sizes.items() if seconds >= size), "minutes")
+    number = seconds / sizes[name]
+    return f"{number:.0f} {name}" if number >= 10 else f"{number:.1f} {name}"

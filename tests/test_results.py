@@ -1,0 +1,41 @@
+"""What the documents say of results is what the records say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from keras_ortho.experiments import reproduction
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_report_is_that_of_the_records(tmp_path, monkeypatch):
+    """`python examples/reproduce.py --report` writes it anew."""
+    monkeypatch.setattr(reproduction, "draw", lambda *args, **kwargs: None)
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    reproduction.write_report(tmp_path)
+    written = (tmp_path / "RESULTS.md").read_text("utf-8")
+    assert written == (ROOT / "RESULTS.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["demonstration-on-synthetic-speech", "timit-sample"])
+def test_tables_of_the_readme_are_those_of_the_records(name):
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    table = (ROOT / f"results/{name}-results.md").read_text("utf-8").splitlines()
+    head, _, *rows = table
+    places = [i for i, line in enumerate(lines) if line == head]
+    assert rows in [lines[i + 2 : i + 2 + len(rows)] for i in places]
+
+
+def test_commits_that_the_readme_names_are_those_of_records():
+    text = (ROOT / "README.md").read_text("utf-8")
+    commits = re.findall(r"Seed 0, commit (\w+)", text)
+    assert len(commits) == 2
+    records = " ".join(
+        path.read_text("utf-8")
+        for path in (ROOT / "results").glob("*.json")
+        if path.stem in ("demonstration-on-synthetic-speech", "timit-sample")
+    )
+    for commit in commits:
+        assert f'"commit": "{commit}"' in records
