@@ -19,10 +19,10 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all lint timit bench reproduce clean python timit-dir
+.PHONY: help demo test test-all faults lint timit bench reproduce fuzz break-runs properties test-processors clean python timit-dir
 
 help: ## list the targets (the default)
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
 
 demo: OUT = out/demo
 demo: $(VENV)/.demo ## run the demonstration: [OUT=out/demo]
@@ -36,11 +36,29 @@ test-all: $(VENV)/.test ## run all tests on both backends
 	KERAS_BACKEND=jax $(pytest) -m backends
 	KERAS_BACKEND=tensorflow $(pytest)
 
+faults: $(VENV)/.test ## plant faults, one at a time, and say which the tests find
+	$(run) scripts/plant_faults.py
+
+# In runs of 1 000, each of which can be repeated by its seed: 0, 1 ...
+properties: $(VENV)/.test ## hold layers to 10 000 random cases a backend: [CASES=10000]
+	@failed=0; for backend in tensorflow jax; do \
+	for seed in $$(seq 0 $$((($(or $(CASES),10000) - 1) / 1000))); do \
+	echo "$$backend, PROPERTY_CASES=1000 PROPERTY_SEED=$$seed"; \
+	KERAS_BACKEND=$$backend PROPERTY_CASES=1000 PROPERTY_SEED=$$seed \
+	$(run) -m pytest -q -s tests/cells/test_properties.py || failed=1; done; done; \
+	exit $$failed
+
+test-processors: $(VENV)/.test ## run the tests of the numerics as on other processors, hours
+	$(run) scripts/processors.py
+
 lint: $(VENV)/.test ## check style, types and the Dockerfile
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/hadolint Dockerfile
+
+fuzz: $(VENV)/.test ## damage files of every format and read them: [MUTATIONS=100000 SEED=0]
+	$(run) scripts/fuzz_files.py --mutations $(or $(MUTATIONS),100000) --seed $(or $(SEED),0)
 
 timit: OUT = out/timit
 timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=out/timit]
@@ -52,8 +70,12 @@ bench: $(VENV)/.test ## run the benchmarks in their short form
 	$(run) benchmarks/recurrence.py --form short --xla no
 	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py --form short
 
-reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=...]
-	$(run) examples/reproduce.py --set $(or $(SET),quick) $(DATA:%=--data-dir %)
+reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=... OUT=... FRESH=1 LIST=1]
+	$(run) examples/reproduce.py --set $(or $(SET),quick) $(DATA:%=--data-dir %) \
+	$(OUT:%=--out %) $(FRESH:%=--fresh) $(LIST:%=--list)
+
+break-runs: $(VENV)/.test ## kill and damage training runs: [KILLS=200 FLIPS=200]
+	$(run) scripts/break_runs.py $(KILLS:%=--kills %) $(FLIPS:%=--flips %)
 
 clean: ## remove the environment, the caches and what was built; out/ stays
 	test ! -f $(VENV)/pyvenv.cfg || rm -r $(VENV)

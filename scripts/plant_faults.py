@@ -1,0 +1,188 @@
+"""Plants one fault after the other, and says which of them the tests find.
+
+`tests/faults.toml` lists the faults: a line of a file, what to write in its stead, and
+the tests that are to fail then. Each is planted in a copy of the working tree, by
+itself, and those of its tests run that `make test` runs, without the data that a fresh
+clone has not.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "tests" / "faults.toml"
+# pytest: all passed, some failed.
+PASSED, FAILED = 0, 1
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault, and the tests that are to find it.
+
+    Attributes:
+        name: What is wrong, in a few words.
+        file: The file to break, from the project's root on.
+        old: What stands there, once.
+        new: What to write in its stead.
+        tests: Files or folders of tests.
+        backend: The backend to run them on.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    backend: str = "tensorflow"
+
+    def plant(self, root: Path) -> str:
+        """Breaks the file of a tree.
+
+        Args:
+            root: The tree.
+
+        Returns:
+            What the file held before.
+
+        Raises:
+            ValueError: If `old` does not stand there exactly once.
+        """
+        path = root / self.file
+        before = path.read_text()
+        if before.count(self.old) != 1:
+            raise ValueError(
+                f"`old` of the fault {self.name!r} must stand once in {self.file}. "
+                f"Received: {before.count(self.old)} times {self.old!r}"
+            )
+        path.write_text(before.replace(self.old, self.new))
+        return before
+
+
+def read_faults(table: Path = TABLE) -> list[Fault]:
+    """Reads the table of faults.
+
+    Args:
+        table: The TOML file.
+
+    Returns:
+        The faults, in its order.
+    """
+    entries = tomllib.loads(table.read_text())["fault"]
+    return [Fault(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
+
+
+def run_tests(root: Path, tests: list[str], backend: str, limit: float) -> int | None:
+    """Runs tests of a tree up to the first that fails.
+
+    Args:
+        root: The tree.
+        tests: Files or folders of tests.
+        backend: The backend.
+        limit: Seconds to give them.
+
+    Returns:
+        The exit status of pytest, or `None` if they did not end in time.
+    """
+    environment = {k: v for k, v in os.environ.items() if k != "KERAS_ORTHO_DATA"}
+    environment |= {"PYTHONPATH": str(root), "KERAS_BACKEND": backend}
+    marked = "not slow" if backend == "tensorflow" else "backends and not slow"
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    try:
+        done = subprocess.run(
+            [*command, "-m", marked, *tests],
+            cwd=root,
+            env=environment,
+            timeout=limit,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode not in (PASSED, FAILED):
+        raise RuntimeError(f"pytest could not run:\n{done.stdout}\n{done.stderr}")
+    return done.returncode
+
+
+def copy_tree(destination: Path) -> None:
+    """Copies what git knows, or would.
+
+    Args:
+        destination: The folder to fill.
+    """
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():  # It may have been deleted since.
+            (destination / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, destination / name)
+
+
+def check_unbroken(root: Path, faults: list[Fault], limit: float) -> None:
+    """Checks that the tests pass before anything is broken.
+
+    Args:
+        root: The tree.
+        faults: The faults whose tests to run.
+        limit: Seconds to give them.
+
+    Raises:
+        RuntimeError: If one fails.
+    """
+    for backend in sorted({fault.backend for fault in faults}):
+        tests = sorted({t for f in faults if f.backend == backend for t in f.tests})
+        if run_tests(root, tests, backend, limit * len(tests)) != PASSED:
+            raise RuntimeError(f"The unbroken tree fails its tests: {backend}, {tests}")
+
+
+def main() -> int:
+    """Runs the command.
+
+    Returns:
+        0 if all faults were found, otherwise 1.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", help="words that a fault's name holds")
+    parser.add_argument(
+        "--limit", type=float, default=600, help="seconds for a file of tests: 600"
+    )
+    arguments = parser.parse_args()
+    faults = [
+        fault
+        for fault in read_faults()
+        if not arguments.only or any(word in fault.name for word in arguments.only)
+    ]
+    missed = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        copy_tree(root)
+        check_unbroken(root, faults, arguments.limit)
+        for number, fault in enumerate(faults, 1):
+            started = time.monotonic()
+            before = fault.plant(root)
+            status = run_tests(root, list(fault.tests), fault.backend, arguments.limit)
+            (root / fault.file).write_text(before)
+            if status == PASSED:
+                missed.append(fault)
+            word = "NOT FOUND" if status == PASSED else "found"
+            seconds = time.monotonic() - started
+            print(f"{number:3} {word:9} {seconds:4.0f} s  {fault.name}", flush=True)
+    print(f"{len(faults) - len(missed)} of {len(faults)} faults found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

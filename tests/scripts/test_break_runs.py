@@ -1,0 +1,47 @@
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "break_runs.py"
+
+
+@pytest.mark.slow
+@pytest.mark.backends
+def test_a_few_of_each():
+    counts = ["--kills", "3", "--flips", "8", "--writers", "1"]
+    done = subprocess.run(
+        [sys.executable, SCRIPT, *counts],
+        env={**os.environ, "PYTHONPATH": str(SCRIPT.parent.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    found = {line[8:]: int(line[:6]) for line in lines if line[:6].strip().isdecimal()}
+    assert found["kills"] == 3
+    assert found["two at once: one is refused, and told by whom"] == 1
+    damaged = [count for kind, count in found.items() if kind.startswith("damaged")]
+    assert sum(damaged) == 8
+
+
+def test_damages(tmp_path):
+    spec = importlib.util.spec_from_file_location("break_runs", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    path = tmp_path / "file"
+    changed = {}
+    for how in script.DAMAGES:
+        path.write_bytes(bytes(1_000))
+        script.damage(path, how, random.Random(1))
+        content = path.read_bytes()
+        bits = sum(byte.bit_count() for byte in content)
+        changed[how] = (len(content), bits)
+    assert changed["a bit"] == (1_000, 1)
+    assert changed["64 bytes"] == (1_000, 64 * 8)
+    assert 0 < changed["cut off"][0] < 1_000
+    assert changed["emptied"] == (0, 0)

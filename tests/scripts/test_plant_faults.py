@@ -1,0 +1,60 @@
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load():
+    """The script as a module."""
+    path = ROOT / "scripts" / "plant_faults.py"
+    spec = importlib.util.spec_from_file_location("plant_faults", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["plant_faults"] = module  # A dataclass looks itself up there.
+    spec.loader.exec_module(module)
+    return module
+
+
+plant_faults = load()
+
+
+def fault(tmp_path, old="1 + 1", new="1 - 1"):
+    (tmp_path / "sums.py").write_text("def two():\n    return 1 + 1\n")
+    (tmp_path / "test_sums.py").write_text(
+        "from sums import two\n\n\ndef test_two():\n    assert two() == 2\n"
+    )
+    return plant_faults.Fault("a sum", "sums.py", old, new, ("test_sums.py",))
+
+
+def run(tmp_path):
+    return plant_faults.run_tests(tmp_path, ["test_sums.py"], "tensorflow", 60)
+
+
+def test_a_fault_is_found_and_undone(tmp_path):
+    before = fault(tmp_path).plant(tmp_path)
+    assert run(tmp_path) == plant_faults.FAILED
+    (tmp_path / "sums.py").write_text(before)
+    assert run(tmp_path) == plant_faults.PASSED
+
+
+def test_a_fault_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"stand once in sums.py. Received: 0 times"):
+        fault(tmp_path, old="1 + 2").plant(tmp_path)
+
+
+def test_tests_that_cannot_run_are_an_error(tmp_path):
+    with pytest.raises(RuntimeError, match="pytest could not run"):
+        run(tmp_path)
+
+
+def test_every_fault_of_the_table_can_be_planted():
+    faults = plant_faults.read_faults()
+    assert len(faults) >= 50
+    assert max(Counter(fault.name for fault in faults).values()) == 1
+    for each in faults:
+        assert (ROOT / each.file).read_text().count(each.old) == 1, each.name
+        assert each.new != each.old
+        assert all((ROOT / tests).exists() for tests in each.tests), each.name
