@@ -50,16 +50,15 @@ def _overlap(subspace: Subspace) -> Tensor:
 
 
 def _two_sided(matrix: Tensor, subspace: Subspace, overlap: Tensor) -> Tensor:
-    # (Z^T Q)^-1 Z^T T Q: the error is the product of those of Q and Z. Where the
-    # spaces are all but orthogonal, as of a defective eigenvalue, Q^T T Q.
+    # (Z^T Q)^-1 Z^T T Q: the error is the product of those of Q and Z, but rounding
+    # counts eps / |Z^T Q|. Where the spaces are all but orthogonal, as of a defective
+    # eigenvalue, Q^T T Q: exact for a matrix that differs by the residual.
     one_sided = _restriction(matrix, subspace.right, subspace.planar)
     image = ops.matmul(matrix, subspace.right)
     small = ops.matmul(ops.transpose(subspace.left), image)
     zero = ops.zeros_like(small[0, 0])
     small = ops.where(subspace.planar, small, order_two(small[0, 0], zero, zero, zero))
-    regular = ops.abs(determinant(overlap)) > (
-        matrix.shape[0] * machine_epsilon(matrix)
-    )
+    regular = ops.abs(determinant(overlap)) > machine_epsilon(matrix) ** 0.5
     return ops.where(regular, ops.matmul(inverse(overlap), small), one_sided)
 
 
