@@ -19,8 +19,9 @@ from data_prep.plan import (
 from data_prep.report import REPORT, list_rejected, write_report
 from data_prep.shards import Sidecar, find_shard, write_shard
 from data_prep.splits import SPLITS, resolve_mode, split
-from data_prep.storage import locked, write_json
+from data_prep.storage import write_json
 from keras_ortho.extras import require
+from keras_ortho.locks import locked
 from keras_ortho.tasks.timit_records import MANIFEST
 
 NUM_SHARDS = {"train": 16, "valid": 4, "test": 2}
@@ -90,7 +91,6 @@ def prepare(
     mode = resolve_mode(mode, found.utterances)
     splits = split(found.utterances, mode, seed=seed)
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
     with locked(out):
         chosen = [u for name in SPLITS for u in splits[name]]
         sources, unreadable = hash_sources(found.root, chosen)

@@ -128,8 +128,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     >>> from keras_ortho.parametrizations.cayley import num_entries, scaled_cayley
     >>> class CayleyCell(RecurrentCell):
-    ...     def __init__(self, units, **kwargs):
-    ...         super().__init__(units, recurrent_initializer="henaff_skew", **kwargs)
+    ...     def __init__(self, units, recurrent_initializer="henaff_skew", **kwargs):
+    ...         kwargs["recurrent_initializer"] = recurrent_initializer
+    ...         super().__init__(units, **kwargs)
     ...
     ...     def build_recurrent(self):
     ...         self.recurrent_skew = self.add_weight(
