@@ -15,6 +15,7 @@ COSTLY = {
     "test_a_program_is_told_the_shapes_that_lstm_tells",
     "test_a_program_is_told_the_shapes_whatever_the_options",
     "test_equal_results",
+    "test_two_ways_have_the_shapes_that_they_tell",
 }
 # Of each of these tests the cases with such parameters.
 FOR_ALL = {
