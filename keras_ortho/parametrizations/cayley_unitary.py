@@ -23,7 +23,6 @@ from keras_ortho.parametrizations.complex_rows import (
     adjoint,
     block,
     product,
-    rows_of_gradient,
     turn,
 )
 
@@ -57,58 +56,44 @@ def _upper_entries_with_diagonal(matrix: Tensor) -> Tensor:
     return ops.take(ops.reshape(matrix, (-1,)), position)
 
 
-def _forward(
-    skew: Tensor, symmetric: Tensor, phases: Tensor
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    size, dtype = phases.shape[0], phases.dtype
+def _forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
     # [Re A | Im A], whose block is real and skew-symmetric.
     rows = ops.concatenate([skew_matrix(skew), symmetric_matrix(symmetric)], axis=1)
-    identity = ops.eye(2 * size, dtype=dtype)
+    size = rows.shape[0]
+    identity = ops.eye(2 * size, dtype=rows.dtype)
     # The first half of the columns of a block holds the other.
     half = ops.solve(identity + block(rows), identity[:, :size])
     real, imaginary = ops.split(half, 2)
     inverse = ops.concatenate([real, -imaginary], axis=1)
-    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I: rounding harms the right side less.
-    cayley = 2.0 * inverse - identity[:size]
-    kernel = block(turn(cayley, cos(phases), sin(phases)))
-    return kernel, (phases, kernel)
+    # One step of Newton and Schulz, as in the real transform.
+    transpose = adjoint(inverse)
+    defect = inverse + transpose - 2.0 * product(transpose, inverse)
+    inverse = inverse + (product(inverse, defect) - 0.5 * defect)
+    return inverse, inverse
 
 
-def _backward(
-    saved: tuple[Tensor, Tensor], upstream: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    # With G = dL/dRe W + i dL/dIm W a change of A changes L by Re tr(Q dA),
-    # Q = -(W + D) G* (I + A)^-1. As (I + A)^-1 = (W + D) D* / 2, nothing needs to be
-    # factorized again.
-    phases, kernel = saved
-    size = phases.shape[0]
-    cosine, sine = cos(phases), sin(phases)
-    rows = kernel[:size]
-    diagonal = ops.concatenate([ops.diag(cosine), ops.diag(sine)], axis=1)
-    gradient = rows_of_gradient(upstream)
-    factor = rows + diagonal
-    q = product(product(factor, adjoint(gradient)), factor)
-    q = -0.5 * turn(q, cosine, -sine)
+def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
+    # dX = -X dA X. With G = dL/dRe X + i dL/dIm X a change of A changes L by
+    # Re tr(Q dA), Q = -X G* X: nothing needs to be factorized again.
+    q = -product(product(inverse, adjoint(upstream)), inverse)
     real, imaginary = ops.split(q, 2, axis=1)
     skew = upper_entries(ops.transpose(real) - real)
     # An entry off the diagonal stands in two places.
-    places = 1.0 - 0.5 * ops.eye(size, dtype=phases.dtype)
+    places = 1.0 - 0.5 * ops.eye(inverse.shape[0], dtype=inverse.dtype)
     symmetric = -places * (imaginary + ops.transpose(imaginary))
-    # dW = i W dtheta, column by column.
-    w_real, w_imaginary = ops.split(rows, 2, axis=1)
-    g_real, g_imaginary = ops.split(gradient, 2, axis=1)
-    angles = ops.sum(g_imaginary * w_real - g_real * w_imaginary, axis=0)
-    return skew, _upper_entries_with_diagonal(symmetric), angles
+    return skew, _upper_entries_with_diagonal(symmetric)
 
 
-_cayley_unitary = with_gradient(_forward, _backward)
+# The rows of X = (I + A)^-1
+_shifted_inverse = with_gradient(_forward, _backward)
 
 
 def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Tensor:
     """The scaled Cayley transform `W = (I + A)^-1 (I - A) D`, unitary.
 
     One factorization of a real matrix of order `2n` serves the value and the
-    gradient. The block of `I + A` has singular values of at least 1, as `I + A` has.
+    gradient; a step of Newton and Schulz takes away what rounding adds to it. The block
+    of `I + A` has singular values of at least 1, as `I + A` has.
 
     Args:
         skew: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
@@ -141,4 +126,7 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
             f"entries for the n phases. Received: skew.shape={found[0]}, "
             f"symmetric.shape={found[1]}, phases.shape={tuple(phases.shape)}"
         )
-    return _cayley_unitary(skew, symmetric, phases)
+    inverse = _shifted_inverse(skew, symmetric)
+    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I: rounding harms the right side less.
+    identity = ops.eye(size, 2 * size, dtype=inverse.dtype)
+    return block(turn(2.0 * inverse - identity, cos(phases), sin(phases)))

@@ -29,20 +29,6 @@ def block(rows: Tensor) -> Tensor:
     return ops.concatenate([rows, ops.concatenate([-imaginary, real], axis=1)])
 
 
-def rows_of_gradient(gradient: Tensor) -> Tensor:
-    """Turns the gradient for a block into the gradient for its rows.
-
-    Args:
-        gradient: Tensor of shape `(2m, 2n)`, of any values.
-
-    Returns:
-        Tensor of shape `(m, 2n)`: `[dL/dRe M | dL/dIm M]`.
-    """
-    first, second = ops.split(gradient, 2)
-    real, imaginary = ops.split(second, 2, axis=1)
-    return first + ops.concatenate([imaginary, -real], axis=1)
-
-
 def adjoint(rows: Tensor) -> Tensor:
     """The conjugate transpose of a square matrix.
 

@@ -12,7 +12,9 @@ from keras import ops
 
 from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import divide
 from keras_ortho.parametrizations.complex_rows import product, turn
+from keras_ortho.parametrizations.reflectors import scaled_rows
 
 
 def _fourier_rows(size: int) -> np.ndarray:
@@ -36,8 +38,8 @@ def _reflect(rows: Tensor, vector: Tensor) -> Tensor:
         axis=1,
     )
     along = ops.matmul(rows, columns)
-    scale = 2.0 / ops.sum(vector * vector)
-    return rows - ops.matmul(scale * along, ops.transpose(columns))
+    along = divide(2.0 * along, ops.sum(vector * vector))
+    return rows - ops.matmul(along, ops.transpose(columns))
 
 
 def restricted_unitary(
@@ -51,8 +53,8 @@ def restricted_unitary(
     Args:
         phases: Tensor of shape `(3, n)`: the angles of the diagonals, in radians,
             float32 or float64.
-        reflectors: Tensor of shape `(2, 2n)`: `[Re v | Im v]` of the reflections,
-            not zero.
+        reflectors: Tensor of shape `(2, 2n)`: `[Re v | Im v]` of the reflections, of
+            any length; zeros reflect nothing.
         permutation: Tensor of shape `(n,)`, of integers: entry `j` of `z P` is entry
             `permutation[j]` of `z`.
 
@@ -79,6 +81,7 @@ def restricted_unitary(
             f"permutation of n. Received: phases.shape={found[0]}, "
             f"reflectors.shape={found[1]}, permutation.shape={(size,)}"
         )
+    reflectors = scaled_rows(reflectors)
     cosine, sine = cos(phases), sin(phases)
     fourier = ops.cast(_fourier_rows(size), phases.dtype)
     real, imaginary = ops.split(fourier, 2, axis=1)

@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_ortho.parametrizations import complex_rows
 from tests import reference
-from tests.gradients import gradients
 
 pytestmark = pytest.mark.backends
 
@@ -27,14 +25,6 @@ def test_a_block_multiplies_row_vectors():
         rows_of(vectors) @ block, rows_of(vectors @ matrix), atol=100 * EPS
     )
     np.testing.assert_array_equal(block, reference.complex_block(matrix))
-
-
-def test_gradient_of_a_block():
-    rows, upstream = rows_of(random_matrix(3, 4)), random_matrix(6, 8).real
-    (expected,) = gradients(lambda r: ops.sum(complex_rows.block(r) * upstream), rows)
-    np.testing.assert_allclose(
-        complex_rows.rows_of_gradient(upstream), expected, atol=10 * EPS
-    )
 
 
 def test_products():

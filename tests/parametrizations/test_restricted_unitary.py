@@ -107,6 +107,31 @@ def test_unitary(n, dtype):
     assert unitarity_error(kernel) <= 7 * n * np.finfo(dtype).eps
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_the_length_of_a_reflector_plays_no_part(scale):
+    n = 5
+    phases, reflectors, permutation = parts(n)
+    phases, reflectors = phases.astype("float32"), reflectors.astype("float32")
+    long = (scale * reflectors).astype("float32")
+    expected = restricted_unitary(phases, reflectors, permutation)
+    eps = np.finfo("float32").eps
+    found = restricted_unitary(phases, long, permutation)
+    np.testing.assert_allclose(found, expected, atol=20 * n * eps)
+
+
+def test_a_zero_reflector_is_the_identity():
+    phases, reflectors, permutation = parts(4)
+    reflectors[1] = 0
+    rows = np.asarray(restricted_unitary(phases, reflectors, permutation))
+    assert unitarity_error(reference.complex_block(rows[:, :4] + 1j * rows[:, 4:])) <= (
+        28 * EPS
+    )
+    for gradient in gradients(
+        lambda p, r: ops.sum(restricted_unitary(p, r, permutation)), phases, reflectors
+    ):
+        assert np.isfinite(gradient).all()
+
+
 def test_shapes_must_agree():
     with pytest.raises(ValueError, match=r"Received: phases.shape=\(3, 4\), refl"):
         restricted_unitary(np.ones((3, 4)), np.ones((2, 4)), np.arange(4))
