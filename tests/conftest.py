@@ -8,15 +8,32 @@ import pytest
 # Keras computes in float32 all the same, but float64 must be there to test with.
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# JAX compiles each operation of each shape once for both processes, and once for all
+# runs: most of a test's time there is compilation.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache/jax")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     import keras  # After the settings above.
 
-    if keras.backend.backend() == "jax":
-        for item in items:
-            if item.get_closest_marker("slow_on_jax"):
+    if keras.backend.backend() != "jax":
+        return
+    cases = {}
+    for item in items:
+        if item.get_closest_marker("slow_on_jax"):
+            item.add_marker(pytest.mark.slow)
+        if not item.get_closest_marker("slow"):
+            cases.setdefault((item.parent, item.originalname), []).append(item)
+    # JAX compiles each: of a test's cases the first and the last run there, of those of
+    # an architecture what `tests/cells/conftest.py` chooses.
+    for same in cases.values():
+        for item in same[1:-1]:
+            if "architecture" not in item.callspec.params:
                 item.add_marker(pytest.mark.slow)
 
 

@@ -15,7 +15,8 @@ from tests.gradients import weight_gradients
 BATCH, TIME, FEATURES = 3, 5, 4
 EPS = np.finfo("float32").eps
 # Without XLA JAX runs one operation after the other: `test_runs_eagerly_...` does.
-XLA = [True] if keras.backend.backend() == "jax" else [False, True]
+ON_JAX = keras.backend.backend() == "jax"
+XLA = [True] if ON_JAX else [False, True]
 # Ten steps' worth of products of a handful of numbers of order one.
 ATOL = 100 * EPS
 
@@ -565,21 +566,20 @@ def test_saves_and_loads(architecture, wrapped, tmp_path):
             keras.layers.RNN(architecture.cell(**architecture.arguments))
         )
     model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
-    model.compile("adam", "mse")
+    # Without XLA, which takes most of the time and has a test of its own.
+    model.compile("adam", "mse", jit_compile=ON_JAX)
     x = sequences()
     model.fit(x, np.ones(model(x).shape), verbose=0)
     path = tmp_path / "model.keras"
     model.save(path)
     loaded = keras.saving.load_model(path)
-    np.testing.assert_array_equal(
-        model.predict(x, verbose=0), loaded.predict(x, verbose=0)
-    )
+    expected = model.predict(x, verbose=0)
+    np.testing.assert_array_equal(loaded.predict(x, verbose=0), expected)
     model.save_weights(tmp_path / "model.weights.h5")
     clone = keras.models.clone_model(model)
+    clone.compile(jit_compile=ON_JAX)
     clone.load_weights(tmp_path / "model.weights.h5")
-    np.testing.assert_array_equal(
-        model.predict(x, verbose=0), clone.predict(x, verbose=0)
-    )
+    np.testing.assert_array_equal(clone.predict(x, verbose=0), expected)
 
 
 @pytest.mark.skipif(
