@@ -29,6 +29,10 @@ from keras_ortho.parametrizations.small_eigenvalues import (
 FIRST_STEPS = 4
 NEWTON_STEPS = 2
 MOST_LOOKS = {"float32": 9, "float64": 10}
+# If twice as many steps leave more than so much of the error, twice in a row, not all
+# steps would be enough: more eigenvalues tie than the block has columns. What the
+# powers of a matrix grow to at first passes within `FIRST_STEPS 2^3` steps.
+LEAST_GAIN, IDLE_FROM = 0.8, 4
 
 
 def block_size(size: int) -> int:
@@ -118,7 +122,9 @@ def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
     def advance(count: Tensor, blocks: Tensor) -> tuple:
         return count + 1, ops.qr(ops.matmul(both, blocks))[0]
 
-    def step(looks: Tensor, taken: Tensor, ended: Tensor, *rest: Tensor) -> tuple:
+    def step(
+        looks: Tensor, taken: Tensor, idle: Tensor, ended: Tensor, *rest: Tensor
+    ) -> tuple:
         blocks, best = rest[0], rest[1:]
         more = ops.where(looks > 0, FIRST_STEPS * 2 ** ops.maximum(looks - 1, 0), 0)
         blocks = ops.while_loop(
@@ -128,12 +134,16 @@ def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
         error, least = ops.max(found[1]), ops.max(best[1])
         # Rounding sets a floor, higher than the goal where powers grow.
         ended = (error >= 0.5 * least) & (least <= small_enough)
+        gains = (error < LEAST_GAIN * least) | (looks < IDLE_FROM)
+        idle = ops.where(gains, 0, idle + 1)
         best = _better(error < least, found, best)
-        return looks + 1, taken + more, ended, blocks, *best
+        return looks + 1, taken + more, ops.cast(idle, "int32"), ended, blocks, *best
 
-    def goes_on(looks: Tensor, taken: Tensor, ended: Tensor, *rest: Tensor) -> Tensor:
+    def goes_on(
+        looks: Tensor, taken: Tensor, idle: Tensor, ended: Tensor, *rest: Tensor
+    ) -> Tensor:
         converged = ended | (ops.max(rest[2]) <= goal)
-        return (looks < most_looks) & ops.logical_not(converged)
+        return (looks < most_looks) & (idle < 2) & ops.logical_not(converged)
 
     zero = ops.convert_to_tensor(0, dtype="int32")
     nothing = ops.zeros((2, 1, 1), dtype=matrix.dtype)
@@ -141,11 +151,13 @@ def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
     vectors = ops.zeros((2, matrix.shape[0], 2), dtype=matrix.dtype)
     unknown = (vectors, nothing + math.inf, nothing, nothing)
     values = ops.while_loop(
-        goes_on, step, (zero, zero, ops.convert_to_tensor(False), blocks, *unknown)
+        goes_on,
+        step,
+        (zero, zero, zero, ops.convert_to_tensor(False), blocks, *unknown),
     )
     # From the floor to the residual of rounding.
     pairs = ops.fori_loop(
-        0, NEWTON_STEPS, lambda _, pairs: _newton(both, pairs), values[4:]
+        0, NEWTON_STEPS, lambda _, pairs: _newton(both, pairs), values[5:]
     )
     vectors, errors, _, imaginary = pairs
     return vectors[0], vectors[1], imaginary[0, 0, 0] != 0, ops.max(errors), values[1]
