@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -18,10 +19,11 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     import keras  # After the settings above.
 
     if keras.backend.backend() != "jax":
+        _save_time_on_tensorflow(config)
         return
     cases = {}
     for item in items:
@@ -35,6 +37,26 @@ def pytest_collection_modifyitems(items):
         for item in same[1:-1]:
             if "architecture" not in item.callspec.params:
                 item.add_marker(pytest.mark.slow)
+
+
+def _save_time_on_tensorflow(config):
+    if "not slow" not in config.option.markexpr:
+        return
+    import tensorflow as tf
+
+    # A fifth of the time of programs that run once or twice. `make test-all` has it.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_is_collected_twice():
+    """Keeps Python from going through all graphs of TensorFlow again and again.
+
+    What a module leaves behind mostly stays: gigabytes towards the end.
+    """
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

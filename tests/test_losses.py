@@ -157,6 +157,7 @@ def test_targets_of_another_shape(loss):
         function(y_true.swapaxes(0, 1), y_pred)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="JAX is on already")
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX")
 def test_with_jax():

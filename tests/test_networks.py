@@ -88,6 +88,7 @@ def logits_of(kind, **kwargs):
     return keras.ops.convert_to_numpy(model(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TRAINED_KINDS)
 def test_a_hundred_layers_are_finite(kind):
     assert np.isfinite(logits_of(kind, reflections=2)).all()

@@ -15,8 +15,7 @@ from tests.gradients import weight_gradients
 BATCH, TIME, FEATURES = 3, 5, 4
 EPS = np.finfo("float32").eps
 # Without XLA JAX runs one operation after the other: `test_runs_eagerly_...` does.
-ON_JAX = keras.backend.backend() == "jax"
-XLA = [True] if ON_JAX else [False, True]
+XLA = [True] if keras.backend.backend() == "jax" else [False, True]
 # Ten steps' worth of products of a handful of numbers of order one.
 ATOL = 100 * EPS
 
@@ -566,8 +565,7 @@ def test_saves_and_loads(architecture, wrapped, tmp_path):
             keras.layers.RNN(architecture.cell(**architecture.arguments))
         )
     model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
-    # Without XLA, which takes most of the time and has a test of its own.
-    model.compile("adam", "mse", jit_compile=ON_JAX)
+    model.compile("adam", "mse")
     x = sequences()
     model.fit(x, np.ones(model(x).shape), verbose=0)
     path = tmp_path / "model.keras"
@@ -577,7 +575,6 @@ def test_saves_and_loads(architecture, wrapped, tmp_path):
     np.testing.assert_array_equal(loaded.predict(x, verbose=0), expected)
     model.save_weights(tmp_path / "model.weights.h5")
     clone = keras.models.clone_model(model)
-    clone.compile(jit_compile=ON_JAX)
     clone.load_weights(tmp_path / "model.weights.h5")
     np.testing.assert_array_equal(clone.predict(x, verbose=0), expected)
 

@@ -51,7 +51,7 @@ def test_the_manifest_says_what_is_there(corpus):
         "seed": 0,
         "splits": "speakers",
     }
-    named = {"manifest.json", "report.csv", ".lock"}
+    named = {"manifest.json", "report.csv"}
     ids = []
     for name, speakers in (("train", 2), ("valid", 2), ("test", 2)):
         split = manifest["splits"][name]

@@ -169,7 +169,15 @@ def reference_rows(packed, n):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("n", "m"), [(2, 2), (33, 33), (170, 16), (512, 512)])
+@pytest.mark.parametrize(
+    ("n", "m"),
+    [
+        (2, 2),
+        (33, 33),
+        (170, 16),
+        pytest.param(512, 512, marks=pytest.mark.slow_on_jax),
+    ],
+)
 @pytest.mark.parametrize("kind", ["random", "alike", "the same"])
 def test_orthogonality(n, m, kind, dtype):
     reflectors = draw(n, m)
