@@ -27,8 +27,8 @@ def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
         What JSON can hold: the settings, the versions of the package, of Keras, of
         its backend and of Python, the commit of the checkout (`None` outside of
-        one, with `"-dirty"` where files differ from it), the number of CPU cores, the
-        kind of machine, and when it began, in UTC.
+        one, with `"-dirty"` where files differ from it that are no results), the
+        number of CPU cores, the kind of machine, and when it began, in UTC.
 
     Example:
     >>> record = run_record({"model": "scornn", "seed": 0})
@@ -64,13 +64,21 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    here = Path(__file__).parent
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
     try:
-        done = subprocess.run(command, cwd=here, capture_output=True, text=True)
-    except FileNotFoundError:  # No git here.
+        commit = _git("rev-parse", "--short=10", "HEAD").stdout.strip()
+    except FileNotFoundError:  # There is no git.
         return None
-    return done.stdout.strip() or None
+    if not commit:  # No checkout.
+        return None
+    # What earlier runs wrote changes nothing in this one.
+    written = (":(top,exclude)results", ":(top,exclude)RESULTS.md")
+    same = _git("diff", "--quiet", "HEAD", "--", ":/", *written).returncode == 0
+    return commit if same else f"{commit}-dirty"
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    here = Path(__file__).parent
+    return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True)
 
 
 def summary(

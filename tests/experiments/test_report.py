@@ -1,0 +1,57 @@
+import subprocess
+
+import pytest
+
+from keras_ortho.experiments import report
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout of one commit that holds the module."""
+    for name in ("package/report.py", "results/run.json", "RESULTS.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("before")
+    monkeypatch.setattr(report, "__file__", str(tmp_path / "package" / "report.py"))
+
+    def git(*arguments):
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "all")
+    return tmp_path, git("rev-parse", "--short=10", "HEAD")
+
+
+def commit():
+    return report.run_record({})["commit"]
+
+
+def test_the_commit(checkout):
+    assert commit() == checkout[1]
+
+
+def test_results_are_no_change(checkout):
+    folder, expected = checkout
+    (folder / "RESULTS.md").write_text("after")
+    (folder / "results" / "run.json").write_text("after")
+    (folder / "results" / "another.json").write_text("new")
+    assert commit() == expected
+
+
+def test_code_is(checkout):
+    folder, expected = checkout
+    (folder / "package" / "report.py").write_text("after")
+    assert commit() == f"{expected}-dirty"
+
+
+def test_outside_of_a_checkout(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "__file__", str(tmp_path / "report.py"))
+    assert commit() is None
