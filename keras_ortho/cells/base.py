@@ -19,8 +19,7 @@ from keras_ortho import checks, initializers
 from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
-from keras_ortho.cells import modrelu as names
+from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.cells.from_matrix import initializers_from_matrix
 from keras_ortho.cells.keras_internals import (
     AutocastScope,
@@ -197,8 +196,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         recurrent_dropout = checks.check_fraction(
             "recurrent_dropout", recurrent_dropout
         )
-        activation = names.known_name(activation, self.complex_state)
-        if names.is_modrelu(activation) and not use_bias:
+        activation = modrelu_names.known_name(activation, self.complex_state)
+        if modrelu_names.is_modrelu(activation) and not use_bias:
             raise ValueError(
                 "modReLU without a bias is the identity: `use_bias=False` needs "
                 f"another `activation`. Received: activation={activation!r}, "
@@ -214,7 +213,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.units = units
         self.activation = (
             activation
-            if names.is_modrelu(activation)
+            if modrelu_names.is_modrelu(activation)
             else keras.activations.get(activation)
         )
         self.use_bias = use_bias
@@ -268,7 +267,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
                 set_group(variable, group)
         self.bias = None
         if self.use_bias:
-            modulus = self.complex_state and names.is_modrelu(self.activation)
+            modulus = self.complex_state and modrelu_names.is_modrelu(self.activation)
             self.bias = self.add_weight(
                 shape=(self.units if modulus else self.state_size,),
                 name="bias",
@@ -515,7 +514,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             for name in arguments.names(type(self))
         }
         if "activation" in own:
-            own["activation"] = names.to_config(own["activation"], self.complex_state)
+            own["activation"] = modrelu_names.to_config(
+                own["activation"], self.complex_state
+            )
         return {**super().get_config(), **own}
 
     @classmethod
@@ -528,7 +529,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             A new cell.
         """
-        return super().from_config(names.from_config(config, cls.complex_state))
+        return super().from_config(modrelu_names.from_config(config, cls.complex_state))
 
 
 RecurrentCell.__signature__ = arguments.join(arguments.declared(RecurrentCell), [])

@@ -11,8 +11,7 @@ from keras import ops
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
-from keras_ortho.cells import modrelu as names
+from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.keras_internals import AutocastScope, rnn
 from keras_ortho.recurrence import recurrence
@@ -310,7 +309,7 @@ class RecurrentLayer(keras.layers.RNN):
         Returns:
             A new layer.
         """
-        config = names.from_config(config, cls.cell_class.complex_state)
+        config = modrelu_names.from_config(config, cls.cell_class.complex_state)
         with keras.saving.custom_object_scope(custom_objects or {}):
             return cls(**config)
 

@@ -30,6 +30,7 @@ FOR_ALL["test_a_program_is_told_the_shapes_that_lstm_tells"] = {
     "time": [10, 70],
 }
 FOR_ALL["test_arrangements"] = {}  # It says itself which are slow.
+FOR_ALL["test_layer_stock_and_loop"] = {}
 # JAX compiles each, and `test_two_backends` loads and compares all architectures there.
 if not ON_JAX:
     FOR_ALL |= {

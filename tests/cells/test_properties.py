@@ -99,8 +99,8 @@ def settings():
     )
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_layer_stock_and_loop(name, report):
+@pytest.mark.parametrize("architecture", LAYERS)
+def test_layer_stock_and_loop(architecture, report):
     keras.backend.clear_session()
     if ON_JAX:  # Nor does it forget what it has compiled by itself.
         import jax
@@ -109,14 +109,14 @@ def test_layer_stock_and_loop(name, report):
 
     @settings()
     @hypothesis.given(
-        structures(name, MODES), st.lists(data, min_size=EACH, max_size=EACH)
+        structures(architecture, MODES), st.lists(data, min_size=EACH, max_size=EACH)
     )
     def holds(structure, cases):
         check(structure, cases, report)
 
     # Another for each, or all would draw alike.
     chosen = int(os.environ.get("PROPERTY_SEED", 0)) * len(LAYERS)
-    holds = hypothesis.seed(chosen + list(LAYERS).index(name))(holds)
+    holds = hypothesis.seed(chosen + list(LAYERS).index(architecture))(holds)
     holds()
 
 
