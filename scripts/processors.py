@@ -43,7 +43,8 @@ SETTINGS = {
 def run(name: str, folders: list[str], extra: list[str], scratch: Path) -> bool:
     """Runs the tests under one setting and prints how it went, which it returns."""
     room, log = scratch / f"{name}.json", scratch / f"{name}.log"
-    environment = os.environ | SETTINGS[name]
+    # Set, or `tests/conftest.py` has XLA compile in haste.
+    environment = os.environ | {"XLA_FLAGS": ""} | SETTINGS[name]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.room"]
     command += ["-o", "enable_assertion_pass_hook=true", f"--room={room}"]
     # Numbers in full.

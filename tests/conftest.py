@@ -2,6 +2,8 @@
 
 import gc
 import os
+import resource
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,12 +21,36 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
+# `make test` runs a program once or twice: what it takes XLA to make one fast is lost.
+QUICK_TO_COMPILE = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false"
+)
+TRIAL = {
+    "jax": "import jax; jax.jit(lambda x: x)(1.0)",
+    "tensorflow": "import tensorflow as tf; "
+    "tf.function(lambda x: x, jit_compile=True)(tf.ones(()))",
+}
+
+
+def pytest_configure(config):
+    # Once, before a backend is loaded; pytest's other processes inherit it.
+    if "not slow" not in config.option.markexpr or "XLA_FLAGS" in os.environ:
+        return
+    trial = TRIAL[os.environ.get("KERAS_BACKEND", "tensorflow")]
+    quick = os.environ | {"XLA_FLAGS": QUICK_TO_COMPILE}
+    command = [sys.executable, "-c", trial]
+    done = subprocess.run(command, env=quick, capture_output=True, check=False)
+    # A process ends at a flag that its XLA does not know.
+    os.environ["XLA_FLAGS"] = "" if done.returncode else QUICK_TO_COMPILE
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     import keras  # After the settings above.
 
     if keras.backend.backend() != "jax":
-        _save_time_on_tensorflow(config)
+        _save_time_on_tensorflow(config, items)
         return
     cases = {}
     for item in items:
@@ -40,7 +66,17 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.slow)
 
 
-def _save_time_on_tensorflow(config):
+def _save_time_on_tensorflow(config, items):
+    # Of a test's cases one is compiled by XLA, which takes the longest.
+    seen = set()
+    for item in items:
+        test = (item.parent, item.originalname)
+        case = getattr(item, "callspec", None)
+        if case is None or case.params.get("jit_compile") is not True:
+            continue
+        if "architecture" not in case.params and test in seen:
+            item.add_marker(pytest.mark.slow)
+        seen.add(test)
     if "not slow" not in config.option.markexpr:
         return
     import tensorflow as tf
@@ -49,12 +85,22 @@ def _save_time_on_tensorflow(config):
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
+def _resident():
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * resource.getpagesize()
+
+
+_resident_before = 0
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _graphs_end_with_their_module():
     """Lets go of the graphs that TensorFlow keeps for good: gigabytes in the end.
 
-    Each trace of a `tf.custom_gradient` is registered, with the graph around it.
+    Each trace of a `tf.custom_gradient` is registered, with the graph around it. To go
+    through all objects takes seconds, so that is done for each gigabyte.
     """
+    global _resident_before
     yield
     if "tensorflow" in sys.modules:
         from tensorflow.python.framework.ops import gradient_registry
@@ -62,7 +108,9 @@ def _graphs_end_with_their_module():
         gradients = gradient_registry._registry
         for name in [n for n in gradients if n.startswith("CustomGradient-")]:
             del gradients[name]
+    if _resident() > _resident_before + 2**30:
         gc.collect()
+        _resident_before = _resident()
 
 
 @pytest.fixture(scope="session")

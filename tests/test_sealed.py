@@ -64,3 +64,15 @@ def test_an_error_names_the_file(text, message, tmp_path):
 def test_no_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_sealed(tmp_path / "values.json")
+
+
+def test_what_holds_no_other_takes_one_line(tmp_path):
+    path = tmp_path / "values.json"
+    curves = {"loss": [0.5, -1e-09], "best": {"a": 1, "b": "c,  d\n"}, "odd": ["[ ", 2]}
+    values = {"curves": curves, "none": [], "nothing": {}}
+    write_sealed(path, values)
+    lines = path.read_text("utf-8").splitlines()
+    assert '  "loss": [0.5, -1e-09],' in lines
+    assert '  "best": {"a": 1, "b": "c,  d\\n"},' in lines
+    assert '   "[ ",' in lines
+    assert read_sealed(path) == values

@@ -58,6 +58,9 @@ def run(folder, epochs=4, kill_at=None, make=recurrent, **kwargs):
     return model, history
 
 
+run_dense = functools.partial(run, make=dense)
+
+
 def figures(history):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in history]
 
@@ -101,8 +104,8 @@ def test_ends_with_the_best_epoch(tmp_path):
 
 
 def test_a_finished_run_only_loads(tmp_path):
-    model, history = run(tmp_path)
-    again, same = run(tmp_path, kill_at=0)
+    model, history = run_dense(tmp_path)
+    again, same = run_dense(tmp_path, kill_at=0)
     assert same == history
     assert_same_weights(again, model)
 
@@ -117,12 +120,9 @@ def test_more_epochs_go_on(tmp_path):
 
 @pytest.mark.slow_on_jax
 def test_fewer_epochs_than_there_are(tmp_path):
-    run(tmp_path, epochs=2)
+    run_dense(tmp_path, epochs=2)
     with pytest.raises(ValueError, match="at least 2, .* Received: epochs=1"):
-        run(tmp_path, epochs=1)
-
-
-run_dense = functools.partial(run, make=dense)
+        run_dense(tmp_path, epochs=1)
 
 
 def test_what_a_kill_leaves_is_removed(tmp_path):
@@ -317,10 +317,10 @@ def test_epochs_without_a_figure_are_not_the_best(forged, tmp_path):
 
 @pytest.mark.slow_on_jax
 def test_a_run_is_not_continued_with_other_settings(tmp_path):
-    run(tmp_path, epochs=1, settings={"rate": 0.1, "units": 6})
-    run(tmp_path, epochs=2, settings={"rate": 0.1, "units": 6})
+    run_dense(tmp_path, epochs=1, settings={"rate": 0.1, "units": 6})
+    run_dense(tmp_path, epochs=2, settings={"rate": 0.1, "units": 6})
     with pytest.raises(ValueError, match=r"Received: rate=0.2 not 0.1$"):
-        run(tmp_path, epochs=2, settings={"rate": 0.2, "units": 6})
+        run_dense(tmp_path, epochs=2, settings={"rate": 0.2, "units": 6})
 
 
 @pytest.mark.slow_on_jax
@@ -351,9 +351,9 @@ def test_shows_progress(tmp_path, capsys):
 @pytest.mark.slow_on_jax
 def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="Received: epochs=0"):
-        run(tmp_path, epochs=0)
+        run_dense(tmp_path, epochs=0)
     with pytest.raises(ValueError, match=r"\['loss', 'val_loss'\].*Received: monitor="):
-        run(tmp_path, monitor="val_accuracy")
+        run_dense(tmp_path, monitor="val_accuracy")
 
 
 class Now(keras.callbacks.Callback):
@@ -366,8 +366,8 @@ class Now(keras.callbacks.Callback):
 
 @pytest.mark.slow_on_jax
 def test_a_figure_of_some_epochs_only(tmp_path):
-    run(tmp_path, epochs=2, callbacks=[Now()])
-    _, history = run(tmp_path, callbacks=[Now()])
+    run_dense(tmp_path, epochs=2, callbacks=[Now()])
+    _, history = run_dense(tmp_path, callbacks=[Now()])
     assert [row.get("extra") for row in history] == [None, 1, None, 3]
     with open(tmp_path / "history.csv", newline="") as file:
         assert [row["extra"] for row in csv.DictReader(file)] == ["", "1.0", "", "3.0"]

@@ -42,6 +42,7 @@ if not ON_JAX:
         "test_saves_and_loads": {"wrapped": [False]},
         "test_shared_arguments_have_an_effect": {},
         "test_units_must_be_a_positive_integer": {},
+        "test_variables_of_any_size": {},
     }
 
 

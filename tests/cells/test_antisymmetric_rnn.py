@@ -158,6 +158,7 @@ def test_diffusion_makes_the_step_stable():
         (256, 96, VARIANTS[1], 84_874),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_parameter_counts(units, features, variant, published):
     model = keras.Sequential(
         [
@@ -169,6 +170,7 @@ def test_parameter_counts(units, features, variant, published):
     assert model.count_params() == published
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     weights = weights_of(built(units=100, features=50, gated=True))
     for name in ("bias", "gate_bias"):
@@ -186,6 +188,7 @@ def test_starts_with_the_papers_settings():
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(variant):
     layer = built(units=5, diffusion=0.1, dtype="float64", **variant)
     random = np.random.default_rng(0)
@@ -198,6 +201,7 @@ def test_set_recurrent_matrix(variant):
     np.testing.assert_allclose(started.recurrent_matrix(), matrix, atol=4 * EPS32)
 
 
+@pytest.mark.slow_on_jax
 def test_matrices_that_it_cannot_have():
     cell = built(AntisymmetricRNNCell, units=4)
     before = cell.get_weights()

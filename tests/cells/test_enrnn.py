@@ -324,6 +324,7 @@ def test_the_switch_is_saved(stock, tmp_path):
         np.testing.assert_array_equal(short_term(other.layers[0]), short_term(layer))
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     layer = built(q=96, s=64, negative_ones=29)
     weights = weights_of(layer)
@@ -348,6 +349,7 @@ def test_starts_with_the_papers_settings():
         ((374, 94), False, 129, 129, 199_928),
     ],
 )
+@pytest.mark.slow_on_jax
 @pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(units, coupling, features, outputs, published):
     layer = ENRNN(*units, coupling=coupling)
@@ -395,6 +397,7 @@ def test_scaled_rotations_have_both_signs_and_settings():
 
 @pytest.mark.parametrize("coupling", [True, False])
 @pytest.mark.parametrize("on", [True, False])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(coupling, on):
     layer = built(coupling=coupling, dtype="float64", return_sequences=True)
     other = built(coupling=coupling, dtype="float64", return_sequences=True)

@@ -89,6 +89,7 @@ def test_real_output_trains():
     assert losses[-1] < 0.8 * losses[0]
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     weights = weights_of(built(units=512, capacity=4, features=10))
     assert np.abs(weights["kernel"]).max() <= 0.01
@@ -126,6 +127,7 @@ def test_full_capacity_has_as_many_angles_as_unitary_matrices_have_dimensions(un
     assert sum(w.size for w in free) + free[0].size == units**2
 
 
+@pytest.mark.slow_on_jax
 def test_mnist_is_an_exception_among_the_parameter_counts():
     """The scoRNN paper gives about 9k for 512 units and two layers."""
     assert num_parameters(512, 1, 10, capacity=2) == 8_200
@@ -134,6 +136,7 @@ def test_mnist_is_an_exception_among_the_parameter_counts():
 @pytest.mark.parametrize(
     ("kwargs", "expected"), [({"capacity": 2}, 4_607), ({"style": "fft"}, 8_193)]
 )
+@pytest.mark.slow_on_jax
 def test_adding_is_an_exception_among_the_parameter_counts(kwargs, expected):
     """The scoRNN paper gives about 3k and 7k: an input kernel counted as real."""
     found = num_parameters(512, 2, 1, **kwargs)
@@ -144,6 +147,7 @@ def test_adding_is_an_exception_among_the_parameter_counts(kwargs, expected):
 @pytest.mark.parametrize(
     "n", [2, 6, 20] if keras.backend.backend() == "tensorflow" else [6]
 )
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n):
     layer = built(n, capacity=n, dtype="float64")
     matrix = random_unitary(n)
@@ -172,6 +176,7 @@ def test_too_few_layers_for_a_matrix(kwargs):
         layer.set_recurrent_matrix(np.eye(4))
 
 
+@pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     layer = built(4, capacity=4)
     before = layer.get_weights()

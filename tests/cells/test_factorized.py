@@ -92,6 +92,7 @@ def test_starts_as_a_rotation():
     assert layer.activation == LeakyReLU(0.1)
 
 
+@pytest.mark.slow_on_jax
 def test_parameter_count():
     """Of MNIST, published as about 32k: the 2 n^2 entries of both factors."""
     inputs = keras.Input((None, 1))
@@ -104,6 +105,7 @@ def test_parameter_count():
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n):
     """Of either determinant, with any singular values in the interval."""
     layer = built(units=n, spectral_margin=0.5, spectral_center=0.75, dtype="float64")
@@ -119,6 +121,7 @@ def test_set_recurrent_matrix(n):
 
 
 @pytest.mark.parametrize("initializer", ["identity", "orthogonal", -np.eye(5)])
+@pytest.mark.slow_on_jax
 def test_recurrent_initializer_that_yields_a_matrix(initializer):
     cell = built(FactorizedRNNCell, units=5, recurrent_initializer=initializer)
     assert spectral_deviation(cell.recurrent_matrix()) <= 20 * 5 * EPS32
@@ -128,6 +131,7 @@ def test_recurrent_initializer_that_yields_a_matrix(initializer):
         )
 
 
+@pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     cell = built(FactorizedRNNCell, units=3)
     before = cell.get_weights()
@@ -161,6 +165,7 @@ def test_arguments_out_of_range(name, value):
     ("matrix", "message"),
     [(np.eye(2) + 0.5j, "hold real numbers"), (np.nan * np.eye(2), "be finite")],
 )
+@pytest.mark.slow_on_jax
 def test_matrices_that_are_not_real_and_finite(matrix, message):
     for layer in (FactorizedRNN(2), AntisymmetricRNN(2, antisymmetric=False)):
         layer.build((None, 3, 1))

@@ -85,6 +85,7 @@ def test_gradients(n, capacity, style):
         )
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_authors_settings():
     layer = built(units=128, features=10)
     weights = weights_of(layer)
@@ -113,6 +114,7 @@ def test_number_of_parameters(kwargs, angles):
 
 
 @pytest.mark.parametrize("determinant", [-1, 1])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(determinant):
     layer = built(6, style="tunable", dtype="float64")
     matrix = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]

@@ -147,6 +147,7 @@ def test_configs(cls):
     assert cls(4).activation == "modrelu"
 
 
+@pytest.mark.slow_on_jax
 def test_what_was_saved_before_gives_what_it_gave(tmp_path):
     inputs = keras.Input((6, 2))
     layers = [

@@ -77,6 +77,7 @@ def test_gradients(n, map):
 
 
 @pytest.mark.parametrize("map", ["exponential", "cayley"])
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings(map):
     layer = built(units=64, map=map)
     weights = weights_of(layer)
@@ -90,6 +91,7 @@ def test_starts_with_the_papers_settings(map):
     assert orthogonality_error(layer.recurrent_matrix()) <= 10 * 64 * EPS32
 
 
+@pytest.mark.slow_on_jax
 def test_parameter_count_of_the_paper():
     """Text with 1 024 units, 200 of an embedding and 50 symbols: about 1 320k."""
     model = keras.Sequential(
@@ -107,6 +109,7 @@ def test_parameter_count_of_the_paper():
 
 @pytest.mark.parametrize("map", ["exponential", "cayley"])
 @pytest.mark.parametrize("n", [1, 4, 9] if ON_TENSORFLOW else [7])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n, map):
     pytest.importorskip("scipy")
     layer = built(n, map=map, dtype="float64")

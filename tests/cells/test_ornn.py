@@ -75,6 +75,7 @@ def test_gradients(reflections):
         )
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     layer = built(units=128, features=2, reflections=16)
     weights = weights_of(layer)
@@ -120,6 +121,7 @@ def count(units, features, outputs, reflections):
     ],
 )
 @pytest.mark.slow_on_jax
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(
     units, features, outputs, reflections, parameters
 ):
@@ -128,6 +130,7 @@ def test_parameter_counts_of_the_papers(
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
 @pytest.mark.parametrize("determinant", [-1, 1])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n, determinant):
     layer = built(units=n, dtype="float64")
     matrix = random_orthogonal(n, n)
@@ -139,6 +142,7 @@ def test_set_recurrent_matrix(n, determinant):
 @pytest.mark.parametrize(
     "initializer", ["identity", "orthogonal", random_orthogonal(5, 0)]
 )
+@pytest.mark.slow_on_jax
 def test_recurrent_initializer_that_yields_a_matrix(initializer):
     cell = built(ORNNCell, units=5, recurrent_initializer=initializer)
     matrix = ops.convert_to_numpy(cell.recurrent_matrix())
@@ -167,6 +171,7 @@ def test_fewer_reflectors_take_no_matrix():
         built(ORNNCell, units=5, reflections=3, recurrent_initializer="identity")
 
 
+@pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     cell = built(ORNNCell, units=3)
     before = cell.get_weights()

@@ -113,6 +113,7 @@ def test_parity_with_the_authors_code(data_dir, name):
     )
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     layer = built(units=170, features=2)
     weights = weights_of(layer)
@@ -138,6 +139,7 @@ def test_starts_with_the_papers_settings():
     ],
 )
 @pytest.mark.slow_on_jax
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(units, features, outputs, published):
     model = keras.Sequential(
         [keras.Input((None, features)), ScoRNN(units), keras.layers.Dense(outputs)]
@@ -146,6 +148,7 @@ def test_parameter_counts_of_the_papers(units, features, outputs, published):
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 60])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n):
     layer = built(units=n, dtype="float64")
     for matrix in (random_orthogonal(n), -np.eye(n), np.eye(n)[::-1]):
@@ -190,6 +193,7 @@ def test_weights_must_exist(method):
         (keras.initializers.Orthogonal(seed=keras.random.SeedGenerator(0)), None),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_recurrent_initializer_that_yields_a_matrix(initializer, expected):
     cell = built(ScoRNNCell, units=5, recurrent_initializer=initializer)
     kernel = ops.convert_to_numpy(cell.recurrent_matrix())

@@ -93,6 +93,7 @@ def test_gradient_of_every_weight():
         )
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     layer = built(units=116, features=1)
     weights = weights_of(layer)
@@ -117,6 +118,7 @@ def test_starts_with_the_papers_settings():
         (250, 1, 10, 69_010),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_paper(units, features, outputs, published):
     model = keras.Sequential(
         [keras.Input((None, features)), ScuRNN(units), keras.layers.Dense(outputs)]
@@ -125,6 +127,7 @@ def test_parameter_counts_of_the_paper(units, features, outputs, published):
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 40])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n):
     layer = built(units=n, dtype="float64")
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(n, n)))[0]
@@ -143,6 +146,7 @@ def test_set_recurrent_matrix(n):
     np.testing.assert_allclose(layer.recurrent_matrix(), found, atol=10 * n * n * EPS64)
 
 
+@pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     cell = built(ScuRNNCell, units=4)
     before = cell.get_weights()
@@ -169,6 +173,7 @@ def test_matrices_that_do_not_fit():
         ("orthogonal", None),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_recurrent_initializer_that_yields_a_matrix(initializer, expected, tmp_path):
     layer = built(units=5, recurrent_initializer=initializer)
     kernel = ops.convert_to_numpy(layer.recurrent_matrix())

@@ -93,6 +93,7 @@ def test_gradients(reflections):
         )
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     layer = built(units=128, features=2, reflections=16)
     weights = weights_of(layer)
@@ -134,6 +135,7 @@ def count(units, features, outputs, reflections):
         (32, 4, 3, 16, 1107),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_paper(
     units, features, outputs, reflections, parameters
 ):
@@ -141,6 +143,7 @@ def test_parameter_counts_of_the_paper(
 
 
 @pytest.mark.parametrize(("m1", "m2"), [(1, 1), (3, 8), (8, 8)])
+@pytest.mark.slow_on_jax
 def test_parameter_count_of_section_4(m1, m2):
     n, n_i, n_o = 8, 3, 5
     expected = (n_o + n_i + m1 + m2 + 2) * n - (m1**2 + m2**2 - m1 - m2) // 2
@@ -149,6 +152,7 @@ def test_parameter_count_of_section_4(m1, m2):
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
+@pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n):
     layer = built(units=n, spectral_margin=0.5, spectral_center=0.75, dtype="float64")
     random = np.random.default_rng(n)
@@ -168,11 +172,13 @@ def test_reads_back_what_it_made():
 
 
 @pytest.mark.parametrize("initializer", ["identity", "orthogonal"])
+@pytest.mark.slow_on_jax
 def test_recurrent_initializer_that_yields_a_matrix(initializer):
     cell = built(SVDRNNCell, units=5, recurrent_initializer=initializer)
     assert spectral_deviation(cell.recurrent_matrix()) <= 20 * 5 * EPS32
 
 
+@pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     cell = built(SVDRNNCell, units=3)
     before = cell.get_weights()

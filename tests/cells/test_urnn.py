@@ -62,6 +62,7 @@ def test_against_numpy(cls, n):
 
 
 @pytest.mark.parametrize("cls", KINDS)
+@pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings(cls):
     n = 128
     layer = built(cls, units=n, features=10)
@@ -103,6 +104,7 @@ def test_starts_with_the_papers_settings(cls):
     ],
 )
 @pytest.mark.slow_on_jax
+@pytest.mark.slow_on_jax
 def test_parameter_counts_of_the_papers(units, features, outputs, published):
     model = keras.Sequential(
         [
@@ -116,6 +118,7 @@ def test_parameter_counts_of_the_papers(units, features, outputs, published):
 
 
 @pytest.mark.parametrize(("units", "published"), [(116, 16_000), (512, 275_000)])
+@pytest.mark.slow_on_jax
 def test_full_capacity_counts_degrees_of_freedom(units, published):
     """The papers count n^2; a free complex matrix holds twice as many reals."""
     model = keras.Sequential(

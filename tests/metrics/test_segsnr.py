@@ -112,6 +112,20 @@ def test_shift_against_search(speech):
     assert scores.segmental == pytest.approx(np.mean(frames), abs=1e-6)
 
 
+def test_a_shift_ends_at_the_sample_beside():
+    times = np.arange(2400) / 8000
+    # 1.6 samples late: the best of a whole sample and no more.
+    reference, estimate = (
+        np.sin(2 * np.pi * 200 * (times - late)) for late in (0, 2e-4)
+    )
+    frames = [
+        frame_snr(estimate, reference, start, 80) for start in range(1, 2400 - 80, 80)
+    ]
+    scores = segmental_snr(estimate, reference, 8000, activity="all")
+    # The best of those tried is that whole sample.
+    assert scores.segmental == pytest.approx(np.mean(frames), abs=1e-9)
+
+
 def test_definition_without_shift(speech):
     reference, noise = speech(2), 0.01 * speech(2, seed=1)
     power = np.sum(reference.reshape(-1, 80) ** 2, axis=1)

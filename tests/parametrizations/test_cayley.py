@@ -48,7 +48,13 @@ def test_is_its_definition(n):
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 
 
-@pytest.mark.parametrize("n", range(1, 65) if ON_TENSORFLOW else SIZES)
+@pytest.mark.parametrize(
+    "n",
+    [
+        n if n in SIZES else pytest.param(n, marks=pytest.mark.slow)
+        for n in range(1, 65)
+    ],
+)
 def test_gradient_of_theorem_3_2(n):
     random = np.random.default_rng(n)
     # Central differences in float64 are exact to about eps^(2/3), relative to the

@@ -24,6 +24,11 @@ def test_sequences(length):
     np.testing.assert_array_equal(y[:, 0], (values * markers).sum(axis=1))
 
 
+def test_sizes_may_be_numpys():
+    inputs, _ = adding.generate(np.int64(3), np.int32(5), seed=0)
+    assert inputs.shape == (3, 5, 2)
+
+
 def test_baseline():
     _, y = adding.generate(100_000, 3, seed=0)
     # The variance of the sum of two uniform numbers, to five standard errors.

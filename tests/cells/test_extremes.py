@@ -1,0 +1,44 @@
+"""Free variables of any size: zeros, and what a run that diverges leaves behind."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_ortho.diagnostics.matrices import manifold_parts
+from tests.cells.architectures import ARCHITECTURES
+from tests.gradients import weight_gradients
+
+# Their variables are those of a matrix that is not orthogonal, or the matrix itself.
+NOT_ORTHOGONAL = ("AntisymmetricRNN", "NNRNN", "FullURNN")
+
+pytestmark = pytest.mark.backends
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e12])
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
+def test_variables_of_any_size(architecture, size):
+    arguments = architecture.arguments | {"trainable_initial_state": False}
+    layer = architecture.layer(**arguments, dtype="float64")
+    layer.build((None, 1, 3))
+    random = np.random.default_rng(0)
+    for variable in layer.trainable_variables:
+        if variable.name not in ("kernel", "bias"):
+            variable.assign(size * random.normal(size=variable.shape))
+
+    def loss(outputs):
+        return keras.ops.sum(outputs)
+
+    x = random.normal(size=(2, 1, 3))
+    state = random.normal(size=(2, layer.cell.state_size))
+    value, gradients = weight_gradients(layer, loss, x, initial_state=state)
+    assert np.isfinite(value)
+    for name, gradient in gradients.items():
+        assert np.isfinite(gradient).all(), name
+
+    if str(architecture) not in NOT_ORTHOGONAL:
+        for name, part in manifold_parts(layer).items():
+            product = part.conj().T @ part
+            # Some tens of products of orthogonal matrices with six rows.
+            np.testing.assert_allclose(
+                product, np.eye(len(part)), atol=1e-12, err_msg=name
+            )
