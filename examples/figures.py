@@ -17,7 +17,6 @@ Writes a PNG file for each, and its numbers beside it.
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,7 +37,7 @@ from keras_ortho.experiments.layers import TITLES, make_layer
 from keras_ortho.experiments.optimizers import make_optimizer
 from keras_ortho.experiments.presets import find
 from keras_ortho.experiments.report import run_record
-from keras_ortho.files import replacing
+from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import adding
 
 
@@ -52,8 +51,7 @@ def main() -> None:
         record = run_record(vars(options) | {"figure": name})
         print(name)
         numbers = FIGURES[name](options.out / f"{name}.png", options)
-        with replacing(options.out / f"{name}.json") as aside:
-            aside.write_text(json.dumps({**record, "numbers": numbers}, indent=1))
+        write_sealed(options.out / f"{name}.json", {**record, "numbers": numbers})
 
 
 def parse() -> argparse.Namespace:

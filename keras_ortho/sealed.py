@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,14 @@ from typing import Any
 from keras_ortho.files import replacing
 
 SEAL = "sha256_of_the_rest"
+# A list or an object that holds no other. No string of JSON holds an end of a line.
+_INNERMOST = re.compile(r"([\[{])\n([^\[\]{}]*)\n\s*([\]}])")
 
 
 def write_sealed(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
-    """Writes values as JSON, with a checksum of them.
+    """Writes values as JSON with a checksum.
+
+    A list or an object that holds no other takes one line.
 
     Args:
         path: File to write.
@@ -27,7 +32,8 @@ def write_sealed(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
     """
     with replacing(path) as aside:
         sealed = {**values, SEAL: _seal(json.loads(json.dumps(values)))}
-        aside.write_text(json.dumps(sealed, indent=1) + "\n", "utf-8")
+        text = _INNERMOST.sub(_on_one_line, json.dumps(sealed, indent=1))
+        aside.write_text(text + "\n", "utf-8")
 
 
 def read_sealed(
@@ -90,6 +96,11 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
     """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _on_one_line(innermost: re.Match[str]) -> str:
+    opening, values, closing = innermost.groups()
+    return opening + " ".join(line.strip() for line in values.split("\n")) + closing
 
 
 def _seal(values: Mapping[str, Any]) -> str:
