@@ -24,6 +24,7 @@ STATE, STEPS, BATCH = 128, 784, 128
 LAYERS = {
     "ScoRNN": "ScoRNN(n)",
     "ScuRNN": "ScuRNN(n // 2)",
+    "ScuRNN-smoothed": 'ScuRNN(n // 2, activation="smoothed_modrelu")',
     "ENRNN": "ENRNN(n // 2, n // 2)",
     "AntisymmetricRNN": "AntisymmetricRNN(n)",
     "SVDRNN": "SVDRNN(n, reflections=16)",
@@ -75,13 +76,15 @@ def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--repeats", type=int, default=5, help="of each step")
+    parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
     parser.add_argument("--state", type=int, default=STATE, help="its real entries")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
     about = machine()
     jit_compile = about["backend"] == "jax"
     rows = []
-    for name, expression in tqdm(LAYERS.items(), unit="layer"):
+    for name in tqdm(options.only, unit="layer"):
+        expression = LAYERS[name]
         task = [expression, options.state, STEPS, BATCH, options.repeats, jit_compile]
         done = subprocess.run(
             [sys.executable, "-c", WORKER, json.dumps(task)],

@@ -73,7 +73,7 @@ class AntisymmetricRNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(AntisymmetricRNNCell(128, gated=True))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -247,8 +247,8 @@ class AntisymmetricRNN(RecurrentLayer):
 
     Example:
     >>> layer = AntisymmetricRNN(128, diffusion=0.1, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 128)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 128)
 
     Reference:
 

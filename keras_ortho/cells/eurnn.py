@@ -62,7 +62,7 @@ class EURNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(EURNNCell(512, capacity=2, real_output=True))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 512)
 
     Reference:
@@ -221,8 +221,8 @@ class EURNN(RecurrentLayer):
 
     Example:
     >>> layer = EURNN(512, style="fft", return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 1024)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 1024)
 
     Reference:
 

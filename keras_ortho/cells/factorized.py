@@ -68,7 +68,7 @@ class FactorizedRNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(FactorizedRNNCell(128))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -210,8 +210,8 @@ class FactorizedRNN(RecurrentLayer):
 
     Example:
     >>> layer = FactorizedRNN(128, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 128)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 128)
 
     Reference:
 

@@ -64,7 +64,7 @@ class FullURNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(FullURNNCell(116))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 232)
 
     Reference:

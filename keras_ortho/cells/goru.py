@@ -77,7 +77,7 @@ class GORUCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(GORUCell(128))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -275,8 +275,8 @@ class GORU(RecurrentLayer):
 
     Example:
     >>> layer = GORU(128, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 128)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 128)
 
     Reference:
 

@@ -71,7 +71,7 @@ class NNRNNCell(RecurrentCell):
 
     Example:
     >>> cell = NNRNNCell(128, radii_regularizer=regularizers.UnitRadii(0.1))
-    >>> keras.layers.RNN(cell)(np.zeros((32, 784, 1))).shape
+    >>> keras.layers.RNN(cell)(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -230,8 +230,8 @@ class NNRNN(RecurrentLayer):
 
     Example:
     >>> layer = NNRNN(128, map="cayley", return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 128)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 128)
 
     Reference:
 

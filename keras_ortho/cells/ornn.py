@@ -70,7 +70,7 @@ class ORNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(ORNNCell(128, reflections=16))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -180,8 +180,8 @@ class ORNN(RecurrentLayer):
 
     Example:
     >>> layer = ORNN(128, reflections=16, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 128)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 128)
 
     Reference:
 

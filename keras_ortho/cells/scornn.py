@@ -63,7 +63,7 @@ class ScoRNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(ScoRNNCell(170, negative_ones=85))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 170)
 
     Reference:
@@ -230,8 +230,8 @@ class ScoRNN(RecurrentLayer):
 
     Example:
     >>> layer = ScoRNN(170, negative_ones=85, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 170)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 170)
 
     Reference:
 

@@ -64,7 +64,7 @@ class ScuRNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(ScuRNNCell(116))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 232)
 
     Reference:
@@ -186,8 +186,8 @@ class ScuRNN(RecurrentLayer):
 
     Example:
     >>> layer = ScuRNN(116, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 232)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 232)
 
     Reference:
 

@@ -78,7 +78,7 @@ class SVDRNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(SVDRNNCell(128, reflections=16))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -225,8 +225,8 @@ class SVDRNN(RecurrentLayer):
 
     Example:
     >>> layer = SVDRNN(128, reflections=16, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 128)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 128)
 
     Reference:
 

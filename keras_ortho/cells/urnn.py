@@ -60,7 +60,7 @@ class RestrictedURNNCell(RecurrentCell):
 
     Example:
     >>> layer = keras.layers.RNN(RestrictedURNNCell(512))
-    >>> layer(np.zeros((32, 784, 1))).shape
+    >>> layer(np.zeros((32, 100, 1))).shape
     (32, 1024)
 
     Reference:
@@ -182,8 +182,8 @@ class RestrictedURNN(RecurrentLayer):
 
     Example:
     >>> layer = RestrictedURNN(128, return_sequences=True)
-    >>> layer(np.zeros((32, 784, 1))).shape
-    (32, 784, 256)
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 100, 256)
 
     Reference:
 

@@ -23,7 +23,7 @@ class DiagnosticLog(keras.callbacks.Callback):
     that goes on where another was killed (`initial_epoch`) keeps the rows of that. The
     training is not changed: the weights at its end are the same, bit for bit.
 
-    A subclass gives `columns`, `measure` and `draw`.
+    A subclass gives `measure` and `draw`.
 
     Args:
         path: The CSV file, with the suffix `.csv`. The figure goes beside it, with the

@@ -25,7 +25,8 @@ class Experiment:
         monitor: The figure to report, `"loss"` or `"error_rate"`.
         tests_each_time: Whether to test whenever it is validated, for papers that
             report the best test figure, or the curve on the test data.
-        length: Length of the sequences, where that is an option.
+        length: Length, where that is an option.
+        length_of: What it is the length of.
         data: Whether it needs files, or a prepared data set.
         evaluate_every: Updates from one validation to the next; `None` for an epoch.
         forecast: Label of the baseline, where there is one.
@@ -40,6 +41,7 @@ class Experiment:
     monitor: str = "loss"
     tests_each_time: bool = False
     length: int | None = None
+    length_of: str = "the sequences"
     data: bool = False
     evaluate_every: int | None = None
     forecast: str = ""
@@ -94,6 +96,7 @@ EXPERIMENTS = {
             outputs=copying.NUM_CLASSES,
             sequences=True,
             length=1_000,
+            length_of="the delay",
             evaluate_every=100,
             forecast="no memory",
         ),

@@ -56,7 +56,8 @@ def make_parser(experiment: Experiment, description: str) -> argparse.ArgumentPa
     add_model_options(parser, experiment.evaluate_every)
     add = parser.add_argument
     if experiment.length is not None:
-        add("--length", type=int, help=f"of the sequences ({experiment.length} steps)")
+        usual = f"of {experiment.length_of} ({experiment.length} steps)"
+        add("--length", type=int, help=usual)
     if experiment.data:
         add("--data-dir", type=Path, help="folder or file of the data set")
     if experiment.name == "ucr":

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 
 
@@ -54,10 +55,7 @@ def check_sizes(**sizes: int) -> None:
         ValueError: If one is not a positive integer.
     """
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(
-                f"`{name}` must be a positive integer. Received: {name}={size!r}"
-            )
+        check_count(name, size)
 
 
 def constant_error(train: np.ndarray, test: np.ndarray) -> float:
