@@ -1,6 +1,6 @@
 """Runs the tests of the numerics as other processors would compute them.
 
-    python scripts/processors.py [--setting haswell-jax] [FOLDER ...]
+    python scripts/processors.py [--setting haswell-jax] [--logs FOLDER] [FOLDER ...]
 
 Each setting is a run of pytest with other kernels of BLAS, another vector unit, without
 oneDNN or with one thread. For each it prints which tests failed and which passed with
@@ -40,9 +40,9 @@ SETTINGS = {
 }
 
 
-def run(name: str, folders: list[str], extra: list[str], scratch: Path) -> bool:
+def run(name: str, folders: list[str], extra: list[str], logs: Path) -> bool:
     """Runs the tests under one setting and prints how it went, which it returns."""
-    room, log = scratch / f"{name}.json", scratch / f"{name}.log"
+    room, log = logs / f"{name}.json", logs / f"{name}.log"
     # Set, or `tests/conftest.py` has XLA compile in haste.
     environment = os.environ | {"XLA_FLAGS": ""} | SETTINGS[name]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.room"]
@@ -79,12 +79,15 @@ def main() -> None:
         help=f"one or more of {', '.join(SETTINGS)}; default: all",
     )
     parser.add_argument("-k", default="", help="only tests that match, as pytest's")
+    parser.add_argument("--logs", type=Path, help="keep pytest's output in this folder")
     parser.add_argument("folders", nargs="*", default=FOLDERS)
     options = parser.parse_args()
     extra = ["-k", options.k] if options.k else []
     with tempfile.TemporaryDirectory() as scratch:
+        logs = options.logs or Path(scratch)
+        logs.mkdir(parents=True, exist_ok=True)
         passed = [
-            run(name, options.folders or FOLDERS, extra, Path(scratch))
+            run(name, options.folders, extra, logs)
             for name in options.setting or SETTINGS
         ]
     sys.exit(not all(passed))
