@@ -20,11 +20,8 @@ from keras_ortho import ScoRNN, ScoRNNCell
 from keras_ortho.backend import scan, stack
 from keras_ortho.baselines import matched_units
 from keras_ortho.extras import require
-from keras_ortho.parametrizations.cayley import (
-    diagonal_signs,
-    num_entries,
-    scaled_cayley,
-)
+from keras_ortho.parametrizations.cayley import diagonal_signs, scaled_cayley
+from keras_ortho.parametrizations.skew import num_entries
 
 FEATURES, OUTPUTS = 1, 10
 

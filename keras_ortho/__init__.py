@@ -30,6 +30,8 @@ from keras_ortho.cells import (
     GORUCell,
     NNRNNCell,
     ORNNCell,
+    OrthoRNN,
+    OrthoRNNCell,
     RecurrentCell,
     RecurrentLayer,
     RestrictedURNN,
@@ -40,7 +42,7 @@ from keras_ortho.cells import (
     ScuRNNCell,
     SVDRNNCell,
 )
-from keras_ortho.layers import BNPDense, SVDDense
+from keras_ortho.layers import BNPDense, OrthoDense, SVDDense
 from keras_ortho.version import __version__
 
 __all__ = [
@@ -63,6 +65,9 @@ __all__ = [
     "ModReLU",
     "NNRNNCell",
     "ORNNCell",
+    "OrthoDense",
+    "OrthoRNN",
+    "OrthoRNNCell",
     "RecurrentCell",
     "RecurrentLayer",
     "RestrictedURNN",

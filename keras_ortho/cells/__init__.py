@@ -10,6 +10,7 @@ from keras_ortho.cells.goru import GORU, GORUCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.cells.nnrnn import NNRNN, NNRNNCell
 from keras_ortho.cells.ornn import ORNN, ORNNCell
+from keras_ortho.cells.ortho import OrthoRNN, OrthoRNNCell
 from keras_ortho.cells.scornn import ScoRNN, ScoRNNCell
 from keras_ortho.cells.scurnn import ScuRNN, ScuRNNCell
 from keras_ortho.cells.svdrnn import SVDRNN, SVDRNNCell
@@ -33,6 +34,8 @@ __all__ = [
     "GORUCell",
     "NNRNNCell",
     "ORNNCell",
+    "OrthoRNN",
+    "OrthoRNNCell",
     "RecurrentCell",
     "RecurrentLayer",
     "RestrictedURNN",

@@ -4,22 +4,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer, independent
-from keras_ortho.parametrizations.antisymmetric import (
-    antisymmetric,
-    antisymmetric_inverse,
-    diffused,
-)
-from keras_ortho.parametrizations.cayley import num_entries
-from keras_ortho.parametrizations.real_matrix import real_square
+from keras_ortho.initializers import independent
+from keras_ortho.parametrizations.antisymmetric import Antisymmetric, Unstructured
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -85,14 +77,8 @@ class AntisymmetricRNNCell(RecurrentCell):
     # The state is added to, and recurrent dropout leaves that summand alone.
     residual = True
 
-    free_variables = "skew entries"
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        [
-            "recurrent_kernel",
-            "gate_kernel",
-            "gate_bias",
-        ],
-        "others",
+        ["gate_kernel", "gate_bias"], "others"
     )
 
     def __init__(
@@ -109,36 +95,23 @@ class AntisymmetricRNNCell(RecurrentCell):
         **kwargs: Any,
     ) -> None:
         step_size = checks.check_number("step_size", step_size, positive=True)
-        diffusion = checks.check_number("diffusion", diffusion)
+        parametrization = (Antisymmetric if antisymmetric else Unstructured)(diffusion)
         super().__init__(
             units=units,
+            parametrization=parametrization,
             activation=activation,
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             **kwargs,
         )
         self.step_size = step_size
-        self.diffusion = diffusion
+        self.diffusion = parametrization.diffusion
         self.gated = gated
         self.antisymmetric = antisymmetric
 
     def build_recurrent(self) -> None:
         """Creates the free variables of `M`, and the weights of the gate."""
-        make: Any = self.recurrent_initializer
-        if not isinstance(make, FreeInitializer):
-            (make,) = self.initializers_from_matrix(self._free_variables, 1)
-        n = self.units
-        variable = self.add_weight(
-            shape=(num_entries(n),) if self.antisymmetric else (n, n),
-            name="recurrent_skew" if self.antisymmetric else "recurrent_kernel",
-            initializer=make,
-            regularizer=self.recurrent_regularizer,
-            autocast=False,
-        )
-        if self.antisymmetric:
-            self.recurrent_skew = variable
-        else:
-            self.recurrent_kernel = variable
+        super().build_recurrent()
         self.gate_kernel = self.gate_bias = None
         if not self.gated:
             return
@@ -151,7 +124,7 @@ class AntisymmetricRNNCell(RecurrentCell):
         )
         if self.use_bias:
             self.gate_bias = self.add_weight(
-                shape=(n,),
+                shape=(self.units,),
                 name="gate_bias",
                 initializer=independent(self.bias_initializer),
                 regularizer=self.bias_regularizer,
@@ -177,41 +150,6 @@ class AntisymmetricRNNCell(RecurrentCell):
             gate = gate + self.gate_bias
         change = self.activate(ops.matmul(inputs, self.kernel) + recurrent)
         return state + self.step_size * ops.sigmoid(gate) * change
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W = M - diffusion I`, for row vectors.
-
-        Returns:
-            Tensor of shape `(n, n)`, in the dtype of the variables and at least
-            float32.
-        """
-        arguments.check_built(self)
-        dtype = self.factorization_dtype
-        if self.antisymmetric:
-            return antisymmetric(ops.cast(self.recurrent_skew, dtype), self.diffusion)
-        return diffused(ops.cast(self.recurrent_kernel, dtype), self.diffusion)
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets `M` so that `W` is a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`: `-diffusion` on the diagonal
-                and antisymmetric but for that, up to `100 n` times the machine
-                epsilon of its dtype. In the ablation any matrix.
-
-        Raises:
-            ValueError: If it is of another shape, not finite, or not of that form.
-        """
-        arguments.check_built(self)
-        (value,) = self._free_variables(ops.convert_to_numpy(matrix))
-        variable = self.recurrent_skew if self.antisymmetric else self.recurrent_kernel
-        variable.assign(value)
-
-    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray]:
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        if self.antisymmetric:
-            return (antisymmetric_inverse(matrix, self.diffusion),)
-        return (real_square(matrix) + self.diffusion * np.eye(self.units),)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -8,7 +8,7 @@ from its free variables, so that the stock layer does it once per forward pass t
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
@@ -20,13 +20,15 @@ from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.cells.from_matrix import initializers_from_matrix
 from keras_ortho.cells.keras_internals import (
     AutocastScope,
     DropoutRNNCell,
     current_call,
 )
 from keras_ortho.optimizers.groups import set_group
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.complex_rows import complex_matrix
+from keras_ortho.parametrizations.free import check_makes
 from keras_ortho.precise_activations import precise
 from keras_ortho.recurrence import Pointwise, find
 
@@ -66,13 +68,12 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     Every cell of the package has the arguments below, all but `units` by name
     only. A subclass declares its own in `__init__`, and those of which it
-    changes the default, and passes the rest on. It gives `build_recurrent`,
-    which creates the free variables, and `recurrent_matrix`, the map from them
-    to `W`; where that has an inverse, `set_recurrent_matrix`. A cell with gates has
-    a `step` of its own. What `build_recurrent` creates is trained by the rule for the
-    recurrent matrix, in `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`,
-    an attribute of the class, maps the names of other variables, of gates for example,
-    to `"others"`.
+    changes the default, and passes the rest on, with the `parametrization` that makes
+    `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates has a
+    `step` of its own, and creates their weights in `build_recurrent`. What that
+    creates is trained by the rule for the recurrent matrix, in
+    `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an attribute of the
+    class, maps the names of other variables, of gates for example, to `"others"`.
 
     A complex state of `n` units (`complex_state`) is held as `2n` reals, the real
     parts first; `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
@@ -125,29 +126,17 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     Example:
 
-    >>> from keras_ortho.parametrizations.cayley import num_entries, scaled_cayley
-    >>> class CayleyCell(RecurrentCell):
+    >>> from keras_ortho.parametrizations import ScaledCayley
+    >>> class RotationCell(RecurrentCell):
     ...     def __init__(self, units, recurrent_initializer="henaff_skew", **kwargs):
     ...         kwargs["recurrent_initializer"] = recurrent_initializer
-    ...         super().__init__(units, **kwargs)
-    ...
-    ...     def build_recurrent(self):
-    ...         self.recurrent_skew = self.add_weight(
-    ...             shape=(num_entries(self.units),),
-    ...             name="recurrent_skew",
-    ...             initializer=self.recurrent_initializer,
-    ...         )
-    ...
-    ...     def recurrent_matrix(self):
-    ...         return scaled_cayley(self.recurrent_skew, ops.ones(self.units))
-    >>> keras.layers.RNN(CayleyCell(8))(np.ones((2, 3, 1))).shape
+    ...         super().__init__(units, parametrization=ScaledCayley(0), **kwargs)
+    >>> keras.layers.RNN(RotationCell(8))(np.ones((2, 3, 1))).shape
     (2, 8)
     """
 
     # Whether the state is that of complex units.
-    complex_state: ClassVar[bool] = False
-    # What `recurrent_initializer` makes, where it makes no matrix.
-    free_variables: ClassVar[str] = ""
+    complex_state: bool = False
     # Whether `step` adds to the state. Recurrent dropout takes units from the product
     # with `W` only: their share of the sum stays, or it would vanish and the others
     # grow from step to step.
@@ -159,6 +148,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     given_arguments: ClassVar[frozenset[str]] = frozenset()
 
     __signature__: ClassVar[inspect.Signature]
+    # How `W` is made, unless the class makes it in a way of its own.
+    parametrization: Parametrization | None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -174,6 +165,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self,
         units: int,
         *,
+        parametrization: Parametrization | None = None,
         activation: Any = "modrelu",
         use_bias: bool = True,
         kernel_initializer: Any = "small_uniform",
@@ -191,12 +183,15 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
+        complex_state = self.complex_state
+        if parametrization is not None:
+            complex_state = parametrization.is_complex
         units = checks.check_count("units", units)
         dropout = checks.check_fraction("dropout", dropout)
         recurrent_dropout = checks.check_fraction(
             "recurrent_dropout", recurrent_dropout
         )
-        activation = modrelu_names.known_name(activation, self.complex_state)
+        activation = modrelu_names.known_name(activation, complex_state)
         if modrelu_names.is_modrelu(activation) and not use_bias:
             raise ValueError(
                 "modReLU without a bias is the identity: `use_bias=False` needs "
@@ -204,13 +199,14 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
                 f"use_bias={use_bias}"
             )
         numbers = str(getattr(recurrent_initializer, "dtype", ""))
-        if "complex" in numbers and not self.complex_state:
+        if "complex" in numbers and not complex_state:
             raise ValueError(
                 "`recurrent_initializer` must be real: the state is. "
                 f"Received: an array of {numbers}"
             )
         super().__init__(**kwargs)
         self.units = units
+        self.complex_state = complex_state
         self.activation = (
             activation
             if modrelu_names.is_modrelu(activation)
@@ -219,9 +215,14 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.recurrent_initializer = initializers.get(recurrent_initializer)
-        initializers.check_makes(
-            "recurrent_initializer", self.recurrent_initializer, self.free_variables
-        )
+        self.parametrization = parametrization
+        if parametrization is not None:
+            check_makes(
+                "recurrent_initializer",
+                self.recurrent_initializer,
+                parametrization.takes,
+            )
+            parametrization.check(units)
         self.bias_initializer = initializers.get(bias_initializer)
         self.initial_state_initializer = initializers.get(initial_state_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
@@ -234,8 +235,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.recurrent_dropout = recurrent_dropout
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
-        self.state_size = 2 * units if self.complex_state else units
+        self.state_size = 2 * units if complex_state else units
         self.output_size = self.state_size
+        self._free: list[keras.Variable] = []
         self._sequence: _Sequence | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -261,6 +263,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         )
         others = {id(variable) for variable in self.weights}
         self.build_recurrent()
+        others |= {id(variable) for variable in self._free}
         for variable in self.weights:
             if id(variable) not in others:
                 group = self.optimizer_groups.get(variable.name, "recurrent")
@@ -284,43 +287,90 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     def build_recurrent(self) -> None:
         """Creates the free variables of the recurrent matrix."""
-        raise NotImplementedError
+        variables = self._parametrization().start(
+            "recurrent_initializer",
+            self.recurrent_initializer,
+            self.units,
+            self.factorization_dtype,
+        )
+        self._free = [self._add_free(variable) for variable in variables]
+
+    def _add_free(self, variable: FreeVariable) -> keras.Variable:
+        weight = self.add_weight(
+            regularizer=self.regularizer_of(variable) if variable.trainable else None,
+            autocast=False,  # The matrix is made in the precision of its variables.
+            **variable.weight_arguments(),
+        )
+        set_group(weight, variable.group)
+        setattr(self, variable.name, weight)
+        return weight
+
+    def regularizer_of(self, variable: FreeVariable) -> Any:
+        """Chooses the regularizer of a free variable.
+
+        Args:
+            variable: The variable.
+
+        Returns:
+            `recurrent_regularizer`, unless a class has others.
+        """
+        return self.recurrent_regularizer
+
+    def _parametrization(self) -> Parametrization:
+        if self.parametrization is None:
+            raise NotImplementedError(
+                f"`{type(self).__name__}` needs a `parametrization`, or its own "
+                "`build_recurrent` and `recurrent_matrix`"
+            )
+        return self.parametrization
+
+    def free_values(self) -> list[Tensor]:
+        """Gives the free variables as the parametrization takes them.
+
+        Returns:
+            Their values, the floating ones in the dtype to make `W` in.
+
+        Raises:
+            ValueError: If the cell is not built.
+        """
+        arguments.check_built(self)
+        return self._parametrization().values(self._free, self.factorization_dtype)
 
     def recurrent_matrix(self) -> Tensor:
         """Makes the recurrent matrix `W`, for row vectors, from its variables.
 
         Returns:
-            Tensor of shape `(n, n)` in the dtype of the variables, in float32
-            where that has fewer bits.
-        """
-        raise NotImplementedError
-
-    def initializers_from_matrix(
-        self, inverse: Callable[[np.ndarray], tuple[np.ndarray, ...]], count: int
-    ) -> list[Callable[..., Tensor]]:
-        """Splits `recurrent_initializer`, of a matrix, into one for each variable.
-
-        Args:
-            inverse: From an array of shape `(n, n)` to the values of the free
-                variables.
-            count: How many variables it gives.
-
-        Returns:
-            A list of initializers.
+            Tensor of shape `(n, n)`, in the dtype of the variables and at least
+            float32. Of complex units its real form `[[Re W, Im W], [-Im W, Re W]]`, of
+            shape `(2n, 2n)`.
 
         Raises:
-            ValueError: If the initializer is an array of another shape.
+            ValueError: If the cell is not built.
         """
-        return initializers_from_matrix(
-            "recurrent_initializer",
-            self.recurrent_initializer,
-            (self.units, self.units),
-            inverse,
-            count,
-            dtype=self.factorization_dtype,
-            # An array may be the real form of a complex matrix.
-            check_shape=not self.complex_state,
-        )
+        return self._parametrization().matrix(*self.free_values())
+
+    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the free variables so that `W` is a given matrix.
+
+        Args:
+            matrix: Tensor or array of shape `(n, n)`; with complex units real or
+                complex, or of shape `(2n, 2n)` as `recurrent_matrix` returns it. It
+                must be one that the parametrization makes, up to `100 n` times the
+                machine epsilon of its dtype; the nearest such matrix is used.
+
+        Raises:
+            ValueError: If the cell is not built, the matrix is of another shape or not
+                one of these, or the map has no inverse. No weight has then changed.
+        """
+        arguments.check_built(self)
+        matrix = ops.convert_to_numpy(matrix)
+        if self.complex_state:
+            matrix = complex_matrix("matrix", matrix, self.units)
+        else:
+            checks.check_shape("matrix", matrix, (self.units, self.units))
+        values = self._parametrization().inverse(matrix)
+        for variable, value in zip(self._free, values, strict=True):
+            variable.assign(value)
 
     @property
     def factorization_dtype(self) -> str:
@@ -532,4 +582,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         return super().from_config(modrelu_names.from_config(config, cls.complex_state))
 
 
-RecurrentCell.__signature__ = arguments.join(arguments.declared(RecurrentCell), [])
+# What a user of a cell gives: its class gives the parametrization.
+RecurrentCell.__signature__ = arguments.join(
+    [p for p in arguments.declared(RecurrentCell) if p.name != "parametrization"], []
+)

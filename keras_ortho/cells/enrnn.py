@@ -1,33 +1,22 @@
 """ENRNN: the eigenvalue normalized recurrent neural network."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_ortho import checks, initializers
+from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.from_matrix import initializers_from_matrix
 from keras_ortho.cells.keras_internals import (
     call_is_training,
     current_call,
     within_call,
 )
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.parametrizations.cayley import (
-    diagonal_signs,
-    num_entries,
-    scaled_cayley,
-)
-from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
-from keras_ortho.parametrizations.spectral_radius import (
-    eigenpair_report,
-    normalize_spectral_radius,
-)
+from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
+from keras_ortho.parametrizations.spectral_radius import eigenpair_report
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -100,17 +89,9 @@ class ENRNNCell(RecurrentCell):
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964)
     """
 
+    parametrization: EigenvalueNormalized
     # Their sum.
     given_arguments = frozenset({"units"})
-
-    free_variables = "skew entries"
-    optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        [
-            "short_term_matrix",
-            "coupling_kernel",
-        ],
-        "others",
-    )
 
     def __init__(
         self,
@@ -125,22 +106,30 @@ class ENRNNCell(RecurrentCell):
         coupling_initializer: Any = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
-        long_term = checks.check_count("long_term_units", long_term_units)
-        short_term = checks.check_count("short_term_units", short_term_units)
-        epsilon = checks.check_number("epsilon", epsilon)
-        diagonal_signs(long_term, negative_ones)  # Only to check them.
+        parametrization = EigenvalueNormalized(
+            long_term_units,
+            short_term_units,
+            negative_ones,
+            coupling,
+            epsilon,
+        )
         super().__init__(
-            units=long_term + short_term,
+            units=parametrization.long_term_units + parametrization.short_term_units,
+            parametrization=parametrization,
             recurrent_initializer=recurrent_initializer,
             **kwargs,
         )
-        self.long_term_units = long_term
-        self.short_term_units = short_term
+        self.long_term_units = parametrization.long_term_units
+        self.short_term_units = parametrization.short_term_units
         self.negative_ones = negative_ones
         self.coupling = coupling
-        self.epsilon = epsilon
+        self.epsilon = parametrization.epsilon
         self.short_term_initializer = initializers.get(short_term_initializer)
         self.coupling_initializer = initializers.get(coupling_initializer)
+        # Only now: an initializer without a seed draws one, in the order of arguments.
+        parametrization.short_term_initializer = self.short_term_initializer
+        parametrization.coupling_initializer = self.coupling_initializer
+        self.coupling_kernel = None
         self._begins = False
 
     def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
@@ -158,88 +147,20 @@ class ENRNNCell(RecurrentCell):
         finally:
             self._begins = False
 
-    def build_recurrent(self) -> None:
-        """Creates what makes `W_L`, `T`, `W_C`, and whether to normalize."""
-        q, s = self.long_term_units, self.short_term_units
-        make_entries: Any = self.recurrent_initializer
-        make_signs: Any = keras.initializers.Constant(
-            diagonal_signs(q, self.negative_ones)
-        )
-        if not isinstance(make_entries, initializers.FreeInitializer):
-            make_entries, make_signs = initializers_from_matrix(
-                "recurrent_initializer",
-                make_entries,
-                (q, q),
-                scaled_cayley_inverse,
-                2,
-                dtype=self.factorization_dtype,
-            )
-        free = {"regularizer": self.recurrent_regularizer, "autocast": False}
-        self.recurrent_skew = self.add_weight(
-            shape=(num_entries(q),),
-            name="recurrent_skew",
-            initializer=make_entries,
-            **free,
-        )
-        self.recurrent_signs = self.add_weight(
-            shape=(q,),
-            name="recurrent_signs",
-            initializer=make_signs,
-            trainable=False,
-            autocast=False,
-        )
-        self.short_term_matrix = self.add_weight(
-            shape=(s, s),
-            name="short_term_matrix",
-            initializer=self._initializer("short_term_initializer", (s, s)),
-            **free,
-        )
-        self.coupling_kernel = None
-        if self.coupling:
-            self.coupling_kernel = self.add_weight(
-                shape=(s, q),
-                name="coupling_kernel",
-                initializer=self._initializer("coupling_initializer", (s, q)),
-                **free,
-            )
-        self.normalize = self.add_weight(
-            shape=(),
-            name="normalize",
-            initializer="zeros",
-            dtype="bool",
-            trainable=False,
-            autocast=False,
-        )
-
-    def _initializer(self, name: str, shape: tuple[int, int]) -> Any:
-        initializer = getattr(self, name)
-        if isinstance(initializer, keras.initializers.Constant):
-            value = np.asarray(initializer.value)
-            if value.ndim:  # Keras would repeat a row.
-                checks.check_shape(name, value, shape)
-        return initializer
-
     def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W = [[W_L, 0], [W_C, W_S]]`, for row vectors.
+        """Makes `W = [[W_L, 0], [W_C, W_S]]`, for row vectors, from its variables.
+
+        In training, where a sequence begins, it writes `normalize`.
 
         Returns:
             Tensor of shape `(q + s, q + s)`, in the dtype of the variables and at
             least float32.
+
+        Raises:
+            ValueError: If the cell is not built.
         """
-        arguments.check_built(self)
-        q, s = self.long_term_units, self.short_term_units
-        dtype = self.factorization_dtype
-        long_term = scaled_cayley(
-            ops.cast(self.recurrent_skew, dtype), ops.cast(self.recurrent_signs, dtype)
-        )
-        coupling = ops.zeros((s, q), dtype=dtype)
-        if self.coupling_kernel is not None:
-            coupling = ops.cast(self.coupling_kernel, dtype)
-        upper = [long_term, ops.zeros((q, s), dtype=dtype)]
-        lower = [coupling, self.short_term_kernel()]
-        return ops.concatenate(
-            [ops.concatenate(upper, axis=1), ops.concatenate(lower, axis=1)]
-        )
+        kernel = self.short_term_kernel()
+        return self.parametrization.with_short_term(kernel, *self.free_values())
 
     def short_term_kernel(self) -> Tensor:
         """Makes the short-term matrix `W_S`; in training it may write `normalize`.
@@ -247,12 +168,13 @@ class ENRNNCell(RecurrentCell):
         Returns:
             Tensor of shape `(s, s)`, in the dtype of the variables and at least
             float32.
+
+        Raises:
+            ValueError: If the cell is not built.
         """
         arguments.check_built(self)
         matrix = ops.cast(self.short_term_matrix, self.factorization_dtype)
-        kernel, divided = normalize_spectral_radius(
-            matrix, self.normalize, self.epsilon
-        )
+        kernel, divided = self.parametrization.normalized(matrix, self.normalize)
         # Where a sequence begins or the cell is called by itself, not within a loop
         # over time: JAX lets nothing out of that.
         if call_is_training() and (self._begins or current_call(self) is None):
@@ -271,47 +193,6 @@ class ENRNNCell(RecurrentCell):
         return eigenpair_report(
             ops.cast(self.short_term_matrix, self.factorization_dtype)
         )
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the variables so that `W` is a given matrix, `normalize` to `False`.
-
-        Args:
-            matrix: Tensor or array of shape `(q + s, q + s)`,
-                `[[W_L, 0], [W_C, W_S]]`: `W_L` orthogonal, as for `ScoRNNCell`;
-                `W_S` with a spectral radius of at most 1, up to `100 s` times the
-                machine epsilon of its dtype; `W_C` zero without coupling.
-
-        Raises:
-            ValueError: If it is of another shape or not of that form. No weight has
-                then changed.
-        """
-        arguments.check_built(self)
-        matrix = ops.convert_to_numpy(matrix)
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        if not np.isfinite(matrix).all():
-            raise ValueError("`matrix` must be finite. Received: one that is not")
-        q, s = self.long_term_units, self.short_term_units
-        eps = np.finfo(matrix.dtype if matrix.dtype.kind == "f" else "float64").eps
-        upper, coupling, short_term = matrix[:q, q:], matrix[q:, :q], matrix[q:, q:]
-        if np.any(upper) or (not self.coupling and np.any(coupling)):
-            raise ValueError(
-                "`matrix` must be of the form [[W_L, 0], [W_C, W_S]], with W_C = 0 "
-                "without coupling. Received: one with other entries, "
-                f"coupling={self.coupling}"
-            )
-        radius = np.abs(np.linalg.eigvals(short_term.astype("float64"))).max()
-        if radius > 1 + 100 * s * eps:
-            raise ValueError(
-                "`matrix` must have a block W_S with a spectral radius of at most 1. "
-                f"Received: one with the spectral radius {radius}"
-            )
-        entries, signs = scaled_cayley_inverse(matrix[:q, :q])
-        self.recurrent_skew.assign(entries)
-        self.recurrent_signs.assign(signs)
-        self.short_term_matrix.assign(short_term)
-        if self.coupling_kernel is not None:
-            self.coupling_kernel.assign(coupling)
-        self.normalize.assign(False)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

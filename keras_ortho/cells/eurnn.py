@@ -3,17 +3,11 @@
 from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer, independent
-from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.givens import angles_shape, givens_unitary
-from keras_ortho.parametrizations.givens_inverse import givens_unitary_inverse
+from keras_ortho.parametrizations.givens import GivensUnitary
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -71,7 +65,6 @@ class EURNNCell(RecurrentCell):
     """
 
     complex_state = True
-    free_variables = "phases"
 
     def __init__(
         self,
@@ -84,80 +77,15 @@ class EURNNCell(RecurrentCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            units=units, recurrent_initializer=recurrent_initializer, **kwargs
+            units=units,
+            parametrization=GivensUnitary(capacity, style),
+            recurrent_initializer=recurrent_initializer,
+            **kwargs,
         )
-        angles_shape(self.units, style, capacity)  # Only to check them.
         self.capacity = capacity
         self.style = style
         self.real_output = real_output
         self.output_size = self.units if real_output else self.state_size
-
-    def build_recurrent(self) -> None:
-        """Creates the angles and the phases."""
-        initializer = self.recurrent_initializer
-        if isinstance(initializer, FreeInitializer):
-            second = independent(initializer)
-            initializers = [initializer, second, independent(second)]
-        else:
-            initializers = self.initializers_from_matrix(self._free_variables, 3)
-        pairs = angles_shape(self.units, self.style, self.capacity)
-        self.recurrent_angles, self.recurrent_phases, self.output_phases = (
-            self.add_weight(
-                shape=shape,
-                name=name,
-                initializer=make,
-                regularizer=self.recurrent_regularizer,
-                autocast=False,  # The matrix is made in their precision.
-            )
-            for name, shape, make in zip(
-                ("recurrent_angles", "recurrent_phases", "output_phases"),
-                (pairs, pairs, (self.units,)),
-                initializers,
-                strict=True,
-            )
-        )
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W`, for row vectors, in its real form.
-
-        Returns:
-            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, in the dtype
-            of the variables and at least float32.
-        """
-        arguments.check_built(self)
-        angles, phases, output_phases = (
-            ops.cast(variable, self.factorization_dtype)
-            for variable in (
-                self.recurrent_angles,
-                self.recurrent_phases,
-                self.output_phases,
-            )
-        )
-        return givens_unitary(angles, phases, output_phases, self.style)
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the angles and the phases so that `W` is a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`, or of the real form that
-                `recurrent_matrix` gives; unitary up to `100 n` times the machine
-                epsilon of its dtype. The nearest unitary matrix is used.
-
-        Raises:
-            ValueError: If it is of another shape or not unitary, or if the cell does
-                not have `n` layers of the tunable style.
-        """
-        arguments.check_built(self)
-        angles, phases, output_phases = self._free_variables(
-            ops.convert_to_numpy(matrix)
-        )
-        self.recurrent_angles.assign(angles)
-        self.recurrent_phases.assign(phases)
-        self.output_phases.assign(output_phases)
-
-    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        check_reaches_all(self)
-        return givens_unitary_inverse(complex_matrix("matrix", matrix, self.units))
 
     def read_out(self, states: Tensor) -> Tensor:
         """Gives the output for a state: the state itself, or its real part.
@@ -169,24 +97,6 @@ class EURNNCell(RecurrentCell):
             Tensor of shape `(..., output_size)`.
         """
         return states[..., : self.output_size]
-
-
-def check_reaches_all(cell: Any) -> None:
-    """Checks that the layers of rotations of a cell have an inverse map.
-
-    Args:
-        cell: A cell with `units`, `style` and `capacity`.
-
-    Raises:
-        ValueError: If it does not have as many layers of the tunable style as units.
-    """
-    if (cell.style, cell.capacity) != ("tunable", cell.units):
-        raise ValueError(
-            'To start from a matrix, or to be set to one, `style` must be "tunable" '
-            "and `capacity` the number of units: fewer layers do not reach it. "
-            f"Received: style={cell.style!r}, capacity={cell.capacity}, "
-            f"units={cell.units}"
-        )
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -3,20 +3,11 @@
 from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
-from keras_ortho import checks
 from keras_ortho.activations import PAPER_LEAKY_RELU
-from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer
-from keras_ortho.parametrizations.cayley import num_entries, scaled_cayley
-from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
-from keras_ortho.parametrizations.real_matrix import real_square
-from keras_ortho.parametrizations.svd import bounded_logits, bounded_singular_values
+from keras_ortho.parametrizations.factorized import FactorizedCayley
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -76,8 +67,6 @@ class FactorizedRNNCell(RecurrentCell):
     - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
-    free_variables = "skew entries"
-
     def __init__(
         self,
         units: int,
@@ -89,95 +78,17 @@ class FactorizedRNNCell(RecurrentCell):
         recurrent_initializer: Any = "henaff_skew",
         **kwargs: Any,
     ) -> None:
-        margin = checks.check_number("spectral_margin", spectral_margin)
-        center = checks.check_number("spectral_center", spectral_center, True)
+        parametrization = FactorizedCayley(spectral_margin, spectral_center)
         super().__init__(
             units=units,
+            parametrization=parametrization,
             activation=activation,
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             **kwargs,
         )
-        self.spectral_margin = margin
-        self.spectral_center = center
-
-    def build_recurrent(self) -> None:
-        """Creates the free entries and signs of the factors, and the logits."""
-        make: Any = self.recurrent_initializer
-        if isinstance(make, FreeInitializer):
-            zeros, ones = keras.initializers.Zeros(), keras.initializers.Ones()
-            initializers = [make, ones, zeros, ones, zeros]
-        else:
-            initializers = self.initializers_from_matrix(self._variables_of, 5)
-        entries = num_entries(self.units)
-        for name, size, initializer in zip(
-            ("left_skew", "left_signs", "right_skew", "right_signs", "singular_logits"),
-            (entries, self.units, entries, self.units, self.units),
-            initializers,
-            strict=True,
-        ):
-            trained = not name.endswith("signs")
-            variable = self.add_weight(
-                shape=(size,),
-                name=name,
-                initializer=initializer,
-                regularizer=self.recurrent_regularizer if trained else None,
-                trainable=trained,
-                autocast=False,  # Factorized in the precision of the variables.
-            )
-            setattr(self, name, variable)
-
-    def _variables_of(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        left, values, right = np.linalg.svd(real_square(matrix))
-        margin, center = self.spectral_margin, self.spectral_center
-        logits = bounded_logits(values, margin, center, matrix.dtype)
-        return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W = L diag(sigma) R^T`, for row vectors.
-
-        Returns:
-            Tensor of shape `(n, n)`, in the dtype of the variables and at least
-            float32.
-        """
-        arguments.check_built(self)
-        left_skew, left_signs, right_skew, right_signs, logits = (
-            ops.cast(variable, self.factorization_dtype)
-            for variable in self._recurrent_variables()
-        )
-        values = bounded_singular_values(
-            logits, self.spectral_margin, self.spectral_center
-        )
-        left = scaled_cayley(left_skew, left_signs)
-        right = scaled_cayley(right_skew, right_signs)
-        return ops.matmul(left * values, ops.transpose(right))
-
-    def _recurrent_variables(self) -> tuple[keras.Variable, ...]:
-        return (
-            self.left_skew,
-            self.left_signs,
-            self.right_skew,
-            self.right_signs,
-            self.singular_logits,
-        )
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the factors and singular values so that `W` is a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`, with singular values in their
-                interval up to `100 n` times the machine epsilon of its dtype.
-
-        Raises:
-            ValueError: If it is of another shape or has other singular values.
-        """
-        arguments.check_built(self)
-        matrix = ops.convert_to_numpy(matrix)
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        for variable, value in zip(
-            self._recurrent_variables(), self._variables_of(matrix), strict=True
-        ):
-            variable.assign(value)
+        self.spectral_margin = parametrization.spectral_margin
+        self.spectral_center = parametrization.spectral_center
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -1,20 +1,12 @@
 """The unitary RNN of full capacity, whose matrix an optimizer keeps unitary."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
-from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer
-from keras_ortho.optimizers.unitary import KeptUnitary
-from keras_ortho.parametrizations.complex_rows import block, complex_matrix
-from keras_ortho.parametrizations.orthogonality import nearest_unitary
+from keras_ortho.parametrizations.full_unitary import FullUnitary
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -72,9 +64,7 @@ class FullURNNCell(RecurrentCell):
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
     """
 
-    complex_state: ClassVar[bool] = True
-    free_variables = "a unitary composition"
-    optimizer_groups: ClassVar[Mapping[str, str]] = {"recurrent_unitary": "unitary"}
+    complex_state = True
 
     def __init__(
         self,
@@ -90,6 +80,7 @@ class FullURNNCell(RecurrentCell):
     ) -> None:
         super().__init__(
             units=units,
+            parametrization=FullUnitary(half_gradient),
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer,
@@ -98,58 +89,6 @@ class FullURNNCell(RecurrentCell):
             **kwargs,
         )
         self.half_gradient = half_gradient
-
-    def build_recurrent(self) -> None:
-        """Creates the matrix."""
-        make: Any = self.recurrent_initializer
-        if not isinstance(make, FreeInitializer):
-            (make,) = self.initializers_from_matrix(
-                lambda matrix: (self._parts("recurrent_initializer", matrix),), 1
-            )
-        self.recurrent_unitary = self.add_weight(
-            shape=(2, self.units, self.units),
-            name="recurrent_unitary",
-            initializer=make,
-            regularizer=self.recurrent_regularizer,
-            constraint=KeptUnitary(),
-            autocast=False,
-        )
-
-    def _parts(self, name: str, matrix: np.ndarray) -> np.ndarray:
-        unitary = nearest_unitary(complex_matrix(name, matrix, self.units))
-        return np.stack([unitary.real, unitary.imag])
-
-    def recurrent_matrix(self) -> Tensor:
-        """Writes the recurrent matrix `W` out, for row vectors.
-
-        Returns:
-            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, in the dtype of
-            the variables and at least float32. `W` is as unitary as its optimizer has
-            kept it.
-        """
-        arguments.check_built(self)
-        parts = ops.cast(self.recurrent_unitary, self.factorization_dtype)
-        rows = ops.concatenate([parts[0], parts[1]], axis=1)
-        if not self.half_gradient:
-            return block(rows)
-        lower = block(ops.stop_gradient(rows))[self.units :]
-        return ops.concatenate([rows, lower])
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets `W` to a given matrix.
-
-        Args:
-            matrix: Tensor or array, real or complex of shape `(n, n)`, or of shape
-                `(2n, 2n)` as `recurrent_matrix` returns it; unitary up to `100 n` times
-                the machine epsilon of its dtype. The nearest unitary matrix is used.
-
-        Raises:
-            ValueError: If it is of another shape or not unitary.
-        """
-        arguments.check_built(self)
-        self.recurrent_unitary.assign(
-            self._parts("matrix", ops.convert_to_numpy(matrix))
-        )
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -4,17 +4,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
-import numpy as np
 from keras import ops
 
-from keras_ortho import checks, initializers
+from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.eurnn import check_reaches_all
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.parametrizations.givens import angles_shape, givens_orthogonal
-from keras_ortho.parametrizations.givens_inverse import givens_orthogonal_inverse
+from keras_ortho.parametrizations.givens import GivensOrthogonal
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -85,7 +81,6 @@ class GORUCell(RecurrentCell):
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
-    free_variables = "phases"
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
         [
             "gate_kernel",
@@ -112,15 +107,16 @@ class GORUCell(RecurrentCell):
         constant = keras.initializers.Constant
         super().__init__(
             units=units,
+            parametrization=GivensOrthogonal(capacity, style),
             recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer or constant(0.01),
             **kwargs,
         )
         if capacity is None and style == "tunable":
             capacity = self.units
-        angles_shape(self.units, style, capacity)  # Only to check them.
         self.capacity = capacity
         self.style = style
+        self.recurrent_signs = None
         self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
         self.reset_bias_initializer = initializers.get(
             reset_bias_initializer or constant(2.0)
@@ -129,31 +125,7 @@ class GORUCell(RecurrentCell):
 
     def build_recurrent(self) -> None:
         """Creates the angles, the signs, and the weights of the gates."""
-        initializer = self.recurrent_initializer
-        self.recurrent_signs = None
-        make_angles, make_signs = initializer, keras.initializers.Ones()
-        if not isinstance(initializer, initializers.FreeInitializer):
-            make_angles, make_signs = self.initializers_from_matrix(
-                self._free_variables, 2
-            )
-        self.recurrent_angles = self.add_weight(
-            shape=angles_shape(self.units, self.style, self.capacity),
-            name="recurrent_angles",
-            initializer=make_angles,
-            regularizer=self.recurrent_regularizer,
-            autocast=False,  # The matrix is made in their precision.
-        )
-        if self.style == "tunable":
-            self.recurrent_signs = self.add_weight(
-                shape=(self.units,),
-                name="recurrent_signs",
-                initializer=make_signs,
-                trainable=False,
-                autocast=False,
-            )
-        self._build_gates()
-
-    def _build_gates(self) -> None:
+        super().build_recurrent()
         self.gate_kernel = self.add_weight(
             shape=(self.kernel.shape[0], 2 * self.units),
             name="gate_kernel",
@@ -204,44 +176,6 @@ class GORUCell(RecurrentCell):
             ops.matmul(inputs, self.kernel) + reset * ops.matmul(state, kernel)
         )
         return update * state + (1.0 - update) * candidate
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the orthogonal matrix `Q`, for row vectors, from the angles.
-
-        Returns:
-            Tensor of shape `(n, n)`, in the dtype of the variables and at least
-            float32.
-        """
-        arguments.check_built(self)
-        dtype, signs = self.factorization_dtype, self.recurrent_signs
-        return givens_orthogonal(
-            ops.cast(self.recurrent_angles, dtype),
-            None if signs is None else ops.cast(signs, dtype),
-            self.style,
-        )
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the angles and the signs so that `Q` is a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`, orthogonal up to `100 n`
-                times the machine epsilon of its dtype. The nearest orthogonal
-                matrix is used.
-
-        Raises:
-            ValueError: If it is of another shape or not orthogonal, or if the cell
-                does not have `n` layers of the tunable style.
-        """
-        arguments.check_built(self)
-        angles, signs = self._free_variables(ops.convert_to_numpy(matrix))
-        self.recurrent_angles.assign(angles)
-        if self.recurrent_signs is not None:  # The inverse exists only with signs.
-            self.recurrent_signs.assign(signs)
-
-    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        check_reaches_all(self)
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        return givens_orthogonal_inverse(matrix)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

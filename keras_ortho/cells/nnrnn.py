@@ -1,20 +1,14 @@
 """nnRNN: the non-normal recurrent neural network."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
-from keras_ortho import checks, initializers
-from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
+from keras_ortho import initializers
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.parametrizations.cayley import num_entries
-from keras_ortho.parametrizations.schur import MAPS, schur_matrix
-from keras_ortho.parametrizations.schur_inverse import schur_inverse
+from keras_ortho.parametrizations.base import FreeVariable
+from keras_ortho.parametrizations.schur import RealSchur
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -79,16 +73,6 @@ class NNRNNCell(RecurrentCell):
     - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
 
-    free_variables = "skew entries"
-    optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        [
-            "schur_upper",
-            "schur_radii",
-            "schur_angles",
-        ],
-        "others",
-    )
-
     def __init__(
         self,
         units: int,
@@ -104,12 +88,10 @@ class NNRNNCell(RecurrentCell):
         upper_regularizer: Any = None,
         **kwargs: Any,
     ) -> None:
-        if map not in MAPS:
-            raise ValueError(
-                f'`map` must be "exponential" or "cayley". Received: map={map!r}'
-            )
+        parametrization = RealSchur(map)
         super().__init__(
             units=units,
+            parametrization=parametrization,
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer,
@@ -119,86 +101,20 @@ class NNRNNCell(RecurrentCell):
         self.angles_initializer = initializers.get(angles_initializer)
         self.radii_initializer = initializers.get(radii_initializer)
         self.upper_initializer = initializers.get(upper_initializer)
+        # Only now: an initializer without a seed draws one, in the order of arguments.
+        parametrization.angles_initializer = self.angles_initializer
+        parametrization.radii_initializer = self.radii_initializer
+        parametrization.upper_initializer = self.upper_initializer
         self.radii_regularizer = keras.regularizers.get(radii_regularizer)
         self.upper_regularizer = keras.regularizers.get(upper_regularizer)
 
-    def build_recurrent(self) -> None:
-        """Creates the free entries of `A` and of `T`, the radii and the angles."""
-        makers = [
-            self.recurrent_initializer,
-            self.upper_initializer,
-            self.radii_initializer,
-            self.angles_initializer,
-        ]
-        if not isinstance(self.recurrent_initializer, initializers.FreeInitializer):
-            makers = self.initializers_from_matrix(self._free_variables, 4)
-        default = self.recurrent_regularizer
-        triangle = (num_entries(self.units),)
-        rows = (
-            ("recurrent_skew", triangle, default),
-            ("schur_upper", triangle, self.upper_regularizer or default),
-            (
-                "schur_radii",
-                ((self.units + 1) // 2,),
-                self.radii_regularizer or default,
-            ),
-            ("schur_angles", (self.units // 2,), default),
-        )
-        variables = [
-            self.add_weight(
-                shape=shape,
-                name=name,
-                initializer=maker,
-                regularizer=regularizer,
-                autocast=False,  # Factorized in the precision of the variable.
-            )
-            for (name, shape, regularizer), maker in zip(rows, makers, strict=True)
-        ]
-        (
-            self.recurrent_skew,
-            self.schur_upper,
-            self.schur_radii,
-            self.schur_angles,
-        ) = variables
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W = P (Theta + T) P^T`, for row vectors.
-
-        Returns:
-            Tensor of shape `(n, n)`, in the dtype of the variables and at least
-            float32.
-        """
-        arguments.check_built(self)
-        dtype = self.factorization_dtype
-        return schur_matrix(
-            ops.cast(self.recurrent_skew, dtype),
-            ops.cast(self.schur_upper, dtype),
-            ops.cast(self.schur_radii, dtype),
-            ops.cast(self.schur_angles, dtype),
-            self.map,
-        )
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the free variables so that `W` is a given matrix.
-
-        It needs SciPy, which the extra `linalg` installs.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`, any finite real one.
-
-        Raises:
-            ValueError: If it is of another shape, not real or not finite.
-        """
-        arguments.check_built(self)
-        skew, upper, radii, angles = self._free_variables(ops.convert_to_numpy(matrix))
-        self.recurrent_skew.assign(skew)
-        self.schur_upper.assign(upper)
-        self.schur_radii.assign(radii)
-        self.schur_angles.assign(angles)
-
-    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        return schur_inverse(matrix, self.map)
+    def regularizer_of(self, variable: FreeVariable) -> Any:
+        """Chooses the regularizer of a free variable, by its name."""
+        own = {
+            "schur_radii": self.radii_regularizer,
+            "schur_upper": self.upper_regularizer,
+        }
+        return own.get(variable.name) or self.recurrent_regularizer
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

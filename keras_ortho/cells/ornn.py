@@ -3,23 +3,11 @@
 from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
-from keras_ortho import checks
 from keras_ortho.activations import PAPER_LEAKY_RELU
-from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer, unit_length
-from keras_ortho.parametrizations.householder import householder_product
-from keras_ortho.parametrizations.householder_inverse import householder_inverse
-from keras_ortho.parametrizations.reflectors import (
-    check_invertible,
-    check_reflections,
-    num_reflector_entries,
-)
+from keras_ortho.parametrizations.householder import Householder
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -78,8 +66,6 @@ class ORNNCell(RecurrentCell):
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
-    free_variables = "reflectors"
-
     def __init__(
         self,
         units: int,
@@ -94,6 +80,7 @@ class ORNNCell(RecurrentCell):
     ) -> None:
         super().__init__(
             units=units,
+            parametrization=Householder(reflections),
             activation=activation,
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
@@ -102,54 +89,6 @@ class ORNNCell(RecurrentCell):
             **kwargs,
         )
         self.reflections = reflections
-        self._reflections = check_reflections(reflections, self.units)
-
-    def build_recurrent(self) -> None:
-        """Creates the reflectors."""
-        make: Any = self.recurrent_initializer
-        if isinstance(make, FreeInitializer):
-            make = unit_length(make, self.units)
-        else:
-            check_invertible((self._reflections,), self.units)
-            (make,) = self.initializers_from_matrix(
-                lambda matrix: (householder_inverse(matrix.T),), 1
-            )
-        self.reflectors = self.add_weight(
-            shape=(num_reflector_entries(self.units, self._reflections),),
-            name="reflectors",
-            initializer=make,
-            regularizer=self.recurrent_regularizer,
-            autocast=False,  # Multiplied in the precision of the variable.
-        )
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W`, for row vectors.
-
-        Returns:
-            Orthogonal tensor of shape `(n, n)`, in the dtype of the variables
-            and at least float32.
-        """
-        arguments.check_built(self)
-        reflectors = ops.cast(self.reflectors, self.factorization_dtype)
-        return ops.transpose(householder_product(reflectors, self.units))
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the reflectors so that `W` is a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`, orthogonal up to `100 n`
-                times the machine epsilon of its dtype. The nearest orthogonal
-                matrix is used, and any has reflectors.
-
-        Raises:
-            ValueError: If it is of another shape or not orthogonal, or the cell has
-                fewer than `n` reflectors.
-        """
-        arguments.check_built(self)
-        check_invertible((self._reflections,), self.units)
-        matrix = ops.convert_to_numpy(matrix)
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        self.reflectors.assign(householder_inverse(matrix.T))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

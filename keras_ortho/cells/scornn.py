@@ -1,26 +1,15 @@
 """scoRNN: the scaled Cayley orthogonal recurrent neural network."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_ortho import checks
-from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer
-from keras_ortho.parametrizations.cayley import (
-    diagonal_signs,
-    num_entries,
-    scaled_cayley,
-)
-from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
-
-# Anything that Keras calls with a shape and a dtype.
-Initializer: TypeAlias = Any
+from keras_ortho.parametrizations.cayley import ScaledCayley
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -71,8 +60,6 @@ class ScoRNNCell(RecurrentCell):
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
 
-    free_variables = "skew entries"
-
     def __init__(
         self,
         units: int,
@@ -82,66 +69,12 @@ class ScoRNNCell(RecurrentCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            units=units, recurrent_initializer=recurrent_initializer, **kwargs
+            units=units,
+            parametrization=ScaledCayley(negative_ones),
+            recurrent_initializer=recurrent_initializer,
+            **kwargs,
         )
         self.negative_ones = negative_ones
-        diagonal_signs(self.units, negative_ones)  # Only to check them.
-
-    def build_recurrent(self) -> None:
-        """Creates the free entries of `A` and the signs `D`."""
-        if isinstance(self.recurrent_initializer, FreeInitializer):
-            signs = diagonal_signs(self.units, self.negative_ones)
-            make_entries: Initializer = self.recurrent_initializer
-            make_signs: Initializer = keras.initializers.Constant(signs)
-        else:
-            make_entries, make_signs = self.initializers_from_matrix(
-                scaled_cayley_inverse, 2
-            )
-        self.recurrent_skew = self.add_weight(
-            shape=(num_entries(self.units),),
-            name="recurrent_skew",
-            initializer=make_entries,
-            regularizer=self.recurrent_regularizer,
-            autocast=False,  # Factorized in the precision of the variable.
-        )
-        self.recurrent_signs = self.add_weight(
-            shape=(self.units,),
-            name="recurrent_signs",
-            initializer=make_signs,
-            trainable=False,
-            autocast=False,
-        )
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W = (I + A)^-1 (I - A) D`, for row vectors.
-
-        Returns:
-            Orthogonal tensor of shape `(n, n)`, in the dtype of the variables
-            and at least float32.
-        """
-        arguments.check_built(self)
-        dtype = self.factorization_dtype
-        return scaled_cayley(
-            ops.cast(self.recurrent_skew, dtype), ops.cast(self.recurrent_signs, dtype)
-        )
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets `A` and `D` so that `W` is a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`, orthogonal up to `100 n`
-                times the machine epsilon of its dtype. The nearest orthogonal
-                matrix is used, and any has an `A` and `D`.
-
-        Raises:
-            ValueError: If it is of another shape or not orthogonal.
-        """
-        arguments.check_built(self)
-        matrix = ops.convert_to_numpy(matrix)
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        entries, signs = scaled_cayley_inverse(matrix)
-        self.recurrent_skew.assign(entries)
-        self.recurrent_signs.assign(signs)
 
     def set_author_weights(
         self,

@@ -1,21 +1,12 @@
 """scuRNN: the scaled Cayley unitary recurrent neural network."""
 
-import math
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
-from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer
-from keras_ortho.parametrizations.cayley import num_entries
-from keras_ortho.parametrizations.cayley_unitary import scaled_cayley_unitary
-from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.kahan_unitary import scaled_cayley_unitary_inverse
+from keras_ortho.parametrizations.cayley_unitary import ScaledCayleyUnitary
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -72,8 +63,7 @@ class ScuRNNCell(RecurrentCell):
     - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142)
     """
 
-    complex_state: ClassVar[bool] = True
-    free_variables = "skew entries"
+    complex_state = True
 
     def __init__(
         self,
@@ -87,76 +77,13 @@ class ScuRNNCell(RecurrentCell):
     ) -> None:
         super().__init__(
             units=units,
+            parametrization=ScaledCayleyUnitary(),
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer,
             trainable_initial_state=trainable_initial_state,
             **kwargs,
         )
-
-    def build_recurrent(self) -> None:
-        """Creates the free entries of `A` and the phases of `D`."""
-        n = self.units
-        make: list[Any] = [
-            self.recurrent_initializer,
-            keras.initializers.Zeros(),
-            keras.initializers.RandomUniform(0.0, 2 * math.pi),
-        ]
-        if not isinstance(self.recurrent_initializer, FreeInitializer):
-            make = self.initializers_from_matrix(
-                lambda matrix: scaled_cayley_unitary_inverse(
-                    complex_matrix("recurrent_initializer", matrix, n)
-                ),
-                3,
-            )
-        self.recurrent_skew_real, self.recurrent_skew_imag, self.recurrent_phases = (
-            self.add_weight(
-                shape=shape,
-                name=name,
-                initializer=initializer,
-                regularizer=self.recurrent_regularizer,
-                autocast=False,  # Factorized in the precision of the variable.
-            )
-            for name, shape, initializer in (
-                ("recurrent_skew_real", (num_entries(n),), make[0]),
-                ("recurrent_skew_imag", (num_entries(n + 1),), make[1]),
-                ("recurrent_phases", (n,), make[2]),
-            )
-        )
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W = (I + A)^-1 (I - A) D`, for row vectors.
-
-        Returns:
-            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, `W` unitary,
-            in the dtype of the variables and at least float32.
-        """
-        arguments.check_built(self)
-        dtype = self.factorization_dtype
-        return scaled_cayley_unitary(
-            ops.cast(self.recurrent_skew_real, dtype),
-            ops.cast(self.recurrent_skew_imag, dtype),
-            ops.cast(self.recurrent_phases, dtype),
-        )
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets `A` and `D` so that `W` is a given matrix.
-
-        Args:
-            matrix: Tensor or array, real or complex of shape `(n, n)`, or of shape
-                `(2n, 2n)` as `recurrent_matrix` returns it; unitary up to `100 n`
-                times the machine epsilon of its dtype. The nearest unitary matrix is
-                used, and any has an `A` and `D`.
-
-        Raises:
-            ValueError: If it is of another shape or not unitary.
-        """
-        arguments.check_built(self)
-        matrix = complex_matrix("matrix", ops.convert_to_numpy(matrix), self.units)
-        skew, symmetric, phases = scaled_cayley_unitary_inverse(matrix)
-        self.recurrent_skew_real.assign(skew)
-        self.recurrent_skew_imag.assign(symmetric)
-        self.recurrent_phases.assign(phases)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

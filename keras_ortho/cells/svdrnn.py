@@ -3,27 +3,11 @@
 from typing import Any
 
 import keras
-import numpy as np
-from keras import ops
 
-from keras_ortho import checks
 from keras_ortho.activations import PAPER_LEAKY_RELU
-from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer, independent, unit_length
-from keras_ortho.parametrizations.reflectors import (
-    check_invertible,
-    check_pair,
-    num_reflector_entries,
-)
-from keras_ortho.parametrizations.svd import (
-    bounded_logits,
-    bounded_singular_values,
-    svd_inverse,
-    svd_matrix,
-)
+from keras_ortho.parametrizations.svd import SVD
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -86,8 +70,6 @@ class SVDRNNCell(RecurrentCell):
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
-    free_variables = "reflectors"
-
     def __init__(
         self,
         units: int,
@@ -100,97 +82,18 @@ class SVDRNNCell(RecurrentCell):
         recurrent_initializer: Any = "uniform_reflectors",
         **kwargs: Any,
     ) -> None:
-        margin = checks.check_number("spectral_margin", spectral_margin)
-        center = checks.check_number("spectral_center", spectral_center, True)
+        parametrization = SVD(reflections, spectral_margin, spectral_center)
         super().__init__(
             units=units,
+            parametrization=parametrization,
             activation=activation,
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             **kwargs,
         )
-        self._reflections = check_pair(reflections, self.units)
-        # A config holds pairs as lists.
-        self.reflections = (
-            list(reflections) if isinstance(reflections, list | tuple) else reflections
-        )
-        self.spectral_margin = margin
-        self.spectral_center = center
-
-    def build_recurrent(self) -> None:
-        """Creates the reflectors and the logits of the singular values."""
-        make: Any = self.recurrent_initializer
-        if isinstance(make, FreeInitializer):
-            initializers = [
-                unit_length(make, self.units),
-                unit_length(independent(make), self.units),
-                keras.initializers.Zeros(),
-            ]
-        else:
-            check_invertible(self._reflections, self.units)
-            initializers = self.initializers_from_matrix(self._free_variables, 3)
-        left, right = (num_reflector_entries(self.units, k) for k in self._reflections)
-        self.left_reflectors, self.right_reflectors, self.singular_logits = (
-            self.add_weight(
-                shape=(size,),
-                name=name,
-                initializer=initializer,
-                regularizer=self.recurrent_regularizer,
-                autocast=False,  # Multiplied in the precision of the variables.
-            )
-            for name, size, initializer in zip(
-                ("left_reflectors", "right_reflectors", "singular_logits"),
-                (left, right, self.units),
-                initializers,
-                strict=True,
-            )
-        )
-
-    def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        left, right, values = svd_inverse(matrix)
-        margin, center = self.spectral_margin, self.spectral_center
-        return left, right, bounded_logits(values, margin, center, matrix.dtype)
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W = L diag(sigma) R^T`, for row vectors.
-
-        Returns:
-            Tensor of shape `(n, n)`, in the dtype of the variables and at least
-            float32.
-        """
-        arguments.check_built(self)
-        left, right, logits = (
-            ops.cast(variable, self.factorization_dtype)
-            for variable in (
-                self.left_reflectors,
-                self.right_reflectors,
-                self.singular_logits,
-            )
-        )
-        values = bounded_singular_values(
-            logits, self.spectral_margin, self.spectral_center
-        )
-        return svd_matrix(left, right, values, (self.units, self.units))
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the reflectors and singular values so that `W` is a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`, with singular values in their
-                interval up to `100 n` times the machine epsilon of its dtype.
-
-        Raises:
-            ValueError: If it is of another shape or has other singular values, or
-                the cell has fewer than `n` reflectors on a side.
-        """
-        arguments.check_built(self)
-        check_invertible(self._reflections, self.units)
-        matrix = ops.convert_to_numpy(matrix)
-        checks.check_shape("matrix", matrix, (self.units, self.units))
-        left, right, logits = self._free_variables(matrix)
-        self.left_reflectors.assign(left)
-        self.right_reflectors.assign(right)
-        self.singular_logits.assign(logits)
+        self.reflections = parametrization.reflections
+        self.spectral_margin = parametrization.spectral_margin
+        self.spectral_center = parametrization.spectral_center
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -1,18 +1,15 @@
 """uRNN: the unitary evolution RNN of restricted capacity."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.initializers import FreeInitializer
-from keras_ortho.parametrizations.complex_rows import block
-from keras_ortho.parametrizations.restricted_unitary import restricted_unitary
+from keras_ortho.parametrizations.free import FreeInitializer
+from keras_ortho.parametrizations.restricted_unitary import RestrictedUnitary
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -68,8 +65,7 @@ class RestrictedURNNCell(RecurrentCell):
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
 
-    complex_state: ClassVar[bool] = True
-    free_variables = "a unitary composition"
+    complex_state = True
 
     def __init__(
         self,
@@ -84,6 +80,7 @@ class RestrictedURNNCell(RecurrentCell):
     ) -> None:
         super().__init__(
             units=units,
+            parametrization=RestrictedUnitary(),
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer,
@@ -97,46 +94,6 @@ class RestrictedURNNCell(RecurrentCell):
                 "such as 'unitary_composition': a matrix cannot be taken apart into "
                 f"them. Received: recurrent_initializer={recurrent_initializer}"
             )
-
-    def build_recurrent(self) -> None:
-        """Creates the phases, the reflectors and the permutation."""
-        self.recurrent_phases, self.recurrent_reflectors = (
-            self.add_weight(
-                shape=shape,
-                name=name,
-                initializer=self.recurrent_initializer,
-                regularizer=self.recurrent_regularizer,
-                autocast=False,  # `W` is made in the precision of the variable.
-            )
-            for name, shape in (
-                ("recurrent_phases", (3, self.units)),
-                ("recurrent_reflectors", (2, 2 * self.units)),
-            )
-        )
-        self.permutation = self.add_weight(
-            shape=(self.units,),
-            name="permutation",
-            initializer=self.recurrent_initializer,
-            dtype="int",  # That of the backend which may lie on a GPU.
-            trainable=False,
-        )
-
-    def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W`, for row vectors, from its parts.
-
-        Returns:
-            Tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, `W` unitary,
-            in the dtype of the variables and at least float32.
-        """
-        arguments.check_built(self)
-        dtype = self.factorization_dtype
-        return block(
-            restricted_unitary(
-                ops.cast(self.recurrent_phases, dtype),
-                ops.cast(self.recurrent_reflectors, dtype),
-                ops.convert_to_tensor(self.permutation),
-            )
-        )
 
     def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
         """Cannot set `W` to a given matrix: the map to it has no inverse.

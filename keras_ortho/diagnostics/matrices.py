@@ -7,11 +7,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.cells import ENRNNCell, FactorizedRNNCell, RecurrentCell, SVDRNNCell
+from keras_ortho.cells import RecurrentCell
 from keras_ortho.diagnostics.finding import recurrent_layers
-from keras_ortho.parametrizations.cayley import scaled_cayley
 from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.householder import householder_product
 
 # The order in which Keras holds the matrices of the gates, side by side.
 _GATES: dict[type, tuple[str, ...]] = {
@@ -92,31 +90,18 @@ def _of_cells(
 
 
 def _manifold_parts(cell: Any) -> dict[str, np.ndarray]:
-    def free(name: str) -> Any:
-        return ops.cast(getattr(cell, name), cell.factorization_dtype)
-
-    if isinstance(cell, SVDRNNCell):
-        return {
-            side: _array(householder_product(free(f"{side}_reflectors"), cell.units))
-            for side in ("left", "right")
-        }
-    if isinstance(cell, FactorizedRNNCell):
-        return {
-            side: _array(scaled_cayley(free(f"{side}_skew"), free(f"{side}_signs")))
-            for side in ("left", "right")
-        }
-    if isinstance(cell, ENRNNCell):
-        q = cell.long_term_units
-        return {"long_term": _array(cell.recurrent_matrix())[:q, :q]}
-    return _matrices(cell)
+    parametrization = getattr(cell, "parametrization", None)
+    if parametrization is None:
+        return _matrices(cell)
+    return {
+        name: _of_units(cell, _array(part))
+        for name, part in parametrization.parts(*cell.free_values()).items()
+    }
 
 
 def _matrices(cell: Any) -> dict[str, np.ndarray]:
     if isinstance(cell, RecurrentCell):
-        matrix = _array(cell.recurrent_matrix())
-        if cell.complex_state:
-            matrix = complex_matrix("recurrent_matrix", matrix, cell.units)
-        return {"": matrix}
+        return {"": _of_units(cell, _array(cell.recurrent_matrix()))}
     kernel = getattr(cell, "recurrent_kernel", None)
     shape = tuple(getattr(kernel, "shape", ()))
     if len(shape) != 2 or not shape[0] or shape[1] % shape[0]:
@@ -130,6 +115,12 @@ def _matrices(cell: Any) -> dict[str, np.ndarray]:
     if len(names) != len(matrices):
         names = tuple(f"{i}" for i in range(len(matrices)))
     return dict(zip([""] if len(matrices) == 1 else names, matrices, strict=True))
+
+
+def _of_units(cell: RecurrentCell, matrix: np.ndarray) -> np.ndarray:
+    if not cell.complex_state:
+        return matrix
+    return complex_matrix("recurrent_matrix", matrix, cell.units)
 
 
 def _array(values: Any) -> np.ndarray:

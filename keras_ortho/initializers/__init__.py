@@ -6,21 +6,21 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.initializers.antisymmetric import AntisymmetricNormal, FanInNormal
+from keras_ortho.initializers.fan_in_normal import FanInNormal
 from keras_ortho.initializers.forget_bias import ForgetBias
-from keras_ortho.initializers.free import FreeInitializer, check_makes
-from keras_ortho.initializers.independent import independent
-from keras_ortho.initializers.phases import UniformPhases
-from keras_ortho.initializers.reflectors import (
+from keras_ortho.initializers.small_uniform import SmallUniform
+from keras_ortho.initializers.state_uniform import StateUniform
+from keras_ortho.parametrizations.antisymmetric import AntisymmetricNormal
+from keras_ortho.parametrizations.eigenvalue_normalized import ScaledRotations
+from keras_ortho.parametrizations.free import FreeInitializer, check_makes, independent
+from keras_ortho.parametrizations.phases import UniformPhases
+from keras_ortho.parametrizations.reflectors import (
     NormalReflectors,
-    StateUniform,
     UniformReflectors,
     unit_length,
 )
-from keras_ortho.initializers.scaled_rotations import ScaledRotations
-from keras_ortho.initializers.skew import HenaffSkew
-from keras_ortho.initializers.small_uniform import SmallUniform
-from keras_ortho.initializers.unitary import UnitaryComposition
+from keras_ortho.parametrizations.restricted_unitary import UnitaryComposition
+from keras_ortho.parametrizations.skew import HenaffSkew
 
 __all__ = [
     "AntisymmetricNormal",

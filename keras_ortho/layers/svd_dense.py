@@ -6,15 +6,21 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import checks, initializers
-from keras_ortho.backend.precision import wide_dtype
+from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
-from keras_ortho.cells.from_matrix import initializers_from_matrix
+from keras_ortho.layers.parametrized_dense import ParametrizedDense
+from keras_ortho.parametrizations.free import (
+    FreeInitializer,
+    check_makes,
+    independent,
+    initializers_from_matrix,
+)
 from keras_ortho.parametrizations.reflectors import (
     check_invertible,
     check_pair,
     num_reflector_entries,
+    unit_length,
 )
 from keras_ortho.parametrizations.svd import (
     bounded_logits,
@@ -22,11 +28,10 @@ from keras_ortho.parametrizations.svd import (
     svd_inverse,
     svd_matrix,
 )
-from keras_ortho.precise_activations import precise
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class SVDDense(keras.layers.Layer):
+class SVDDense(ParametrizedDense):
     """Dense layer with a kernel `W = L Sigma R^T` of known singular values.
 
     The output is `activation(x W + b)`, for any number of inputs `m` and outputs `n`.
@@ -104,60 +109,42 @@ class SVDDense(keras.layers.Layer):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        units = checks.check_count("units", units)
         if spectral_margin is not None:
             spectral_margin = checks.check_number("spectral_margin", spectral_margin)
         center = checks.check_number("spectral_center", spectral_center, True)
+        super().__init__(
+            units,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_constraint=bias_constraint,
+            **kwargs,
+        )
         # One side has no more than that, whatever the inputs are.
-        check_pair(reflections, units)
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self.units = units
+        check_pair(reflections, self.units)
         # A config holds pairs as lists.
         self.reflections = (
             list(reflections) if isinstance(reflections, list | tuple) else reflections
         )
         self.spectral_margin = spectral_margin
         self.spectral_center = center
-        self.activation = keras.activations.get(activation)
-        self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        initializers.check_makes(
-            "kernel_initializer", self.kernel_initializer, "reflectors"
-        )
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
-        self.input_spec = keras.layers.InputSpec(min_ndim=2)
-        self.supports_masking = True
+        check_makes("kernel_initializer", self.kernel_initializer, "reflectors")
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Creates the weights.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Raises:
-            ValueError: If the last axis is not known, there are more reflectors than
-                it or the units allow, or the layer cannot have the kernel that
-                `kernel_initializer` yields.
-        """
-        features = input_shape[-1]
-        if features is None:
-            raise ValueError(
-                "The last axis of the input of `SVDDense` must be known. "
-                f"Received: input_shape={input_shape}"
-            )
-        rank = min(features, self.units)
-        self._shape = (features, self.units)
+    def build_kernel(self) -> None:
+        """Creates the reflectors, and the singular values or their logits."""
+        features, rank = self._shape[0], min(self._shape)
         self._reflections = check_pair(self.reflections, rank)
         free = self.spectral_margin is None
         make: Any = self.kernel_initializer
-        if isinstance(make, initializers.FreeInitializer):
+        if isinstance(make, FreeInitializer):
             start = self.spectral_center if free else 0.0
             make_weights = [
-                initializers.unit_length(make, features),
-                initializers.unit_length(initializers.independent(make), self.units),
+                unit_length(make, features),
+                unit_length(independent(make), self.units),
                 keras.initializers.Constant(start),
             ]
         else:
@@ -168,7 +155,7 @@ class SVDDense(keras.layers.Layer):
                 self._shape,
                 self._free_variables,
                 3,
-                wide_dtype(self.variable_dtype),
+                self.factorization_dtype,
             )
         sizes = [
             num_reflector_entries(size, number)
@@ -193,16 +180,6 @@ class SVDDense(keras.layers.Layer):
             regularizer=self.kernel_regularizer,
             autocast=False,
         )
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                shape=(self.units,),
-                name="bias",
-                initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
 
     def _free_variables(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         left, right, values = svd_inverse(matrix)
@@ -220,7 +197,7 @@ class SVDDense(keras.layers.Layer):
         """
         arguments.check_built(self)
         left, right, values = (
-            ops.cast(variable, wide_dtype(self.variable_dtype))
+            ops.cast(variable, self.factorization_dtype)
             for variable in (
                 self.kernel_left_reflectors,
                 self.kernel_right_reflectors,
@@ -252,43 +229,3 @@ class SVDDense(keras.layers.Layer):
         self.kernel_left_reflectors.assign(left)
         self.kernel_right_reflectors.assign(right)
         self.singular.assign(values)
-
-    def call(self, inputs: Tensor) -> Tensor:
-        """Computes the output.
-
-        Args:
-            inputs: Tensor of shape `(batch, ..., m)`.
-
-        Returns:
-            Tensor of shape `(batch, ..., n)`.
-        """
-        kernel = ops.cast(self.kernel_matrix(), self.compute_dtype)
-        output = ops.matmul(ops.cast(inputs, self.compute_dtype), kernel)
-        if self.bias is not None:
-            output = output + ops.cast(self.bias, self.compute_dtype)
-        return precise(self.activation)(output)
-
-    def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
-        """Gives the shape of the output.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Returns:
-            The shape with `n` as the last axis.
-        """
-        return (*input_shape[:-1], self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
-        names = [p.name for p in arguments.declared(SVDDense) if p.name != "kwargs"]
-        return {
-            **super().get_config(),
-            **{name: arguments.serialize(getattr(self, name)) for name in names},
-        }

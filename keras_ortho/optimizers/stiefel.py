@@ -8,8 +8,8 @@ from keras import ops
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fraction, check_number
-from keras_ortho.optimizers.unitary import keeping_unitary
 from keras_ortho.parametrizations.complex_rows import adjoint, block, product
+from keras_ortho.parametrizations.kept_unitary import keeping_unitary
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -1,28 +1,47 @@
-"""Maps from free variables to recurrent matrices, and back."""
+"""Maps from free variables to recurrent matrices, and back, and sets of these."""
 
 from keras_ortho.parametrizations.antisymmetric import (
+    Antisymmetric,
+    Unstructured,
     antisymmetric,
     antisymmetric_inverse,
     antisymmetry_error,
 )
-from keras_ortho.parametrizations.cayley import scaled_cayley
-from keras_ortho.parametrizations.cayley_unitary import scaled_cayley_unitary
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
+from keras_ortho.parametrizations.cayley_unitary import (
+    ScaledCayleyUnitary,
+    scaled_cayley_unitary,
+)
+from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
 from keras_ortho.parametrizations.exponential import skew_exponential
-from keras_ortho.parametrizations.givens import givens_orthogonal, givens_unitary
+from keras_ortho.parametrizations.factorized import FactorizedCayley
+from keras_ortho.parametrizations.full_unitary import FullUnitary
+from keras_ortho.parametrizations.givens import (
+    GivensOrthogonal,
+    GivensUnitary,
+    givens_orthogonal,
+    givens_unitary,
+)
 from keras_ortho.parametrizations.givens_inverse import (
     givens_orthogonal_inverse,
     givens_unitary_inverse,
 )
-from keras_ortho.parametrizations.householder import householder_product
+from keras_ortho.parametrizations.householder import Householder, householder_product
 from keras_ortho.parametrizations.householder_inverse import householder_inverse
 from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
 from keras_ortho.parametrizations.kahan_unitary import scaled_cayley_unitary_inverse
 from keras_ortho.parametrizations.orthogonality import (
     orthogonality_error,
+    random_orthogonal,
+    random_unitary,
     unitarity_error,
 )
-from keras_ortho.parametrizations.restricted_unitary import restricted_unitary
-from keras_ortho.parametrizations.schur import schur_matrix
+from keras_ortho.parametrizations.restricted_unitary import (
+    RestrictedUnitary,
+    restricted_unitary,
+)
+from keras_ortho.parametrizations.schur import RealSchur, schur_matrix
 from keras_ortho.parametrizations.schur_inverse import schur_inverse
 from keras_ortho.parametrizations.spectral_radius import (
     dominant_eigenpair,
@@ -31,6 +50,7 @@ from keras_ortho.parametrizations.spectral_radius import (
     spectral_radius,
 )
 from keras_ortho.parametrizations.svd import (
+    SVD,
     bounded_singular_values,
     spectral_deviation,
     svd_inverse,
@@ -38,6 +58,21 @@ from keras_ortho.parametrizations.svd import (
 )
 
 __all__ = [
+    "SVD",
+    "Antisymmetric",
+    "EigenvalueNormalized",
+    "FactorizedCayley",
+    "FreeVariable",
+    "FullUnitary",
+    "GivensOrthogonal",
+    "GivensUnitary",
+    "Householder",
+    "Parametrization",
+    "RealSchur",
+    "RestrictedUnitary",
+    "ScaledCayley",
+    "ScaledCayleyUnitary",
+    "Unstructured",
     "antisymmetric",
     "antisymmetric_inverse",
     "antisymmetry_error",
@@ -52,6 +87,8 @@ __all__ = [
     "householder_product",
     "normalize_spectral_radius",
     "orthogonality_error",
+    "random_orthogonal",
+    "random_unitary",
     "restricted_unitary",
     "scaled_cayley",
     "scaled_cayley_inverse",

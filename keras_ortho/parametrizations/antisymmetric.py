@@ -8,12 +8,19 @@ triangle in row order, and a diffusion `gamma` that is not trained. All eigenval
 dynamical system view on recurrent neural networks", ICLR 2019.
 """
 
+import math
+from typing import Any
+
+import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.cayley import skew_matrix
+from keras_ortho.checks import check_number
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.free import FreeInitializer
 from keras_ortho.parametrizations.real_matrix import real_square
+from keras_ortho.parametrizations.skew import matrix_size, num_entries, skew_matrix
 
 
 def diffused(matrix: Tensor, diffusion: float) -> Tensor:
@@ -120,3 +127,141 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
             f"most {tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
         )
     return ((skew - skew.T) / 2)[np.triu_indices(len(matrix), 1)]
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
+    """Free entries drawn from `N(0, sigma_w^2 / n)`, for `n` units.
+
+    The entries are those of the strict upper triangle of the antisymmetric matrix,
+    or all of an unstructured one. The eigenvalues of the antisymmetric matrix then
+    lie on the imaginary axis between about `-2 sigma_w i` and `2 sigma_w i`.
+
+    Args:
+        sigma_w: The number `sigma_w`, at least 0. The paper chooses it from 0, 1,
+            2, 4, 8 and 16 for each task. Default: 1.
+        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
+            of its own.
+
+    Raises:
+        ValueError: If `sigma_w` is negative or not finite.
+
+    Example:
+    >>> entries = AntisymmetricNormal(4.0, seed=0)((8128,))  # for n = 128 units
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
+    """
+
+    makes = "skew entries"
+
+    def __init__(self, sigma_w: float = 1.0, seed: Any = None) -> None:
+        self.sigma_w = check_number("sigma_w", sigma_w)
+        self.normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+        """Draws the free entries.
+
+        Args:
+            shape: `(n (n - 1) / 2,)`, or `(n, n)` for an unstructured matrix.
+            dtype: Floating dtype. Default: Keras's.
+
+        Returns:
+            Tensor of that shape and dtype.
+
+        Raises:
+            ValueError: If the shape is neither.
+        """
+        square = len(shape) == 2 and shape[0] == shape[1]
+        if not square and len(shape) != 1:
+            raise ValueError(
+                "`shape` must be that of the free entries, (n (n - 1) / 2,), or of a "
+                f"square matrix. Received: shape={shape}"
+            )
+        size = shape[0] if square else matrix_size(shape[0])
+        return self.normal(shape, dtype=dtype) * (self.sigma_w / math.sqrt(size))
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal initializer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {"sigma_w": self.sigma_w, "seed": self.normal.get_config()["seed"]}
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class Antisymmetric(Parametrization):
+    """Antisymmetric matrices with diffusion, `W = M - diffusion I`.
+
+    Args:
+        diffusion: The number `gamma`, at least 0. Default: 0.
+
+    Example:
+    >>> Antisymmetric().distance(np.array([[0.0, 3.0], [-3.0, 0.0]]))
+    0.0
+    """
+
+    takes = "skew entries"
+
+    def __init__(self, diffusion: float = 0.0) -> None:
+        self.diffusion = check_number("diffusion", diffusion)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the free entries of `M`."""
+        initializer = initializer or AntisymmetricNormal()
+        return [FreeVariable("recurrent_skew", (num_entries(size),), initializer)]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = M - diffusion I`."""
+        (entries,) = values
+        return antisymmetric(entries, self.diffusion)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the entries of `M`."""
+        return (antisymmetric_inverse(matrix, self.diffusion),)
+
+    def distance(self, matrix: np.ndarray) -> float:
+        """Measures `||M + M^T||_F`."""
+        return antisymmetry_error(matrix, self.diffusion)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class Unstructured(Parametrization):
+    """All matrices, `W = M - diffusion I` with every entry of `M` free.
+
+    Args:
+        diffusion: The number `gamma`, at least 0. Default: 0.
+
+    Example:
+    >>> Unstructured().distance(np.ones((3, 3)))
+    0.0
+    """
+
+    takes = "skew entries"
+
+    def __init__(self, diffusion: float = 0.0) -> None:
+        self.diffusion = check_number("diffusion", diffusion)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the entries of `M`."""
+        initializer = initializer or AntisymmetricNormal()
+        return [
+            FreeVariable("recurrent_kernel", (size, size), initializer, group="others")
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = M - diffusion I`."""
+        (matrix,) = values
+        return diffused(matrix, self.diffusion)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds `M`."""
+        matrix = real_square(matrix)
+        return (matrix + self.diffusion * np.eye(len(matrix)),)
+
+    def distance(self, matrix: np.ndarray) -> float:
+        """Gives 0: every real matrix is one of these."""
+        real_square(matrix)
+        return 0.0

@@ -7,92 +7,23 @@ triangle in row order, and `D` a diagonal of signs. Helfrich, Willmott and Ye,
 "Orthogonal recurrent neural networks with scaled Cayley transform", ICML 2018.
 """
 
-import math
+from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
-
-
-def num_entries(size: int) -> int:
-    """The number of free entries of a skew-symmetric matrix.
-
-    Args:
-        size: Order `n` of the matrix.
-
-    Returns:
-        `n (n - 1) / 2`.
-
-    Example:
-    >>> num_entries(170)
-    14365
-    """
-    return size * (size - 1) // 2
-
-
-def matrix_size(entries: int) -> int:
-    """The order of the skew-symmetric matrix that has so many free entries.
-
-    Args:
-        entries: Number of free entries, `n (n - 1) / 2`.
-
-    Returns:
-        The order `n`; the larger one, 1, where there are no entries.
-
-    Raises:
-        ValueError: If no matrix has that many.
-
-    Example:
-    >>> matrix_size(14365)
-    170
-    """
-    size = (1 + math.isqrt(1 + 8 * max(entries, 0))) // 2
-    if num_entries(size) != entries:
-        raise ValueError(
-            "`entries` must be n (n - 1) / 2 for some order n. "
-            f"Received: entries={entries}"
-        )
-    return size
-
-
-def skew_matrix(entries: Tensor) -> Tensor:
-    """Builds a skew-symmetric matrix from its strict upper triangle.
-
-    Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`, in row order.
-
-    Returns:
-        Tensor of shape `(n, n)` and the same dtype.
-
-    Example:
-    >>> skew_matrix(np.array([1.0, 2.0, 3.0]))
-    [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]]
-    """
-    size = matrix_size(entries.shape[0])
-    rows, columns = np.triu_indices(size, 1)
-    # Where each element lies in [0, entries, -entries].
-    position = np.zeros((size, size), "int32")
-    position[rows, columns] = np.arange(1, len(rows) + 1)
-    position[columns, rows] = position[rows, columns] + len(rows)
-    zero = ops.zeros((1,), dtype=entries.dtype)
-    return ops.take(ops.concatenate([zero, entries, -entries]), position)
-
-
-def upper_entries(matrix: Tensor) -> Tensor:
-    """Reads the strict upper triangle of a matrix, in row order.
-
-    Args:
-        matrix: Tensor of shape `(n, n)`.
-
-    Returns:
-        Tensor of shape `(n (n - 1) / 2,)` and the same dtype.
-    """
-    size = matrix.shape[0]
-    rows, columns = np.triu_indices(size, 1)
-    position = (rows * size + columns).astype("int32")
-    return ops.take(ops.reshape(matrix, (-1,)), position)
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+from keras_ortho.parametrizations.orthogonality import random_orthogonal
+from keras_ortho.parametrizations.skew import (
+    HenaffSkew,
+    num_entries,
+    skew_matrix,
+    upper_entries,
+)
 
 
 def _forward(entries: Tensor) -> tuple[Tensor, Tensor]:
@@ -190,3 +121,49 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
             f"Received: negative_ones={negative_ones!r}"
         )
     return np.concatenate([np.ones(size - int(count)), -np.ones(int(count))])
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ScaledCayley(Parametrization):
+    """All orthogonal matrices, by the scaled Cayley transform: scoRNN's.
+
+    Args:
+        negative_ones: How many entries of `D` are -1, the last ones: an int is a
+            count, a float in `[0, 1]` a fraction. A matrix that is given brings its
+            own signs along. Default: 0.5.
+
+    Example:
+    >>> ScaledCayley().distance(np.eye(3))
+    0.0
+    """
+
+    takes = "skew entries"
+
+    def __init__(self, negative_ones: int | float = 0.5) -> None:
+        self.negative_ones = negative_ones
+
+    def check(self, size: int) -> None:
+        """Checks the number of negative ones."""
+        diagonal_signs(size, self.negative_ones)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the free entries of `A` and the signs `D`."""
+        signs = keras.initializers.Constant(diagonal_signs(size, self.negative_ones))
+        return [
+            FreeVariable(
+                "recurrent_skew", (num_entries(size),), initializer or HenaffSkew()
+            ),
+            FreeVariable("recurrent_signs", (size,), signs, trainable=False),
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = (I + A)^-1 (I - A) D`."""
+        return scaled_cayley(*values)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds `A` and `D`, of any orthogonal matrix."""
+        return scaled_cayley_inverse(matrix)
+
+    def sample(self, size: int, seed: int | None = None) -> np.ndarray:
+        """Draws an orthogonal matrix, each as likely."""
+        return random_orthogonal(size, seed)

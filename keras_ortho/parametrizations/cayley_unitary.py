@@ -7,23 +7,31 @@ and `D` a diagonal of trained phases. Maduranga, Helfrich and Ye, "Complex unita
 recurrent neural networks using scaled Cayley transform", AAAI 2019.
 """
 
+import math
+from typing import Any
+
+import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.cayley import (
-    matrix_size,
-    num_entries,
-    skew_matrix,
-    upper_entries,
-)
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import (
     adjoint,
     block,
     product,
     turn,
+)
+from keras_ortho.parametrizations.kahan_unitary import scaled_cayley_unitary_inverse
+from keras_ortho.parametrizations.orthogonality import random_unitary
+from keras_ortho.parametrizations.skew import (
+    HenaffSkew,
+    matrix_size,
+    num_entries,
+    skew_matrix,
+    upper_entries,
 )
 
 
@@ -130,3 +138,40 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I: rounding harms the right side less.
     identity = ops.eye(size, 2 * size, dtype=inverse.dtype)
     return block(turn(2.0 * inverse - identity, cos(phases), sin(phases)))
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ScaledCayleyUnitary(Parametrization):
+    """All unitary matrices, by the scaled Cayley transform: scuRNN's.
+
+    Example:
+    >>> ScaledCayleyUnitary().distance(1j * np.eye(3))
+    0.0
+    """
+
+    is_complex = True
+    takes = "skew entries"
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the free entries of `A` and the phases of `D`."""
+        skew, symmetric = num_entries(size), num_entries(size + 1)
+        phases = keras.initializers.RandomUniform(0.0, 2 * math.pi)
+        return [
+            FreeVariable("recurrent_skew_real", (skew,), initializer or HenaffSkew()),
+            FreeVariable(
+                "recurrent_skew_imag", (symmetric,), keras.initializers.Zeros()
+            ),
+            FreeVariable("recurrent_phases", (size,), phases),
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = (I + A)^-1 (I - A) D` in its real form."""
+        return scaled_cayley_unitary(*values)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds `A` and `D`, of any unitary matrix."""
+        return scaled_cayley_unitary_inverse(matrix)
+
+    def sample(self, size: int, seed: int | None = None) -> np.ndarray:
+        """Draws a unitary matrix, each as likely."""
+        return random_unitary(size, seed)

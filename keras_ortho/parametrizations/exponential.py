@@ -16,7 +16,7 @@ from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.cayley import skew_matrix
+from keras_ortho.parametrizations.skew import skew_matrix
 
 # Coefficients of `q`, and up to which norm the approximant is exact to rounding
 # (Higham, table 2.3; Al-Mohy and Higham, 2009, for float32).

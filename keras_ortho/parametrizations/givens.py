@@ -13,13 +13,23 @@ pairs are neighbors, `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...` by turns
 ICML 2017.
 """
 
+from typing import Any
+
+import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import block, turn
+from keras_ortho.parametrizations.free import independent
+from keras_ortho.parametrizations.givens_inverse import (
+    givens_orthogonal_inverse,
+    givens_unitary_inverse,
+)
 from keras_ortho.parametrizations.givens_layers import pair_table, rotations
+from keras_ortho.parametrizations.phases import UniformPhases
 
 STYLES = ("tunable", "fft")
 
@@ -153,3 +163,119 @@ def _check_shapes(angles: Tensor, style: str, **others: Tensor | None) -> None:
                 f"`{name}` must have the shape {expected} for angles of the shape "
                 f"{shape}. Received: {name}.shape={tuple(value.shape)}"
             )
+
+
+class _Rotations(Parametrization):
+    """Base of the layers of rotations: their number and their style."""
+
+    takes = "phases"
+
+    def __init__(self, capacity: int | None, style: str) -> None:
+        self.capacity = capacity
+        self.style = style
+
+    def angles_shape(self, size: int) -> tuple[int, int]:
+        """The shape of the angles, see `angles_shape`."""
+        return angles_shape(size, self.style, self.capacity)
+
+    def check(self, size: int) -> None:
+        """Checks the number of layers, and the order."""
+        self.angles_shape(size)
+
+    def check_reaches_all(self, size: int) -> None:
+        """Checks that the layers have an inverse map.
+
+        Args:
+            size: Number of units `n`.
+
+        Raises:
+            ValueError: If there are not as many layers of the tunable style as units.
+        """
+        if self.style != "tunable" or self.capacity not in (None, size):
+            raise ValueError(
+                'To start from a matrix, or to be set to one, `style` must be "tunable"'
+                " and `capacity` the number of units: fewer layers do not reach it. "
+                f"Received: style={self.style!r}, capacity={self.capacity}, "
+                f"units={size}"
+            )
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class GivensUnitary(_Rotations):
+    """Products of layers of rotations of complex pairs: EURNN's.
+
+    Args:
+        capacity: Number of layers of the tunable style. Default: 2.
+        style: `"tunable"` or `"fft"`. Default: `"tunable"`.
+
+    Example:
+    >>> GivensUnitary(style="fft").variables(8)[0].shape
+    (3, 4)
+    """
+
+    is_complex = True
+
+    def __init__(self, capacity: int | None = 2, style: str = "tunable") -> None:
+        super().__init__(capacity, style)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the angles, and the phases of the pairs and of the diagonal."""
+        make = initializer or UniformPhases()
+        second = independent(make)
+        pairs = self.angles_shape(size)
+        return [
+            FreeVariable("recurrent_angles", pairs, make),
+            FreeVariable("recurrent_phases", pairs, second),
+            FreeVariable("output_phases", (size,), independent(second)),
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Multiplies the layers, in the real form."""
+        angles, phases, output_phases = values
+        return givens_unitary(angles, phases, output_phases, self.style)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds angles and phases, where the layers reach every matrix."""
+        self.check_reaches_all(len(matrix))
+        return givens_unitary_inverse(matrix)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class GivensOrthogonal(_Rotations):
+    """Products of layers of rotations of pairs: GORU's.
+
+    Args:
+        capacity: Number of layers of the tunable style. Default: `None`, `n`.
+        style: `"fft"` or `"tunable"`. Default: `"fft"`.
+
+    Example:
+    >>> GivensOrthogonal().variables(8)[0].shape
+    (3, 4)
+    """
+
+    def __init__(self, capacity: int | None = None, style: str = "fft") -> None:
+        super().__init__(capacity, style)
+
+    def angles_shape(self, size: int) -> tuple[int, int]:
+        """The shape of the angles, see `angles_shape`."""
+        all_layers = self.style == "tunable" and self.capacity is None
+        return angles_shape(size, self.style, size if all_layers else self.capacity)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the angles, and for the tunable style the signs."""
+        pairs = self.angles_shape(size)
+        angles = FreeVariable("recurrent_angles", pairs, initializer or UniformPhases())
+        if self.style != "tunable":
+            return [angles]
+        ones = keras.initializers.Ones()
+        return [angles, FreeVariable("recurrent_signs", (size,), ones, trainable=False)]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Multiplies the layers and, where there are, the signs."""
+        angles, signs = values if len(values) == 2 else (*values, None)
+        return givens_orthogonal(angles, signs, self.style)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds angles and signs, where the layers reach every matrix."""
+        self.check_reaches_all(len(matrix))
+        return givens_orthogonal_inverse(matrix)

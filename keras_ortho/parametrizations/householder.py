@@ -14,13 +14,25 @@ determinants can be reached from any other reflectors, and every orthogonal matr
 product of reflectors none of which is zero.
 """
 
+from typing import Any
+
+import keras
+import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.householder_inverse import householder_inverse
 from keras_ortho.parametrizations.reflectors import (
+    NormalReflectors,
+    check_invertible,
+    check_reflections,
+    num_reflector_entries,
     reflector_rows,
+    reflector_size,
     scaled_rows,
+    unit_length,
 )
 
 # So many reflectors are multiplied at once. In the worst case, reflectors that are all
@@ -119,3 +131,45 @@ def householder_product(
     sign = ops.sign(ops.sign(reflectors[-1:]) + 0.5)
     ones = ops.ones((size - 1,), dtype=reflectors.dtype)
     return matrix * ops.concatenate([ones, sign])
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class Householder(Parametrization):
+    """Products of Householder reflectors, `householder_product` transposed: oRNN's.
+
+    Args:
+        reflections: Number of reflectors, an int in `1 .. n`. With all of them every
+            orthogonal matrix can be made. Default: `None`, all.
+
+    Example:
+    >>> [variable.shape for variable in Householder(16).variables(128)]
+    [(1928,)]
+    """
+
+    takes = "reflectors"
+
+    def __init__(self, reflections: int | None = None) -> None:
+        self.reflections = reflections
+
+    def check(self, size: int) -> None:
+        """Checks the number of reflectors."""
+        check_reflections(self.reflections, size)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the packed reflectors."""
+        reflections = check_reflections(self.reflections, size)
+        initializer = unit_length(initializer or NormalReflectors(), size)
+        shape = (num_reflector_entries(size, reflections),)
+        return [FreeVariable("reflectors", shape, initializer)]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Multiplies the reflectors."""
+        (reflectors,) = values
+        size = reflector_size(reflectors.shape[0], self.reflections)
+        return ops.transpose(householder_product(reflectors, size))
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the reflectors, where there are all of them."""
+        size = len(matrix)
+        check_invertible((check_reflections(self.reflections, size),), size)
+        return (householder_inverse(np.transpose(matrix)),)

@@ -10,15 +10,36 @@ long time dependencies while improving expressivity with transient dynamics", Ne
 2019.
 """
 
+from typing import Any
+
+import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.cayley import num_entries, scaled_cayley
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.cayley import scaled_cayley
 from keras_ortho.parametrizations.exponential import skew_exponential
+from keras_ortho.parametrizations.phases import UniformPhases
+from keras_ortho.parametrizations.real_matrix import real_square
+from keras_ortho.parametrizations.schur_inverse import MAPS, schur_inverse
+from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 
-MAPS = ("exponential", "cayley")
+
+def check_map(map: str) -> None:
+    """Checks the name of a map.
+
+    Args:
+        map: The name.
+
+    Raises:
+        ValueError: If there is no such map.
+    """
+    if map not in MAPS:
+        raise ValueError(
+            f'`map` must be "exponential" or "cayley". Received: map={map!r}'
+        )
 
 
 def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:
@@ -35,10 +56,7 @@ def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:
     Raises:
         ValueError: If there is no such map.
     """
-    if map not in MAPS:
-        raise ValueError(
-            f'`map` must be "exponential" or "cayley". Received: map={map!r}'
-        )
+    check_map(map)
     if map == "exponential":
         return skew_exponential(entries)
     return scaled_cayley(entries, ops.ones((size,), dtype=entries.dtype))
@@ -114,3 +132,70 @@ def schur_matrix(
     basis = orthogonal_basis(entries, size, map)
     product = ops.matmul(basis, _triangle(upper, radii, angles))
     return ops.matmul(product, ops.transpose(basis))
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class RealSchur(Parametrization):
+    """All real matrices, by their real Schur form `W = P (Theta + T) P^T`: nnRNN's.
+
+    `P` is trained as the papers train an orthogonal matrix, `Theta` and `T` as any
+    other variable.
+
+    Args:
+        map: How the orthogonal factor `P` is made, `"exponential"` or `"cayley"`.
+            Default: `"exponential"`.
+        angles_initializer: Initializer of the angles. Default: `None`, uniform on
+            `(-pi, pi)`.
+        radii_initializer: Initializer of the radii. Default: `None`, ones.
+        upper_initializer: Initializer of `T`. Default: `None`, zeros.
+
+    Raises:
+        ValueError: If there is no such map.
+
+    Example:
+    >>> [variable.name for variable in RealSchur().variables(4)]
+    ['recurrent_skew', 'schur_upper', 'schur_radii', 'schur_angles']
+    """
+
+    takes = "skew entries"
+
+    def __init__(
+        self,
+        map: str = "exponential",
+        angles_initializer: Any = None,
+        radii_initializer: Any = None,
+        upper_initializer: Any = None,
+    ) -> None:
+        check_map(map)
+        self.map = map
+        self.angles_initializer = angles_initializer
+        self.radii_initializer = radii_initializer
+        self.upper_initializer = upper_initializer
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the free entries of `A` and of `T`, the radii and the angles."""
+        triangle, blocks = (num_entries(size),), size // 2
+        zeros, ones = keras.initializers.Zeros(), keras.initializers.Ones()
+        rows = (
+            ("schur_upper", triangle, self.upper_initializer or zeros),
+            ("schur_radii", (size - blocks,), self.radii_initializer or ones),
+            ("schur_angles", (blocks,), self.angles_initializer or UniformPhases()),
+        )
+        return [
+            FreeVariable("recurrent_skew", triangle, initializer or HenaffSkew()),
+            *(FreeVariable(*row, group="others") for row in rows),
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = P (Theta + T) P^T`."""
+        entries, upper, radii, angles = values
+        return schur_matrix(entries, upper, radii, angles, self.map)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the variables, of any real matrix; it needs SciPy."""
+        return schur_inverse(matrix, self.map)
+
+    def distance(self, matrix: np.ndarray) -> float:
+        """Gives 0: every real matrix is one of these."""
+        real_square(matrix)
+        return 0.0

@@ -9,12 +9,23 @@ for deep neural networks via efficient SVD parameterization", ICML 2018.
 
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_number
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.free import independent
 from keras_ortho.parametrizations.householder import householder_product
 from keras_ortho.parametrizations.householder_inverse import frame_reflectors
+from keras_ortho.parametrizations.reflectors import (
+    UniformReflectors,
+    check_invertible,
+    check_pair,
+    num_reflector_entries,
+    unit_length,
+)
 
 
 def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Tensor:
@@ -178,3 +189,138 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
     """
     matrix = np.asarray(ops.convert_to_numpy(matrix), "float64")
     return float(np.abs(np.linalg.svd(matrix, compute_uv=False) - center).max())
+
+
+class BoundedSpectrum(Parametrization):
+    """Base of the matrices `L diag(sigma) R^T` with singular values in an interval.
+
+    Args:
+        spectral_margin: How far the singular values may lie from the center, at
+            least 0; with 0 they are not trained. Default: 0.01.
+        spectral_center: Center of their interval, more than 0, where they start.
+            Default: 1.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> round(BoundedSpectrum(0.25).distance(np.diag([1.0, 1.75])), 6)
+    0.5
+    """
+
+    def __init__(
+        self, spectral_margin: float = 0.01, spectral_center: float = 1.0
+    ) -> None:
+        self.spectral_margin = check_number("spectral_margin", spectral_margin)
+        self.spectral_center = check_number("spectral_center", spectral_center, True)
+
+    def singular_values(self, logits: Tensor) -> Tensor:
+        """Makes singular values of free numbers.
+
+        Args:
+            logits: Tensor of shape `(n,)`.
+
+        Returns:
+            Tensor of the same shape, see `bounded_singular_values`.
+        """
+        return bounded_singular_values(
+            logits, self.spectral_margin, self.spectral_center
+        )
+
+    def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
+        """Finds the free numbers of singular values.
+
+        Args:
+            values: Array of shape `(n,)`.
+            dtype: Dtype of the matrix that they come from.
+
+        Returns:
+            Array of shape `(n,)`, see `bounded_logits`.
+
+        Raises:
+            ValueError: If they do not lie in their interval.
+        """
+        return bounded_logits(values, self.spectral_margin, self.spectral_center, dtype)
+
+    def distance(self, matrix: np.ndarray) -> float:
+        """Measures how far the singular values lie outside of their interval."""
+        deviation = spectral_deviation(matrix, self.spectral_center)
+        return max(0.0, deviation - self.spectral_margin)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class SVD(BoundedSpectrum):
+    """Matrices `L diag(sigma) R^T`, `L` and `R` products of reflectors: svdRNN's.
+
+    Args:
+        reflections: Number of reflectors of `L` and of `R`, an int in `1 .. n` for
+            both or a pair. With all of them every matrix whose singular values lie in
+            the interval can be made. Default: `None`, all.
+        spectral_margin: How far the singular values may lie from the center, at
+            least 0; with 0 they are not trained. Default: 0.01.
+        spectral_center: Center of their interval, more than 0, where they start.
+            Default: 1.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> SVD(16).distance(np.eye(128))
+    0.0
+    """
+
+    takes = "reflectors"
+
+    def __init__(
+        self,
+        reflections: int | tuple[int, int] | None = None,
+        spectral_margin: float = 0.01,
+        spectral_center: float = 1.0,
+    ) -> None:
+        super().__init__(spectral_margin, spectral_center)
+        # A config holds pairs as lists.
+        self.reflections = (
+            list(reflections) if isinstance(reflections, list | tuple) else reflections
+        )
+
+    def check(self, size: int) -> None:
+        """Checks the numbers of reflectors."""
+        check_pair(self.reflections, size)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists reflectors of `L` and `R`, and logits of the singular values."""
+        make = initializer or UniformReflectors()
+        left, right = (
+            (num_reflector_entries(size, number),)
+            for number in check_pair(self.reflections, size)
+        )
+        zeros = keras.initializers.Zeros()
+        return [
+            FreeVariable("left_reflectors", left, unit_length(make, size)),
+            FreeVariable(
+                "right_reflectors", right, unit_length(independent(make), size)
+            ),
+            FreeVariable("singular_logits", (size,), zeros),
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = L diag(sigma) R^T`."""
+        left, right, logits = values
+        size = logits.shape[0]
+        return svd_matrix(left, right, self.singular_values(logits), (size, size))
+
+    def parts(self, *values: Tensor) -> dict[str, Tensor]:
+        """Gives the factors `L` and `R`."""
+        left, right, logits = values
+        size = logits.shape[0]
+        return {
+            "left": householder_product(left, size),
+            "right": householder_product(right, size),
+        }
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the reflectors and logits, where there are all reflectors."""
+        size = len(matrix)
+        check_invertible(check_pair(self.reflections, size), size)
+        left, right, values = svd_inverse(matrix)
+        return left, right, self.singular_logits(values, matrix.dtype)

@@ -27,6 +27,8 @@ from keras_ortho import (
     GORUCell,
     NNRNNCell,
     ORNNCell,
+    OrthoRNN,
+    OrthoRNNCell,
     RecurrentCell,
     RecurrentLayer,
     RestrictedURNN,
@@ -42,6 +44,7 @@ from keras_ortho.initializers import (
     UniformReflectors,
     UnitaryComposition,
 )
+from keras_ortho.parametrizations import ScaledCayley
 from keras_ortho.regularizers import UnitRadii
 from tests import reference
 
@@ -273,6 +276,19 @@ ARCHITECTURES = [
         num_factorizations=1,
         # Arrays, which are of the shape of the long-term matrix: `test_enrnn.py`.
         matrices=("orthogonal", "identity"),
+    ),
+    Architecture(
+        cell=OrthoRNNCell,
+        layer=OrthoRNN,
+        arguments={"units": 6, "parametrization": ScaledCayley(2)},
+        others={
+            "parametrization": ScaledCayley(0.25),
+            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
+        },
+        units=6,
+        num_trainable=3,
+        num_fixed=1,
+        num_factorizations=1,
     ),
 ]
 

@@ -235,7 +235,7 @@ def test_a_layer_is_no_cell(architecture):
 
 def test_initializers_of_other_variables(architecture):
     """None of another kind of matrix, whatever shape it takes."""
-    own = architecture.layer.cell_class.free_variables
+    own = make_layer(architecture).cell.parametrization.takes
     kinds = {
         "henaff_skew": "skew entries",
         "normal_reflectors": "reflectors",

@@ -8,7 +8,7 @@ from keras_ortho.parametrizations import (
     antisymmetry_error,
 )
 from keras_ortho.parametrizations.antisymmetric import diffused
-from keras_ortho.parametrizations.cayley import num_entries
+from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients
 

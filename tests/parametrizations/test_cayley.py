@@ -4,8 +4,8 @@ import pytest
 from keras import ops
 
 from keras_ortho.parametrizations import orthogonality_error, scaled_cayley
-from keras_ortho.parametrizations.cayley import (
-    diagonal_signs,
+from keras_ortho.parametrizations.cayley import diagonal_signs
+from keras_ortho.parametrizations.skew import (
     matrix_size,
     num_entries,
     skew_matrix,

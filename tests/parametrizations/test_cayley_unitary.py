@@ -4,8 +4,8 @@ import pytest
 from keras import ops
 
 from keras_ortho.parametrizations import scaled_cayley_unitary, unitarity_error
-from keras_ortho.parametrizations.cayley import num_entries
 from keras_ortho.parametrizations.cayley_unitary import symmetric_matrix
+from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients
 

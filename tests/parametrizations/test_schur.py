@@ -9,9 +9,9 @@ from keras_ortho.parametrizations import (
     schur_matrix,
     skew_exponential,
 )
-from keras_ortho.parametrizations.cayley import num_entries
 from keras_ortho.parametrizations.exponential import _squarings
-from keras_ortho.parametrizations.schur import MAPS
+from keras_ortho.parametrizations.schur_inverse import MAPS
+from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients
 from tests.parametrizations.schur_form import schur_form

@@ -1,4 +1,8 @@
-"""Initializers of the free entries of a skew matrix."""
+"""Skew-symmetric matrices: their free entries, and the papers' initializer of them.
+
+A matrix of order `n` has `n (n - 1) / 2` free entries, those of its strict upper
+triangle in row order.
+"""
 
 import math
 from typing import Any
@@ -9,8 +13,86 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_finite
-from keras_ortho.initializers.free import FreeInitializer
-from keras_ortho.parametrizations.cayley import matrix_size
+from keras_ortho.parametrizations.free import FreeInitializer
+
+
+def num_entries(size: int) -> int:
+    """The number of free entries of a skew-symmetric matrix.
+
+    Args:
+        size: Order `n` of the matrix.
+
+    Returns:
+        `n (n - 1) / 2`.
+
+    Example:
+    >>> num_entries(170)
+    14365
+    """
+    return size * (size - 1) // 2
+
+
+def matrix_size(entries: int) -> int:
+    """The order of the skew-symmetric matrix that has so many free entries.
+
+    Args:
+        entries: Number of free entries, `n (n - 1) / 2`.
+
+    Returns:
+        The order `n`; the larger one, 1, where there are no entries.
+
+    Raises:
+        ValueError: If no matrix has that many.
+
+    Example:
+    >>> matrix_size(14365)
+    170
+    """
+    size = (1 + math.isqrt(1 + 8 * max(entries, 0))) // 2
+    if num_entries(size) != entries:
+        raise ValueError(
+            "`entries` must be n (n - 1) / 2 for some order n. "
+            f"Received: entries={entries}"
+        )
+    return size
+
+
+def skew_matrix(entries: Tensor) -> Tensor:
+    """Builds a skew-symmetric matrix from its strict upper triangle.
+
+    Args:
+        entries: Tensor of shape `(n (n - 1) / 2,)`, in row order.
+
+    Returns:
+        Tensor of shape `(n, n)` and the same dtype.
+
+    Example:
+    >>> skew_matrix(np.array([1.0, 2.0, 3.0]))
+    [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]]
+    """
+    size = matrix_size(entries.shape[0])
+    rows, columns = np.triu_indices(size, 1)
+    # Where each element lies in [0, entries, -entries].
+    position = np.zeros((size, size), "int32")
+    position[rows, columns] = np.arange(1, len(rows) + 1)
+    position[columns, rows] = position[rows, columns] + len(rows)
+    zero = ops.zeros((1,), dtype=entries.dtype)
+    return ops.take(ops.concatenate([zero, entries, -entries]), position)
+
+
+def upper_entries(matrix: Tensor) -> Tensor:
+    """Reads the strict upper triangle of a matrix, in row order.
+
+    Args:
+        matrix: Tensor of shape `(n, n)`.
+
+    Returns:
+        Tensor of shape `(n (n - 1) / 2,)` and the same dtype.
+    """
+    size = matrix.shape[0]
+    rows, columns = np.triu_indices(size, 1)
+    position = (rows * size + columns).astype("int32")
+    return ops.take(ops.reshape(matrix, (-1,)), position)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

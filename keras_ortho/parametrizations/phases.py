@@ -6,7 +6,7 @@ from typing import Any
 import keras
 
 from keras_ortho.checks import check_finite
-from keras_ortho.initializers.free import FreeInitializer
+from keras_ortho.parametrizations.free import FreeInitializer
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -1,0 +1,104 @@
+"""A recurrent layer of any parametrization, without a class of its own."""
+
+from typing import Any
+
+import keras
+
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.parametrizations.base import check_parametrization
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class OrthoRNNCell(RecurrentCell):
+    """Cell with a recurrent matrix of any parametrization.
+
+    One step is `h' = activation(x U + h W + b)`, with `W` made by the parametrization
+    once for a sequence. Every architecture of the package without gates is this cell
+    with a parametrization and defaults of its own.
+
+    Args:
+        units: Number of units `n`, complex ones where the parametrization has these, a
+            positive integer.
+        parametrization: A `keras_ortho.parametrizations.Parametrization`, of the
+            package or your own.
+        recurrent_initializer: Initializer of the free variables. Or, where the map to
+            `W` has an inverse, any initializer of Keras that yields a matrix, or an
+            array. Default: `None`, the parametrization's.
+        **kwargs: The arguments that every cell has, documented at
+            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+
+    Weights:
+        `kernel` of shape `(m, n)`; those of the parametrization, with its names;
+        `bias` of shape `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
+        Complex units have `kernel` and `initial_state` with `2n` for `n`.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, m)`.
+        states: List with the state, a tensor of shape `(batch, n)`, of complex units
+            `(batch, 2n)`.
+        training: Whether to drop out inputs and states.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> from keras_ortho.parametrizations import Householder
+    >>> layer = keras.layers.RNN(OrthoRNNCell(170, Householder(reflections=16)))
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 170)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        parametrization: Any,
+        *,
+        recurrent_initializer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units=units,
+            parametrization=check_parametrization(parametrization),
+            recurrent_initializer=recurrent_initializer,
+            **kwargs,
+        )
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class OrthoRNN(RecurrentLayer):
+    """A recurrent layer of any parametrization, `OrthoRNNCell` over a sequence.
+
+    Args:
+        units: Number of units `n`, a positive integer.
+        parametrization: A `keras_ortho.parametrizations.Parametrization`, of the
+            package or your own.
+        **kwargs: The other arguments of `OrthoRNNCell`; those of `RecurrentLayer`:
+            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
+            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`.
+        initial_state: List with the state before the first step, a tensor of shape
+            `(batch, n)`, of complex units `(batch, 2n)`. Default: the trained one, or
+            zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
+            state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`. Of complex
+        units with `2n` for `n`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> from keras_ortho.parametrizations import Antisymmetric
+    >>> layer = OrthoRNN(170, Antisymmetric(diffusion=0.1), activation="tanh")
+    >>> layer(np.zeros((32, 100, 1))).shape
+    (32, 170)
+    """
+
+    cell_class = OrthoRNNCell

@@ -1,0 +1,33 @@
+"""The initializer of the AntisymmetricRNN's input kernel."""
+
+from typing import Any
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FanInNormal(keras.initializers.VarianceScaling):
+    """Normal entries with the variance `1 / m`, for `m` inputs, not truncated.
+
+    Args:
+        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
+            of its own.
+
+    Example:
+    >>> kernel = FanInNormal(seed=0)((96, 256))  # a deviation of 0.1
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(1.0, "fan_in", "untruncated_normal", seed=seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal initializer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {"seed": super().get_config()["seed"]}

@@ -1,0 +1,33 @@
+"""The initializer of oRNN's initial state."""
+
+from typing import Any
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class StateUniform(keras.initializers.VarianceScaling):
+    """Uniform on `+-sqrt(3 / (2 n))` for a vector of `n`: oRNN's initial state.
+
+    Args:
+        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
+            of its own.
+
+    Example:
+    >>> state = StateUniform(seed=0)((128,))
+
+    Reference:
+
+    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(scale=0.5, mode="fan_in", distribution="uniform", seed=seed)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal initializer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        return {"seed": super().get_config()["seed"]}

@@ -1,0 +1,155 @@
+"""A dense layer whose kernel is part of a matrix of any parametrization."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import checks
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.layers.parametrized_dense import ParametrizedDense
+from keras_ortho.optimizers.groups import set_group
+from keras_ortho.parametrizations.base import check_parametrization
+from keras_ortho.parametrizations.free import check_makes
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class OrthoDense(ParametrizedDense):
+    """Dense layer with a kernel of any parametrization, such as an orthogonal one.
+
+    The output is `activation(x W + b)`, for any number of inputs `m` and outputs `n`.
+    `W` is the first `m` rows or the first `n` columns of a square matrix of order
+    `p = max(m, n)`: of an orthogonal one they are orthonormal, and every matrix with
+    orthonormal rows or columns is part of one.
+
+    Args:
+        units: Number of outputs `n`, a positive integer.
+        parametrization: A `keras_ortho.parametrizations.Parametrization` of real
+            matrices, of the package or your own.
+        activation: Activation of the output. Default: `None`.
+        use_bias: Whether there is a bias. Default: `True`.
+        kernel_initializer: Initializer of the free variables. Or, where the map has an
+            inverse, any initializer of Keras that yields a matrix of shape `(p, p)`,
+            or an array. Default: `None`, the parametrization's.
+        bias_initializer: Initializer of the bias. Default: `"zeros"`.
+        kernel_regularizer: Regularizer of the free variables. Default: `None`.
+        bias_regularizer: Regularizer of the bias. Default: `None`.
+        activity_regularizer: Regularizer of the output. Default: `None`.
+        bias_constraint: Constraint of the bias. Default: `None`.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+
+    Input shape:
+        `(batch, ..., m)`, with `m` known.
+
+    Output shape:
+        `(batch, ..., n)`.
+
+    Weights:
+        Those of the parametrization, of order `p`, with its names; `bias` of shape
+        `(n,)`.
+
+    Raises:
+        ValueError: If an argument is out of its range; in `build` if the
+            parametrization has no matrix of that order, or not the one that
+            `kernel_initializer` yields.
+
+    Example:
+    >>> from keras_ortho.parametrizations import ScaledCayley
+    >>> layer = OrthoDense(10, ScaledCayley())
+    >>> layer(np.zeros((60, 784))).shape
+    (60, 10)
+    """
+
+    def __init__(
+        self,
+        units: int,
+        parametrization: Any,
+        activation: Any = None,
+        *,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        parametrization = check_parametrization(parametrization)
+        if parametrization.is_complex:
+            raise ValueError(
+                "`parametrization` must be one of real matrices. "
+                f"Received: {type(parametrization).__name__}"
+            )
+        super().__init__(
+            units,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_constraint=bias_constraint,
+            **kwargs,
+        )
+        self.parametrization = parametrization
+        check_makes(
+            "kernel_initializer", self.kernel_initializer, parametrization.takes
+        )
+
+    def build_kernel(self) -> None:
+        """Creates the free variables of the square matrix."""
+        self._free = []
+        for variable in self.parametrization.start(
+            "kernel_initializer",
+            self.kernel_initializer,
+            max(self._shape),
+            self.factorization_dtype,
+        ):
+            weight = self.add_weight(
+                regularizer=self.kernel_regularizer if variable.trainable else None,
+                autocast=False,  # The kernel is made in the precision of its variables.
+                **variable.weight_arguments(),
+            )
+            set_group(weight, variable.group)
+            self._free.append(weight)
+
+    def kernel_matrix(self) -> Tensor:
+        """Makes the kernel `W`, part of the square matrix, from its variables.
+
+        Returns:
+            Tensor of shape `(m, n)` in the dtype of the variables and at least
+            float32.
+
+        Raises:
+            ValueError: If the layer is not built.
+        """
+        arguments.check_built(self)
+        rows, columns = self._shape
+        return self._square()[:rows, :columns]
+
+    def _square(self) -> Tensor:
+        return self.parametrization.matrix(
+            *self.parametrization.values(self._free, self.factorization_dtype)
+        )
+
+    def set_square_matrix(self, matrix: Tensor | np.ndarray) -> None:
+        """Sets the free variables so that the square matrix is a given one.
+
+        Args:
+            matrix: Tensor or array of shape `(p, p)`, one that the parametrization
+                makes, up to `100 p` times the machine epsilon of its dtype.
+
+        Raises:
+            ValueError: If the layer is not built, the matrix is of another shape or
+                not one of these, or the map has no inverse.
+        """
+        arguments.check_built(self)
+        matrix = ops.convert_to_numpy(matrix)
+        checks.check_shape("matrix", matrix, (max(self._shape),) * 2)
+        values = self.parametrization.inverse(matrix)
+        for variable, value in zip(self._free, values, strict=True):
+            variable.assign(value)

@@ -1,0 +1,149 @@
+"""What the dense layers share whose kernel is made from free variables."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho import checks, initializers
+from keras_ortho.backend.precision import wide_dtype
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import arguments
+from keras_ortho.precise_activations import precise
+
+
+class ParametrizedDense(keras.layers.Layer):
+    """Base of the layers `activation(x W + b)` with a kernel `W` that a map makes.
+
+    A subclass has the arguments below among its own, and an attribute for each of
+    them. It gives `build_kernel`, which creates the free variables, and
+    `kernel_matrix`, the map from them to `W`.
+
+    Args:
+        units: Number of outputs `n`, a positive integer.
+        activation: Activation of the output. Default: `None`.
+        use_bias: Whether there is a bias. Default: `True`.
+        kernel_initializer: Initializer of the free variables, or of the kernel.
+        bias_initializer: Initializer of the bias. Default: `"zeros"`.
+        kernel_regularizer: Regularizer of the free variables. Default: `None`.
+        bias_regularizer: Regularizer of the bias. Default: `None`.
+        bias_constraint: Constraint of the bias. Default: `None`.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+
+    Example:
+    >>> isinstance(SVDDense(3), ParametrizedDense)
+    True
+    """
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any,
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        units = checks.check_count("units", units)
+        super().__init__(**kwargs)
+        self.units = units
+        self.activation = keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.input_spec = keras.layers.InputSpec(min_ndim=2)
+        self.supports_masking = True
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Creates the weights.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Raises:
+            ValueError: If the last axis is not known, or the layer cannot have the
+                kernel that `kernel_initializer` yields.
+        """
+        features = input_shape[-1]
+        if features is None:
+            raise ValueError(
+                f"The last axis of the input of `{type(self).__name__}` must be known. "
+                f"Received: input_shape={input_shape}"
+            )
+        self._shape = (features, self.units)
+        self.build_kernel()
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                shape=(self.units,),
+                name="bias",
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
+
+    def build_kernel(self) -> None:
+        """Creates the free variables of the kernel."""
+        raise NotImplementedError
+
+    @property
+    def factorization_dtype(self) -> str:
+        """The dtype to make `W` in: that of the variables, at least float32."""
+        return wide_dtype(self.variable_dtype)
+
+    def kernel_matrix(self) -> Tensor:
+        """Makes the kernel `W` from its variables.
+
+        Returns:
+            Tensor of shape `(m, n)` in the dtype of the variables and at least
+            float32.
+        """
+        raise NotImplementedError
+
+    def call(self, inputs: Tensor) -> Tensor:
+        """Computes the output.
+
+        Args:
+            inputs: Tensor of shape `(batch, ..., m)`.
+
+        Returns:
+            Tensor of shape `(batch, ..., n)`.
+        """
+        kernel = ops.cast(self.kernel_matrix(), self.compute_dtype)
+        output = ops.matmul(ops.cast(inputs, self.compute_dtype), kernel)
+        if self.bias is not None:
+            output = output + ops.cast(self.bias, self.compute_dtype)
+        return precise(self.activation)(output)
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        """Gives the shape of the output.
+
+        Args:
+            input_shape: Shape of the inputs.
+
+        Returns:
+            The shape with `n` as the last axis.
+        """
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer.
+
+        Returns:
+            A dictionary that JSON can hold.
+        """
+        names = [p.name for p in arguments.declared(type(self)) if p.name != "kwargs"]
+        return {
+            **super().get_config(),
+            **{name: arguments.serialize(getattr(self, name)) for name in names},
+        }

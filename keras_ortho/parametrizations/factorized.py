@@ -1,0 +1,80 @@
+"""A matrix by its singular value decomposition, with factors by the Cayley transform.
+
+    W = L diag(sigma) R^T
+
+Vorontsov, Trabelsi, Kadoury and Pal, "On orthogonality and learning recurrent networks
+with long term dependencies", ICML 2017, whose factors an optimizer keeps orthogonal;
+here each is made by the scaled Cayley transform.
+"""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.base import FreeVariable
+from keras_ortho.parametrizations.cayley import scaled_cayley
+from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+from keras_ortho.parametrizations.real_matrix import real_square
+from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
+from keras_ortho.parametrizations.svd import BoundedSpectrum
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FactorizedCayley(BoundedSpectrum):
+    """Matrices `L diag(sigma) R^T`, `L` and `R` by the scaled Cayley transform.
+
+    Args:
+        spectral_margin: How far the singular values may lie from the center, at
+            least 0; with 0 they are not trained. Default: 0.1.
+        spectral_center: Center of their interval, more than 0, where they start.
+            Default: 1.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> FactorizedCayley().distance(np.eye(3))
+    0.0
+    """
+
+    takes = "skew entries"
+
+    def __init__(
+        self, spectral_margin: float = 0.1, spectral_center: float = 1.0
+    ) -> None:
+        super().__init__(spectral_margin, spectral_center)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists entries and signs of the factors, and logits of the singular values."""
+        zeros, ones = keras.initializers.Zeros(), keras.initializers.Ones()
+        entries, order = (num_entries(size),), (size,)
+        return [
+            FreeVariable("left_skew", entries, initializer or HenaffSkew()),
+            FreeVariable("left_signs", order, ones, trainable=False),
+            FreeVariable("right_skew", entries, zeros),
+            FreeVariable("right_signs", order, ones, trainable=False),
+            FreeVariable("singular_logits", order, zeros),
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = L diag(sigma) R^T`."""
+        factors = self.parts(*values)
+        scaled = factors["left"] * self.singular_values(values[-1])
+        return ops.matmul(scaled, ops.transpose(factors["right"]))
+
+    def parts(self, *values: Tensor) -> dict[str, Tensor]:
+        """Gives the factors `L` and `R`."""
+        left_skew, left_signs, right_skew, right_signs, _ = values
+        return {
+            "left": scaled_cayley(left_skew, left_signs),
+            "right": scaled_cayley(right_skew, right_signs),
+        }
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the entries, signs and logits."""
+        left, values, right = np.linalg.svd(real_square(matrix))
+        logits = self.singular_logits(values, matrix.dtype)
+        return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits

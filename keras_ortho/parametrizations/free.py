@@ -1,0 +1,129 @@
+"""Initializers of free variables: what tells them apart, and from those of a matrix."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import checks
+from keras_ortho.backend import eagerly
+from keras_ortho.backend.types import Tensor
+
+
+class FreeInitializer:
+    """Marks the initializers that make the free variables of a recurrent matrix.
+
+    A cell calls one with the shape of its variable. Any other initializer it
+    calls with `(n, n)`, for a matrix that it takes through the inverse of its
+    parametrization.
+
+    `makes` says what those variables are: a cell of another kind refuses the
+    initializer. One that does not say is taken by all.
+    """
+
+    makes: ClassVar[str] = ""
+
+
+def check_makes(name: str, initializer: Any, wanted: str) -> None:
+    """Checks that an initializer of free variables makes those of a parametrization.
+
+    Args:
+        name: Name of the argument that gave it.
+        initializer: The initializer, of free variables or of a matrix.
+        wanted: What the free variables are; `""` takes all.
+
+    Raises:
+        ValueError: If it makes others.
+    """
+    makes = initializer.makes if isinstance(initializer, FreeInitializer) else ""
+    if makes and wanted and makes != wanted:
+        raise ValueError(
+            f"`{name}` must make {wanted}, or a matrix. "
+            f"Received: {name}={type(initializer).__name__}, which makes {makes}"
+        )
+
+
+def independent(initializer: Any) -> Any:
+    """Makes an initializer with the same settings that draws other values.
+
+    Every call of one of Keras's random initializers gives the same values, unless
+    its seed is a `keras.random.SeedGenerator`. Two weights that share an argument
+    such as `kernel_initializer` need one each.
+
+    Args:
+        initializer: An initializer of Keras or of this package, or a function.
+
+    Returns:
+        An initializer with the next seed where it was given an int, with a new one
+        where it was given none. The initializer itself where it draws nothing, or
+        something new at each call.
+
+    Example:
+    >>> independent(keras.initializers.GlorotUniform(seed=1)).get_config()["seed"]
+    2
+    """
+    if not isinstance(initializer, keras.initializers.Initializer):
+        return initializer
+    config = initializer.get_config()
+    seed = config.get("seed")
+    if "seed" not in config or not (seed is None or isinstance(seed, int)):
+        return initializer
+    config["seed"] = None if seed is None else seed + 1
+    return type(initializer).from_config(config)
+
+
+def initializers_from_matrix(
+    name: str,
+    initializer: Any,
+    shape: tuple[int, int],
+    inverse: Callable[[np.ndarray], tuple[np.ndarray, ...]],
+    count: int,
+    dtype: str,
+    check_shape: bool = True,
+) -> list[Callable[..., Tensor]]:
+    """Splits an initializer of a matrix into one for each free variable.
+
+    Args:
+        name: Name of the argument that gave it.
+        initializer: The initializer.
+        shape: Shape of the matrix.
+        inverse: From an array of that shape to the values of the free variables.
+        count: How many variables it gives.
+        dtype: Dtype to make the matrix in, where it is not given as an array.
+        check_shape: Whether an array must have that shape. Default: `True`.
+
+    Returns:
+        A list of initializers.
+
+    Raises:
+        ValueError: If the initializer is an array of another shape. The initializers
+            raise it, if the layer cannot have the matrix.
+    """
+    given = None
+    if isinstance(initializer, keras.initializers.Constant):
+        given = np.asarray(initializer.value)
+        if check_shape:
+            checks.check_shape(name, given, shape)
+
+    @functools.cache  # A random one must be asked once for all variables.
+    def values() -> tuple[np.ndarray, ...]:
+        matrix = given
+        if matrix is None:
+            # Inverses branch on the values of the matrix, so there must be values,
+            # also where the layer is built while a function is traced.
+            with eagerly():
+                matrix = ops.convert_to_numpy(initializer(shape, dtype=dtype))
+        try:
+            return inverse(matrix)
+        except ValueError as error:
+            raise ValueError(
+                f"`{name}` gives no matrix that the layer can have: {error}"
+            ) from error
+
+    return [
+        lambda shape, dtype=None, index=index: ops.cast(values()[index], dtype)
+        for index in range(count)
+    ]

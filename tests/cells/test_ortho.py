@@ -1,0 +1,93 @@
+"""`OrthoRNN`: the other architectures, by their parametrization alone."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho import ENRNN, FactorizedRNN, FullURNN, OrthoRNN, OrthoRNNCell, ScuRNN
+from keras_ortho.optimizers import group_of, paper_optimizer
+from keras_ortho.parametrizations import (
+    EigenvalueNormalized,
+    FactorizedCayley,
+    FreeVariable,
+    FullUnitary,
+    Householder,
+    Parametrization,
+    ScaledCayleyUnitary,
+)
+
+pytestmark = pytest.mark.backends
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Rotation(Parametrization):
+    """The plane's, by an angle: a parametrization of one's own."""
+
+    def variables(self, size, initializer=None):
+        return [FreeVariable("angle", (), initializer or keras.initializers.Ones())]
+
+    def matrix(self, *values):
+        (angle,) = values
+        cosine, sine = ops.cos(angle), ops.sin(angle)
+        return ops.stack([ops.stack([cosine, sine]), ops.stack([-sine, cosine])])
+
+
+@pytest.mark.parametrize(
+    ("layer", "units", "parametrization"),
+    [
+        (ScuRNN(4), 4, ScaledCayleyUnitary()),
+        (ENRNN(4, 2), 6, EigenvalueNormalized(4, 2)),
+        (FullURNN(4), 4, FullUnitary()),
+        (FactorizedRNN(4, activation="modrelu"), 4, FactorizedCayley()),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_equals_the_class(layer, units, parametrization):
+    x = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
+    other = OrthoRNN(
+        units, parametrization, trainable_initial_state=layer.trainable_initial_state
+    )
+    expected = ops.convert_to_numpy(layer(x))
+    other.build(x.shape)
+    assert [w.name for w in other.weights] == [w.name for w in layer.weights]
+    assert list(map(group_of, other.weights)) == list(map(group_of, layer.weights))
+    other.set_weights(layer.get_weights())
+    # The same program, compiled at another time.
+    np.testing.assert_allclose(other(x), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_parametrization_of_ones_own(tmp_path):
+    keras.utils.set_random_seed(0)
+    layer = OrthoRNN(2, Rotation(), return_sequences=True, activation="linear")
+    model = keras.Sequential([keras.Input((None, 2)), layer])
+    model.compile(paper_optimizer(), "mse")
+    x = np.random.default_rng(0).normal(size=(8, 5, 2)).astype("float32")
+    model.fit(x, x, epochs=2, verbose=0)
+    angle = float(layer.cell.angle)
+    assert angle != 1.0
+    np.testing.assert_allclose(
+        layer.recurrent_matrix(),
+        [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]],
+        atol=1e-6,
+    )
+    model.save(tmp_path / "own.keras")
+    again = keras.saving.load_model(tmp_path / "own.keras")
+    np.testing.assert_array_equal(
+        again.predict(x, verbose=0), model.predict(x, verbose=0)
+    )
+
+
+@pytest.mark.parametrize("value", [None, "cayley", Householder])
+def test_what_is_no_parametrization(value):
+    with pytest.raises(ValueError, match="`parametrization` must be .* Received: "):
+        OrthoRNNCell(4, value)
+
+
+def test_a_map_without_an_inverse():
+    layer = OrthoRNN(4, Householder(2))
+    layer.build((None, None, 1))
+    before = ops.convert_to_numpy(layer.recurrent_matrix())
+    with pytest.raises(ValueError, match="`reflections` .* Received"):
+        layer.set_recurrent_matrix(np.eye(4))
+    np.testing.assert_array_equal(layer.recurrent_matrix(), before)

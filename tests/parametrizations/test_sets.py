@@ -1,0 +1,204 @@
+"""Every parametrization as an object: variables, map, inverse, distance, sample."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho import ScoRNN
+from keras_ortho.initializers import FreeInitializer
+from keras_ortho.parametrizations import (
+    SVD,
+    Antisymmetric,
+    EigenvalueNormalized,
+    FactorizedCayley,
+    FullUnitary,
+    GivensOrthogonal,
+    GivensUnitary,
+    Householder,
+    Parametrization,
+    RealSchur,
+    RestrictedUnitary,
+    ScaledCayley,
+    ScaledCayleyUnitary,
+    Unstructured,
+)
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+N = 6
+
+# Each with values of all its arguments that are not their defaults, and whether every
+# matrix of the set has an inverse image.
+SETS = {
+    "cayley": (ScaledCayley(1), True),
+    "unitary-cayley": (ScaledCayleyUnitary(), True),
+    "antisymmetric": (Antisymmetric(0.25), True),
+    "unstructured": (Unstructured(0.25), True),
+    "householder": (Householder(), True),
+    "few-reflectors": (Householder(2), False),
+    "svd": (SVD(None, 0.25, 0.75), True),
+    "few-reflectors-svd": (SVD((3, 2), 0.25, 0.75), False),
+    "factorized": (FactorizedCayley(0.25, 0.75), True),
+    "rotations": (GivensOrthogonal(None, "tunable"), True),
+    "few-rotations": (GivensOrthogonal(2, "tunable"), False),
+    "unitary-rotations": (GivensUnitary(N, "tunable"), True),
+    "few-unitary-rotations": (GivensUnitary(4, "tunable"), False),
+    "schur": (RealSchur("cayley", keras.initializers.Ones()), True),
+    "restricted": (RestrictedUnitary(), False),
+    "full": (FullUnitary(half_gradient=True), True),
+    "enrnn": (EigenvalueNormalized(4, 2, 1, True, 0.5), True),
+    "enrnn-uncoupled": (EigenvalueNormalized(4, 2, coupling=False), True),
+}
+each = pytest.mark.parametrize(("kind", "invertible"), SETS.values(), ids=SETS)
+
+
+def values_of(kind, seed=0):
+    """Free variables in float64 as they start, those that are trained moved a bit."""
+    random = np.random.default_rng(seed)
+    found = []
+    for variable in kind.variables(N):
+        start = variable.initializer(variable.shape, dtype=variable.dtype or "float64")
+        value = ops.convert_to_numpy(start)
+        if variable.trainable and variable.group != "unitary":
+            value = value + 0.1 * random.normal(size=variable.shape)
+        found.append(ops.convert_to_tensor(value))
+    return found
+
+
+def as_units(kind, matrix):
+    """A matrix as `inverse` and `distance` take it."""
+    matrix = ops.convert_to_numpy(matrix)
+    if not kind.is_complex:
+        return matrix
+    (real, imaginary), (minus, again) = (
+        np.split(half, 2, axis=1) for half in np.split(matrix, 2)
+    )
+    np.testing.assert_array_equal(real, again)
+    np.testing.assert_array_equal(imaginary, -minus)
+    return real + 1j * imaginary
+
+
+def tolerance(matrix):
+    # What rounding adds to a matrix that is read back: see `nearest_orthogonal`.
+    return 100 * N * EPS * (1 + np.linalg.norm(matrix))
+
+
+@each
+def test_what_the_map_makes_is_in_the_set(kind, invertible):
+    matrix = as_units(kind, kind.matrix(*values_of(kind)))
+    assert matrix.shape == (N, N)
+    assert kind.distance(matrix) <= tolerance(matrix)
+
+
+@each
+def test_other_matrices_are_not(kind, invertible):
+    other = 3 * np.ones((N, N))
+    if isinstance(kind, RealSchur | Unstructured):
+        assert kind.distance(other) == 0
+    else:
+        assert kind.distance(other) > 1
+
+
+@each
+def test_inverse(kind, invertible):
+    matrix = as_units(kind, kind.matrix(*values_of(kind)))
+    if not invertible:
+        with pytest.raises(ValueError, match="Received"):
+            kind.inverse(matrix)
+        return
+    found = kind.inverse(matrix)
+    variables = kind.variables(N)
+    assert [np.shape(value) for value in found] == [v.shape for v in variables]
+    again = kind.matrix(*map(ops.convert_to_tensor, found))
+    np.testing.assert_allclose(
+        as_units(kind, again), matrix, rtol=0, atol=10 * tolerance(matrix)
+    )
+
+
+@each
+def test_samples(kind, invertible):
+    first, again, other = (kind.sample(N, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0.01
+    assert kind.distance(first) <= tolerance(first)
+    if invertible and kind.is_complex:
+        assert np.abs(first.imag).max() > 0.01
+
+
+@each
+def test_parts_are_orthogonal(kind, invertible):
+    values = values_of(kind)
+    for name, part in kind.parts(*values).items():
+        part = as_units(kind, part)
+        if isinstance(kind, Antisymmetric | Unstructured | RealSchur):
+            assert name == ""
+        else:
+            error = np.linalg.norm(part.conj().T @ part - np.eye(len(part)))
+            assert error <= tolerance(part)
+
+
+@each
+def test_free_initializers_reach_the_first_variable(kind, invertible):
+    class Ones(FreeInitializer, keras.initializers.Ones):
+        pass
+
+    first = kind.variables(N, Ones())[0]
+    value = ops.convert_to_numpy(first.initializer(first.shape, dtype="float64"))
+    if kind.takes == "reflectors":  # Each is scaled to the length 1.
+        value = value / value[0]
+    if not isinstance(kind, SVD | Householder):
+        np.testing.assert_array_equal(value, np.ones(first.shape))
+    assert value.flat[0] == 1
+
+
+@each
+def test_config(kind, invertible):
+    saved = keras.saving.serialize_keras_object(kind)
+    again = keras.saving.deserialize_keras_object(saved)
+    assert type(again) is type(kind)
+    assert again.get_config() == kind.get_config()
+    values = values_of(kind)
+    np.testing.assert_array_equal(again.matrix(*values), kind.matrix(*values))
+
+
+def test_orthogonal_samples_are_as_likely_as_any():
+    """Their entries have the variance 1 / n, and their determinants both signs."""
+    drawn = np.stack([ScaledCayley().sample(4, seed) for seed in range(400)])
+    # The mean of 400 squares, of standard deviation below 1/4 each, is within 5 / 80.
+    np.testing.assert_allclose((drawn**2).mean(axis=0), 0.25, atol=5 * 0.25 / 20)
+    np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=5 * 0.5 / 20)
+    assert 100 < (np.linalg.det(drawn) > 0).sum() < 300
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "message"),
+    [
+        (ScaledCayley(7), 6, "`negative_ones`"),
+        (Householder(7), 6, "`reflections`"),
+        (GivensUnitary(2), 5, "even"),
+        (EigenvalueNormalized(4, 2), 5, "The units"),
+    ],
+)
+def test_sizes_that_there_are_not(kind, size, message):
+    with pytest.raises(ValueError, match=f"{message}.*Received"):
+        kind.variables(size)
+
+
+def test_a_layer_asks_its_parametrization():
+    layer = ScoRNN(4, negative_ones=1)
+    assert isinstance(layer.cell.parametrization, ScaledCayley)
+    assert layer.cell.parametrization.negative_ones == 1
+
+
+def test_without_an_inverse():
+    class Fixed(Parametrization):
+        def variables(self, size, initializer=None):
+            return []
+
+        def matrix(self, *values):
+            return ops.eye(2)
+
+    with pytest.raises(ValueError, match="`Fixed` cannot be set .* Received"):
+        Fixed().inverse(np.eye(2))
