@@ -19,7 +19,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all faults lint timit bench reproduce fuzz break-runs properties test-processors clean python timit-dir
+.PHONY: help demo test test-all faults lint stubs timit bench reproduce fuzz break-runs properties test-processors clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -56,6 +56,9 @@ lint: $(VENV)/.test ## check style, types and the Dockerfile
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/hadolint Dockerfile
+
+stubs: $(VENV)/.test ## write the stub from which editors know the cells' arguments
+	$(run) scripts/write_stubs.py
 
 fuzz: $(VENV)/.test ## damage files of every format and read them: [MUTATIONS=100000 SEED=0]
 	$(run) scripts/fuzz_files.py --mutations $(or $(MUTATIONS),100000) --seed $(or $(SEED),0)

@@ -65,6 +65,7 @@ def test_lists_the_targets_by_default(make):
         "properties",
         "test-processors",
         "lint",
+        "stubs",
         "timit",
         "bench",
         "faults",
