@@ -10,6 +10,7 @@ from keras_ortho.cells import (
     goru,
     nnrnn,
     ornn,
+    ortho,
     scornn,
     scurnn,
     svdrnn,
@@ -278,6 +279,36 @@ class ORNNCell(ornn.ORNNCell):
         bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
         recurrent_regularizer: Any = None, bias_regularizer: Any = None,
         kernel_constraint: Any = None, bias_constraint: Any = None,
+        dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
+        activity_regularizer: Any = None, trainable: bool = True, dtype: Any = None,
+        autocast: bool = True, name: Any = None) -> None: ...
+
+class OrthoRNN(ortho.OrthoRNN):
+    cell_class: ClassVar[type[ortho.OrthoRNNCell]]
+    def __init__(self, units: int, parametrization: Any, *,
+        recurrent_initializer: Any = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "small_uniform",
+        bias_initializer: Any = "zeros",
+        initial_state_initializer: Any = "small_uniform",
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = False,
+        dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
+        recompute: bool | int = False, return_sequences: bool = False,
+        return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
+        unroll: bool = False, zero_output_for_mask: bool = False,
+        activity_regularizer: Any = None, trainable: bool = True, dtype: Any = None,
+        autocast: bool = True, name: Any = None) -> None: ...
+
+class OrthoRNNCell(ortho.OrthoRNNCell):
+    def __init__(self, units: int, parametrization: Any, *,
+        recurrent_initializer: Any = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "small_uniform",
+        bias_initializer: Any = "zeros",
+        initial_state_initializer: Any = "small_uniform",
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = False,
         dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         activity_regularizer: Any = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: Any = None) -> None: ...

@@ -10,8 +10,6 @@ import keras
 import numpy as np
 import pytest
 
-import keras_ortho  # noqa: F401: registers the classes.
-
 pytestmark = pytest.mark.backends
 
 SAVED = Path(__file__).parent / "saved" / "version_0_1_0"
