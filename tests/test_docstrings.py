@@ -4,6 +4,8 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import pydoc
+import re
 
 import keras
 import numpy as np
@@ -38,6 +40,14 @@ def test_examples_run(name, tmp_path, monkeypatch):
         report = []
         runner.run(test, out=report.append)
         assert runner.failures == 0, "".join(report)
+
+
+@pytest.mark.parametrize("name", ["ScoRNN", "ENRNNCell", "GORU"])
+def test_help_shows_every_argument(name):
+    cls = getattr(keras_ortho, name)
+    shown = re.sub(r".\x08", "", pydoc.render_doc(cls))  # What is bold is typed twice.
+    for argument in inspect.signature(cls).parameters:
+        assert re.search(rf"\b{argument}[:=,)]", shown)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -70,15 +70,6 @@ class ENRNNCell(RecurrentCell):
         of shape `(q + s,)`; `initial_state` of shape `(q + s,)`, where it is
         trained.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state, a tensor of shape `(batch, q + s)`, the
-            long-term units first.
-        training: Whether to drop out inputs and states.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> layer = keras.layers.RNN(ENRNNCell(96, 64, negative_ones=29))
     >>> layer(np.zeros((32, 750, 2))).shape
@@ -208,24 +199,8 @@ class ENRNN(RecurrentLayer):
         coupling: Whether the short-term units act on the long-term ones. Default:
             `True`.
         epsilon: What is added to the spectral radius, at least 0. Default: 0.
-        **kwargs: The other arguments of `ENRNNCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of
-            shape `(batch, q + s)`. Default: the trained one, or zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
-            leave the state as it is.
-        training: Whether to drop out inputs and states.
-
-    Output shape:
-        `(batch, q + s)`, or `(batch, time, q + s)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, q + s)`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+        **kwargs: The other arguments of `ENRNNCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Example:
     >>> layer = ENRNN(96, 64, negative_ones=29, return_sequences=True)

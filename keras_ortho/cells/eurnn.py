@@ -45,15 +45,6 @@ class EURNNCell(RecurrentCell):
         `output_phases` of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of
         shape `(2n,)`, where it is trained.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state `[Re h, Im h]`, a tensor of shape
-            `(batch, 2n)`.
-        training: Whether to drop out inputs and states.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> layer = keras.layers.RNN(EURNNCell(512, capacity=2, real_output=True))
     >>> layer(np.zeros((32, 100, 1))).shape
@@ -109,25 +100,13 @@ class EURNN(RecurrentLayer):
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
         real_output: Whether the output is the real part of the state. Default:
             `False`.
-        **kwargs: The other arguments of `EURNNCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of
-            shape `(batch, 2n)`. Default: the trained one, or zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
-            leave the state as it is.
-        training: Whether to drop out inputs and states.
+        **kwargs: The other arguments of `EURNNCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Output shape:
         `(batch, 2n)`, or `(batch, n)` with `real_output`, with an axis for time
         before the last with `return_sequences`; with `return_state` a list of that
         and the last state, `(batch, 2n)`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
 
     Example:
     >>> layer = EURNN(512, style="fft", return_sequences=True)

@@ -62,15 +62,6 @@ class GORUCell(RecurrentCell):
         first; `reset_bias`, `update_bias` and `bias` of shape `(n,)`;
         `initial_state` of shape `(n,)`, where it is trained.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state, a tensor of shape `(batch, n)`.
-        training: Whether to drop out inputs and states; as in Keras's GRU units of
-            the state are dropped out of the whole step.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> layer = keras.layers.RNN(GORUCell(128))
     >>> layer(np.zeros((32, 100, 1))).shape
@@ -188,24 +179,8 @@ class GORU(RecurrentLayer):
         capacity: Number of layers of rotations of the tunable style. Default:
             `None`, `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
-        **kwargs: The other arguments of `GORUCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of
-            shape `(batch, n)`. Default: the trained one, or zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
-            leave the state as it is.
-        training: Whether to drop out inputs and states.
-
-    Output shape:
-        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, n)`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+        **kwargs: The other arguments of `GORUCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Example:
     >>> layer = GORU(128, return_sequences=True)

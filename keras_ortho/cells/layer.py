@@ -34,7 +34,33 @@ class RecurrentLayer(keras.layers.RNN):
         recompute: Whether to keep only some states for the gradient and compute
             those between again, for long sequences: `True` keeps about the square
             root of their number, an int `k` every `k`-th. Default: `False`.
-        **kwargs: Arguments of the cell, of `keras.layers.RNN` and of a layer.
+        return_sequences: Whether to return all outputs, not the last. Default:
+            `False`.
+        return_state: Whether to return the last state, too. Default: `False`.
+        go_backwards: Whether to read the sequences from their end. Default: `False`.
+        stateful: Whether a batch starts where the one before ended. Default: `False`.
+        unroll: Whether to write the steps one after the other into the program.
+            Default: `False`.
+        zero_output_for_mask: Whether the output of a masked step is zero, not that of
+            the step before. Default: `False`.
+        **kwargs: Arguments of the cell, by name, and Keras's of a layer, such as `name`
+            and `dtype`.
+
+    Call arguments:
+        sequences: Tensor of shape `(batch, time, m)`, of any dtype.
+        initial_state: The state before the first step, a tensor of shape `(batch, n)`,
+            or a list of it. Default: the trained one, or zero.
+        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
+            state as it is.
+        training: Whether to drop out inputs and states.
+
+    Output shape:
+        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
+        `return_state` a list of that and the last state, `(batch, n)`. A layer of
+        complex units has `2n` for `n`, the real parts first.
+
+    Raises:
+        ValueError: If an argument is out of its range.
 
     Example:
 

@@ -55,14 +55,6 @@ class NNRNNCell(RecurrentCell):
         entry by itself; `schur_angles` of shape `(floor(n / 2),)`; `bias` of shape
         `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state, a tensor of shape `(batch, n)`.
-        training: Whether to drop out inputs and states.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> cell = NNRNNCell(128, radii_regularizer=regularizers.UnitRadii(0.1))
     >>> keras.layers.RNN(cell)(np.zeros((32, 100, 1))).shape
@@ -125,24 +117,8 @@ class NNRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
             Default: `"exponential"`.
-        **kwargs: The other arguments of `NNRNNCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of
-            shape `(batch, n)`. Default: the trained one, or zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
-            leave the state as it is.
-        training: Whether to drop out inputs and states.
-
-    Output shape:
-        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, n)`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+        **kwargs: The other arguments of `NNRNNCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Example:
     >>> layer = NNRNN(128, map="cayley", return_sequences=True)

@@ -48,14 +48,6 @@ class ORNNCell(RecurrentCell):
         shape `(m n - m (m - 1) / 2,)` for `m` reflectors; `bias` of shape `(n,)`;
         `initial_state` of shape `(n,)`, where it is trained.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state, a tensor of shape `(batch, n)`.
-        training: Whether to drop out inputs and states.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> layer = keras.layers.RNN(ORNNCell(128, reflections=16))
     >>> layer(np.zeros((32, 100, 1))).shape
@@ -98,24 +90,8 @@ class ORNN(RecurrentLayer):
     Args:
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors, in `1 .. n`. Default: `None`, all.
-        **kwargs: The other arguments of `ORNNCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of
-            shape `(batch, n)`. Default: the trained one, or zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
-            leave the state as it is.
-        training: Whether to drop out inputs and states.
-
-    Output shape:
-        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, n)`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+        **kwargs: The other arguments of `ORNNCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Example:
     >>> layer = ORNN(128, reflections=16, return_sequences=True)

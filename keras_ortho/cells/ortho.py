@@ -33,15 +33,6 @@ class OrthoRNNCell(RecurrentCell):
         `bias` of shape `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
         Complex units have `kernel` and `initial_state` with `2n` for `n`.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state, a tensor of shape `(batch, n)`, of complex units
-            `(batch, 2n)`.
-        training: Whether to drop out inputs and states.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> from keras_ortho.parametrizations import Householder
     >>> layer = keras.layers.RNN(OrthoRNNCell(170, Householder(reflections=16)))
@@ -73,26 +64,8 @@ class OrthoRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         parametrization: A `keras_ortho.parametrizations.Parametrization`, of the
             package or your own.
-        **kwargs: The other arguments of `OrthoRNNCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of shape
-            `(batch, n)`, of complex units `(batch, 2n)`. Default: the trained one, or
-            zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
-            state as it is.
-        training: Whether to drop out inputs and states.
-
-    Output shape:
-        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, n)`. Of complex
-        units with `2n` for `n`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+        **kwargs: The other arguments of `OrthoRNNCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Example:
     >>> from keras_ortho.parametrizations import Antisymmetric

@@ -45,14 +45,6 @@ class ScuRNNCell(RecurrentCell):
         `recurrent_phases` of shape `(n,)`, in radians; `bias` of shape `(n,)`;
         `initial_state` of shape `(2n,)`, where it is trained.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state, a tensor of shape `(batch, 2n)`.
-        training: Whether to drop out inputs and states.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> layer = keras.layers.RNN(ScuRNNCell(116))
     >>> layer(np.zeros((32, 100, 1))).shape
@@ -92,24 +84,8 @@ class ScuRNN(RecurrentLayer):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        **kwargs: The other arguments of `ScuRNNCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of shape
-            `(batch, 2n)`. Default: the trained one, or zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
-            state as it is.
-        training: Whether to drop out inputs and states.
-
-    Output shape:
-        `(batch, 2n)`, or `(batch, time, 2n)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, 2n)`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+        **kwargs: The other arguments of `ScuRNNCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Example:
     >>> layer = ScuRNN(116, return_sequences=True)

@@ -52,14 +52,6 @@ class SVDRNNCell(RecurrentCell):
         `singular_logits` of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of
         shape `(n,)`, where it is trained.
 
-    Call arguments:
-        inputs: Tensor of shape `(batch, m)`.
-        states: List with the state, a tensor of shape `(batch, n)`.
-        training: Whether to drop out inputs and states.
-
-    Raises:
-        ValueError: If an argument is out of its range.
-
     Example:
     >>> layer = keras.layers.RNN(SVDRNNCell(128, reflections=16))
     >>> layer(np.zeros((32, 100, 1))).shape
@@ -107,24 +99,8 @@ class SVDRNN(RecurrentLayer):
         spectral_margin: How far the singular values may lie from the center.
             Default: 0.01.
         spectral_center: Center of their interval. Default: 1.
-        **kwargs: The other arguments of `SVDRNNCell`; those of `RecurrentLayer`:
-            `return_sequences`, `return_state`, `go_backwards`, `stateful`, `unroll`,
-            `zero_output_for_mask`, `recompute`; and Keras's of a layer.
-
-    Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List with the state before the first step, a tensor of
-            shape `(batch, n)`. Default: the trained one, or zero.
-        mask: Boolean tensor of shape `(batch, time)`, `False` for steps that
-            leave the state as it is.
-        training: Whether to drop out inputs and states.
-
-    Output shape:
-        `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, n)`.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+        **kwargs: The other arguments of `SVDRNNCell`, and those of
+            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
 
     Example:
     >>> layer = SVDRNN(128, reflections=16, return_sequences=True)
