@@ -1,0 +1,95 @@
+"""What importing the package loads, and what can be loaded after it."""
+
+import subprocess
+import sys
+
+import keras
+import pytest
+
+import keras_ortho
+from keras_ortho.losses import ValidFrameMSE
+from keras_ortho.optimizers import RMSpropTF1
+
+# Each ends with a `keras` to load the model with.
+ORDERS = {
+    "Keras first": "import keras, keras_ortho",
+    "Keras second": "import keras_ortho, keras",
+    "TensorFlow second": "import keras_ortho, tensorflow, keras",
+    "module that others need": "import keras_ortho.activations, keras",
+}
+MORE_ORDERS = {
+    "module of Keras": "import keras_ortho, keras.saving",
+    "TensorFlow first": "import tensorflow, keras_ortho, keras",
+    "module without Keras": "import keras_ortho.audio, keras",
+    "class": "from keras_ortho import ScoRNN; import keras",
+    "class of a module": "from keras_ortho.cells.scornn import ScoRNN; import keras",
+}
+LOAD = """
+model = keras.saving.load_model({path!r})
+for part in (*model.layers, model.optimizer, model.loss):
+    print(type(part).__name__)
+"""
+
+
+def run(code: str) -> str:
+    """The output of Python code in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> str:
+    """The file of a model of many of the package's classes."""
+    recurrent = keras_ortho.ScoRNN(4, return_sequences=True)
+    layers = [recurrent, keras_ortho.SVDDense(4, reflections=2), keras_ortho.ModReLU()]
+    model = keras.Sequential([keras.Input((3, 2)), *layers])
+    model.compile(RMSpropTF1(), ValidFrameMSE())
+    path = str(tmp_path_factory.mktemp("saved") / "model.keras")
+    model.save(path)
+    return path
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *(pytest.param(code, id=order) for order, code in ORDERS.items()),
+        *(
+            pytest.param(code, id=order, marks=pytest.mark.slow)
+            for order, code in MORE_ORDERS.items()
+        ),
+    ],
+)
+def test_model_is_loaded_after_imports_in_any_order(saved, statement):
+    classes = run(statement + LOAD.format(path=saved)).split()
+    assert classes == ["ScoRNN", "SVDDense", "ModReLU", "RMSpropTF1", "ValidFrameMSE"]
+
+
+def test_import_alone_loads_next_to_nothing():
+    code = "import sys; before = set(sys.modules); import keras_ortho, json\n"
+    code += "print(*{name.split('.')[0] for name in set(sys.modules) - before})"
+    loaded = set(run(code).split())
+    assert loaded - set(sys.stdlib_module_names) == {"keras_ortho"}
+
+
+def test_public_names_are_listed_before_they_are_loaded():
+    code = "import keras_ortho; print(*dir(keras_ortho))"
+    assert set(run(code).split()) >= {*keras_ortho.__all__, "__version__", "__doc__"}
+
+
+def test_names_that_there_are_not():
+    with pytest.raises(AttributeError, match="'keras_ortho' has no attribute 'ScoRN'"):
+        _ = keras_ortho.ScoRN
+    with pytest.raises(ImportError, match="cannot import name 'ScoRN'"):
+        exec("from keras_ortho import ScoRN")
+
+
+def test_error_of_keras_is_its_own(tmp_path):
+    (tmp_path / "keras").mkdir()
+    (tmp_path / "keras" / "__init__.py").write_text("raise ImportError('broken')")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    code += "import keras_ortho\ntry: import keras\nexcept ImportError as e: print(e)"
+    assert run(code) == "broken\n"
