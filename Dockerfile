@@ -19,7 +19,7 @@
 # Training on TIMIT takes the two commands of `make timit`, with one more volume:
 #
 #   docker run ... --volume /path/to/TIMIT:/timit:ro keras-ortho sh -c \
-#       "python -m data_prep /timit out/timit/records && \
+#       "keras-ortho-data /timit out/timit/records && \
 #        python examples/timit.py --records out/timit/records --out out/timit"
 
 FROM debian:trixie-slim AS builder
@@ -57,7 +57,6 @@ COPY --from=builder /opt/venv /opt/venv
 WORKDIR /app
 COPY LICENSE README.md ./
 COPY benchmarks benchmarks
-COPY data_prep data_prep
 COPY examples examples
 # Caches go to HOME, which any `--user` must be able to write.
 ENV HOME=/tmp \

@@ -1,10 +1,10 @@
 """Measures the speech pipeline: seconds of audio per second, from files to records.
 
 Makes a corpus of noise with the rise and fall of speech, as NIST SPHERE files of about
-three seconds, and runs `data_prep` on it: discovery, hashing, decoding, resampling,
-transform, records, manifest. The worker processes are started, and have done some
-work, before the clock is; the files are in the page cache. Beside it stands the time
-of the whole command, with the start of its processes.
+three seconds, and runs `keras-ortho-data` on it: discovery, hashing, decoding,
+resampling, transform, records, manifest. The worker processes are started, and have
+done some work, before the clock is; the files are in the page cache. Beside it stands
+the time of the whole command, with the start of its processes.
 
 Run it as `python benchmarks/speech_pipeline.py [--seconds 2000] [--workers 2]`.
 """
@@ -25,12 +25,11 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # `data_prep` is no part of the installed package.
+from keras_ortho.data_prep.pipeline import prepare
+from keras_ortho.data_prep.storage import write_json
+from keras_ortho.data_prep.workers import worker_pool
 
-from data_prep.pipeline import prepare  # noqa: E402
-from data_prep.storage import write_json  # noqa: E402
-from data_prep.workers import worker_pool  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
 
 RATE = 16_000
 UTTERANCE_SECONDS = 3.0
@@ -115,7 +114,13 @@ def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
                 prepare(folder / "corpus", folder / f"records{repeat}", pool=pool)
                 times.append(time.perf_counter() - start)
         start = time.perf_counter()
-        command = [sys.executable, "-m", "data_prep", "--workers", str(workers)]
+        command = [
+            sys.executable,
+            "-m",
+            "keras_ortho.data_prep",
+            "--workers",
+            str(workers),
+        ]
         command += [str(folder / "corpus"), str(folder / "records")]
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
         whole = time.perf_counter() - start

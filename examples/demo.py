@@ -25,8 +25,8 @@ def main() -> None:
     timit = ["--records", records, "--out", str(out), "--units", "128"]
     timit += ["--batch-size", "8"]
     for command in (
-        ["-m", "data_prep.demo_corpus", corpus],
-        ["-m", "data_prep", corpus, records],
+        ["-m", "keras_ortho.data_prep.demo_corpus", corpus],
+        ["-m", "keras_ortho.data_prep", corpus, records],
         [str(ROOT / "examples/timit.py"), *timit, "--epochs", str(options.epochs)],
     ):
         print("$ python", *command, flush=True)

@@ -9,7 +9,7 @@ goes on, one that is done is not done again. That is so of the records that came
 the checkout, too: how many they are is said first. --fresh trains them anew, where only
 what --work holds counts as done; --out has a folder of its own for what comes out. What
 has no data is left out, and named. DATA holds the folders mnist, ucr, ptb and cifar10,
-and timit with what `python -m data_prep` wrote. Writes results/RUN.json for each run,
+and timit with what `keras-ortho-data` wrote. Writes results/RUN.json for each run,
 results/SECTION.png, and RESULTS.md; `--report` only writes the latter two anew.
 
 `quick` takes some minutes on two cores, `standard` about ten hours. `full` adds every

@@ -1,6 +1,6 @@
 """Predicts the next frame of speech with recurrent networks, and scores the sound.
 
-    python -m data_prep /path/to/TIMIT out/timit/records
+    keras-ortho-data /path/to/TIMIT out/timit/records
     python examples/timit.py --records out/timit/records --out out/timit
     python examples/timit.py --smoke --out out/smoke
 
@@ -193,7 +193,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Makes the parser of the command line."""
     parser = new_parser(__doc__)
     add = parser.add_argument
-    add("--records", type=Path, help="what `python -m data_prep` wrote")
+    add("--records", type=Path, help="what `keras-ortho-data` wrote")
     add(
         "--models",
         nargs="+",
@@ -282,8 +282,8 @@ def synthesize(out: Path) -> Path:
     corpus, records = str((out / "corpus").resolve()), (out / "records").resolve()
     few = ["--speakers", "5", "--sentences", "3"]
     for command in (
-        ["-m", "data_prep.demo_corpus", corpus, *few],
-        ["-m", "data_prep", corpus, str(records), "--workers", "0"],
+        ["-m", "keras_ortho.data_prep.demo_corpus", corpus, *few],
+        ["-m", "keras_ortho.data_prep", corpus, str(records), "--workers", "0"],
     ):
         subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
     return records

@@ -1,7 +1,7 @@
 """TIMIT: predict the next frame of speech, in dB, from all frames up to it.
 
 The task of Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks"
-(NeurIPS 2016), on records that `python -m data_prep` makes.
+(NeurIPS 2016), on records that `keras-ortho-data` makes.
 
 The mean squared error that they and their followers report divides the squared
 errors of the valid steps by the number of *all* steps, padding included. Keras
@@ -70,7 +70,7 @@ def load(
     The steps after them are -50 dB in both, with weight 0.
 
     Args:
-        folder: What `python -m data_prep` wrote.
+        folder: What `keras-ortho-data` wrote.
         batch_size: Number of utterances in a batch; the last batch of a split may
             hold fewer.
         splits: Which of `"train"`, `"valid"` and `"test"` to make.

@@ -1,4 +1,4 @@
-"""The records of TIMIT that `python -m data_prep` makes, as they are in a folder."""
+"""The records of TIMIT that `keras-ortho-data` makes, as they are in a folder."""
 
 import os
 import re
@@ -46,7 +46,7 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
     """The utterances of a split one by one, for scoring.
 
     Args:
-        folder: What `python -m data_prep` wrote.
+        folder: What `keras-ortho-data` wrote.
         split: `"train"`, `"valid"` or `"test"`.
 
     Returns:
@@ -85,7 +85,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a folder's manifest, and checks that its shards are there.
 
     Args:
-        folder: What `python -m data_prep` wrote.
+        folder: What `keras-ortho-data` wrote.
 
     Returns:
         The contents of `manifest.json`.
@@ -98,7 +98,8 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(folder, MANIFEST)
     if not path.is_file():
         raise FileNotFoundError(
-            f"No {MANIFEST}: make the records with `python -m data_prep`. "
+            f"No {MANIFEST}: make the records with `keras-ortho-data`, which is "
+            "`python -m keras_ortho.data_prep`. "
             f"Received: {os.fspath(folder)}"
         )
     manifest = read_json(path, LARGEST_MANIFEST)
@@ -207,7 +208,7 @@ def dataset(
     """A split as a `tf.data.Dataset` of `(id, speaker, log_power, audio)`.
 
     Args:
-        folder: What `python -m data_prep` wrote.
+        folder: What `keras-ortho-data` wrote.
         manifest: Its manifest.
         split: `"train"`, `"valid"` or `"test"`.
 

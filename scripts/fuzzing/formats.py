@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import soundfile
 
-from data_prep.corpus import Utterance
-from data_prep.features import Features
-from data_prep.plan import Shard
-from data_prep.shards import encode, find_shard
-from data_prep.storage import json_sha256
 from keras_ortho.audio.files import read_audio
+from keras_ortho.data_prep.corpus import Utterance
+from keras_ortho.data_prep.features import Features
+from keras_ortho.data_prep.plan import Shard
+from keras_ortho.data_prep.shards import encode, find_shard
+from keras_ortho.data_prep.storage import json_sha256
 from keras_ortho.tasks import ptb_files
 from keras_ortho.tasks.cifar_batches import read_binary, read_pickled
 from keras_ortho.tasks.cifar_files import read_npz

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from data_prep.cli import main
+from keras_ortho.data_prep.cli import main
 from tests.data_prep.corpora import contents, noise, write_corpus, write_sphere
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from data_prep.corpus import Unused, Utterance, discover
+from keras_ortho.data_prep.corpus import Unused, Utterance, discover
 
 
 def touch(folder, *paths):

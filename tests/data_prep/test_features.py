@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from data_prep.features import extract
 from keras_ortho.audio.files import resample_to_int16
 from keras_ortho.audio.stft import log_power, stft
+from keras_ortho.data_prep.features import extract
 from tests.data_prep.corpora import noise
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from data_prep import pipeline
-from data_prep.pipeline import prepare
-from data_prep.storage import file_sha256
+from keras_ortho.data_prep import pipeline
+from keras_ortho.data_prep.pipeline import prepare
+from keras_ortho.data_prep.storage import file_sha256
 from keras_ortho.locks import locked
 from keras_ortho.tasks.timit import utterances
 from tests.data_prep.corpora import contents, noise, write_corpus, write_sphere

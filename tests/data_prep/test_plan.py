@@ -3,9 +3,15 @@ from collections import Counter
 
 import pytest
 
-from data_prep import plan
-from data_prep.corpus import Unused, Utterance
-from data_prep.plan import OWN_FILE, Source, hash_sources, plan_shards, shard_index
+from keras_ortho.data_prep import plan
+from keras_ortho.data_prep.corpus import Unused, Utterance
+from keras_ortho.data_prep.plan import (
+    OWN_FILE,
+    Source,
+    hash_sources,
+    plan_shards,
+    shard_index,
+)
 
 NUM_SHARDS = {"train": 4, "valid": 2, "test": 1}
 

@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from data_prep.corpus import Utterance
-from data_prep.splits import (
+from keras_ortho.data_prep.corpus import Utterance
+from keras_ortho.data_prep.splits import (
     COMPLETE,
     CORE_TEST_SPEAKERS,
     DEVELOPMENT_SPEAKERS,

@@ -1,6 +1,6 @@
 import json
 
-from data_prep.storage import file_sha256, write_json
+from keras_ortho.data_prep.storage import file_sha256, write_json
 
 
 def test_json_is_the_same_for_the_same_value(tmp_path):

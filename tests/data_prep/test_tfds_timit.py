@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from data_prep.pipeline import prepare
+from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.tasks.timit import utterances
 from tests.data_prep.corpora import noise, write_corpus, write_sphere
 
 tfds = pytest.importorskip("tensorflow_datasets")
 
-from data_prep.tfds_timit.timit import Timit  # noqa: E402
+from keras_ortho.data_prep.tfds_timit.timit import Timit  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

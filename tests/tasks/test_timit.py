@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from data_prep.pipeline import prepare
+from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.experiments.speech import inputs
 from keras_ortho.tasks.timit import load, utterances
 from keras_ortho.tasks.timit_records import SPLITS, read_manifest

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from data_prep.pipeline import prepare
+from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.tasks.timit_records import Record, read_manifest, utterances
 from tests.data_prep.corpora import write_corpus
 

@@ -5,15 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from data_prep.demo_corpus.articulation import (
+from keras_ortho.data_prep.demo_corpus.articulation import (
     amplitude,
     articulate,
     contextual_targets,
     smooth,
 )
-from data_prep.demo_corpus.phones import PHONES, target_formants
-from data_prep.demo_corpus.speakers import draw_speaker
-from data_prep.demo_corpus.transcription import Sound
+from keras_ortho.data_prep.demo_corpus.phones import PHONES, target_formants
+from keras_ortho.data_prep.demo_corpus.speakers import draw_speaker
+from keras_ortho.data_prep.demo_corpus.transcription import Sound
 
 pytest.importorskip("scipy.ndimage")
 

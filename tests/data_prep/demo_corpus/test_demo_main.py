@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_prep.demo_corpus.__main__ import main
+from keras_ortho.data_prep.demo_corpus.__main__ import main
 
 pytest.importorskip("soundfile")
 pytest.importorskip("scipy.signal")

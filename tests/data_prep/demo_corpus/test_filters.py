@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_prep.demo_corpus.filters import (
+from keras_ortho.data_prep.demo_corpus.filters import (
     FFT,
     FRAME,
     NASAL_POLE,

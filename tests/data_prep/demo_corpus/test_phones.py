@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_prep.demo_corpus.phones import (
+from keras_ortho.data_prep.demo_corpus.phones import (
     CLOSURES,
     MANNERS,
     OPEN,
@@ -12,7 +12,7 @@ from data_prep.demo_corpus.phones import (
     SILENCES,
     target_formants,
 )
-from data_prep.demo_corpus.vowels import DIPHTHONGS, VOWELS, WOMAN_TO_MAN
+from keras_ortho.data_prep.demo_corpus.vowels import DIPHTHONGS, VOWELS, WOMAN_TO_MAN
 
 
 @pytest.mark.parametrize("label", PHONES)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from data_prep.demo_corpus.prosody import (
+from keras_ortho.data_prep.demo_corpus.prosody import (
     durations,
     final_syllables,
     loudness,
     melody,
 )
-from data_prep.demo_corpus.speakers import draw_speaker
-from data_prep.demo_corpus.transcription import Sound, transcribe
+from keras_ortho.data_prep.demo_corpus.speakers import draw_speaker
+from keras_ortho.data_prep.demo_corpus.transcription import Sound, transcribe
 
 SPEAKER = draw_speaker(1, seed=0)
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from data_prep.demo_corpus.phones import PHONES
-from data_prep.demo_corpus.recording import record
-from data_prep.demo_corpus.sentences import SA, SX
-from data_prep.demo_corpus.speakers import draw_speaker
-from data_prep.demo_corpus.transcription import transcribe
+from keras_ortho.data_prep.demo_corpus.phones import PHONES
+from keras_ortho.data_prep.demo_corpus.recording import record
+from keras_ortho.data_prep.demo_corpus.sentences import SA, SX
+from keras_ortho.data_prep.demo_corpus.speakers import draw_speaker
+from keras_ortho.data_prep.demo_corpus.transcription import transcribe
 
 signal = pytest.importorskip("scipy.signal")
 

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from data_prep.demo_corpus.sentences import (
+from keras_ortho.data_prep.demo_corpus.sentences import (
     MAX_SENTENCES,
     SA,
     SI_PARTS,

@@ -4,9 +4,13 @@ import re
 
 import pytest
 
-from data_prep.demo_corpus.phones import PHONES
-from data_prep.demo_corpus.speakers import MAX_SPEAKERS, REGIONS, draw_speaker
-from data_prep.demo_corpus.vowels import WOMAN_TO_MAN
+from keras_ortho.data_prep.demo_corpus.phones import PHONES
+from keras_ortho.data_prep.demo_corpus.speakers import (
+    MAX_SPEAKERS,
+    REGIONS,
+    draw_speaker,
+)
+from keras_ortho.data_prep.demo_corpus.vowels import WOMAN_TO_MAN
 
 SPEAKERS = [draw_speaker(number, seed=0) for number in range(MAX_SPEAKERS)]
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from data_prep.demo_corpus.streams import Stream, generator
+from keras_ortho.data_prep.demo_corpus.streams import Stream, generator
 
 
 def test_same_key_same_numbers_any_other_key_other_numbers():

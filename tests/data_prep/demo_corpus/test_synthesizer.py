@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from data_prep.demo_corpus.articulation import source_amplitudes
-from data_prep.demo_corpus.filters import FRAME, NASAL_POLE, RATE
-from data_prep.demo_corpus.phones import (
+from keras_ortho.data_prep.demo_corpus.articulation import source_amplitudes
+from keras_ortho.data_prep.demo_corpus.filters import FRAME, NASAL_POLE, RATE
+from keras_ortho.data_prep.demo_corpus.phones import (
     MANNERS,
     PHONES,
     target_formants,
 )
-from data_prep.demo_corpus.synthesizer import (
+from keras_ortho.data_prep.demo_corpus.synthesizer import (
     Controls,
     Voice,
     glottal_flow,
     radiate,
     synthesize,
 )
-from data_prep.demo_corpus.transcription import Sound
-from data_prep.demo_corpus.vowels import WOMAN_TO_MAN
+from keras_ortho.data_prep.demo_corpus.transcription import Sound
+from keras_ortho.data_prep.demo_corpus.vowels import WOMAN_TO_MAN
 
 signal = pytest.importorskip("scipy.signal")
 librosa = pytest.importorskip("librosa")

@@ -4,10 +4,14 @@ import re
 
 import pytest
 
-from data_prep.demo_corpus.lexicon import LEXICON
-from data_prep.demo_corpus.phones import CLOSURES, PHONES
-from data_prep.demo_corpus.sentences import SA, SI_PARTS, SX
-from data_prep.demo_corpus.transcription import is_vowel, pronounce, transcribe
+from keras_ortho.data_prep.demo_corpus.lexicon import LEXICON
+from keras_ortho.data_prep.demo_corpus.phones import CLOSURES, PHONES
+from keras_ortho.data_prep.demo_corpus.sentences import SA, SI_PARTS, SX
+from keras_ortho.data_prep.demo_corpus.transcription import (
+    is_vowel,
+    pronounce,
+    transcribe,
+)
 
 TEXTS = [*SA, *SX, *(part for parts in SI_PARTS for part in parts)]
 

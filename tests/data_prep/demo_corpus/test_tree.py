@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from data_prep.corpus import discover
-from data_prep.demo_corpus import tree
-from data_prep.demo_corpus.tree import LABEL, write_corpus
+from keras_ortho.data_prep.corpus import discover
+from keras_ortho.data_prep.demo_corpus import tree
+from keras_ortho.data_prep.demo_corpus.tree import LABEL, write_corpus
 
 soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("scipy.signal")

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data_prep.corpus import Corpus, Unused, discover
-from data_prep.manifest import build_manifest
-from data_prep.plan import (
+from keras_ortho.extras import require
+from keras_ortho.locks import locked
+from keras_ortho.tasks.timit_records import MANIFEST
+
+from .corpus import Corpus, Unused, discover
+from .manifest import build_manifest
+from .plan import (
     HASHING_THREADS,
     OWN_FILE,
     Shard,
     hash_sources,
     plan_shards,
 )
-from data_prep.report import REPORT, list_rejected, write_report
-from data_prep.shards import Sidecar, find_shard, write_shard
-from data_prep.splits import SPLITS, resolve_mode, split
-from data_prep.storage import write_json
-from keras_ortho.extras import require
-from keras_ortho.locks import locked
-from keras_ortho.tasks.timit_records import MANIFEST
+from .report import REPORT, list_rejected, write_report
+from .shards import Sidecar, find_shard, write_shard
+from .splits import SPLITS, resolve_mode, split
+from .storage import write_json
 
 NUM_SHARDS = {"train": 16, "valid": 4, "test": 2}
 
@@ -65,8 +66,8 @@ def prepare(
         corpus: A copy of TIMIT.
         out: The folder for the records; made if need be. Other files in it are
             left alone.
-        mode: How to divide the corpus; see `data_prep.splits.split`.
-        seed: As for `data_prep.splits.split`.
+        mode: How to divide the corpus; see `keras_ortho.data_prep.splits.split`.
+        seed: As for `keras_ortho.data_prep.splits.split`.
         num_shards: Number of shards of each split.
         strict: Whether a file that cannot be used is an error. The shards made
             until then stay for the next run; the manifest and its shards do too.

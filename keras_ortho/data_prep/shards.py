@@ -4,12 +4,13 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from data_prep.corpus import Utterance
-from data_prep.features import Features, extract
-from data_prep.plan import LARGEST, Shard, Source
-from data_prep.storage import file_sha256, json_sha256, write_json
 from keras_ortho.files import replacing
 from keras_ortho.reading import read_bytes, read_json
+
+from .corpus import Utterance
+from .features import Features, extract
+from .plan import LARGEST, Shard, Source
+from .storage import file_sha256, json_sha256, write_json
 
 Sidecar = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """A small corpus of synthetic speech, laid out like TIMIT: no license, no download.
 
-`python -m data_prep.demo_corpus OUT` writes it. From text to files:
+`python -m keras_ortho.data_prep.demo_corpus OUT` writes it. From text to files:
 
     sentences       what each speaker reads
     transcription   text to phones, by the `lexicon`

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from data_prep.corpus import Unused
-from data_prep.splits import COMPLETE
-from data_prep.storage import replacing
+from .corpus import Unused
+from .splits import COMPLETE
+from .storage import replacing
 
 REPORT = "report.csv"
 

@@ -4,15 +4,15 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from data_prep.demo_corpus.lexicon import LEXICON
-from data_prep.demo_corpus.phones import CLOSURES, PHONES, SILENCES
+from .lexicon import LEXICON
+from .phones import CLOSURES, PHONES, SILENCES
 
 
 class Sound(NamedTuple):
     """A phone in its sentence.
 
     Attributes:
-        phone: Label, a key of `data_prep.demo_corpus.phones.PHONES`.
+        phone: Label, a key of `phones.PHONES`.
         stressed: Whether it is the vowel that carries its word's accent.
     """
 

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.demo_corpus.articulation import articulate
-from data_prep.demo_corpus.filters import FRAME, RATE
-from data_prep.demo_corpus.prosody import durations, loudness, melody
-from data_prep.demo_corpus.speakers import Speaker
-from data_prep.demo_corpus.synthesizer import synthesize
-from data_prep.demo_corpus.transcription import transcribe
 from keras_ortho.extras import require
+
+from .articulation import articulate
+from .filters import FRAME, RATE
+from .prosody import durations, loudness, melody
+from .speakers import Speaker
+from .synthesizer import synthesize
+from .transcription import transcribe
 
 NOISE_FLOOR = 1e-3
 """Root mean square of the recording's own noise: -60 dB of full scale."""

@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.demo_corpus.filters import (
+from keras_ortho.extras import require
+
+from .filters import (
     FFT,
     FRAME,
     RATE,
@@ -26,7 +28,6 @@ from data_prep.demo_corpus.filters import (
     resonator,
     response,
 )
-from keras_ortho.extras import require
 
 MURMUR_BANDWIDTH = 200.0
 """Bandwidth of the low-pass filter that makes voicing nearly sinusoidal, in Hz."""

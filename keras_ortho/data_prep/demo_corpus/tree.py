@@ -5,12 +5,13 @@ import os
 import tempfile
 from pathlib import Path
 
-from data_prep.demo_corpus.filters import RATE
-from data_prep.demo_corpus.recording import Recording, record
-from data_prep.demo_corpus.sentences import MAX_SENTENCES, Sentence, reading_list
-from data_prep.demo_corpus.speakers import MAX_SPEAKERS, draw_speaker
-from data_prep.demo_corpus.streams import Stream, generator
 from keras_ortho.extras import require
+
+from .filters import RATE
+from .recording import Recording, record
+from .sentences import MAX_SENTENCES, Sentence, reading_list
+from .speakers import MAX_SPEAKERS, draw_speaker
+from .streams import Stream, generator
 
 VERSION = 1
 """To be raised whenever the same arguments give other files."""

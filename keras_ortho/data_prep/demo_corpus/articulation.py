@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data_prep.demo_corpus.filters import FRAME, NASAL_POLE, RATE
-from data_prep.demo_corpus.phones import (
+from keras_ortho.extras import require
+
+from .filters import FRAME, NASAL_POLE, RATE
+from .phones import (
     MANNERS,
     NASAL_ZERO,
     OPEN,
@@ -19,10 +21,9 @@ from data_prep.demo_corpus.phones import (
     PLACES,
     target_formants,
 )
-from data_prep.demo_corpus.speakers import Speaker
-from data_prep.demo_corpus.synthesizer import Controls
-from data_prep.demo_corpus.transcription import Sound, is_vowel
-from keras_ortho.extras import require
+from .speakers import Speaker
+from .synthesizer import Controls
+from .transcription import Sound, is_vowel
 
 FORMANT_SMOOTHING = 0.016
 SOURCE_SMOOTHING = 0.004

@@ -1,4 +1,4 @@
-"""The command line of `python -m data_prep`."""
+"""The command `keras-ortho-data`."""
 
 import argparse
 import contextlib
@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 
-from data_prep.pipeline import NUM_SHARDS, prepare
-from data_prep.report import summarize
-from data_prep.splits import MODES, SPLITS
-from data_prep.workers import worker_pool
+from .pipeline import NUM_SHARDS, prepare
+from .report import summarize
+from .splits import MODES, SPLITS
+from .workers import worker_pool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m data_prep",
+        prog="keras-ortho-data",
         description="Makes records of 8 kHz audio and log power from a copy of TIMIT. "
         "Run again, it redoes what changed and continues what was cut off.",
     )

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.demo_corpus.vowels import DIPHTHONGS, VOWELS, WOMAN_TO_MAN
+from .vowels import DIPHTHONGS, VOWELS, WOMAN_TO_MAN
 
 NASAL_ZERO = 450.0
 """Frequency of the nasal zero in a nasal consonant."""

@@ -6,7 +6,7 @@ The two SA sentences, which every speaker reads, are in no split.
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
-from data_prep.corpus import Utterance
+from .corpus import Utterance
 
 Splits = dict[str, list[Utterance]]
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data_prep.demo_corpus.phones import PHONES, SILENCES
-from data_prep.demo_corpus.speakers import Speaker
-from data_prep.demo_corpus.transcription import Sound, is_vowel
+from .phones import PHONES, SILENCES
+from .speakers import Speaker
+from .transcription import Sound, is_vowel
 
 PHRASE_FINAL = 1.4
 UNSTRESSED = 0.55

@@ -1,12 +1,12 @@
-"""The command line of `python -m data_prep.demo_corpus`."""
+"""The command line of `python -m keras_ortho.data_prep.demo_corpus`."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from data_prep.demo_corpus.sentences import MAX_SENTENCES
-from data_prep.demo_corpus.speakers import MAX_SPEAKERS
-from data_prep.demo_corpus.tree import write_corpus
+from .sentences import MAX_SENTENCES
+from .speakers import MAX_SPEAKERS
+from .tree import write_corpus
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m data_prep.demo_corpus",
+        prog="python -m keras_ortho.data_prep.demo_corpus",
         description="Synthesizes a small corpus of speech and writes it like TIMIT: "
         "TRAIN/DR1/FAAA0/SA1.WAV, .TXT and .PHN. It needs no license and no download.",
     )

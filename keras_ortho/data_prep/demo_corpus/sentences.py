@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.demo_corpus.streams import Stream, generator
+from .streams import Stream, generator
 
 SA = (
     "Every morning the wind moves slowly over the quiet water.",

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from data_prep.demo_corpus.streams import Stream, generator
-from data_prep.demo_corpus.synthesizer import Voice
-from data_prep.demo_corpus.vowels import WOMAN_TO_MAN
+from .streams import Stream, generator
+from .synthesizer import Voice
+from .vowels import WOMAN_TO_MAN
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -1,8 +1,8 @@
-"""Entry point of `python -m data_prep`."""
+"""`python -m keras_ortho.data_prep`, which is the command `keras-ortho-data`."""
 
 import sys
 
-from data_prep.cli import main
+from .cli import main
 
 # The worker processes import this module too, under another name.
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from data_prep.corpus import Unused
-from data_prep.plan import PARAMETERS, Shard, library_versions
-from data_prep.report import list_rejected
-from data_prep.shards import Sidecar
-from data_prep.splits import SPLITS
 from keras_ortho.audio.stft import SAMPLE_RATE
 from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
+
+from .corpus import Unused
+from .plan import PARAMETERS, Shard, library_versions
+from .report import list_rejected
+from .shards import Sidecar
+from .splits import SPLITS
 
 
 def build_manifest(

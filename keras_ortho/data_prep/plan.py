@@ -13,9 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_prep.corpus import Unused, Utterance
-from data_prep.splits import SPLITS, Splits
-from data_prep.storage import file_sha256
 from keras_ortho.audio.stft import (
     FRAME_LENGTH,
     HOP_LENGTH,
@@ -25,6 +22,10 @@ from keras_ortho.audio.stft import (
 )
 from keras_ortho.extras import require
 from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
+
+from .corpus import Unused, Utterance
+from .splits import SPLITS, Splits
+from .storage import file_sha256
 
 HASHING_THREADS = 8
 LARGEST = 2**28  # bytes of a recording: ten minutes at the highest rate, 16 bits

@@ -1,4 +1,4 @@
-"""The builder: the same splits and features as `python -m data_prep` makes."""
+"""The builder: the same splits and features as `keras-ortho-data` makes."""
 
 import warnings
 from collections.abc import Iterator
@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import tensorflow_datasets as tfds
 
-from data_prep.corpus import Utterance, discover
-from data_prep.features import extract
-from data_prep.splits import MODES, split
 from keras_ortho.audio.stft import NUM_BINS, SAMPLE_RATE
+from keras_ortho.extras import require
+
+from ..corpus import Utterance, discover
+from ..features import extract
+from ..splits import MODES, split
+
+tfds: Any = require("tensorflow_datasets", extra="data")
 
 FOLDER = "timit"
 
@@ -19,13 +22,13 @@ FOLDER = "timit"
 class Timit(tfds.core.GeneratorBasedBuilder):
     """TIMIT at 8 kHz, with its log power in dB.
 
-    The configurations are the modes of `data_prep.splits.split`: `timit`, `wisdom`
-    and `speakers`. The corpus is licensed and must be put in place by hand; see
-    `README.md`. Files that cannot be used are left out with a warning.
+    The configurations are the modes of `keras_ortho.data_prep.splits.split`: `timit`,
+    `wisdom` and `speakers`. The corpus is licensed and must be put in place by hand;
+    see `README.md`. Files that cannot be used are left out with a warning.
 
     Example:
     ```python
-    from data_prep.tfds_timit.timit import Timit
+    from keras_ortho.data_prep.tfds_timit.timit import Timit
 
     builder = Timit(config="timit")
     builder.download_and_prepare()

@@ -1,0 +1,1 @@
+"""From the TIMIT corpus to sharded records: `keras-ortho-data CORPUS OUT`."""
