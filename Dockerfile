@@ -58,6 +58,7 @@ WORKDIR /app
 COPY LICENSE README.md ./
 COPY benchmarks benchmarks
 COPY examples examples
+COPY experiments experiments
 # Caches go to HOME, which any `--user` must be able to write.
 ENV HOME=/tmp \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \

@@ -23,10 +23,10 @@ from typing import Any
 
 import keras
 
-from keras_ortho.experiments import smoke
-from keras_ortho.experiments.options import plain_errors
-from keras_ortho.experiments.report import run_record, write_record
-from keras_ortho.experiments.rivals import (
+from experiments import smoke
+from experiments.options import plain_errors
+from experiments.report import run_record, write_record
+from experiments.rivals import (
     SCORES,
     contend,
     data_options,

@@ -12,7 +12,7 @@ validation to run/best.keras.
 
 import functools
 
-from keras_ortho.experiments import char_ptb
+from experiments import char_ptb
 
 parse = functools.partial(char_ptb.parse, __doc__)
 

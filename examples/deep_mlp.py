@@ -22,12 +22,11 @@ from typing import Any
 
 import keras
 
-from keras_ortho.diagnostics import plot_curves
-from keras_ortho.experiments import smoke
-from keras_ortho.experiments.layers import trained_parameters
-from keras_ortho.experiments.options import plain_errors
-from keras_ortho.experiments.report import run_record, write_record
-from keras_ortho.experiments.rivals import (
+from experiments import smoke
+from experiments.layers import trained_parameters
+from experiments.options import plain_errors
+from experiments.report import run_record, write_record
+from experiments.rivals import (
     SCORES,
     contend,
     data_options,
@@ -36,6 +35,7 @@ from keras_ortho.experiments.rivals import (
     settle,
     write_table,
 )
+from keras_ortho.diagnostics import plot_curves
 from keras_ortho.networks import MLP_KINDS, mlp
 from keras_ortho.tasks import pixels
 from keras_ortho.tasks.pipeline import Task

@@ -23,6 +23,10 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from experiments.layers import TITLES, make_layer
+from experiments.optimizers import make_optimizer
+from experiments.presets import find
+from experiments.report import run_record
 from keras_ortho import ENRNN, AntisymmetricRNN
 from keras_ortho.diagnostics import (
     gradient_norms,
@@ -33,10 +37,6 @@ from keras_ortho.diagnostics import (
     plot_heat_map,
     plot_trajectories,
 )
-from keras_ortho.experiments.layers import TITLES, make_layer
-from keras_ortho.experiments.optimizers import make_optimizer
-from keras_ortho.experiments.presets import find
-from keras_ortho.experiments.report import run_record
 from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import adding
 

@@ -24,10 +24,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from keras_ortho.experiments.options import plain_errors
-from keras_ortho.experiments.reproduction import SETS, select, write_report
-from keras_ortho.experiments.sections import Run
-from keras_ortho.experiments.standing import Folders, listing, standing
+from experiments.options import plain_errors
+from experiments.reproduction import SETS, select, write_report
+from experiments.sections import Run
+from experiments.standing import Folders, listing, standing
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.locks import locked
 

@@ -9,7 +9,7 @@ curves and figures), curve.png, and the network of the best validation to
 run/best.keras.
 """
 
-from keras_ortho.experiments.command import main
+from experiments.command import main
 
 if __name__ == "__main__":
     main("sequence-mnist", __doc__)

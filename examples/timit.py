@@ -34,27 +34,17 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho.audio import (
-    SAMPLE_RATE,
-    log_power,
-    resynthesize,
-    resynthesize_reference,
-    stft,
-    to_int16,
-    write_wav,
-)
-from keras_ortho.diagnostics import plot_curves, plot_spectrograms
-from keras_ortho.experiments.layers import LAYERS, TITLES, trained_parameters
-from keras_ortho.experiments.options import (
+from experiments.layers import LAYERS, TITLES, trained_parameters
+from experiments.options import (
     check_values,
     fill,
     new_parser,
     plain_errors,
     read_units,
 )
-from keras_ortho.experiments.presets import Preset
-from keras_ortho.experiments.report import run_record, write_record
-from keras_ortho.experiments.speech import (
+from experiments.presets import Preset
+from experiments.report import run_record, write_record
+from experiments.speech import (
     BATCH_SIZE,
     EPOCHS,
     describe,
@@ -65,6 +55,16 @@ from keras_ortho.experiments.speech import (
     network,
     paper_rows,
 )
+from keras_ortho.audio import (
+    SAMPLE_RATE,
+    log_power,
+    resynthesize,
+    resynthesize_reference,
+    stft,
+    to_int16,
+    write_wav,
+)
+from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.files import replacing
 from keras_ortho.metrics import mean_scores, score_speech
 from keras_ortho.tasks import timit

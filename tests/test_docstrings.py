@@ -11,12 +11,17 @@ import keras
 import numpy as np
 import pytest
 
+import experiments
 import keras_ortho
 from keras_ortho import audio
 
 MODULES = [
-    "keras_ortho",
-    *(m.name for m in pkgutil.walk_packages(keras_ortho.__path__, "keras_ortho.")),
+    name
+    for each in (keras_ortho, experiments)
+    for name in (
+        each.__name__,
+        *(m.name for m in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")),
+    )
 ]
 
 

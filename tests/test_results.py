@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_ortho.experiments import reproduction
+from experiments import reproduction
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from experiments.layers import COMPLEX, LAYERS, make_layer
 from keras_ortho import (
     EURNN,
     EURNNCell,
@@ -21,7 +22,6 @@ from keras_ortho import (
 )
 from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.differentiation import in_graph
-from keras_ortho.experiments.layers import COMPLEX, LAYERS, make_layer
 from tests import reference
 from tests.gradients import weight_gradients
 

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from keras_ortho.experiments.char_ptb import main
+from experiments.char_ptb import main
 
 
 def run(folder, *arguments):

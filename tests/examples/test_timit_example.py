@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_ortho.experiments.layers import LAYERS, trained_parameters
-from keras_ortho.experiments.matching import closest_units, count_parameters
-from keras_ortho.experiments.speech import matched_rows, network
+from experiments.layers import LAYERS, trained_parameters
+from experiments.matching import closest_units, count_parameters
+from experiments.speech import matched_rows, network
 from tests.examples.modules import load_example
 
 BAD_UNITS = "must be a positive number, or two as 96/64"

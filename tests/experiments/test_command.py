@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from keras_ortho.experiments.catalog import EXPERIMENTS
-from keras_ortho.experiments.command import main, make_parser, settle
-from keras_ortho.experiments.runs import schedule
+from experiments.catalog import EXPERIMENTS
+from experiments.command import main, make_parser, settle
+from experiments.runs import schedule
 
 
 def run(name, folder, *arguments):

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from keras_ortho.experiments.forecast import (
+from experiments.forecast import (
     Cost,
     duration,
     planned,
@@ -10,7 +10,7 @@ from keras_ortho.experiments.forecast import (
     seconds,
     spread,
 )
-from keras_ortho.experiments.reproduction import select
+from experiments.reproduction import select
 
 KNOWN = [
     Cost("adding", "scornn", 100, 200, 50, 1_000, 0.1),

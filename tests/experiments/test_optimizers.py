@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
+from experiments.optimizers import Plateau, make_optimizer, parse
 from keras_ortho import FullURNN, ScuRNN
-from keras_ortho.experiments.optimizers import Plateau, make_optimizer, parse
 
 
 def test_each_part_has_its_own():

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.experiments.layers import LAYERS, make_layer, trained_parameters
-from keras_ortho.experiments.optimizers import make_optimizer
-from keras_ortho.experiments.presets import PRESETS, find
-from keras_ortho.experiments.tables import UCR
-from keras_ortho.experiments.text_network import text_network
+from experiments.layers import LAYERS, make_layer, trained_parameters
+from experiments.optimizers import make_optimizer
+from experiments.presets import PRESETS, find
+from experiments.tables import UCR
+from experiments.text_network import text_network
 from keras_ortho.tasks import ucr
 from tests.experiments.facts import ARCHITECTURES, EQUATIONS, ROWS, UCR_COUNTS
 

@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from keras_ortho.experiments import report
+from experiments import report
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from keras_ortho.experiments.catalog import EXPERIMENTS
-from keras_ortho.experiments.command import main, make_parser, settle
-from keras_ortho.experiments.options import read_units
-from keras_ortho.experiments.presets import PRESETS
-from keras_ortho.experiments.report import run_record
-from keras_ortho.experiments.reproduction import SETS, select, write_report
-from keras_ortho.experiments.tables import SECTIONS, UCR
+from experiments.catalog import EXPERIMENTS
+from experiments.command import main, make_parser, settle
+from experiments.options import read_units
+from experiments.presets import PRESETS
+from experiments.report import run_record
+from experiments.reproduction import SETS, select, write_report
+from experiments.tables import SECTIONS, UCR
 from tests.examples.modules import load_example
 
 

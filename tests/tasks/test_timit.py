@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import pytest
 
+from experiments.speech import inputs
 from keras_ortho.data_prep.pipeline import prepare
-from keras_ortho.experiments.speech import inputs
 from keras_ortho.tasks.timit import load, utterances
 from keras_ortho.tasks.timit_records import SPLITS, read_manifest
 from tests.data_prep.corpora import write_corpus

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_ortho.experiments.layers import LAYERS, Units
-from keras_ortho.experiments.optimizers import PARTS
+from experiments.layers import LAYERS, Units
+from experiments.optimizers import PARTS
 from keras_ortho.extras import require
 
 # What a smoke run makes of its own, and so takes from nobody.

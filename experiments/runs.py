@@ -6,10 +6,10 @@ from typing import Any
 
 import keras
 
-from keras_ortho.experiments.layers import TITLES, trained_parameters
-from keras_ortho.experiments.optimizers import Plateau, with_plateau
-from keras_ortho.experiments.report import draw, run_record, summary, write_record
-from keras_ortho.experiments.settings import recorded
+from experiments.layers import TITLES, trained_parameters
+from experiments.optimizers import Plateau, with_plateau
+from experiments.report import draw, run_record, summary, write_record
+from experiments.settings import recorded
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
 from keras_ortho.tasks.pipeline import Task

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_ortho.experiments.report import draw, read_record
-from keras_ortho.experiments.result_tables import row_title, table
-from keras_ortho.experiments.sections import Comparison, Run, Section
-from keras_ortho.experiments.tables import SECTIONS
+from experiments.report import draw, read_record
+from experiments.result_tables import row_title, table
+from experiments.sections import Comparison, Run, Section
+from experiments.tables import SECTIONS
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.locks import locked
 

@@ -8,9 +8,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from keras_ortho.experiments import char_ptb, command
-from keras_ortho.experiments.catalog import EXPERIMENTS
-from keras_ortho.experiments.sections import Run
+from experiments import char_ptb, command
+from experiments.catalog import EXPERIMENTS
+from experiments.sections import Run
 
 # Training examples of the tasks, less those that are set aside to validate; of the
 # characters, those that a batch's rows go through in a window of 50.

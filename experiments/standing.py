@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keras_ortho.experiments import forecast
-from keras_ortho.experiments.report import read_record
-from keras_ortho.experiments.sections import Run
+from experiments import forecast
+from experiments.report import read_record
+from experiments.sections import Run
 
 
 @dataclass(frozen=True)

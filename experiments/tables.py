@@ -1,7 +1,7 @@
 """The papers' tables and figures, a section for each."""
 
-from keras_ortho.experiments.full import paper_sections
-from keras_ortho.experiments.sections import Comparison, Section
+from experiments.full import paper_sections
+from experiments.sections import Comparison, Section
 
 PAPER = "--preset paper"
 # Takes a quarter off most runs; the LSTM's over long sequences it makes longer.

@@ -7,18 +7,18 @@ from typing import Any
 
 import keras
 
-from keras_ortho.experiments.catalog import EXPERIMENTS, SIZES, Experiment
-from keras_ortho.experiments.layers import make_layer
-from keras_ortho.experiments.optimizers import make_optimizer
-from keras_ortho.experiments.options import (
+from experiments.catalog import EXPERIMENTS, SIZES, Experiment
+from experiments.layers import make_layer
+from experiments.optimizers import make_optimizer
+from experiments.options import (
     add_model_options,
     fill,
     fill_smoke,
     new_parser,
     plain_errors,
 )
-from keras_ortho.experiments.runs import carry_out
-from keras_ortho.experiments.settings import check, complete, settle_rates
+from experiments.runs import carry_out
+from experiments.settings import check, complete, settle_rates
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from keras_ortho.experiments import smoke
+from experiments import smoke
 from keras_ortho.tasks import adding, copying, pixels, ucr
 from keras_ortho.tasks.pipeline import Task
 

@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_ortho.experiments.layers import TITLES
-from keras_ortho.experiments.sections import Section
+from experiments.layers import TITLES
+from experiments.sections import Section
 
 # The records of each row of a section, one for each seed.
 Records = Mapping[str, Sequence[Mapping[str, Any]]]

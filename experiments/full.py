@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from keras_ortho.experiments.layers import Units
-from keras_ortho.experiments.presets import PRESETS, Preset
-from keras_ortho.experiments.sections import Comparison, Section
+from experiments.layers import Units
+from experiments.presets import PRESETS, Preset
+from experiments.sections import Comparison, Section
 
 # Lengths of the sequences that the papers have, of tasks where they have several.
 LENGTHS = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import keras
 
-from keras_ortho.experiments.layers import Units
-from keras_ortho.experiments.optimizers import PARTS, rules_for
-from keras_ortho.experiments.options import check_values, fill
-from keras_ortho.experiments.presets import find
+from experiments.layers import Units
+from experiments.optimizers import PARTS, rules_for
+from experiments.options import check_values, fill
+from experiments.presets import find
 
 # What a run has where neither a preset nor an option says otherwise.
 DEFAULTS: dict[str, Any] = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import keras
 
+from experiments.catalog import SIZES
+from experiments.options import check_values, fill, fill_smoke, new_parser
+from experiments.report import run_record
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.experiments.catalog import SIZES
-from keras_ortho.experiments.options import check_values, fill, fill_smoke, new_parser
-from keras_ortho.experiments.report import run_record
 from keras_ortho.files import replacing
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task

@@ -2,14 +2,14 @@
 
 A row holds what the paper says; where it is silent, what its authors' released code
 does, and where that is silent too, the nearest row's. `source` says which. Rates are
-written as `keras_ortho.experiments.optimizers` reads them: "rmsprop" is TensorFlow 1's.
+written as `experiments.optimizers` reads them: "rmsprop" is TensorFlow 1's.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from keras_ortho.experiments.layers import Units
+from experiments.layers import Units
 
 SCORNN = "Helfrich et al., ICML 2018, section 4"
 DISSERTATION = "Helfrich, dissertation, University of Kentucky 2020, section 2.5"

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from experiments.layers import Units, make_layer, trained_parameters
 from keras_ortho.baselines import closest_size
-from keras_ortho.experiments.layers import Units, make_layer, trained_parameters
 
 
 def _of_enrnn(size: int) -> tuple[int, int]:

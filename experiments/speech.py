@@ -6,12 +6,12 @@ from typing import Any
 import keras
 import numpy as np
 
+from experiments.layers import Units, make_layer
+from experiments.matching import closest_units, count_parameters
+from experiments.optimizers import make_optimizer
+from experiments.presets import Preset, find
 from keras_ortho import losses
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
-from keras_ortho.experiments.layers import Units, make_layer
-from keras_ortho.experiments.matching import closest_units, count_parameters
-from keras_ortho.experiments.optimizers import make_optimizer
-from keras_ortho.experiments.presets import Preset, find
 from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE
 
 EPOCHS = 200
