@@ -8,7 +8,32 @@ curves and figures), curve.png, and the network of the best validation to
 run/best.keras.
 """
 
-from experiments.command import main
+import keras
+
+from experiments.layers import make_layer
+from experiments.optimizers import make_optimizer
+from experiments.options import plain_errors, read_task
+from experiments.runs import fit
+from keras_ortho.tasks import adding
+
+
+@plain_errors()
+def main() -> None:
+    """Builds the network, trains it, and writes what came of it."""
+    settings = read_task("adding", __doc__)
+    keras.utils.set_random_seed(settings.seed)
+    layer = make_layer(settings.model, settings.units, settings.arguments)
+    task = adding.load(settings.length, **settings.data)
+    model = keras.Sequential(
+        [keras.Input((settings.length, 2)), layer, keras.layers.Dense(1)]
+    )
+    model.compile(
+        make_optimizer(settings.rates, len(task.train)),
+        "mse",
+        jit_compile=settings.jit_compile or "auto",
+    )
+    fit(model, task, settings, unit="mse", baseline="always 1")
+
 
 if __name__ == "__main__":
-    main("adding", __doc__)
+    main()

@@ -18,23 +18,17 @@ epoch and the rate are chosen on validation data; the best test figure of all ep
 given, too, by that name.
 """
 
-import argparse
 from typing import Any
 
 import keras
 
 from experiments import smoke
-from experiments.options import plain_errors
-from experiments.report import run_record, write_record
-from experiments.rivals import (
-    SCORES,
-    contend,
-    data_options,
-    draw_curves,
-    rivals_parser,
-    settle,
-    write_table,
-)
+from experiments.options import comparison_parser, plain_errors, read_comparison
+from experiments.records import run_record, write_record
+from experiments.rivals import SCORES, draw_curves, write_table
+from experiments.runs import fit_rival
+from experiments.settings import Settings
+from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import BNP_KINDS, bnp_network
 from keras_ortho.tasks import pixels
 from keras_ortho.tasks.pipeline import Task
@@ -55,57 +49,51 @@ USUAL = {
 SMOKE = {"epochs": 2, "batch_sizes": [60, 6], "rates": [0.01, 0.1]}
 
 
+@plain_errors()
 def main() -> None:
-    """Runs the command."""
-    with plain_errors():
-        options = parse()
-        record = run_record(vars(options))
-        results = []
-        for batch_size in options.batch_sizes:
-            task = pixels.cifar10(
-                form="flat", batch_size=batch_size, **data_options(options)
-            )
-            for kind in options.models:
-                for rate in options.rates:
-                    results.append(run(kind, batch_size, rate, task, options))
-                    report(options, record, results)
+    """Builds the networks, trains each, and writes what came of them."""
+    settings = parse()
+    record = run_record(settings.record())
+    results = []
+    for batch_size in settings.batch_sizes:
+        task = pixels.cifar10(form="flat", batch_size=batch_size, **settings.data)
+        for kind in settings.models:
+            for rate in settings.rates:
+                results.append(run(kind, batch_size, rate, task, settings))
+                report(settings, record, results)
 
 
-def parse() -> argparse.Namespace:
-    """Reads the command line, and fills in what it leaves open."""
-    parser = rivals_parser(__doc__, BNP_KINDS, "folder or file of CIFAR-10", 30)
+def parse() -> Settings:
+    """Reads the command line, and settles what it leaves open."""
+    parser = comparison_parser(__doc__, BNP_KINDS, "folder or file of CIFAR-10")
     add = parser.add_argument
+    add("--epochs", type=int, help="passes over the training data (30)")
     add("--batch-sizes", type=int, nargs="+", help="(60 6)")
-    add(
-        "--rates",
-        type=float,
-        nargs="+",
-        help="to choose from (0.003 0.01 0.03 0.1 0.3)",
-    )
-    options = parser.parse_args()
-    settle(options, USUAL, SMOKE, smoke.cifar10)
-    return options
+    rates = "to choose from (0.003 0.01 0.03 0.1 0.3)"
+    add("--rates", type=float, nargs="+", help=rates)
+    return read_comparison(parser, USUAL, SMOKE, smoke.cifar10)
 
 
 def run(
-    kind: str, batch_size: int, rate: float, task: Task, options: argparse.Namespace
+    kind: str, batch_size: int, rate: float, task: Task, settings: Settings
 ) -> dict[str, Any]:
     """Trains a network with a rate and gives its figures."""
-    keras.utils.set_random_seed(options.seed)
-    model = bnp_network(
-        kind,
-        input_shape=task.train.element_spec[0].shape[1:],
-        num_classes=10,
+    keras.utils.set_random_seed(settings.seed)
+    model = bnp_network(kind, input_shape=(3072,), num_classes=10)
+    model.compile(
+        keras.optimizers.SGD(rate),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[ErrorRate()],
     )
     print(f"\n{TITLES[kind]}, batch {batch_size}, rate {rate:g}")
     name = f"{kind}-{batch_size}-{rate:g}"
     own = {"model": kind, "batch": batch_size, "rate": rate}
-    figures = contend(model, keras.optimizers.SGD(rate), task, options, name, own)
+    figures = fit_rival(model, task, settings, name, own)
     return {"model": kind, "batch_size": batch_size, "rate": rate, **figures}
 
 
 def report(
-    options: argparse.Namespace, record: dict[str, Any], results: list[dict[str, Any]]
+    settings: Settings, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
     """Writes the results that are there with the settings, and draws the chosen."""
     chosen: dict[tuple[str, int], dict[str, Any]] = {}
@@ -115,7 +103,7 @@ def report(
         if not before or result["validation_accuracy"] > before["validation_accuracy"]:
             chosen[key] = result
     write_record(
-        options.out / "run.json",
+        settings.out / "run.json",
         {**record, "chosen": list(chosen.values()), "results": results},
     )
     rows = [
@@ -127,14 +115,14 @@ def report(
         }
         for result in chosen.values()
     ]
-    write_table(options.out / "table.md", COLUMNS, rows)
+    write_table(settings.out / "table.md", COLUMNS, rows)
     for size in sorted({row["batch_size"] for row in rows}):
         curves = {
             f"{row['title']}, batch {size}, rate {row['shown_rate']}": row
             for row in rows
             if row["batch_size"] == size
         }
-        draw_curves(options.out, curves, f"-{size}")
+        draw_curves(settings.out, curves, f"-{size}")
 
 
 if __name__ == "__main__":

@@ -10,11 +10,76 @@ where to get them. A run that was broken off goes on with --resume. Writes run.j
 validation to run/best.keras.
 """
 
-import functools
+import keras
+from keras import ops
 
-from experiments import char_ptb
+from experiments.layers import make_layer
+from experiments.optimizers import make_optimizer
+from experiments.options import plain_errors, read_task
+from experiments.runs import fit
+from keras_ortho.layers import CarriedState
+from keras_ortho.metrics import BitsPerCharacter
+from keras_ortho.tasks import characters
+from keras_ortho.tasks.pipeline import Task
+from keras_ortho.training_callbacks import ResetStates
 
-parse = functools.partial(char_ptb.parse, __doc__)
+# These have a table of characters, and the kernel behind it. ENRNN's kernel behind
+# its table is fixed to the identity; of one-hot characters that is its free kernel.
+EMBEDDED = (keras.layers.LSTM, keras.layers.GRU)
+
+
+@plain_errors()
+def main() -> None:
+    """Builds the network, trains it, and writes what came of it."""
+    settings = read_task("char-ptb", __doc__)
+    keras.utils.set_random_seed(settings.seed)
+    layer = make_layer(
+        settings.model,
+        settings.units,
+        settings.arguments,
+        return_sequences=True,
+        return_state=True,
+    )
+    # The text has one order, whatever the seed.
+    data = {name: value for name, value in settings.data.items() if name != "seed"}
+    text = characters.load(unroll=settings.unroll, **data)
+    shape = settings.batch_size, settings.unroll
+    model = network(layer, text.num_classes, shape)
+    model.compile(
+        make_optimizer(settings.rates, len(text.train)),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[BitsPerCharacter()],
+        jit_compile=settings.jit_compile or "auto",
+    )
+    fit(
+        model,
+        Task(text.train, text.valid, text.test, passes=text.train),
+        settings,
+        unit="bits per character",
+        monitor="bits_per_character",
+        log=False,
+        callbacks=[ResetStates(every=len(text.train))],
+        test_callbacks=[ResetStates()],
+    )
+
+
+def network(
+    layer: keras.layers.Layer, num_classes: int, shape: tuple[int, int]
+) -> keras.Model:
+    """Makes the network: from a batch of characters to the logits of the next ones.
+
+    The characters of an LSTM or GRU go through a trained table of as many numbers as
+    there are units; those of other layers are one-hot. The state is carried on from
+    batch to batch.
+    """
+    inputs = keras.Input(batch_shape=shape, dtype="int32")
+    if isinstance(layer, EMBEDDED):
+        features = keras.layers.Embedding(num_classes, layer.units)(inputs)
+    else:
+        features = ops.one_hot(inputs, num_classes)
+    outputs = keras.layers.Dense(num_classes)(CarriedState(layer)(features))
+    return keras.Model(inputs, outputs)
+
 
 if __name__ == "__main__":
-    char_ptb.main(__doc__)
+    main()

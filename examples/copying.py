@@ -8,7 +8,41 @@ curves and figures), curve.png, and the network of the best validation to
 run/best.keras.
 """
 
-from experiments.command import main
+import keras
+
+from experiments.layers import make_layer
+from experiments.optimizers import make_optimizer
+from experiments.options import plain_errors, read_task
+from experiments.runs import fit
+from keras_ortho.tasks import copying
+
+
+@plain_errors()
+def main() -> None:
+    """Builds the network, trains it, and writes what came of it."""
+    settings = read_task("copying", __doc__)
+    keras.utils.set_random_seed(settings.seed)
+    layer = make_layer(
+        settings.model, settings.units, settings.arguments, return_sequences=True
+    )
+    task = copying.load(settings.length, **{"valid_size": 200, **settings.data})
+    # Ten symbols, the pause, and as many steps to give them back.
+    inputs = keras.Input((settings.length + 20, 10))
+    model = keras.Sequential([inputs, layer, keras.layers.Dense(copying.NUM_CLASSES)])
+    model.compile(
+        make_optimizer(settings.rates, len(task.train)),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        jit_compile=settings.jit_compile or "auto",
+    )
+    fit(
+        model,
+        task,
+        settings,
+        unit="cross-entropy",
+        tests_each_time=False,
+        baseline="no memory",
+    )
+
 
 if __name__ == "__main__":
-    main("copying", __doc__)
+    main()

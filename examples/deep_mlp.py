@@ -17,25 +17,19 @@ The epoch is chosen on validation data; the best test figure of all epochs is gi
 too, by that name.
 """
 
-import argparse
 from typing import Any
 
 import keras
 
 from experiments import smoke
 from experiments.layers import trained_parameters
-from experiments.options import plain_errors
-from experiments.report import run_record, write_record
-from experiments.rivals import (
-    SCORES,
-    contend,
-    data_options,
-    draw_curves,
-    rivals_parser,
-    settle,
-    write_table,
-)
+from experiments.options import comparison_parser, plain_errors, read_comparison
+from experiments.records import run_record, write_record
+from experiments.rivals import SCORES, draw_curves, write_table
+from experiments.runs import fit_rival
+from experiments.settings import Settings
 from keras_ortho.diagnostics import plot_curves
+from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import MLP_KINDS, mlp
 from keras_ortho.tasks import pixels
 from keras_ortho.tasks.pipeline import Task
@@ -56,25 +50,24 @@ USUAL = {"layers": [40], "width": 32, "epochs": 20, "batch_size": 128}
 SMOKE = {"layers": [4], "width": 8, "epochs": 2, "batch_size": 20}
 
 
+@plain_errors()
 def main() -> None:
-    """Runs the command."""
-    with plain_errors():
-        options = parse()
-        task = pixels.mnist(
-            steps=1, batch_size=options.batch_size, **data_options(options)
-        )
-        record = run_record(vars(options))
-        results = []
-        for layers in options.layers:
-            for kind in options.models:
-                results.append(run(kind, layers, task, options))
-                report(options, record, results)
+    """Builds the networks, trains each, and writes what came of them."""
+    settings = parse()
+    task = pixels.mnist(steps=1, **settings.data)
+    record = run_record(settings.record())
+    results = []
+    for layers in settings.layers:
+        for kind in settings.models:
+            results.append(run(kind, layers, task, settings))
+            report(settings, record, results)
 
 
-def parse() -> argparse.Namespace:
-    """Reads the command line, and fills in what it leaves open."""
-    parser = rivals_parser(__doc__, MLP_KINDS, "folder of MNIST's files", 20)
+def parse() -> Settings:
+    """Reads the command line, and settles what it leaves open."""
+    parser = comparison_parser(__doc__, MLP_KINDS, "folder of MNIST's files")
     add = parser.add_argument
+    add("--epochs", type=int, help="passes over the training data (20)")
     add("--layers", type=int, nargs="+", help="depths (40)")
     add("--width", type=int, help="units of a layer (32)")
     add("--reflections", type=int, help="reflectors a side of an SVD kernel (all)")
@@ -82,50 +75,50 @@ def parse() -> argparse.Namespace:
     add("--center", type=float, help="of the singular values (1.41 and 0.5)")
     add("--rate", type=float, default=1e-3, help="of Adam (1e-3)")
     add("--batch-size", type=int, help="(128)")
-    options = parser.parse_args()
-    settle(options, USUAL, SMOKE, smoke.mnist)
-    return options
+    return read_comparison(parser, USUAL, SMOKE, smoke.mnist)
 
 
-def run(
-    kind: str, layers: int, task: Task, options: argparse.Namespace
-) -> dict[str, Any]:
+def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any]:
     """Trains a network and gives its figures."""
-    keras.utils.set_random_seed(options.seed)
+    keras.utils.set_random_seed(settings.seed)
     model = mlp(
         kind,
         layers,
-        options.width,
+        settings.width,
         input_shape=task.train.element_spec[0].shape[1:],
         num_classes=10,
-        reflections=options.reflections,
-        spectral_margin=options.margin,
-        spectral_center=options.center,
+        reflections=settings.reflections,
+        spectral_margin=settings.margin,
+        spectral_center=settings.center,
+    )
+    model.compile(
+        keras.optimizers.Adam(settings.rate),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[ErrorRate()],
     )
     parameters = trained_parameters(model)
     print(f"\n{TITLES[kind]}, {layers} layers: {parameters:,} parameters")
     own = {"model": kind, "layers": layers}
-    optimizer = keras.optimizers.Adam(options.rate)
-    figures = contend(model, optimizer, task, options, f"{kind}-{layers}", own)
+    figures = fit_rival(model, task, settings, f"{kind}-{layers}", own)
     return {**own, "parameters": parameters, **figures}
 
 
 def report(
-    options: argparse.Namespace, record: dict[str, Any], results: list[dict[str, Any]]
+    settings: Settings, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
     """Writes the results that are there with the settings, and draws them."""
-    write_record(options.out / "run.json", {**record, "results": results})
+    write_record(settings.out / "run.json", {**record, "results": results})
     rows = [{**result, "title": TITLES[result["model"]]} for result in results]
-    write_table(options.out / "table.md", COLUMNS, rows)
+    write_table(settings.out / "table.md", COLUMNS, rows)
     draw_curves(
-        options.out, {f"{row['title']}, {row['layers']} layers": row for row in rows}
+        settings.out, {f"{row['title']}, {row['layers']} layers": row for row in rows}
     )
-    if len(options.layers) > 1:
+    if len(settings.layers) > 1:
         lines: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
             lines.setdefault(row["title"], []).append(row)
         plot_curves(
-            options.out / "depth.png",
+            settings.out / "depth.png",
             {name: [r["test_accuracy"] for r in line] for name, line in lines.items()},
             x={name: [r["layers"] for r in line] for name, line in lines.items()},
             xlabel="layers",

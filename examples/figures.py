@@ -26,7 +26,7 @@ import numpy as np
 from experiments.layers import TITLES, make_layer
 from experiments.optimizers import make_optimizer
 from experiments.presets import find
-from experiments.report import run_record
+from experiments.records import run_record
 from keras_ortho import ENRNN, AntisymmetricRNN
 from keras_ortho.diagnostics import (
     gradient_norms,

@@ -9,7 +9,39 @@ curves and figures), curve.png, and the network of the best validation to
 run/best.keras.
 """
 
-from experiments.command import main
+import keras
+
+from experiments.layers import make_layer
+from experiments.optimizers import make_optimizer
+from experiments.options import plain_errors, read_task
+from experiments.runs import fit
+from keras_ortho.metrics import ErrorRate
+from keras_ortho.tasks import pixels
+
+
+@plain_errors()
+def main() -> None:
+    """Builds the network, trains it, and writes what came of it."""
+    settings = read_task("pixel-cifar10", __doc__)
+    keras.utils.set_random_seed(settings.seed)
+    layer = make_layer(settings.model, settings.units, settings.arguments)
+    task = pixels.cifar10(form="pixels", **settings.data)
+    model = keras.Sequential([keras.Input((1024, 3)), layer, keras.layers.Dense(10)])
+    model.compile(
+        make_optimizer(settings.rates, len(task.train)),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[ErrorRate()],
+        jit_compile=settings.jit_compile or "auto",
+    )
+    fit(
+        model,
+        task,
+        settings,
+        unit="accuracy",
+        monitor="error_rate",
+        baseline="most frequent class",
+    )
+
 
 if __name__ == "__main__":
-    main("pixel-cifar10", __doc__)
+    main()

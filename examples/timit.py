@@ -22,7 +22,6 @@ takes about as long as scoRNN.
 `--smoke` takes less than a minute: small networks, and speech that it synthesizes.
 """
 
-import argparse
 import dataclasses
 import functools
 import subprocess
@@ -34,16 +33,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments.layers import LAYERS, TITLES, trained_parameters
-from experiments.options import (
-    check_values,
-    fill,
-    new_parser,
-    plain_errors,
-    read_units,
-)
+from experiments.layers import LAYERS, TITLES, make_layer, trained_parameters
+from experiments.optimizers import make_optimizer
+from experiments.options import check_values, new_parser, plain_errors, read_units
 from experiments.presets import Preset
-from experiments.report import run_record, write_record
+from experiments.records import run_record, write_record
+from experiments.settings import Settings, settle
 from experiments.speech import (
     BATCH_SIZE,
     EPOCHS,
@@ -52,10 +47,11 @@ from experiments.speech import (
     inputs,
     matched_rows,
     mean_frame,
-    network,
     paper_rows,
 )
+from keras_ortho import losses
 from keras_ortho.audio import (
+    NUM_BINS,
     SAMPLE_RATE,
     log_power,
     resynthesize,
@@ -66,7 +62,7 @@ from keras_ortho.audio import (
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.files import replacing
-from keras_ortho.metrics import mean_scores, score_speech
+from keras_ortho.metrics import ValidFrameMSE, mean_scores, score_speech
 from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
 
@@ -91,52 +87,45 @@ USUAL: dict[str, Any] = {
 SMOKE: dict[str, Any] = {"units": [12], "epochs": 2, "batch_size": 2}
 
 
+@plain_errors()
 def main() -> None:
-    """Runs the command."""
-    with plain_errors():
-        options, settings = parse()
-        compare(options, settings)
-
-
-def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
-    """Trains, tests and scores the networks, and writes what came out."""
-    record = run_record(vars(options))
-    if options.smoke:
-        options.records = synthesize(options.out)
+    """Builds the networks, trains and scores each, and writes what came of them."""
+    settings, models = parse()
+    record = run_record(settings.record())
+    out = settings.out
+    records = synthesize(out) if settings.smoke else settings.records
     data = timit.load(
-        options.records,
-        batch_size=options.batch_size,
-        shuffle_seed=options.seed,
-        legacy_swapped_targets=options.legacy_swapped_targets,
+        records,
+        batch_size=settings.batch_size,
+        shuffle_seed=settings.seed,
+        legacy_swapped_targets=settings.legacy_swapped_targets,
     )
     mean = mean_frame(data.train)
     predictors: dict[str, Callable[[np.ndarray], np.ndarray]] = {REPEAT: lambda x: x}
     rows: dict[str, dict[str, Any]] = {REPEAT: {"parameters": 0}}
     curves: dict[str, list[float]] = {}
-    for row in settings:
+    for row in models:
         # Whatever models stand before it.
-        keras.utils.set_random_seed(options.seed)
+        keras.utils.set_random_seed(settings.seed)
         model = network(row, mean)
         name = TITLES[row.model]
         print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
             model,
             data.passes,
-            options.out / row.model,
+            out / row.model,
             epochs=row.epochs or EPOCHS,
             validation_data=data.valid,
             monitor="val_valid_frame_mse",
-            callbacks=[
-                keras.callbacks.TensorBoard(options.out / "tensorboard" / row.model)
-            ]
-            if options.tensorboard
+            callbacks=[keras.callbacks.TensorBoard(out / "tensorboard" / row.model)]
+            if settings.tensorboard
             else [],
             settings=describe(row)
             | {
-                "records": str(options.records),
-                "batch_size": options.batch_size,
-                "seed": options.seed,
-                "legacy_swapped_targets": options.legacy_swapped_targets,
+                "records": str(records),
+                "batch_size": settings.batch_size,
+                "seed": settings.seed,
+                "legacy_swapped_targets": settings.legacy_swapped_targets,
             },
         )
         curves[name] = [epoch["val_valid_frame_mse"] for epoch in history]
@@ -150,10 +139,10 @@ def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
         }
         predictors[name] = functools.partial(model.predict, verbose=0)
 
-    utterances = list(timit.utterances(options.records, "test"))
+    utterances = list(timit.utterances(records, "test"))
     references = [resynthesize_reference(u.audio) for u in utterances]
     pictures = {"reference": utterances[0].log_power}
-    save_wav(options.out, utterances[0].id, "reference", references[0])
+    save_wav(out, utterances[0].id, "reference", references[0])
     for name, predict in predictors.items():
         rows[name] |= errors(predict, data.test)
         if name == REPEAT:
@@ -161,7 +150,7 @@ def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
                 "valid_frame_mse"
             ]
         print(f"\n{name}: resynthesis")
-        swapped = options.legacy_swapped_targets and name != REPEAT
+        swapped = settings.legacy_swapped_targets and name != REPEAT
         estimates = [
             resynthesize(predict(inputs(u.log_power, swapped)[None])[0], u.audio)
             for u in utterances
@@ -173,24 +162,42 @@ def compare(options: argparse.Namespace, settings: list[Preset]) -> None:
             key: score.unscored for key, score in scores.items()
         }
         pictures[name] = log_power(stft(estimates[0]))
-        save_wav(options.out, utterances[0].id, name.replace(" ", "_"), estimates[0])
+        save_wav(out, utterances[0].id, name.replace(" ", "_"), estimates[0])
 
     sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
-    report(options.out, record | {"data": sizes, "results": rows})
+    report(out, record | {"data": sizes, "results": rows})
     level = {REPEAT: rows[REPEAT]["validation_valid_frame_mse"]}
     plot_curves(
-        options.out / "curves.png",
+        out / "curves.png",
         curves,
         baselines=level,
         ylabel="validation MSE, dB², valid frames",
         log=True,
     )
-    plot_spectrograms(options.out / "spectrograms.png", pictures)
-    print(f"\nTable, figures and sound are in {options.out}")
+    plot_spectrograms(out / "spectrograms.png", pictures)
+    print(f"\nTable, figures and sound are in {out}")
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Makes the parser of the command line."""
+def network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
+    """Makes the network that predicts the next frame, which starts from their mean."""
+    layer = make_layer(row.model, row.units, row.arguments, return_sequences=True)
+    bias = keras.initializers.Constant(mean)
+    outputs = keras.layers.Dense(NUM_BINS, bias_initializer=bias)
+    model = keras.Sequential([keras.Input((None, NUM_BINS)), layer, outputs])
+    model.compile(
+        make_optimizer(row.rates),
+        losses.ValidFrameMSE(),
+        weighted_metrics=[ValidFrameMSE()],
+    )
+    return model
+
+
+def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
+    """Reads the command line, and settles what it leaves open; with each model's own.
+
+    Raises:
+        ValueError: If options contradict each other or a value cannot be.
+    """
     parser = new_parser(__doc__)
     add = parser.add_argument
     add("--records", type=Path, help="what `keras-ortho-data` wrote")
@@ -225,56 +232,47 @@ def make_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="give the network the frame it is to predict; for comparison only",
     )
-    return parser
-
-
-def parse(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[Preset]]:
-    """Reads the command line; gives the settings of each model, too.
-
-    Raises:
-        ValueError: If options contradict each other or a value cannot be.
-    """
-    options = make_parser().parse_args(argv)
-    check_values(options)
-    if options.smoke == (options.records is not None):
-        given = "both" if options.smoke else "neither"
-        raise ValueError(f"give either --records or --smoke. Received: {given}")
-    if options.smoke and options.preset:
+    given = parser.parse_args(argv)
+    check_values(given)
+    if given.smoke == (given.records is not None):
+        which = "both" if given.smoke else "neither"
+        raise ValueError(f"give either --records or --smoke. Received: {which}")
+    if given.smoke and given.preset:
         raise ValueError(
             "--smoke is small, and --preset is not: give one of them. Received: both"
         )
-    if len(set(options.models)) < len(options.models):
+    if len(set(given.models)) < len(given.models):
         raise ValueError(
-            f"--models names one twice. Received: {' '.join(options.models)}"
+            f"--models names one twice. Received: {' '.join(given.models)}"
         )
-    usual = USUAL | (SMOKE if options.smoke else {})
-    fill(options, {"batch_size": BATCH_SIZE} if options.preset else usual)
-    rows = settings_of(options)
-    if options.epochs is not None:
-        rows = [dataclasses.replace(row, epochs=options.epochs) for row in rows]
-    return options, rows
+    small = SMOKE if given.smoke else {}
+    usual = {"batch_size": BATCH_SIZE} if given.preset else USUAL
+    settings = settle(vars(given), small, usual)
+    rows = rows_of(settings)
+    if settings.epochs is not None:
+        rows = [dataclasses.replace(row, epochs=settings.epochs) for row in rows]
+    return settings, rows
 
 
-def settings_of(options: argparse.Namespace) -> list[Preset]:
+def rows_of(settings: Settings) -> list[Preset]:
     """Finds the papers' settings of the models, or makes some of equal size."""
     names = ("negative_ones", "rate", "recurrent_rate")
-    given = {name: getattr(options, name) for name in names}
+    given = {name: getattr(settings, name) for name in names}
     given = {name: value for name, value in given.items() if value is not None}
-    if options.preset:
-        if given:
-            option = f"--{min(given).replace('_', '-')}"
+    if settings.preset:
+        for name, value in sorted(given.items()):
+            option = f"--{name.replace('_', '-')}"
             raise ValueError(
-                f"--preset has the papers' settings: no {option}. "
-                f"Received: {given[min(given)]}"
+                f"--preset has the papers' settings: no {option}. Received: {value}"
             )
-        return paper_rows(options.models, options.units)
-    units, *more = options.units
+        return paper_rows(settings.models, settings.units)
+    units, *more = settings.units
     if more or isinstance(units, tuple):
         raise ValueError(
             "--units must be one number, that of scoRNN; only with --preset is there "
-            f"a size of each model. Received: {options.units}"
+            f"a size of each model. Received: {settings.units}"
         )
-    return matched_rows(options.models, units, **given)
+    return matched_rows(settings.models, units, **given)
 
 
 def synthesize(out: Path) -> Path:

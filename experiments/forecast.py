@@ -1,6 +1,5 @@
 """How long runs will take, judged by the records of others."""
 
-import argparse
 import dataclasses
 import math
 import os
@@ -8,9 +7,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from experiments import char_ptb, command
-from experiments.catalog import EXPERIMENTS
+from experiments.options import TASKS, read_task
 from experiments.sections import Run
+from experiments.settings import Settings
 
 # Training examples of the tasks, less those that are set aside to validate; of the
 # characters, those that a batch's rows go through in a window of 50.
@@ -69,17 +68,13 @@ def planned(run: Run) -> Cost | None:
         are not counted in updates.
     """
     name = run.script.replace("_", "-")
+    if name not in TASKS:
+        return None
     arguments = ["--out", os.devnull, *run.arguments]
     if run.data:
         arguments += [run.data_option, "data"]
-    if name == char_ptb.NAME:
-        options = char_ptb.parse("", arguments)
-    elif name in EXPERIMENTS:
-        options = command.make_parser(EXPERIMENTS[name], "").parse_args(arguments)
-        command.settle(options, EXPERIMENTS[name])
-    else:
-        return None
-    return _cost(name, vars(options), _updates(name, options))
+    settings = read_task(name, "", arguments)
+    return _cost(name, vars(settings), _updates(settings))
 
 
 def recorded(record: Mapping[str, Any]) -> Cost | None:
@@ -157,11 +152,11 @@ def _cost(task: str, settings: Mapping[str, Any], updates: int) -> Cost:
     )
 
 
-def _updates(task: str, options: argparse.Namespace) -> int:
-    if options.steps:
-        return options.steps
-    examples = getattr(options, "train_size", None) or EXAMPLES[task]
-    return options.epochs * (examples // options.batch_size)
+def _updates(settings: Settings) -> int:
+    if settings.steps:
+        return settings.steps
+    examples = settings.data.get("train_size", EXAMPLES[settings.task])
+    return settings.epochs * (examples // settings.batch_size)
 
 
 def _work(cost: Cost) -> float:

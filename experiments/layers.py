@@ -58,6 +58,14 @@ EXTENDED = {
 }
 # With complex units: the papers' runs have the modReLU of their authors' code.
 COMPLEX = frozenset({"scurnn", "restricted-urnn", "full-urnn", "eurnn"})
+# The parts of the variables that may have an optimizer of their own. Phases belong to
+# the recurrent matrix, too, and have its optimizer unless they are given one.
+PARTS_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(LAYERS, ("recurrent",)),
+    **dict.fromkeys(("scurnn", "restricted-urnn", "eurnn"), ("phases", "recurrent")),
+    **dict.fromkeys(("antisymmetric-ablation", "lstm", "gru", "rnn", "irnn"), ()),
+    "full-urnn": ("unitary",),
+}
 TITLES = {
     "scornn": "scoRNN",
     "scurnn": "scuRNN",
@@ -112,7 +120,9 @@ def make_layer(
     sizes = units if isinstance(units, tuple) else (units,)
     layer = LAYERS[model]
     fixed = layer.keywords if isinstance(layer, functools.partial) else {}
-    taken = {"kwargs", "units", "long_term_units", "short_term_units", *fixed, *kwargs}
+    # The experiment's own matter.
+    taken = {"kwargs", "units", "long_term_units", "short_term_units", *fixed}
+    taken |= {"return_sequences", "return_state"}
     sources = [layer, EXTENDED[model]] if model in EXTENDED else [layer]
     own = {name for each in sources for name in inspect.signature(each).parameters}
     unknown = set(arguments or {}) - (own - taken)

@@ -1,18 +1,99 @@
-"""The command line that the experiments share: its parser, its checks, its errors."""
+"""The command lines of the experiments: their options, checks and errors."""
 
 import argparse
+import ast
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments import smoke
 from experiments.layers import LAYERS, Units
 from experiments.optimizers import PARTS
+from experiments.presets import find
+from experiments.settings import SIZES, Settings, settle, settle_run
 from keras_ortho.extras import require
 
 # What a smoke run makes of its own, and so takes from nobody.
 MADE = ("data_dir", "name")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task that one recurrent network is trained on in a run.
+
+    Attributes:
+        smoke: Makes small data in a folder, and gives the settings that load them.
+        usual: Settings that it has unless others are given.
+        options: Options that only some tasks have, and what argparse is to know.
+        needed: Of these options those without which there is no run, and what each
+            names.
+        sizes: What the options of the sizes count; empty where there are none.
+    """
+
+    smoke: Callable[[Path], Mapping[str, Any]]
+    usual: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    needed: Mapping[str, str] = field(default_factory=dict)
+    sizes: str = "sequences (the usual number)"
+
+
+def _length(of: str, usual: int) -> dict[str, Any]:
+    return {"--length": {"type": int, "help": f"of {of} ({usual} steps)"}}
+
+
+def _folder(of: str) -> dict[str, Any]:
+    return {"--data-dir": {"type": Path, "help": of}}
+
+
+_IMAGES = _folder("folder or file of the data set")
+
+TASKS = {
+    "copying": Task(
+        lambda folder: smoke.sequences(10),
+        {"length": 1_000, "evaluate_every": 100},
+        _length("the delay", 1_000),
+    ),
+    "adding": Task(
+        lambda folder: smoke.sequences(20),
+        {"length": 200, "evaluate_every": 500},
+        _length("the sequences", 200),
+    ),
+    "mnist": Task(smoke.mnist, options=_IMAGES),
+    "permuted-mnist": Task(smoke.mnist, options=_IMAGES),
+    "sequence-mnist": Task(
+        smoke.mnist, {"length": 28}, _length("the sequences", 28) | _IMAGES
+    ),
+    "pixel-cifar10": Task(smoke.cifar10, options=_IMAGES),
+    "noise-padded-cifar10": Task(
+        smoke.cifar10,
+        options=_IMAGES
+        | {"--fixed-noise": {"action": "store_true", "help": "the same in each epoch"}},
+    ),
+    "ucr": Task(
+        smoke.ucr,
+        {"evaluate_every": 40},
+        _IMAGES | {"--name": {"help": "of the data set, such as ECG200"}},
+        {"name": "a data set, such as ECG200"},
+        sizes="",
+    ),
+    "char-ptb": Task(
+        smoke.ptb,
+        # Four times in an epoch of batches of 32.
+        {"unroll": 50, "evaluate_every": 800},
+        _folder("folder of the Penn Treebank's files")
+        | {
+            "--unroll": {
+                "type": int,
+                "help": "characters to back-propagate through (50)",
+            }
+        },
+        {"data_dir": "the folder of the Penn Treebank's files, such as ptb.train.txt"},
+        sizes="characters (all)",
+    ),
+}
 
 
 @contextlib.contextmanager
@@ -29,14 +110,69 @@ def plain_errors() -> Iterator[None]:
         raise SystemExit(2) from error
 
 
-def new_parser(description: str) -> argparse.ArgumentParser:
-    """Makes a parser with the options of every experiment.
+def read_task(
+    name: str, description: str, argv: Sequence[str] | None = None
+) -> Settings:
+    """Reads the command line of a task, and settles what it leaves open.
 
     Args:
+        name: Name of the task, one of `TASKS`.
         description: What `--help` says.
+        argv: The arguments. Default: `None`, those of the process.
 
     Returns:
-        The parser.
+        The settings.
+
+    Raises:
+        SystemExit: If an option is none, or has no such value.
+        ValueError: If options contradict each other or a value cannot be.
+    """
+    task = TASKS[name]
+    given = _task_parser(task, description).parse_args(argv)
+    if given.smoke and given.preset:
+        raise ValueError("--smoke is small, and --preset is not. Received: both")
+    check_values(given)
+    _check_folder(given)
+    made = _smoke_data(given, task.smoke)
+    for option, what in task.needed.items():
+        if not (made.get(option) or getattr(given, option)):
+            raise ValueError(f"{_flag(option)} must name {what}. Received: none")
+    preset = None
+    if given.preset:
+        length = getattr(given, "length", None) or task.usual.get("length")
+        preset = find(name, given.model, given.units, length)
+    return settle_run(name, vars(given), preset, made, task.usual)
+
+
+def read_comparison(
+    parser: argparse.ArgumentParser,
+    usual: Mapping[str, Any],
+    small: Mapping[str, Any],
+    make: Callable[[Path], Mapping[str, Any]],
+) -> Settings:
+    """Reads the command line of networks that are compared.
+
+    Args:
+        parser: The parser.
+        usual: Settings unless others are given.
+        small: The same of a smoke run.
+        make: Makes the data of a smoke run, as for `Task`.
+
+    Returns:
+        The settings. Lists among them are what the networks go through.
+
+    Raises:
+        SystemExit: If an option is none, or has no such value.
+        ValueError: If options contradict each other or a value cannot be.
+    """
+    given = parser.parse_args()
+    check_values(given)
+    made = _smoke_data(given, make)
+    return settle(vars(given), made, small if given.smoke else usual)
+
+
+def new_parser(description: str) -> argparse.ArgumentParser:
+    """Makes a parser with the options of every experiment.
 
     Example:
     >>> new_parser("A task.").parse_args(["--out", "folder"]).seed
@@ -53,22 +189,36 @@ def new_parser(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def add_model_options(
-    parser: argparse.ArgumentParser, evaluate_every: int | None
-) -> None:
-    """Adds the options of a recurrent network and its training.
+def comparison_parser(
+    description: str, kinds: Sequence[str], data: str
+) -> argparse.ArgumentParser:
+    """Makes a parser with the options of all comparisons of networks for images.
 
     Args:
-        parser: A parser, which is changed.
-        evaluate_every: Updates between validations that the help names; `None` for
-            an epoch.
+        description: What `--help` says.
+        kinds: The networks to choose from.
+        data: What `--data-dir` is the folder of.
+
+    Returns:
+        The parser.
     """
+    parser = new_parser(description)
+    add = parser.add_argument
+    add("--models", nargs="+", choices=kinds, default=list(kinds), help="(all)")
+    add("--data-dir", type=Path, help=data)
+    _add_sizes(parser, "images (the paper's)")
+    return parser
+
+
+def _task_parser(task: Task, description: str) -> argparse.ArgumentParser:
+    parser = new_parser(description)
     add = parser.add_argument
     add("--model", choices=list(LAYERS), default="scornn", help="(scornn)")
     add("--preset", choices=["paper"], help="take the settings of the model's paper")
     add("--units", type=read_units, help="or, for enrnn, LONG/SHORT (128)")
     add(
         "--argument",
+        type=_read_argument,
         action="append",
         default=[],
         metavar="NAME=VALUE",
@@ -81,24 +231,29 @@ def add_model_options(
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--epochs", type=int, help="passes over the training data (1)")
     length.add_argument("--steps", type=int, help="or updates")
+    usual = task.usual.get("evaluate_every", "an epoch")
     add(
         "--evaluate-every",
         type=int,
-        help=f"updates between validations ({evaluate_every or 'an epoch'}); with "
-        "--epochs about as many, so that an epoch can be divided",
+        help=f"updates between validations ({usual}); with --epochs about as many, so "
+        "that an epoch can be divided",
     )
     add("--resume", action="store_true", help="go on with the run in the folder")
     add("--jit-compile", action="store_true", help="compile by XLA")
+    for flag, about in task.options.items():
+        add(flag, **about)
+    if task.sizes:
+        _add_sizes(parser, task.sizes)
+    return parser
+
+
+def _add_sizes(parser: argparse.ArgumentParser, counted: str) -> None:
+    for size in SIZES:
+        parser.add_argument(_flag(size), type=int, help=counted)
 
 
 def read_units(text: str) -> Units:
     """Reads `"170"`, or `"310/720"` for two kinds of units.
-
-    Args:
-        text: What the command line has.
-
-    Returns:
-        A number or two.
 
     Raises:
         argparse.ArgumentTypeError: If it is no such text.
@@ -116,69 +271,68 @@ def read_units(text: str) -> Units:
     )
 
 
-def fill(options: argparse.Namespace, values: Mapping[str, Any]) -> None:
-    """Sets the options that are not given.
-
-    Args:
-        options: The options, which are changed.
-        values: What they are then, by name.
-
-    Example:
-    >>> options = argparse.Namespace(epochs=None, width=8)
-    >>> fill(options, {"epochs": 20, "width": 32})
-    >>> options
-    Namespace(epochs=20, width=8)
-    """
-    for name, value in values.items():
-        if getattr(options, name, None) is None:
-            setattr(options, name, value)
+def _read_argument(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE. Received: {text}")
+    try:
+        return name, ast.literal_eval(value)
+    except (SyntaxError, ValueError):  # A word.
+        return name, value
 
 
-def fill_smoke(
-    options: argparse.Namespace, make: Callable[[Path], Mapping[str, Any]]
-) -> None:
-    """Makes the data of a smoke run, and sets the options that read it.
-
-    Args:
-        options: The options, which are changed.
-        make: Makes the data in a folder, and gives the options.
-
-    Raises:
-        ValueError: If an option names other data.
-    """
-    for name in MADE:
-        if getattr(options, name, None) is not None:
-            raise ValueError(
-                f"--smoke has its own data: no {_flag(name)}. "
-                f"Received: {getattr(options, name)}"
-            )
-    fill(options, make(options.out / "data"))
-
-
-def check_values(options: argparse.Namespace) -> None:
+def check_values(given: argparse.Namespace) -> None:
     """Checks what can be known of each option by itself.
 
     Args:
-        options: The options, numbers and lists of them among others.
+        given: The options, numbers and lists of them among others.
 
     Raises:
         ValueError: If an integer or a rate is not positive, or the seed is negative.
         ImportError: If TensorBoard is wanted and not installed.
 
     Example:
-    >>> options = argparse.Namespace(seed=0, rates=[0.01, 0.1], tensorboard=False)
-    >>> check_values(options)
+    >>> given = argparse.Namespace(seed=0, rates=[0.01, 0.1], tensorboard=False)
+    >>> check_values(given)
     """
-    if options.seed < 0:
-        raise ValueError(f"--seed must not be negative. Received: {options.seed}")
-    for name, value in vars(options).items():
+    if given.seed < 0:
+        raise ValueError(f"--seed must not be negative. Received: {given.seed}")
+    for name, value in vars(given).items():
         kinds = (int, float) if name.endswith(("rate", "rates")) else int
         for number in value if isinstance(value, list) else [value]:
             counts = isinstance(number, kinds) and not isinstance(number, bool)
             if counts and name != "seed" and not number > 0:
                 raise ValueError(f"{_flag(name)} must be positive. Received: {number}")
-    if options.tensorboard:
+    if given.tensorboard:
         require("tensorboard", extra="tensorboard")
+
+
+def _check_folder(given: argparse.Namespace) -> None:
+    started = (given.out / "run" / "settings.json").exists()
+    if started and not given.resume:
+        raise ValueError(
+            "--out holds a run: go on with it by --resume, or name another folder. "
+            f"Received: {given.out}"
+        )
+    if given.resume and not started:
+        raise ValueError(
+            f"--resume needs a folder that holds a run. Received: {given.out}"
+        )
+
+
+def _smoke_data(
+    given: argparse.Namespace, make: Callable[[Path], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Makes the data of a smoke run; gives the settings that load them."""
+    if not given.smoke:
+        return {}
+    for name in MADE:
+        if getattr(given, name, None) is not None:
+            raise ValueError(
+                f"--smoke has its own data: no {_flag(name)}. "
+                f"Received: {getattr(given, name)}"
+            )
+    return make(given.out / "data")
 
 
 def _flag(name: str) -> str:

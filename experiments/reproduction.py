@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.report import draw, read_record
+from experiments.records import draw, read_record
 from experiments.result_tables import row_title, table
 from experiments.sections import Comparison, Run, Section
 from experiments.tables import SECTIONS

@@ -1,6 +1,5 @@
-"""A run of an experiment: trained, tested, recorded and drawn."""
+"""Runs of an experiment: trained, tested, recorded and drawn."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,43 +7,50 @@ import keras
 
 from experiments.layers import TITLES, trained_parameters
 from experiments.optimizers import Plateau, with_plateau
-from experiments.report import draw, run_record, summary, write_record
-from experiments.settings import recorded
+from experiments.records import draw, run_record, summary, write_record
+from experiments.settings import Settings
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
 from keras_ortho.tasks.pipeline import Task
-from keras_ortho.training import train
+from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
 
 RECORD, PICTURE = "run.json", "curve.png"
+# Settings that change nothing about what comes out, or are in it already.
+UNRECORDED = ("out", "resume", "tensorboard", "data_dir", "preset")
+# A longer run goes on from a shorter one, if its stretches are the same.
+CHANGEABLE = ("task", "epochs", "steps")
 
 
-def carry_out(
+def fit(
     model: keras.Model,
     task: Task,
-    options: argparse.Namespace,
+    settings: Settings,
     *,
-    name: str,
-    monitor: str,
     unit: str,
-    tests_each_time: bool = False,
-    forecast: str = "",
+    monitor: str = "loss",
+    tests_each_time: bool = True,
+    baseline: str = "",
     log: bool = True,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     test_callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, Any]:
-    """Trains, tests, and writes the record and the picture of a run.
+    """Trains a network, tests it, and writes `run.json` and `curve.png`.
+
+    Killed, and called again with the same settings, it goes on where it was, to the
+    same result: see `keras_ortho.training.train`.
 
     Args:
         model: The network, compiled.
         task: The data.
-        options: The options, complete.
-        name: Name of the task.
-        monitor: The figure to report, without `"val_"`.
-        unit: What to call it.
-        tests_each_time: Whether to test whenever it is validated.
-        forecast: Label of the baseline, where there is one.
-        log: Whether the axis of the picture is logarithmic.
+        settings: The settings, as `read_task` gives them.
+        unit: What to call the figure to report.
+        monitor: Its name, without `"val_"`. Default: `"loss"`.
+        tests_each_time: Whether to test whenever it is validated, for papers that
+            report the best test figure, or the curve on the test data. Default:
+            `True`.
+        baseline: What to call the task's baseline in the picture. Default: none.
+        log: Whether the axis of the picture is logarithmic. Default: `True`.
         callbacks: Callbacks of the training. Default: none.
         test_callbacks: Callbacks of the tests. Default: none.
 
@@ -55,11 +61,10 @@ def carry_out(
         ValueError: If the files of a run that is to go on are damaged.
         BlockingIOError: If another process has a run in the same folder.
     """
-    each, times = schedule(options, len(task.train))
-    wanted = options.evaluate_every or len(task.train)
+    each, times = schedule(settings, len(task.train))
+    wanted = settings.evaluate_every or len(task.train)
     other = {} if each == wanted else {"evaluate_every": each}
-    settings = recorded(options)
-    record = run_record({"task": name, **settings})
+    record = run_record(settings.record(*UNRECORDED))
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
     callbacks = list(callbacks)
@@ -68,11 +73,11 @@ def carry_out(
         callbacks.append(Plateau(f"val_{monitor}", in_a_pass))
     if tests_each_time:
         callbacks.append(TestFigures(task.test, list(test_callbacks)))
-    if options.tensorboard:
-        callbacks.append(keras.callbacks.TensorBoard(options.out / "tensorboard"))
-    title = TITLES[options.model]
+    out = settings.out
+    if settings.tensorboard:
+        callbacks.append(keras.callbacks.TensorBoard(out / "tensorboard"))
+    title = TITLES[settings.model]
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
-    out = options.out
     with locked(out):
         for file in (RECORD, PICTURE):
             remove_asides(out / file)
@@ -85,11 +90,12 @@ def carry_out(
             validation_data=task.valid,
             monitor=f"val_{monitor}",
             callbacks=callbacks,
-            # A longer run goes on from a shorter one, if its stretches are the same.
             settings={
                 name: str(value)
-                for name, value in {**settings, **other}.items()
-                if name not in ("epochs", "steps")
+                for name, value in {
+                    **settings.record(*UNRECORDED, *CHANGEABLE),
+                    **other,
+                }.items()
             },
         )
         tested = model.evaluate(
@@ -106,7 +112,7 @@ def carry_out(
             out / PICTURE,
             {title: record},
             monitor,
-            baselines={forecast: task.baseline} if task.baseline else None,
+            baselines={baseline: task.baseline} if task.baseline else None,
             ylabel=f"validation {monitor.replace('_', ' ')}",
             log=log,
         )
@@ -115,7 +121,58 @@ def carry_out(
     return record
 
 
-def schedule(options: argparse.Namespace, batches: int) -> tuple[int, int]:
+def fit_rival(
+    model: keras.Model,
+    task: Task,
+    settings: Settings,
+    name: str,
+    own: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Trains one of several networks for images that are compared.
+
+    Args:
+        model: The network, compiled with `ErrorRate` as a metric.
+        task: The data.
+        settings: The settings of the comparison. Lists among them are what the
+            networks go through.
+        name: Name of the folder of this network.
+        own: What sets it apart from the others.
+
+    Returns:
+        What JSON can hold: `"epoch"`, accuracies there, which is chosen on
+        validation data, the best test accuracy of all epochs, the curves of training
+        loss and test accuracy, and `"seconds"`.
+    """
+    callbacks: list[keras.callbacks.Callback] = [TestFigures(task.test)]
+    if settings.tensorboard:
+        logs = settings.out / "tensorboard" / name
+        callbacks.append(keras.callbacks.TensorBoard(logs))
+    shared = settings.record("out", "epochs", "data_dir", "tensorboard")
+    shared = {key: v for key, v in shared.items() if not isinstance(v, list)}
+    history = train(
+        model,
+        task.passes,
+        settings.out / name,
+        epochs=settings.epochs,
+        validation_data=task.valid,
+        # Finite also where a rate is too large.
+        monitor="val_error_rate",
+        callbacks=callbacks,
+        settings={**shared, **own},
+    )
+    best = history[best_epoch([row["val_error_rate"] for row in history])]
+    return {
+        "epoch": best["epoch"],
+        "validation_accuracy": 1 - best["val_error_rate"],
+        "test_accuracy": 1 - best["test_error_rate"],
+        "best_test_accuracy": 1 - min(row["test_error_rate"] for row in history),
+        "training_loss": [row["loss"] for row in history],
+        "test_accuracies": [1 - row["test_error_rate"] for row in history],
+        "seconds": round(sum(row["seconds"] for row in history), 1),
+    }
+
+
+def schedule(settings: Settings, batches: int) -> tuple[int, int]:
     """Divides a run into stretches between validations.
 
     A stretch has about as many updates as wanted: a whole number of stretches makes an
@@ -123,20 +180,20 @@ def schedule(options: argparse.Namespace, batches: int) -> tuple[int, int]:
     stretches.
 
     Args:
-        options: The options, complete.
+        settings: The settings.
         batches: Batches in an epoch.
 
     Returns:
         The number of updates in a stretch, and of stretches.
 
     Example:
-    >>> options = argparse.Namespace(steps=None, epochs=2, evaluate_every=800)
-    >>> schedule(options, 3_135)
+    >>> settings = Settings(steps=None, epochs=2, evaluate_every=800)
+    >>> schedule(settings, 3_135)
     (783, 8)
     """
-    total = options.steps or options.epochs * batches
-    each = options.evaluate_every or batches
-    divided = batches if options.steps is None and each < batches else total
+    total = settings.steps or settings.epochs * batches
+    each = settings.evaluate_every or batches
+    divided = batches if settings.steps is None and each < batches else total
     each = divided // max(1, round(divided / each))
     return each, total // each
 
@@ -152,7 +209,6 @@ def figures(record: Mapping[str, Any], monitor: str, unit: str) -> dict[str, flo
     Returns:
         Figures by what they are.
     """
-    unit = "accuracy" if monitor == "error_rate" else unit
     best = record["best_validation"]
     found = {
         f"best validation {unit}": best[f"val_{monitor}"],

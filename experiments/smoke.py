@@ -17,6 +17,12 @@ def _lit(size: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return images, labels
 
 
+def sequences(length: int) -> dict[str, Any]:
+    """Gives the settings of a few short sequences, which no file holds."""
+    sizes = {"train_size": 400, "valid_size": 40, "test_size": 40}
+    return {"length": length, "evaluate_every": 20, **sizes}
+
+
 def mnist(folder: Path) -> dict[str, Any]:
     """Writes images as MNIST's files: the number of lit rows is the class.
 

@@ -1,17 +1,14 @@
-"""Networks that predict the next frame of speech, and their settings."""
+"""The settings of networks that predict the next frame of speech, and their errors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 
-from experiments.layers import Units, make_layer
-from experiments.matching import closest_units, count_parameters
-from experiments.optimizers import make_optimizer
+from experiments.layers import PARTS_OF, Units, make_layer, trained_parameters
 from experiments.presets import Preset, find
-from keras_ortho import losses
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
+from keras_ortho.baselines import closest_size
 from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE
 
 EPOCHS = 200
@@ -24,6 +21,13 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 # Rules of the recurrent matrix. ENRNN's authors have Adam 1e-4 for it in all of their
 # experiments with speech and text.
 RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
+# Units of the network of each size, where these are not the size itself.
+_UNITS: dict[str, Callable[[int], Units]] = {
+    # As 374 and 94 of the dissertation's network for speech.
+    "enrnn": lambda size: (size, max(1, round(size * 94 / 374))),
+    "eurnn": lambda size: 2 * size,
+    "goru": lambda size: 2 * size,
+}
 
 
 def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Preset]:
@@ -89,10 +93,10 @@ def matched_rows(
     >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
     [224, 84]
     """
-    if recurrent_rate is not None and set(models) <= set(STOCK):
+    if recurrent_rate is not None and not any(PARTS_OF[model] for model in models):
         raise ValueError(
-            "`recurrent_rate` is of free variables of a recurrent matrix, which "
-            f"{', '.join(models)} has not. Received: recurrent_rate={recurrent_rate}"
+            "`recurrent_rate` is for free variables of a recurrent matrix, which "
+            f"{', '.join(models)} lacks. Received: recurrent_rate={recurrent_rate}"
         )
     arguments = ARGUMENTS | {"scornn": {"negative_ones": negative_ones}}
     shape = {"features": NUM_BINS, "outputs": NUM_BINS}
@@ -121,59 +125,58 @@ def _rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, s
     if model in STOCK:
         return {"others": f"adam {rate} clip 1"}
     kind, usual = RECURRENT.get(model, ("rmsprop", 1e-3))
-    part = "unitary" if kind == "stiefel" else "recurrent"
-    return {"others": f"adam {rate}", part: f"{kind} {recurrent_rate or usual}"}
+    own = dict.fromkeys(PARTS_OF[model][-1:], f"{kind} {recurrent_rate or usual}")
+    return {"others": f"adam {rate}", **own}
 
 
-def network(row: Preset, mean: np.ndarray | None = None) -> keras.Model:
-    """Makes the network that predicts the next frame, from its settings.
-
-    Args:
-        row: The settings.
-        mean: Mean of the frames to predict, of shape `(129,)`: the network starts
-            from it. Default: `None`, 0 dB.
-
-    Returns:
-        The model, built and compiled.
+def count_parameters(
+    model: str, units: Units, arguments: Mapping[str, Any], features: int, outputs: int
+) -> int:
+    """Counts the trained parameters of a recurrent layer and a dense one after it.
 
     Example:
-    >>> (row,) = matched_rows(["scornn"], 8)
-    >>> network(row)(np.zeros((2, 10, 129))).shape
-    (2, 10, 129)
+    >>> count_parameters("scornn", 224, {}, features=129, outputs=129)
+    83121
     """
-    bias = keras.initializers.Constant(0.0 if mean is None else mean)
-    layer = make_layer(row.model, row.units, row.arguments, return_sequences=True)
-    model = keras.Sequential(
-        [
-            keras.Input((None, NUM_BINS)),
-            layer,
-            keras.layers.Dense(NUM_BINS, bias_initializer=bias),
-        ]
-    )
-    model.compile(
-        make_optimizer(row.rates),
-        losses.ValidFrameMSE(),
-        weighted_metrics=[ValidFrameMSE()],
-    )
-    return model
+    layer = make_layer(model, units, arguments)
+    layer.build((None, None, features))
+    width = layer.compute_output_shape((None, 1, features))[-1]
+    return trained_parameters(layer) + (width + 1) * outputs
+
+
+def closest_units(
+    model: str,
+    parameters: int,
+    arguments: Mapping[str, Any],
+    features: int,
+    outputs: int,
+) -> Units:
+    """Finds the units whose `count_parameters` is nearest, the fewer of two.
+
+    They are any positive number, an even one for EURNN and GORU, and for ENRNN
+    long-term and short-term units as 374 to 94.
+
+    Example:
+    >>> closest_units("lstm", 83_121, {}, features=129, outputs=129)
+    84
+    """
+    units_of = _UNITS.get(model, lambda size: size)
+
+    def count(size: int) -> int:
+        return count_parameters(model, units_of(size), arguments, features, outputs)
+
+    return units_of(closest_size(count, parameters))
 
 
 def describe(row: Preset) -> dict[str, Any]:
     """Says what a network and its training are, as JSON can hold it.
 
-    Args:
-        row: The settings.
-
-    Returns:
-        Model, units, arguments of the layer, and rules of the optimizers.
-
     Example:
     >>> describe(matched_rows(["lstm"], 224)[0])["rates"]
     {'others': 'adam 0.001 clip 1'}
     """
-    return {
-        name: getattr(row, name) for name in ("model", "units", "arguments", "rates")
-    }
+    names = ("model", "units", "arguments", "rates")
+    return {name: getattr(row, name) for name in names}
 
 
 def mean_frame(data: Any) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments import forecast
-from experiments.report import read_record
+from experiments.records import read_record
 from experiments.sections import Run
 
 

@@ -4,11 +4,6 @@ from tests.examples.modules import load_example
 
 
 @pytest.fixture(scope="session")
-def char_ptb():
-    return load_example("char_ptb")
-
-
-@pytest.fixture(scope="session")
 def deep_mlp():
     return load_example("deep_mlp")
 

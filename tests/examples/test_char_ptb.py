@@ -3,11 +3,12 @@ import json
 
 import pytest
 
-from experiments.char_ptb import main
+from experiments.options import read_task
+from tests.examples.modules import run_example
 
 
 def run(folder, *arguments):
-    main("", ["--out", str(folder), *arguments])
+    run_example("char_ptb", "--out", folder, *arguments)
     return json.loads((folder / "run.json").read_text())
 
 
@@ -44,17 +45,16 @@ def test_goes_on_to_the_same_result(tmp_path):
     assert len(parts["updates"]) > 2
 
 
-def test_a_preset_is_taken_but_for_what_is_given(char_ptb, tmp_path, monkeypatch):
+def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
     given = ["--model", "enrnn", "--preset", "paper", "--argument", "negative_ones=5"]
     given += ["--data-dir", "DATA", "--recurrent-rate", "rmsprop 1e-5"]
-    monkeypatch.setattr("sys.argv", ["char_ptb.py", "--out", str(tmp_path), *given])
-    options = char_ptb.parse()
-    assert options.units == (310, 720)
-    assert options.rates == {"others": "adam 1e-3", "recurrent": "rmsprop 1e-5"}
-    assert options.arguments["negative_ones"] == 5
-    assert options.arguments["activation"] == "relu"
-    assert (options.batch_size, options.unroll, options.epochs) == (32, 50, 20)
-    assert "Helfrich" in options.source
+    settings = read_task("char-ptb", "", ["--out", str(tmp_path), *given])
+    assert settings.units == (310, 720)
+    assert settings.rates == {"others": "adam 1e-3", "recurrent": "rmsprop 1e-5"}
+    assert settings.arguments["negative_ones"] == 5
+    assert settings.arguments["activation"] == "relu"
+    assert (settings.batch_size, settings.unroll, settings.epochs) == (32, 50, 20)
+    assert "Helfrich" in settings.source
 
 
 @pytest.mark.parametrize(

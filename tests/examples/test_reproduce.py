@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.report import run_record
+from experiments.records import run_record
 from keras_ortho.locks import locked
 from tests.examples.modules import load_example
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from experiments.layers import LAYERS, trained_parameters
-from experiments.matching import closest_units, count_parameters
-from experiments.speech import matched_rows, network
+from experiments.speech import closest_units, count_parameters, matched_rows
 from tests.examples.modules import load_example
 
 BAD_UNITS = "must be a positive number, or two as 96/64"
@@ -145,7 +144,7 @@ def test_defaults_are_scornn_and_an_lstm_of_equal_size(timit):
     options, (scornn, lstm) = timit.parse(["--out", "x", "--records", "y"])
     assert (scornn.units, lstm.units, options.batch_size) == (224, 84, 28)
     assert (scornn.epochs, lstm.epochs) == (200, 200)
-    model = network(scornn, np.arange(129.0))
+    model = timit.network(scornn, np.arange(129.0))
     assert (model.layers[0].cell.recurrent_signs.numpy() == -1).sum() == 22
     np.testing.assert_array_equal(model.layers[1].bias, np.arange(129))
     recurrent, others = model.optimizer.optimizers
@@ -153,21 +152,21 @@ def test_defaults_are_scornn_and_an_lstm_of_equal_size(timit):
     assert type(others).__name__ == "Adam"
     for optimizer in (recurrent, others):
         assert float(optimizer.learning_rate) == pytest.approx(1e-3)
-    optimizer = network(lstm).optimizer
+    optimizer = timit.network(lstm).optimizer
     assert type(optimizer).__name__ == "Adam"
     assert optimizer.clipvalue == 1
     assert float(optimizer.learning_rate) == pytest.approx(1e-3)
 
 
-def test_all_layers_have_as_many_parameters():
+def test_all_layers_have_as_many_parameters(timit):
     scornn, *others = matched_rows(["scornn", *LAYERS], 224)
-    wanted = trained_parameters(network(scornn))
+    wanted = trained_parameters(timit.network(scornn))
     assert wanted == 83_121
     for row in others:
         found = count_parameters(row.model, row.units, row.arguments, 129, 129)
         assert found == pytest.approx(wanted, rel=0.01), row.model
         if row.model in ("enrnn", "lstm"):
-            assert trained_parameters(network(row)) == found
+            assert trained_parameters(timit.network(row)) == found
 
 
 @pytest.mark.parametrize("model", ["lstm", "rnn", "restricted-urnn"])

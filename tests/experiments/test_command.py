@@ -1,20 +1,21 @@
-import argparse
 import json
 import sys
 
 import pytest
 
-from experiments.catalog import EXPERIMENTS
-from experiments.command import main, make_parser, settle
+from experiments.options import TASKS, read_task
 from experiments.runs import schedule
+from experiments.settings import Settings
+from tests.examples.modules import run_example
 
 
 def run(name, folder, *arguments):
-    main(name, "", ["--out", str(folder), *arguments])
+    run_example(name.replace("-", "_"), "--out", folder, *arguments)
     return json.loads((folder / "run.json").read_text())
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+# That of char-ptb takes longer: tests/examples/test_char_ptb.py.
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "char-ptb"])
 def test_smoke(name, tmp_path):
     model = "enrnn" if name == "adding" else "scornn"
     record = run(name, tmp_path, "--smoke", "--model", model)
@@ -75,7 +76,7 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
         (["--model", "lstm", "--argument", "bias=1"], "Received: ['bias']"),
         (["--model", "antisymmetric-gated", "--argument", "gated=False"], "['gated']"),
         (["--model", "lstm", "--recurrent-rate", "adam 1"], "Received: adam 1"),
-        (["--unitary-rate", "adam 1"], "that scornn has not"),
+        (["--unitary-rate", "adam 1"], "that scornn lacks"),
         (["--model", "enrnn"], "must be a pair"),
         (["--units", "3/4"], "must be one number"),
         (["--epochs", "0"], "--epochs must be positive"),
@@ -129,11 +130,9 @@ def test_a_unitary_matrix_is_trained_along_the_unitary_ones(tmp_path):
 
 
 def test_an_option_counts_more_than_smoke(tmp_path):
-    options = make_parser(EXPERIMENTS["adding"], "").parse_args(
-        ["--out", str(tmp_path), "--smoke", "--length", "12", "--units", "5"]
-    )
-    settle(options, EXPERIMENTS["adding"])
-    assert (options.length, options.units, options.train_size) == (12, 5, 400)
+    given = ["--out", str(tmp_path), "--smoke", "--length", "12", "--units", "5"]
+    settings = read_task("adding", "", given)
+    assert (settings.length, settings.units, settings.train_size) == (12, 5, 400)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +153,8 @@ def test_an_option_counts_more_than_smoke(tmp_path):
     ],
 )
 def test_stretches_between_validations(steps, epochs, wanted, batches, each, times):
-    options = argparse.Namespace(steps=steps, epochs=epochs, evaluate_every=wanted)
-    assert schedule(options, batches) == (each, times)
+    settings = Settings(steps=steps, epochs=epochs, evaluate_every=wanted)
+    assert schedule(settings, batches) == (each, times)
 
 
 def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):

@@ -2,8 +2,10 @@ import keras
 import numpy as np
 import pytest
 
+from experiments.layers import LAYERS, PARTS_OF, make_layer
 from experiments.optimizers import Plateau, make_optimizer, parse
 from keras_ortho import FullURNN, ScuRNN
+from keras_ortho.optimizers import group_of
 
 
 def test_each_part_has_its_own():
@@ -32,6 +34,23 @@ def test_each_part_has_its_own():
         "recurrent_phases": "Adagrad",
         "recurrent_unitary": "StiefelDescent",
     }
+
+
+@pytest.mark.parametrize("model", LAYERS)
+def test_the_parts_of_a_layer_are_those_of_its_variables(model):
+    layer = make_layer(model, (6, 2) if model == "enrnn" else 4)
+    layer.build((None, 3, 2))
+    variables = layer.trainable_variables
+    parts = {group_of(variable) for variable in variables} - {"others"}
+    parts |= {"phases" for v in variables if v.name == "recurrent_phases"}
+    assert set(PARTS_OF[model]) == parts
+
+
+def test_a_network_loads_with_the_package_alone():
+    """Its optimizers are of the package, unless the phases have one."""
+    rules = {"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"}
+    config = keras.optimizers.serialize(make_optimizer(rules))
+    assert config["config"]["optimizer_map"]["class_name"] == "OptimizerGroups"
 
 
 def test_reads_a_rule():

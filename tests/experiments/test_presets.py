@@ -9,8 +9,8 @@ from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.presets import PRESETS, find
 from experiments.tables import UCR
-from experiments.text_network import text_network
 from keras_ortho.tasks import ucr
+from tests.examples.modules import load_example
 from tests.experiments.facts import ARCHITECTURES, EQUATIONS, ROWS, UCR_COUNTS
 
 # Features of a step, and outputs. Of UCR those of ArrowHead, of MNIST in 28 steps.
@@ -27,6 +27,7 @@ SHAPES = {
     "char-ptb": (50, 50),
 }
 UPDATES = 100  # In a pass over the data.
+text_network = load_example("char_ptb").network
 
 
 def facts_of(preset):
@@ -52,7 +53,7 @@ def build(preset):
     kwargs = {"return_sequences": True, "return_state": True} if text(preset) else {}
     layer = make_layer(preset.model, preset.units, preset.arguments, **kwargs)
     if text(preset):
-        model = text_network(layer, outputs, batch_size=2, unroll=3)
+        model = text_network(layer, outputs, (2, 3))
     else:
         model = keras.Sequential(
             [keras.Input((4, features)), layer, keras.layers.Dense(outputs)]

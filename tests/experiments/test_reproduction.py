@@ -6,14 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from experiments.catalog import EXPERIMENTS
-from experiments.command import main, make_parser, settle
-from experiments.options import read_units
+from experiments.options import TASKS, read_task, read_units
 from experiments.presets import PRESETS
-from experiments.report import run_record
+from experiments.records import run_record
 from experiments.reproduction import SETS, select, write_report
 from experiments.tables import SECTIONS, UCR
-from tests.examples.modules import load_example
+from tests.examples.modules import load_example, run_example
 
 
 def test_each_set_holds_the_one_before():
@@ -55,10 +53,9 @@ def test_arguments_are_those_of_the_example(section, tmp_path, monkeypatch):
         arguments = ["--out", str(tmp_path), *run.arguments]
         if run.data:
             arguments += [run.data_option, "data"]
-        if name in EXPERIMENTS:
-            options = make_parser(EXPERIMENTS[name], "").parse_args(arguments)
-            settle(options, EXPERIMENTS[name])
-            assert run.name.startswith(f"{section.name}-{options.model}")
+        if name in TASKS:
+            settings = read_task(name, "", arguments)
+            assert run.name.startswith(f"{section.name}-{settings.model}")
         else:
             example = load_example(section.script)
             monkeypatch.setattr(sys, "argv", [section.script, *arguments])
@@ -76,7 +73,7 @@ def test_prefixes_choose():
 
 def test_report(tmp_path):
     """One real record in the place of another: the report only reads it."""
-    main("adding", "", ["--out", str(tmp_path / "run"), "--smoke"])
+    run_example("adding", "--out", tmp_path / "run", "--smoke")
     results = tmp_path / "results"
     results.mkdir()
     section = SECTIONS[0]

@@ -2,16 +2,16 @@ import subprocess
 
 import pytest
 
-from experiments import report
+from experiments import records
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A checkout of one commit that holds the module."""
-    for name in ("package/report.py", "results/run.json", "RESULTS.md"):
+    for name in ("package/records.py", "results/run.json", "RESULTS.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("before")
-    monkeypatch.setattr(report, "__file__", str(tmp_path / "package" / "report.py"))
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "package" / "records.py"))
 
     def git(*arguments):
         command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
@@ -31,7 +31,7 @@ def checkout(tmp_path, monkeypatch):
 
 
 def commit():
-    return report.run_record({})["commit"]
+    return records.run_record({})["commit"]
 
 
 def test_the_commit(checkout):
@@ -48,10 +48,10 @@ def test_results_are_no_change(checkout):
 
 def test_code_is(checkout):
     folder, expected = checkout
-    (folder / "package" / "report.py").write_text("after")
+    (folder / "package" / "records.py").write_text("after")
     assert commit() == f"{expected}-dirty"
 
 
 def test_outside_of_a_checkout(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "__file__", str(tmp_path / "report.py"))
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "records.py"))
     assert commit() is None
