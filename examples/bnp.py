@@ -25,9 +25,9 @@ import keras
 from experiments import smoke
 from experiments.options import comparison_parser, plain_errors, read_comparison
 from experiments.records import run_record, write_record
-from experiments.rivals import SCORES, draw_curves, write_table
-from experiments.runs import fit_rival
+from experiments.runs import SCORES, draw_rivals, fit_rival
 from experiments.settings import Settings
+from experiments.tables import cell, write_table
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import BNP_KINDS, bnp_network
 from keras_ortho.tasks import pixels
@@ -115,14 +115,15 @@ def report(
         }
         for result in chosen.values()
     ]
-    write_table(settings.out / "table.md", COLUMNS, rows)
+    cells = [[cell(row[name]) for name in COLUMNS] for row in rows]
+    write_table(settings.out / "table.md", COLUMNS.values(), cells, right=True)
     for size in sorted({row["batch_size"] for row in rows}):
         curves = {
             f"{row['title']}, batch {size}, rate {row['shown_rate']}": row
             for row in rows
             if row["batch_size"] == size
         }
-        draw_curves(settings.out, curves, f"-{size}")
+        draw_rivals(settings.out, curves, f"-{size}")
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ from experiments import smoke
 from experiments.layers import trained_parameters
 from experiments.options import comparison_parser, plain_errors, read_comparison
 from experiments.records import run_record, write_record
-from experiments.rivals import SCORES, draw_curves, write_table
-from experiments.runs import fit_rival
+from experiments.runs import SCORES, draw_rivals, fit_rival
 from experiments.settings import Settings
+from experiments.tables import cell, write_table
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import MLP_KINDS, mlp
@@ -109,8 +109,9 @@ def report(
     """Writes the results that are there with the settings, and draws them."""
     write_record(settings.out / "run.json", {**record, "results": results})
     rows = [{**result, "title": TITLES[result["model"]]} for result in results]
-    write_table(settings.out / "table.md", COLUMNS, rows)
-    draw_curves(
+    cells = [[cell(row[name]) for name in COLUMNS] for row in rows]
+    write_table(settings.out / "table.md", COLUMNS.values(), cells, right=True)
+    draw_rivals(
         settings.out, {f"{row['title']}, {row['layers']} layers": row for row in rows}
     )
     if len(settings.layers) > 1:

@@ -24,8 +24,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from experiments.catalog import SETS, select
 from experiments.options import plain_errors
-from experiments.reproduction import SETS, select, write_report
+from experiments.report import write_report
 from experiments.sections import Run
 from experiments.standing import Folders, listing, standing
 from keras_ortho.files import remove_asides, replacing

@@ -49,6 +49,7 @@ from experiments.speech import (
     mean_frame,
     paper_rows,
 )
+from experiments.tables import write_table
 from keras_ortho import losses
 from keras_ortho.audio import (
     NUM_BINS,
@@ -61,7 +62,6 @@ from keras_ortho.audio import (
     write_wav,
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
-from keras_ortho.files import replacing
 from keras_ortho.metrics import ValidFrameMSE, mean_scores, score_speech
 from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
@@ -294,7 +294,7 @@ def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:
     write_wav(path, to_int16(samples), SAMPLE_RATE)
 
 
-def cell(row: dict[str, Any], key: str) -> str:
+def figure(row: dict[str, Any], key: str) -> str:
     """Writes a figure; a mean with what is not in it, where there is such."""
     if key == "parameters":
         return f"{row[key]:,.0f}"
@@ -305,16 +305,11 @@ def cell(row: dict[str, Any], key: str) -> str:
 
 def report(out: Path, record: dict[str, Any]) -> None:
     """Prints the table, and writes it with the settings."""
-    lines = [
-        "| test | " + " | ".join(COLUMNS.values()) + " |",
-        "|" + " --- |" * (len(COLUMNS) + 1),
+    rows = [
+        [name, *(figure(row, key) for key in COLUMNS)]
+        for name, row in record["results"].items()
     ]
-    for name, row in record["results"].items():
-        cells = [cell(row, key) for key in COLUMNS]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    table = "\n".join(lines)
-    with replacing(out / "results.md") as aside:
-        aside.write_text(table + "\n")
+    table = write_table(out / "results.md", ["test", *COLUMNS.values()], rows)
     write_record(out / "results.json", record)
     print(f"\n{table}")
 

@@ -1,6 +1,7 @@
 """Runs of an experiment: trained, tested, recorded and drawn."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -9,6 +10,7 @@ from experiments.layers import TITLES, trained_parameters
 from experiments.optimizers import Plateau, with_plateau
 from experiments.records import draw, run_record, summary, write_record
 from experiments.settings import Settings
+from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
 from keras_ortho.tasks.pipeline import Task
@@ -18,6 +20,13 @@ from keras_ortho.training_callbacks import TestFigures
 RECORD, PICTURE = "run.json", "curve.png"
 # Settings that change nothing about what comes out, or are in it already.
 UNRECORDED = ("out", "resume", "tensorboard", "data_dir", "preset")
+# Columns of the tables of all comparisons.
+SCORES = {
+    "epoch": "epoch",
+    "validation_accuracy": "validation",
+    "test_accuracy": "test",
+    "best_test_accuracy": "best test",
+}
 # A longer run goes on from a shorter one, if its stretches are the same.
 CHANGEABLE = ("task", "epochs", "steps")
 
@@ -170,6 +179,24 @@ def fit_rival(
         "test_accuracies": [1 - row["test_error_rate"] for row in history],
         "seconds": round(sum(row["seconds"] for row in history), 1),
     }
+
+
+def draw_rivals(
+    folder: Path, results: Mapping[str, Mapping[str, Any]], suffix: str = ""
+) -> None:
+    """Draws `loss.png`, of the training, and `accuracy.png`, of the test.
+
+    Args:
+        folder: Folder for them.
+        results: What `fit_rival` gave, by title.
+        suffix: What to put behind the names of the files. Default: nothing.
+    """
+    for figure, label, name in (
+        ("training_loss", "training loss", "loss"),
+        ("test_accuracies", "test accuracy", "accuracy"),
+    ):
+        curves = {title: result[figure] for title, result in results.items()}
+        plot_curves(folder / f"{name}{suffix}.png", curves, ylabel=label)
 
 
 def schedule(settings: Settings, batches: int) -> tuple[int, int]:

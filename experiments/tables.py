@@ -1,226 +1,55 @@
-"""The papers' tables and figures, a section for each."""
+"""Tables in Markdown: what the examples and the report write."""
 
-from experiments.full import paper_sections
-from experiments.sections import Comparison, Section
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-PAPER = "--preset paper"
-# Takes a quarter off most runs; the LSTM's over long sequences it makes longer.
-XLA = "--jit-compile"
-# Accuracies of table 3 of Zhang et al.: RNN, LSTM, oRNN, svdRNN.
-UCR = {
-    "Adiac": (0.552, 0.706, 0.668, 0.726),
-    "ArrowHead": (0.509, 0.537, 0.669, 0.800),
-    "Beef": (0.600, 0.700, 0.733, 0.733),
-    "BeetleFly": (0.950, 0.850, 0.900, 0.950),
-    "CBF": (0.702, 0.967, 0.881, 0.948),
-    "Coffee": (1.000, 1.000, 1.000, 1.000),
-    "ECG200": (0.640, 0.640, 0.640, 0.640),
-    "ECGFiveDays": (0.947, 0.790, 0.976, 0.948),
-    "GunPoint": (0.947, 0.920, 0.953, 0.960),
-    "ItalyPowerDemand": (0.970, 0.969, 0.972, 0.973),
-}
+from keras_ortho.files import replacing
 
-SECTIONS: tuple[Section | Comparison, ...] = (
-    Section(
-        "Adding, T = 200, an epoch",
-        "adding",
-        "--preset paper --epochs 1",
-        {"scornn": "", "lstm": ""},
-        {},
-        set="quick",
-        ylabel="validation MSE",
-    ),
-    Section(
-        "Adding, T = 200",
-        "adding",
-        "--epochs 3",
-        {
-            "scornn": PAPER,
-            "scurnn": PAPER,
-            "enrnn": PAPER,
-            # Without rotations at the start that move what is remembered, and a
-            # diffusion that forgets it.
-            "antisymmetric-gated": "--units 128 --argument diffusion=0.001 --argument "
-            "\"recurrent_initializer={'class_name': 'keras_ortho>AntisymmetricNormal', "
-            "'config': {'sigma_w': 0.0}}\" --rate 'adam 1e-2' "
-            "--recurrent-rate 'adam 1e-3'",
-            "svdrnn": "--units 128 --argument reflections=16 --rate 'adam 1e-3' "
-            "--recurrent-rate 'adam 1e-3'",
-            "svdrnn as in the paper": PAPER,
-            "ornn": PAPER,
-            "restricted-urnn": "--units 128",
-            # The paper's rate is 1e-5.
-            "full-urnn": "--units 120 --unitary-rate 'stiefel 1e-4' --epochs 5",
-            "full-urnn at 1e-3": "--units 120 --unitary-rate 'stiefel 1e-3' "
-            "--epochs 10",
-            "eurnn": "--units 128 --argument capacity=4 --argument "
-            "trainable_initial_state=True --recurrent-rate 'adam 1e-3' --epochs 5",
-            "goru": "--units 128",
-            "nnrnn": "--units 128",
-            "factorized": "--units 128",
-            "lstm": PAPER,
-            "rnn": "--units 122",
-        },
-        {},
-        ylabel="validation MSE",
-    ),
-    Section(
-        "Adding, T = 750",
-        "adding",
-        f"--preset paper --length 750 --epochs 6 {XLA}",
-        # scoRNN falls in the seventh epoch, from seed 0.
-        {"scornn": "--epochs 10", "enrnn": "", "lstm": ""},
-        {},
-        ylabel="validation MSE",
-    ),
-    Section(
-        "Copying, T = 1000",
-        "copying",
-        "--length 1000",
-        {
-            "scornn": f"{PAPER} --steps 4000 {XLA}",
-            # As its paper has it for T = 2000.
-            "scurnn": "--units 130 --rate 'adam 1e-3' --recurrent-rate 'rmsprop 1e-4' "
-            f"--phases-rate 'adagrad 1e-4' --batch-size 20 --steps 2000 {XLA}",
-            "full-urnn": f"{PAPER} --steps 4000 {XLA}",
-            "lstm": f"{PAPER} --steps 4000",
-        },
-        {},
-        ylabel="validation cross-entropy",
-    ),
-    Section(
-        "Copying, T = 2000",
-        "copying",
-        "--preset paper --length 2000 --steps 2000",
-        {"scornn": XLA, "scurnn": XLA, "enrnn": XLA, "lstm": ""},
-        {},
-        ylabel="validation cross-entropy",
-    ),
-    *(
-        Section(
-            f"{title}, 5 epochs",
-            script,
-            f"--preset paper --epochs 5 {XLA}",
-            dict.fromkeys(published, ""),
-            published,
-            data="mnist",
-            ylabel="validation error rate",
-        )
-        for title, script, published in (
-            ("Pixel MNIST", "mnist", {"scornn": "accuracy 0.973"}),
-            (
-                "Permuted MNIST",
-                "permuted_mnist",
-                {"scornn": "accuracy 0.943", "lstm": "accuracy 0.920"},
-            ),
-        )
-    ),
-    Section(
-        "UCR",
-        "ucr",
-        f"{PAPER} {XLA}",
-        {
-            f"{model} {name}": f"--name {name}"
-            for name in UCR
-            for model in ("rnn", "lstm", "ornn", "svdrnn")
-        },
-        {
-            f"{model} {name}": f"{accuracy:.3f}"
-            for name, accuracies in UCR.items()
-            for model, accuracy in zip(
-                ("rnn", "lstm", "ornn", "svdrnn"), accuracies, strict=True
-            )
-        },
-        data="ucr",
-        picture=False,
-        across=("test accuracy there", "best test accuracy"),
-        # Published is the share of one class, the same of all networks.
-        apart=("ECG200",),
-        seeds=(0, 1, 2),
-    ),
-    Section(
-        "Noise-padded CIFAR-10, 600 updates",
-        "noise_padded_cifar10",
-        f"--preset paper --steps 600 --evaluate-every 60 --valid-size 500 {XLA}",
-        {
-            "antisymmetric": "",
-            "antisymmetric-gated": "",
-            "lstm": "",
-            "lstm by Adam": "--rate 'adam 1e-3'",
-            "lstm by Adam with fixed noise": "--rate 'adam 1e-3' --fixed-noise",
-        },
-        {
-            "antisymmetric": "accuracy 0.483",
-            "antisymmetric-gated": "accuracy 0.547",
-            "lstm": "accuracy 0.116",
-        },
-        data="cifar10",
-        ylabel="validation error rate",
-        log=False,
-    ),
-    Section(
-        "Characters of the Penn Treebank, an epoch",
-        "char_ptb",
-        "--preset paper --epochs 1",
-        {"enrnn": "", "lstm": "--units 350"},
-        {"enrnn": "1.475 and 1.429", "lstm": "1.506 and 1.461"},
-        data="ptb",
-        ylabel="validation bits per character",
-        log=False,
-    ),
-    *(
-        Comparison(
-            title,
-            "timit",
-            f"--models scornn enrnn lstm --batch-size 8 --epochs {option}",
-            ("curves.png", "spectrograms.png"),
-            table="results.md",
-            record_file="results.json",
-            data="timit",
-            data_option="--records",
-        )
-        for title, option in (
-            ("TIMIT sample", "300"),
-            ("TIMIT sample, input and target swapped", "300 --legacy-swapped-targets"),
-        )
-    ),
-    Comparison(
-        "Demonstration on synthetic speech",
-        "demo",
-        "",
-        ("curves.png", "spectrograms.png"),
-        table="results.md",
-        record_file="results.json",
-    ),
-    Comparison(
-        "BNP on CIFAR-10",
-        "bnp",
-        "--valid-size 500",
-        ("loss-60.png", "accuracy-60.png", "loss-6.png", "accuracy-6.png"),
-        data="cifar10",
-    ),
-    Comparison(
-        "Deep networks on MNIST",
-        "deep_mlp",
-        "",
-        ("loss.png", "accuracy.png"),
-        data="mnist",
-    ),
-    *(
-        Comparison(
-            title,
-            "figures",
-            figure,
-            (f"{figure}.png",),
-            table="",
-            record_file=f"{figure}.json",
-        )
-        for title, figure in (
-            ("Gradients over time", "gradient-norms"),
-            ("Which inputs a state depends on", "heat-maps"),
-            ("Trajectories of two units", "trajectories"),
-            ("Eigenvalues of the Jacobian over a sequence", "jacobians"),
-        )
-    ),
-    *paper_sections(),
-)
+
+def table(
+    titles: Iterable[str], rows: Iterable[Iterable[str]], right: bool = False
+) -> list[str]:
+    """Lays out a table.
+
+    Args:
+        titles: The titles of the columns.
+        rows: The cells of each row.
+        right: Whether all columns but the first are flush right. Default: `False`.
+
+    Returns:
+        Lines of Markdown.
+
+    Example:
+    >>> table(["model", "loss"], [["LSTM", "0.25"]])
+    ['| model | loss |', '|---|---|', '| LSTM | 0.25 |']
+    """
+    titles = list(titles)
+    others = ("--:|" if right else "---|") * (len(titles) - 1)
+    return [_line(titles), f"|---|{others}", *map(_line, rows)]
+
+
+def write_table(
+    path: Path, titles: Iterable[str], rows: Iterable[Iterable[str]], **layout: Any
+) -> str:
+    """Writes a table as `table` lays it out to a file, and gives its text."""
+    text = "\n".join(table(titles, rows, **layout))
+    with replacing(path) as aside:
+        aside.write_text(text + "\n")
+    return text
+
+
+def cell(value: Any) -> str:
+    """Writes a text or an integer, or another number to four places.
+
+    Example:
+    >>> cell("BNP"), cell(12345), cell(0.5)
+    ('BNP', '12,345', '0.5000')
+    """
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments import reproduction
+from experiments import report
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_the_report_is_that_of_the_records(tmp_path, monkeypatch):
     """`python examples/reproduce.py --report` writes it anew."""
-    monkeypatch.setattr(reproduction, "draw", lambda *args, **kwargs: None)
+    monkeypatch.setattr(report, "draw", lambda *args, **kwargs: None)
     (tmp_path / "results").symlink_to(ROOT / "results")
-    reproduction.write_report(tmp_path)
+    report.write_report(tmp_path)
     written = (tmp_path / "RESULTS.md").read_text("utf-8")
     assert written == (ROOT / "RESULTS.md").read_text("utf-8")
 

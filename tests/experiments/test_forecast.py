@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 
+from experiments.catalog import select
 from experiments.forecast import (
     Cost,
     duration,
@@ -10,7 +11,6 @@ from experiments.forecast import (
     seconds,
     spread,
 )
-from experiments.reproduction import select
 
 KNOWN = [
     Cost("adding", "scornn", 100, 200, 50, 1_000, 0.1),

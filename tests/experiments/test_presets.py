@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from keras import ops
 
+from experiments.catalog import UCR
 from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.presets import PRESETS, find
-from experiments.tables import UCR
 from keras_ortho.tasks import ucr
 from tests.examples.modules import load_example
 from tests.experiments.facts import ARCHITECTURES, EQUATIONS, ROWS, UCR_COUNTS

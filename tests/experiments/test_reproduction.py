@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from experiments.catalog import SECTIONS, SETS, UCR, select
 from experiments.options import TASKS, read_task, read_units
 from experiments.presets import PRESETS
 from experiments.records import run_record
-from experiments.reproduction import SETS, select, write_report
-from experiments.tables import SECTIONS, UCR
+from experiments.report import write_report
 from tests.examples.modules import load_example, run_example
 
 

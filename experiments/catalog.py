@@ -1,0 +1,350 @@
+"""The papers' tables and figures, a section for each, and the sets of their runs."""
+
+from collections.abc import Iterator, Sequence
+
+from experiments.layers import Units
+from experiments.presets import PRESETS, Preset
+from experiments.sections import Comparison, Run, Section
+
+# Each holds those before it.
+SETS = ("quick", "standard", "full")
+PAPER = "--preset paper"
+# Takes a quarter off most runs; the LSTM's over long sequences it makes longer.
+XLA = "--jit-compile"
+# Accuracies of table 3 of Zhang et al.: RNN, LSTM, oRNN, svdRNN.
+UCR = {
+    "Adiac": (0.552, 0.706, 0.668, 0.726),
+    "ArrowHead": (0.509, 0.537, 0.669, 0.800),
+    "Beef": (0.600, 0.700, 0.733, 0.733),
+    "BeetleFly": (0.950, 0.850, 0.900, 0.950),
+    "CBF": (0.702, 0.967, 0.881, 0.948),
+    "Coffee": (1.000, 1.000, 1.000, 1.000),
+    "ECG200": (0.640, 0.640, 0.640, 0.640),
+    "ECGFiveDays": (0.947, 0.790, 0.976, 0.948),
+    "GunPoint": (0.947, 0.920, 0.953, 0.960),
+    "ItalyPowerDemand": (0.970, 0.969, 0.972, 0.973),
+}
+
+# Lengths of the sequences that the papers have, of tasks where they have several.
+LENGTHS = {
+    "copying": (1_000, 2_000),
+    "adding": (200, 400, 750),
+    "sequence-mnist": (28, 112),
+}
+# Of each task a title, the folder of its data, and what is validated.
+TASKS = {
+    "copying": ("Copying", "", "cross-entropy"),
+    "adding": ("Adding", "", "MSE"),
+    "mnist": ("Pixel MNIST", "mnist", "error rate"),
+    "permuted-mnist": ("Permuted MNIST", "mnist", "error rate"),
+    "sequence-mnist": ("Rows of MNIST", "mnist", "error rate"),
+    "pixel-cifar10": ("Pixel CIFAR-10", "cifar10", "error rate"),
+    "noise-padded-cifar10": ("Noise-padded CIFAR-10", "cifar10", "error rate"),
+    "char-ptb": ("Characters of the Penn Treebank", "ptb", "bits per character"),
+}
+PUBLISHED: dict[tuple[str, str, Units], str] = {
+    ("mnist", "scornn", 170): "accuracy 0.973",
+    ("permuted-mnist", "scornn", 170): "accuracy 0.943",
+    ("permuted-mnist", "lstm", 128): "accuracy 0.920",
+}
+# Those of UCR are in the standard set at their own length.
+ELSEWHERE = {"ucr"}
+
+
+def _sections(task: str) -> Iterator[Section | Comparison]:
+    presets = [row for row in PRESETS if row.task == task]
+    if task == "timit":
+        for row in presets:
+            yield _timit(row)
+        return
+    title, data, figure = TASKS[task]
+    for length in LENGTHS.get(task, (None,)):
+        rows = [p for p in presets if not p.lengths or length in p.lengths]
+        yield Section(
+            title + (f", T = {length}" if length else "") + ", as long as the papers",
+            task.replace("-", "_"),
+            "--preset paper" + (f" --length {length}" if length else ""),
+            {_name(row): f"--units {_units(row)}" + _xla(row) for row in rows},
+            {
+                _name(row): PUBLISHED[task, row.model, row.units]
+                for row in rows
+                if (task, row.model, row.units) in PUBLISHED
+            },
+            set="full",
+            data=data,
+            ylabel=f"validation {figure}",
+        )
+
+
+def _timit(row: Preset) -> Comparison:
+    return Comparison(
+        f"TIMIT, {_name(row)}, as long as the papers",
+        "timit",
+        f"--preset paper --models {row.model} --units {_units(row)}",
+        ("curves.png", "spectrograms.png"),
+        table="results.md",
+        record_file="results.json",
+        set="full",
+        data="timit",
+        data_option="--records",
+    )
+
+
+def _units(row: Preset) -> str:
+    return "/".join(
+        map(str, row.units if isinstance(row.units, tuple) else [row.units])
+    )
+
+
+def _name(row: Preset) -> str:
+    return f"{row.model} {_units(row).replace('/', '-')}"
+
+
+def _xla(row: Preset) -> str:
+    # Over long sequences it makes the LSTM slower.
+    return "" if row.model == "lstm" else " --jit-compile"
+
+
+SECTIONS: tuple[Section | Comparison, ...] = (
+    Section(
+        "Adding, T = 200, an epoch",
+        "adding",
+        "--preset paper --epochs 1",
+        {"scornn": "", "lstm": ""},
+        {},
+        set="quick",
+        ylabel="validation MSE",
+    ),
+    Section(
+        "Adding, T = 200",
+        "adding",
+        "--epochs 3",
+        {
+            "scornn": PAPER,
+            "scurnn": PAPER,
+            "enrnn": PAPER,
+            # Without rotations at the start that move what is remembered, and a
+            # diffusion that forgets it.
+            "antisymmetric-gated": "--units 128 --argument diffusion=0.001 --argument "
+            "\"recurrent_initializer={'class_name': 'keras_ortho>AntisymmetricNormal', "
+            "'config': {'sigma_w': 0.0}}\" --rate 'adam 1e-2' "
+            "--recurrent-rate 'adam 1e-3'",
+            "svdrnn": "--units 128 --argument reflections=16 --rate 'adam 1e-3' "
+            "--recurrent-rate 'adam 1e-3'",
+            "svdrnn as in the paper": PAPER,
+            "ornn": PAPER,
+            "restricted-urnn": "--units 128",
+            # The paper's rate is 1e-5.
+            "full-urnn": "--units 120 --unitary-rate 'stiefel 1e-4' --epochs 5",
+            "full-urnn at 1e-3": "--units 120 --unitary-rate 'stiefel 1e-3' "
+            "--epochs 10",
+            "eurnn": "--units 128 --argument capacity=4 --argument "
+            "trainable_initial_state=True --recurrent-rate 'adam 1e-3' --epochs 5",
+            "goru": "--units 128",
+            "nnrnn": "--units 128",
+            "factorized": "--units 128",
+            "lstm": PAPER,
+            "rnn": "--units 122",
+        },
+        {},
+        ylabel="validation MSE",
+    ),
+    Section(
+        "Adding, T = 750",
+        "adding",
+        f"--preset paper --length 750 --epochs 6 {XLA}",
+        # scoRNN falls in the seventh epoch, from seed 0.
+        {"scornn": "--epochs 10", "enrnn": "", "lstm": ""},
+        {},
+        ylabel="validation MSE",
+    ),
+    Section(
+        "Copying, T = 1000",
+        "copying",
+        "--length 1000",
+        {
+            "scornn": f"{PAPER} --steps 4000 {XLA}",
+            # As its paper has it for T = 2000.
+            "scurnn": "--units 130 --rate 'adam 1e-3' --recurrent-rate 'rmsprop 1e-4' "
+            f"--phases-rate 'adagrad 1e-4' --batch-size 20 --steps 2000 {XLA}",
+            "full-urnn": f"{PAPER} --steps 4000 {XLA}",
+            "lstm": f"{PAPER} --steps 4000",
+        },
+        {},
+        ylabel="validation cross-entropy",
+    ),
+    Section(
+        "Copying, T = 2000",
+        "copying",
+        "--preset paper --length 2000 --steps 2000",
+        {"scornn": XLA, "scurnn": XLA, "enrnn": XLA, "lstm": ""},
+        {},
+        ylabel="validation cross-entropy",
+    ),
+    *(
+        Section(
+            f"{title}, 5 epochs",
+            script,
+            f"--preset paper --epochs 5 {XLA}",
+            dict.fromkeys(published, ""),
+            published,
+            data="mnist",
+            ylabel="validation error rate",
+        )
+        for title, script, published in (
+            ("Pixel MNIST", "mnist", {"scornn": "accuracy 0.973"}),
+            (
+                "Permuted MNIST",
+                "permuted_mnist",
+                {"scornn": "accuracy 0.943", "lstm": "accuracy 0.920"},
+            ),
+        )
+    ),
+    Section(
+        "UCR",
+        "ucr",
+        f"{PAPER} {XLA}",
+        {
+            f"{model} {name}": f"--name {name}"
+            for name in UCR
+            for model in ("rnn", "lstm", "ornn", "svdrnn")
+        },
+        {
+            f"{model} {name}": f"{accuracy:.3f}"
+            for name, accuracies in UCR.items()
+            for model, accuracy in zip(
+                ("rnn", "lstm", "ornn", "svdrnn"), accuracies, strict=True
+            )
+        },
+        data="ucr",
+        picture=False,
+        across=("test accuracy there", "best test accuracy"),
+        # Published is the share of one class, the same of all networks.
+        apart=("ECG200",),
+        seeds=(0, 1, 2),
+    ),
+    Section(
+        "Noise-padded CIFAR-10, 600 updates",
+        "noise_padded_cifar10",
+        f"--preset paper --steps 600 --evaluate-every 60 --valid-size 500 {XLA}",
+        {
+            "antisymmetric": "",
+            "antisymmetric-gated": "",
+            "lstm": "",
+            "lstm by Adam": "--rate 'adam 1e-3'",
+            "lstm by Adam with fixed noise": "--rate 'adam 1e-3' --fixed-noise",
+        },
+        {
+            "antisymmetric": "accuracy 0.483",
+            "antisymmetric-gated": "accuracy 0.547",
+            "lstm": "accuracy 0.116",
+        },
+        data="cifar10",
+        ylabel="validation error rate",
+        log=False,
+    ),
+    Section(
+        "Characters of the Penn Treebank, an epoch",
+        "char_ptb",
+        "--preset paper --epochs 1",
+        {"enrnn": "", "lstm": "--units 350"},
+        {"enrnn": "1.475 and 1.429", "lstm": "1.506 and 1.461"},
+        data="ptb",
+        ylabel="validation bits per character",
+        log=False,
+    ),
+    *(
+        Comparison(
+            title,
+            "timit",
+            f"--models scornn enrnn lstm --batch-size 8 --epochs {option}",
+            ("curves.png", "spectrograms.png"),
+            table="results.md",
+            record_file="results.json",
+            data="timit",
+            data_option="--records",
+        )
+        for title, option in (
+            ("TIMIT sample", "300"),
+            ("TIMIT sample, input and target swapped", "300 --legacy-swapped-targets"),
+        )
+    ),
+    Comparison(
+        "Demonstration on synthetic speech",
+        "demo",
+        "",
+        ("curves.png", "spectrograms.png"),
+        table="results.md",
+        record_file="results.json",
+    ),
+    Comparison(
+        "BNP on CIFAR-10",
+        "bnp",
+        "--valid-size 500",
+        ("loss-60.png", "accuracy-60.png", "loss-6.png", "accuracy-6.png"),
+        data="cifar10",
+    ),
+    Comparison(
+        "Deep networks on MNIST",
+        "deep_mlp",
+        "",
+        ("loss.png", "accuracy.png"),
+        data="mnist",
+    ),
+    *(
+        Comparison(
+            title,
+            "figures",
+            figure,
+            (f"{figure}.png",),
+            table="",
+            record_file=f"{figure}.json",
+        )
+        for title, figure in (
+            ("Gradients over time", "gradient-norms"),
+            ("Which inputs a state depends on", "heat-maps"),
+            ("Trajectories of two units", "trajectories"),
+            ("Eigenvalues of the Jacobian over a sequence", "jacobians"),
+        )
+    ),
+    # Each preset at its paper's own length, on all data.
+    *(
+        section
+        for task in dict.fromkeys(row.task for row in PRESETS)
+        if task not in ELSEWHERE
+        for section in _sections(task)
+    ),
+)
+
+
+def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
+    """Lists the runs of a set.
+
+    Args:
+        chosen: One of `SETS`; each holds those before it.
+        prefixes: Beginnings of the names that are wanted. Default: `None`, all.
+
+    Returns:
+        The runs, in order.
+
+    Raises:
+        ValueError: If there is no such set, or none of its runs begins so.
+
+    Example:
+    >>> [run.name for run in select("quick")]
+    ['adding-t-200-an-epoch-scornn', 'adding-t-200-an-epoch-lstm']
+    """
+    if chosen not in SETS:
+        raise ValueError(f"`chosen` must be one of {SETS}. Received: {chosen!r}")
+    held = SETS[: SETS.index(chosen) + 1]
+    runs = [
+        run for section in SECTIONS if section.set in held for run in section.runs()
+    ]
+    if prefixes is not None:
+        runs = [run for run in runs if run.name.startswith(tuple(prefixes))]
+        if not runs:
+            raise ValueError(
+                f"`prefixes` must begin the name of a run of {chosen!r}. "
+                f"Received: {list(prefixes)}"
+            )
+    return runs
