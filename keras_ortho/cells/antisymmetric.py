@@ -123,20 +123,22 @@ class AntisymmetricRNNCell(RecurrentCell):
                 constraint=self.bias_constraint,
             )
 
-    def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
+    def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
         """Computes the new state, `h + step_size f(h)`.
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
             state: Tensor of shape `(batch, n)`.
-            kernel: `W` in the compute dtype.
+            recurrent_kernel: `W` in the compute dtype.
 
         Returns:
             Tensor of shape `(batch, n)`.
         """
         if not self.gated:
-            return state + self.step_size * super().step(inputs, state, kernel)
-        recurrent = ops.matmul(state, kernel)
+            return state + self.step_size * super().step(
+                inputs, state, recurrent_kernel
+            )
+        recurrent = ops.matmul(state, recurrent_kernel)
         gate = ops.matmul(inputs, self.gate_kernel) + recurrent
         if self.gate_bias is not None:
             gate = gate + self.gate_bias

@@ -1,4 +1,4 @@
-"""What every recurrent cell shares: arguments, weights, and a kernel made once.
+"""What every recurrent cell shares: arguments, weights, and a matrix made once.
 
 Keras's `RNN` calls `get_dropout_mask` and `get_recurrent_dropout_mask` of its cell
 once before its loop over time, and the two resets once after it, if the cell is a
@@ -6,9 +6,10 @@ once before its loop over time, and the two resets once after it, if the cell is
 from its free variables, so that the stock layer does it once per forward pass too.
 """
 
+import contextlib
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import keras
@@ -38,14 +39,14 @@ class PlainStep:
     """A step `f(x U + h W)` as the recurrence takes it, for one sequence.
 
     Attributes:
-        kernel: `W` in the compute dtype.
+        recurrent_kernel: `W` in the compute dtype.
         bias: The bias, or zeros.
         activation: The activation with its derivative.
         input_mask: What to multiply the inputs with, or `None`.
         state_mask: What to multiply the states with before `W`, or `None`.
     """
 
-    kernel: Tensor
+    recurrent_kernel: Tensor
     bias: Tensor
     activation: Pointwise
     input_mask: Tensor | None
@@ -56,7 +57,7 @@ class PlainStep:
 class _Sequence:
     """What does not change from step to step while a sequence is read."""
 
-    kernel: Tensor
+    recurrent_kernel: Tensor
     input_mask: Tensor | None
     state_mask: Tensor | None
     # The call into Keras that reads it.
@@ -424,25 +425,25 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         if training and sequence.state_mask is not None:
             masked = state * sequence.state_mask
         with AutocastScope(self.compute_dtype):  # Also where Keras has not called it.
-            new = self.step(inputs, masked, sequence.kernel)
+            new = self.step(inputs, masked, sequence.recurrent_kernel)
             if self.residual and masked is not state:
                 new = new + (state - masked)
             output = self.read_out(new)
         return output, [new] if nested else new
 
-    def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
+    def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
         """Computes the new state.
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
             state: Tensor of shape `(batch, state_size)`.
-            kernel: `W` in the compute dtype.
+            recurrent_kernel: `W` in the compute dtype.
 
         Returns:
             Tensor of shape `(batch, state_size)`.
         """
         return self.activate(
-            ops.matmul(inputs, self.kernel) + ops.matmul(state, kernel)
+            ops.matmul(inputs, self.kernel) + ops.matmul(state, recurrent_kernel)
         )
 
     def read_out(self, states: Tensor) -> Tensor:
@@ -498,7 +499,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         if bias is None:
             bias = ops.zeros((self.state_size,), dtype=self.compute_dtype)
         return PlainStep(
-            kernel=sequence.kernel,
+            recurrent_kernel=sequence.recurrent_kernel,
             bias=bias,
             activation=activation,
             input_mask=sequence.input_mask if training else None,
@@ -507,7 +508,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     def _begin_sequence(self, inputs: Tensor) -> _Sequence:
         return _Sequence(
-            kernel=ops.cast(self.recurrent_matrix(), self.compute_dtype),
+            recurrent_kernel=ops.cast(self.recurrent_matrix(), self.compute_dtype),
             input_mask=self._mask(inputs, self.dropout),
             state_mask=None,
             call=current_call(self),
@@ -519,7 +520,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         return self._create_dropout_mask(ops.cast(like, self.compute_dtype), rate)
 
     def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
-        """Begins a sequence: makes the kernel and the mask of the inputs.
+        """Begins a sequence: makes the recurrent kernel and the mask of the inputs.
 
         Args:
             step_input: Inputs of one step, of shape `(batch, m)`.
@@ -529,6 +530,24 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         """
         self._sequence = sequence = self._begin_sequence(step_input)
         return sequence.input_mask
+
+    @contextlib.contextmanager
+    def reading(self, step_input: Tensor) -> Iterator[None]:
+        """Makes the recurrent kernel once for all calls of the cell within.
+
+        As Keras's `RNN` does around its loop; for a loop of one's own.
+
+        Args:
+            step_input: Inputs of one step, of shape `(batch, m)`.
+
+        Yields:
+            Nothing.
+        """
+        self.get_dropout_mask(step_input)
+        try:
+            yield
+        finally:
+            self.reset_dropout_mask()
 
     def get_recurrent_dropout_mask(self, step_input: Tensor) -> Tensor | None:
         """Makes the mask of the states for the sequence that has begun.
@@ -546,11 +565,11 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         return mask
 
     def reset_dropout_mask(self) -> None:
-        """Ends the sequence: forgets the kernel and the masks."""
+        """Ends the sequence: forgets the recurrent kernel and the masks."""
         self._sequence = None
 
     def reset_recurrent_dropout_mask(self) -> None:
-        """Ends the sequence: forgets the kernel and the masks."""
+        """Ends the sequence: forgets the recurrent kernel and the masks."""
         self._sequence = None
 
     def get_config(self) -> dict[str, Any]:

@@ -146,13 +146,13 @@ class GORUCell(RecurrentCell):
                 )
             )
 
-    def step(self, inputs: Tensor, state: Tensor, kernel: Tensor) -> Tensor:
+    def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
         """Computes the new state.
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
             state: Tensor of shape `(batch, n)`.
-            kernel: `Q` in the compute dtype.
+            recurrent_kernel: `Q` in the compute dtype.
 
         Returns:
             Tensor of shape `(batch, n)`.
@@ -164,7 +164,8 @@ class GORUCell(RecurrentCell):
             gates = gates + ops.concatenate([self.reset_bias, self.update_bias])
         reset, update = ops.split(ops.sigmoid(gates), 2, axis=-1)
         candidate = self.activate(
-            ops.matmul(inputs, self.kernel) + reset * ops.matmul(state, kernel)
+            ops.matmul(inputs, self.kernel)
+            + reset * ops.matmul(state, recurrent_kernel)
         )
         return update * state + (1.0 - update) * candidate
 

@@ -261,7 +261,7 @@ class RecurrentLayer(keras.layers.RNN):
         states = recurrence(
             sequences,
             self.cell.kernel,
-            plain.kernel,
+            plain.recurrent_kernel,
             plain.bias,
             state,
             plain.activation,

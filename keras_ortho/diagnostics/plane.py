@@ -158,8 +158,5 @@ def _run(layer: keras.layers.RNN, starts: Tensor, num_steps: int) -> Tensor:
     inputs = ops.zeros(shape, state.dtype)
     if not isinstance(cell, RecurrentCell):
         return Steps(cell, [state]).run(inputs, state, None)[1]
-    cell.get_dropout_mask(inputs[0])  # Makes the kernel, once for all steps.
-    try:
+    with cell.reading(inputs[0]):
         return Steps(cell, [state]).run(inputs, state, None)[1]
-    finally:
-        cell.reset_dropout_mask()

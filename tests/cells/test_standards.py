@@ -886,9 +886,9 @@ def test_mixed_precision_makes_the_kernel_from_whole_variables(architecture):
     kernels = []
 
     class Spy(architecture.cell):
-        def step(self, inputs, state, kernel):
-            kernels.append(kernel)
-            return super().step(inputs, state, kernel)
+        def step(self, inputs, state, recurrent_kernel):
+            kernels.append(recurrent_kernel)
+            return super().step(inputs, state, recurrent_kernel)
 
     cell = architecture.cell(**architecture.arguments, dtype="mixed_bfloat16")
     cell.build((None, FEATURES))
