@@ -24,13 +24,14 @@ import keras
 from experiments import smoke
 from experiments.layers import trained_parameters
 from experiments.options import comparison_parser, plain_errors, read_comparison
-from experiments.records import run_record, write_record
+from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival
 from experiments.settings import Settings
 from experiments.tables import cell, write_table
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import MLP_KINDS, mlp
+from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import pixels
 from keras_ortho.tasks.pipeline import Task
 
@@ -107,7 +108,7 @@ def report(
     settings: Settings, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
     """Writes the results that are there with the settings, and draws them."""
-    write_record(settings.out / "run.json", {**record, "results": results})
+    write_sealed(settings.out / "run.json", {**record, "results": results})
     rows = [{**result, "title": TITLES[result["model"]]} for result in results]
     cells = [[cell(row[name]) for name in COLUMNS] for row in rows]
     write_table(settings.out / "table.md", COLUMNS.values(), cells, right=True)

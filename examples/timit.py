@@ -37,7 +37,7 @@ from experiments.layers import LAYERS, TITLES, make_layer, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser, plain_errors, read_units
 from experiments.presets import Preset
-from experiments.records import run_record, write_record
+from experiments.records import run_record
 from experiments.settings import Settings, settle
 from experiments.speech import (
     BATCH_SIZE,
@@ -63,6 +63,7 @@ from keras_ortho.audio import (
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.metrics import ValidFrameMSE, mean_scores, score_speech
+from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
 
@@ -310,7 +311,7 @@ def report(out: Path, record: dict[str, Any]) -> None:
         for name, row in record["results"].items()
     ]
     table = write_table(out / "results.md", ["test", *COLUMNS.values()], rows)
-    write_record(out / "results.json", record)
+    write_sealed(out / "results.json", record)
     print(f"\n{table}")
 
 

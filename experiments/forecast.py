@@ -58,14 +58,9 @@ class Cost:
 
 
 def planned(run: Run) -> Cost | None:
-    """Reads what a run is to do from its arguments.
+    """Reads what a run is to do from its arguments, but for the seconds.
 
-    Args:
-        run: The run.
-
-    Returns:
-        Its cost without the seconds; `None` for an example that compares, whose runs
-        are not counted in updates.
+    Of an example that compares, whose runs are not counted in updates, that is `None`.
     """
     name = run.script.replace("_", "-")
     if name not in TASKS:
@@ -78,14 +73,7 @@ def planned(run: Run) -> Cost | None:
 
 
 def recorded(record: Mapping[str, Any]) -> Cost | None:
-    """Reads what a run has cost.
-
-    Args:
-        record: Its record.
-
-    Returns:
-        Its cost; `None` for an example that compares.
-    """
+    """Reads from its record what a run has cost; `None` of an example that compares."""
     settings = record["settings"]
     if "updates" not in record or "task" not in settings:
         return None
@@ -100,14 +88,8 @@ def seconds(run: Cost, costs: Iterable[Cost]) -> float | None:
     The seconds of an update are those of the recorded run that is most alike, of the
     same model if there is one, in proportion to the length of the sequences and to the
     square root of units times batch: small products of matrices leave cores idle. Runs
-    of UCR, of series of all lengths, are compared with each other only.
-
-    Args:
-        run: The run.
-        costs: What others have cost.
-
-    Returns:
-        Seconds; `None` if nothing that is like it is recorded.
+    of UCR, of series of all lengths, are compared with each other only. `None` if
+    nothing that is like it is recorded.
     """
     known = [cost for cost in costs if (cost.task == "ucr") == (run.task == "ucr")]
     if not known:
@@ -118,9 +100,6 @@ def seconds(run: Cost, costs: Iterable[Cost]) -> float | None:
 
 def spread(costs: Sequence[Cost]) -> tuple[float, float] | None:
     """Says how far the estimates are off: each recorded run by those of other tasks.
-
-    Args:
-        costs: What runs have cost.
 
     Returns:
         The factor between the estimate and the record, whichever is more, that half
@@ -170,12 +149,6 @@ def _distance(run: Cost, other: Cost) -> tuple[bool, bool, float]:
 
 def duration(seconds: float) -> str:
     """Writes a time in words, to two digits at most.
-
-    Args:
-        seconds: Seconds.
-
-    Returns:
-        The words.
 
     Example:
     >>> duration(5_000), duration(400_000)

@@ -97,11 +97,9 @@ def make_layer(
         model: One of `LAYERS`.
         units: Number of units; for `"enrnn"` a pair of the long-term and the
             short-term ones.
-        arguments: Arguments of the layer besides. Default: none.
-        **kwargs: More of them, such as `return_sequences`.
-
-    Returns:
-        The layer.
+        arguments: Arguments of the layer besides, as a user may choose them. Default:
+            none.
+        **kwargs: Those of the experiment, such as `return_sequences`.
 
     Raises:
         ValueError: If there is no such model, it has no such argument or that is
@@ -136,13 +134,7 @@ def make_layer(
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:
-    """Counts the trained parameters of a model or a layer.
-
-    Args:
-        model: A model or layer, built.
-
-    Returns:
-        Their number.
+    """Counts the trained parameters of a model or a layer, which is built.
 
     Example:
     >>> trained_parameters(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))

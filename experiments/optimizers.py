@@ -13,8 +13,7 @@ from keras_ortho.optimizers import (
     StiefelDescent,
 )
 
-# The parts of a model that may have a rule of their own; all others are `others`. The
-# phases are of the group `recurrent`, and get its rule where they have none.
+# The parts of a model that may have a rule of their own; all others are `others`.
 PARTS = ("phases", "recurrent", "unitary")
 # RMSprop is TensorFlow 1's, which the papers ran.
 KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
@@ -25,10 +24,16 @@ KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "stiefel": StiefelDescent,
     "stiefel-rms": functools.partial(StiefelDescent, rms_scaling=True),
 }
-
-
-# What may follow the rate, and how many numbers each has.
-WORDS = {"clip": 1, "betas": 2, "momentum": 1, "decay": 1, "plateau": 1}
+# What may follow the rate, and the arguments of the optimizer that it sets.
+WORDS: dict[str, list[str]] = {
+    "clip": ["clipvalue"],
+    "betas": ["beta_1", "beta_2"],
+    "momentum": ["momentum"],
+    "decay": [],
+    "plateau": [],
+}
+# Which of them only some kinds have; these may be 0.
+OF_KINDS = {"betas": ("adam",), "momentum": ("sgd", "rmsprop")}
 
 
 def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
@@ -58,27 +63,30 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     """
     try:
         kind, rate, *rest = rule.split()
-        options = _options(rest)
+        options = _options(kind, rest)
         number = _between(rate, math.inf)
-        arguments = _arguments(kind, options)
-    except ValueError:
+        make = KINDS[kind]
+    except (KeyError, ValueError):
         raise ValueError(
             f"`rule` must be one of {list(KINDS)}, a positive rate, and perhaps some "
             "of 'clip 1', 'betas 0.9 0.999' of adam, 'momentum 0.9' of sgd or rmsprop, "
             "'decay 0.99' or 'plateau 0.5', with numbers in their ranges. "
             f"Received: {rule!r}"
         ) from None
-    if "decay" in options and updates is None:
-        raise ValueError(
-            "`updates` must be known where the rate is decayed. "
-            f"Received: updates=None and rule={rule!r}"
-        )
     learning_rate: Any = number
     if "decay" in options:
+        if updates is None:
+            raise ValueError(
+                "`updates` must be known where the rate is decayed. "
+                f"Received: updates=None and rule={rule!r}"
+            )
         learning_rate = keras.optimizers.schedules.ExponentialDecay(
             number, updates, *options["decay"], staircase=True
         )
-    optimizer = KINDS[kind](learning_rate, **arguments)
+    arguments: dict[str, float] = {}
+    for word, numbers in options.items():
+        arguments |= zip(WORDS[word], numbers, strict=False)
+    optimizer = make(learning_rate, **arguments)
     if "plateau" in options:
         # Among its variables, so that a run that goes on knows it.
         best = optimizer.add_variable(
@@ -88,43 +96,29 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     return optimizer
 
 
+def _options(kind: str, words: Sequence[str]) -> dict[str, list[float]]:
+    """Reads what follows the rate: the numbers of each word."""
+    found: dict[str, list[float]] = {}
+    while words:
+        word, *words = words
+        count = max(1, len(WORDS[word]))
+        if word in found or len(words) < count or kind not in OF_KINDS.get(word, KINDS):
+            raise ValueError
+        high = math.inf if word == "clip" else 1.0
+        closed = word in OF_KINDS
+        found[word] = [_between(text, high, closed) for text in words[:count]]
+        words = words[count:]
+    if {"decay", "plateau"} <= found.keys():
+        raise ValueError
+    return found
+
+
 def _between(text: str, high: float, closed: bool = False) -> float:
     """Reads a number between 0 and another."""
     number = float(text)
     if not (0 < number < high or (closed and number == 0)):
         raise ValueError
     return number
-
-
-def _options(words: Sequence[str]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    while words:
-        word, *words = words
-        count = WORDS.get(word, 0)
-        if not count or word in found or len(words) < count:
-            raise ValueError
-        high = math.inf if word == "clip" else 1.0
-        closed = word in ("betas", "momentum")
-        found[word] = [_between(text, high, closed) for text in words[:count]]
-        words = words[count:]
-    return found
-
-
-def _arguments(kind: str, options: Mapping[str, list[float]]) -> dict[str, Any]:
-    if kind not in KINDS or {"decay", "plateau"} <= options.keys():
-        raise ValueError
-    arguments: dict[str, Any] = {}
-    if "clip" in options:
-        (arguments["clipvalue"],) = options["clip"]
-    if "betas" in options:
-        if kind != "adam":
-            raise ValueError
-        arguments["beta_1"], arguments["beta_2"] = options["betas"]
-    if "momentum" in options:
-        if kind not in ("sgd", "rmsprop"):
-            raise ValueError
-        (arguments["momentum"],) = options["momentum"]
-    return arguments
 
 
 class Plateau(keras.callbacks.Callback):
@@ -163,13 +157,7 @@ class Plateau(keras.callbacks.Callback):
 def with_plateau(
     optimizer: keras.optimizers.Optimizer,
 ) -> list[keras.optimizers.Optimizer]:
-    """Lists the optimizers whose rule has a `plateau`.
-
-    Args:
-        optimizer: An optimizer, or several in a `keras.optimizers.MultiOptimizer`.
-
-    Returns:
-        Those of it.
+    """Lists the optimizers whose rule has a `plateau`, of one or of a `MultiOptimizer`.
 
     Example:
     >>> with_plateau(parse("adam 1e-3"))

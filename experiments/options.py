@@ -162,7 +162,6 @@ def read_comparison(
         The settings. Lists among them are what the networks go through.
 
     Raises:
-        SystemExit: If an option is none, or has no such value.
         ValueError: If options contradict each other or a value cannot be.
     """
     given = parser.parse_args()
@@ -198,9 +197,6 @@ def comparison_parser(
         description: What `--help` says.
         kinds: The networks to choose from.
         data: What `--data-dir` is the folder of.
-
-    Returns:
-        The parser.
     """
     parser = new_parser(description)
     add = parser.add_argument

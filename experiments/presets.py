@@ -5,6 +5,7 @@ does, and where that is silent too, the nearest row's. `source` says which. Rate
 written as `experiments.optimizers` reads them: "rmsprop" is TensorFlow 1's.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,70 +86,92 @@ def _rates(others: str, recurrent: str | None = None, **parts: str) -> dict[str,
     return {"others": others} | ({"recurrent": recurrent} if recurrent else {}) | parts
 
 
+TF1 = _rates("rmsprop 1e-3", "rmsprop 1e-4")
+RMSPROP, SLOW_RMSPROP = _rates("rmsprop 1e-3"), _rates("rmsprop 1e-4")
+UNITARY = _rates("rmsprop 1e-3", unitary="stiefel 1e-3")
+ADAM, CLIPPED = _rates("adam 1e-3"), _rates("adam 1e-3 clip 8")
+ADAM_RMSPROP = _rates("adam 1e-3", "rmsprop 1e-4")
+PHASES = _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-3")
+
+# What the rows of a task have unless they say otherwise.
+USUAL: dict[str, dict[str, Any]] = {
+    "copying": {"steps": 10_000, "batch_size": 20},
+    "adding": {"epochs": 10},
+    "mnist": {"epochs": 70},
+    "permuted-mnist": {"epochs": 70},
+    "pixel-cifar10": {"steps": 50_000},
+    "noise-padded-cifar10": {"steps": 10_000},
+    "timit": {"source": DISSERTATION, "epochs": 200, "batch_size": 28},
+    # Rate, batch and updates are not published, and are one choice for all four. An
+    # epoch can be one update.
+    "ucr": {"source": SVDRNN, "batch_size": 32, "steps": 4_000},
+    "sequence-mnist": {
+        "source": SVDRNN,
+        "lengths": (28, 112),
+        "batch_size": 128,
+        "epochs": 100,
+    },
+    "char-ptb": {"source": DISSERTATION_ENRNN, "batch_size": 32, "epochs": 20},
+}
+
+
 def _row(
     task: str,
     model: str,
     units: Units,
     rates: dict[str, str],
-    row: dict[str, Any],
-    **usual: Any,
+    arguments: Mapping[str, Any] | None = None,
+    **own: Any,
 ) -> Preset:
-    fields: dict[str, Any] = {"source": SCORNN, **usual, **row}
-    return Preset(task, model, units, rates, **fields)
+    fields = {"source": SCORNN, **USUAL[task], **own}
+    return Preset(task, model, units, rates, arguments=arguments or {}, **fields)
 
 
-def _copying(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
-    return _row("copying", model, units, rates, row, steps=10_000, batch_size=20)
+_copying, _adding, _timit, _ucr, _text = (
+    functools.partial(_row, task)
+    for task in ("copying", "adding", "timit", "ucr", "char-ptb")
+)
 
 
-def _adding(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
-    return _row("adding", model, units, rates, row, epochs=10)
-
-
-def _mnist(model: str, units: Units, rates: dict[str, str], **row: Any) -> list[Preset]:
-    """A row for pixels in order and one for permuted ones; `permuted` differs."""
-    permuted = row.pop("permuted", {})
+def _mnist(
+    model: str,
+    units: Units,
+    rates: dict[str, str],
+    arguments: Mapping[str, Any] | None = None,
+    permuted: Mapping[str, Any] | None = None,
+    **own: Any,
+) -> list[Preset]:
+    """A row for pixels in order and one for permuted ones, of other arguments."""
     return [
-        _row("mnist", model, units, rates, row, epochs=70),
-        _row("permuted-mnist", model, units, rates, row | permuted, epochs=70),
+        _row("mnist", model, units, rates, arguments, **own),
+        _row("permuted-mnist", model, units, rates, permuted or arguments, **own),
     ]
 
 
-def _characters(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
-    usual = {"batch_size": 32, "epochs": 20, "source": DISSERTATION_ENRNN}
-    return _row("char-ptb", model, units, rates, row, **usual)
-
-
-def _timit(model: str, units: Units, rates: dict[str, str], **row: Any) -> Preset:
-    usual = {"source": DISSERTATION, "epochs": 200, "batch_size": 28}
-    return _row("timit", model, units, rates, row, **usual)
-
-
-def _antisymmetric(task: str, model: str, units: int, **row: Any) -> Preset:
+def _antisymmetric(task: str, model: str, units: int, parameters: int) -> Preset:
     # The paper has SGD with momentum and Adagrad, and chooses which, the rate, the
     # step, the diffusion and the deviation of the recurrent matrices on a grid, without
     # saying what came out. Here steps are the smallest, 0.01, which over some 1000 of
     # them is enough to move a state by 10.
-    usual = {"batch_size": 128, "steps": 50_000, "source": ANTISYMMETRIC}
-    usual["arguments"] = FAN_IN if model == "lstm" else {"step_size": 0.01}
-    return _row(task, model, units, _rates("adagrad 0.1"), row, **usual)
+    arguments = FAN_IN if model == "lstm" else {"step_size": 0.01}
+    own: dict[str, Any] = {"source": ANTISYMMETRIC, "batch_size": 128}
+    if "mnist" in task:
+        own |= {"epochs": None, "steps": 50_000}
+    rates = _rates("adagrad 0.1")
+    return _row(task, model, units, rates, arguments, parameters=parameters, **own)
 
-
-TF1 = _rates("rmsprop 1e-3", "rmsprop 1e-4")
-RMSPROP = _rates("rmsprop 1e-3")
-UNITARY = _rates("rmsprop 1e-3", unitary="stiefel 1e-3")
 
 PRESETS: tuple[Preset, ...] = (
     # Copying, 10 symbols.
-    _copying("scornn", 190, TF1, arguments={"negative_ones": 95}),
+    _copying("scornn", 190, TF1, {"negative_ones": 95}),
     _copying("lstm", 68, RMSPROP),
     _copying("full-urnn", 128, UNITARY),
     _copying("restricted-urnn", 470, RMSPROP),
-    _copying("eurnn", 512, RMSPROP, arguments=REAL | {"capacity": 2}),
+    _copying("eurnn", 512, RMSPROP, REAL | {"capacity": 2}),
     _copying(
         "scurnn",
         130,
-        _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-4"),
+        ADAM_RMSPROP | {"phases": "adagrad 1e-4"},
         lengths=(2_000,),
         steps=2_000,
         source=SCURNN,
@@ -157,99 +180,61 @@ PRESETS: tuple[Preset, ...] = (
         "enrnn",
         (172, 20),
         _rates("rmsprop 1e-3", "rmsprop 1e-5"),
-        arguments={"negative_ones": 52},
+        {"negative_ones": 52},
         lengths=(2_000,),
         steps=4_000,
         source=ENRNN,
     ),
     # Adding.
     *(
-        _adding(
-            "scornn",
-            170,
-            _rates("adam 1e-3", "rmsprop 1e-4"),
-            arguments={"negative_ones": negative_ones},
-            lengths=(length,),
-        )
-        for length, negative_ones in ((200, 85), (400, 119), (750, 119))
+        _adding("scornn", 170, ADAM_RMSPROP, {"negative_ones": n}, lengths=(length,))
+        for length, n in ((200, 85), (400, 119), (750, 119))
     ),
     *(
-        _adding(
-            "lstm",
-            60,
-            _rates("adam 1e-2"),
-            arguments={"forget_bias": forget_bias},
-            lengths=(length,),
-        )
-        for length, forget_bias in ((200, 2.0), (400, 4.0), (750, 0.0))
+        _adding("lstm", 60, _rates("adam 1e-2"), {"forget_bias": b}, lengths=(length,))
+        for length, b in ((200, 2.0), (400, 4.0), (750, 0.0))
     ),
     _adding("full-urnn", 120, _rates("rmsprop 1e-5", unitary="stiefel 1e-5")),
-    _adding("restricted-urnn", 950, _rates("rmsprop 1e-4")),
-    _adding("ornn", 128, _rates("adam 1e-2"), arguments={"reflections": 16}),
+    _adding("restricted-urnn", 950, SLOW_RMSPROP),
+    _adding("ornn", 128, _rates("adam 1e-2"), {"reflections": 16}),
+    _adding("eurnn", 512, RMSPROP, REAL | {"capacity": 2}, lengths=(200, 400)),
+    _adding("eurnn", 512, RMSPROP, REAL | {"style": "fft"}, lengths=(750,)),
+    _adding("scurnn", 116, PHASES, FULL_CIRCLE, epochs=30, source=SCURNN),
     _adding(
-        "eurnn", 512, RMSPROP, arguments=REAL | {"capacity": 2}, lengths=(200, 400)
-    ),
-    _adding("eurnn", 512, RMSPROP, arguments=REAL | {"style": "fft"}, lengths=(750,)),
-    _adding(
-        "scurnn",
-        116,
-        _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-3"),
-        arguments=FULL_CIRCLE,
-        epochs=30,
-        source=SCURNN,
-    ),
-    _adding(
-        "enrnn",
-        (96, 64),
-        _rates("rmsprop 1e-4"),
-        arguments={"negative_ones": 29},
-        epochs=6,
-        source=ENRNN,
+        "enrnn", (96, 64), SLOW_RMSPROP, {"negative_ones": 29}, epochs=6, source=ENRNN
     ),
     _adding(
         "svdrnn",
         60,
         _rates("adam 1e-2 decay 0.99"),
-        arguments={"reflections": 16, "spectral_margin": 0.01},
+        {"reflections": 16, "spectral_margin": 0.01},
         epochs=6,
         source=ENRNN,
     ),
     # MNIST, a pixel a step. The -1s are a tenth in row order, half where permuted.
-    *_mnist(
-        "scornn",
-        170,
-        TF1,
-        arguments={"negative_ones": 0.1},
-        permuted={"arguments": {"negative_ones": 0.5}},
-        parameters=16,
-    ),
     *(
         preset
-        for units, parameters in ((360, 69), (512, 137))
+        for units, recurrent, parameters in (
+            (170, "rmsprop 1e-4", 16),
+            (360, "rmsprop 1e-5", 69),
+            (512, "rmsprop 1e-5", 137),
+        )
         for preset in _mnist(
             "scornn",
             units,
-            _rates("rmsprop 1e-3", "rmsprop 1e-5"),
-            arguments={"negative_ones": 0.1},
-            permuted={"arguments": {"negative_ones": 0.5}},
+            _rates("rmsprop 1e-3", recurrent),
+            {"negative_ones": 0.1},
+            permuted={"negative_ones": 0.5},
             parameters=parameters,
         )
     ),
     *_mnist("lstm", 128, RMSPROP, parameters=68),
     *_mnist("lstm", 256, RMSPROP, parameters=270),
-    *_mnist("lstm", 512, _rates("rmsprop 1e-4"), parameters=1_058),
-    *(
-        preset
-        for units in (116, 250)
-        for preset in _mnist(
-            "scurnn",
-            units,
-            _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-3"),
-            source=SCURNN,
-        )
-    ),
-    *_mnist("restricted-urnn", 512, _rates("rmsprop 1e-4"), parameters=16),
-    *_mnist("restricted-urnn", 2_170, _rates("rmsprop 1e-4"), parameters=69),
+    *_mnist("lstm", 512, SLOW_RMSPROP, parameters=1_058),
+    *_mnist("scurnn", 116, PHASES, source=SCURNN),
+    *_mnist("scurnn", 250, PHASES, source=SCURNN),
+    *_mnist("restricted-urnn", 512, SLOW_RMSPROP, parameters=16),
+    *_mnist("restricted-urnn", 2_170, SLOW_RMSPROP, parameters=69),
     *(
         preset
         for units, rate, parameters in ((116, "1e-3", 16), (512, "1e-4", 270))
@@ -264,44 +249,37 @@ PRESETS: tuple[Preset, ...] = (
     *_mnist(
         "eurnn",
         512,
-        _rates("rmsprop 1e-4"),
-        arguments=REAL | {"capacity": 2},
+        SLOW_RMSPROP,
+        REAL | {"capacity": 2},
         batch_size=128,
         parameters=9,
         source=f"{EURNN}, and the authors' code",
     ),
-    *_mnist(
-        "ornn", 256, _rates("adam 1e-3"), arguments={"reflections": 32}, parameters=11
-    ),
+    *_mnist("ornn", 256, ADAM, {"reflections": 32}, parameters=11),
     *_mnist(
         "svdrnn",
         256,
-        _rates("adam 1e-3"),
-        arguments={"reflections": 16},
+        ADAM,
+        {"reflections": 16},
         batch_size=128,
         epochs=100,
         source=SVDRNN,
         parameters=13,
     ),
     *(
-        _antisymmetric(task, model, 128, parameters=10)
+        _antisymmetric(task, model, 128, 10)
         for task in ("mnist", "permuted-mnist")
         for model in ("antisymmetric", "antisymmetric-gated")
     ),
     # CIFAR-10, a pixel a step, and a row a step before noise.
-    _antisymmetric("pixel-cifar10", "antisymmetric", 256, parameters=36),
-    _antisymmetric("pixel-cifar10", "antisymmetric-gated", 256, parameters=37),
-    _antisymmetric("pixel-cifar10", "antisymmetric-ablation", 196, parameters=42),
-    _antisymmetric("pixel-cifar10", "lstm", 128, parameters=69),
     *(
-        _antisymmetric(
-            "noise-padded-cifar10", model, units, steps=10_000, parameters=parameters
-        )
+        _antisymmetric(task, model, units, parameters)
+        for task, of_lstm in (("pixel-cifar10", 69), ("noise-padded-cifar10", 64))
         for model, units, parameters in (
             ("antisymmetric", 256, 36),
             ("antisymmetric-gated", 256, 37),
             ("antisymmetric-ablation", 196, 42),
-            ("lstm", 128, 64),
+            ("lstm", 128, of_lstm),
         )
     ),
     # TIMIT. The LSTM's clipping is told in section 2.7 only, where all run 300 epochs.
@@ -310,7 +288,7 @@ PRESETS: tuple[Preset, ...] = (
             "scornn",
             units,
             _rates("adam 1e-3", f"rmsprop {recurrent_rate}"),
-            arguments={"negative_ones": 0.1},
+            {"negative_ones": 0.1},
             parameters=parameters,
         )
         for units, recurrent_rate, parameters in (
@@ -324,7 +302,7 @@ PRESETS: tuple[Preset, ...] = (
             "lstm",
             units,
             _rates("rmsprop 1e-3 clip 1"),
-            arguments={"forget_bias": -4.0},
+            {"forget_bias": -4.0},
             parameters=parameters,
             **row,
         )
@@ -339,7 +317,7 @@ PRESETS: tuple[Preset, ...] = (
         "enrnn",
         (374, 94),
         _rates("adam 1e-4"),
-        arguments={"negative_ones": 374, "coupling": False},
+        {"negative_ones": 374, "coupling": False},
         source=DISSERTATION_ENRNN,
         epochs=300,
         parameters=200,
@@ -352,21 +330,11 @@ PRESETS: tuple[Preset, ...] = (
         _timit("full-urnn", units, UNITARY, parameters=parameters)
         for units, parameters in ((128, 83), (192, 135), (256, 200))
     ),
-    # UCR: the counts depend on the data set. Rate, batch and updates are not published,
-    # and are one choice for all four. An epoch can be one update.
+    # UCR: the counts depend on the data set. The matrices of RNN and LSTM start from a
+    # Gaussian, whose deviation is not told.
     *(
-        Preset(
-            "ucr",
-            model,
-            32,
-            _rates("adam 1e-2"),
-            SVDRNN,
-            arguments=arguments,
-            batch_size=32,
-            steps=4_000,
-        )
+        _ucr(model, 32, _rates("adam 1e-2"), arguments)
         for model, arguments in (
-            # Their matrices start from a Gaussian, whose deviation is not told.
             ("rnn", GAUSSIAN | {"activation": LEAKY_RELU}),
             ("lstm", GAUSSIAN),
             ("ornn", {"reflections": 16}),
@@ -375,31 +343,21 @@ PRESETS: tuple[Preset, ...] = (
     ),
     # MNIST, a row or a quarter of one a step.
     *(
-        Preset(
-            "sequence-mnist",
-            model,
-            128,
-            _rates("adam 1e-3"),
-            SVDRNN,
-            arguments=arguments,
-            lengths=(28, 112),
-            batch_size=128,
-            epochs=100,
-        )
+        _row("sequence-mnist", model, 128, ADAM, arguments)
         for model, arguments in (
             ("svdrnn", {"reflections": 16}),
             ("ornn", {"reflections": 16}),
-            ("rnn", {}),
-            ("lstm", {}),
+            ("rnn", None),
+            ("lstm", None),
         )
     ),
     # Characters of the Penn Treebank, 50 back-propagated through at a time. 186 of 310
     # are -1s. The sizes of the other five are what their own papers report.
-    _characters(
+    _text(
         "enrnn",
         (310, 720),
         _rates("adam 1e-3", "adam 1e-4"),
-        arguments={
+        {
             "negative_ones": 0.6,
             "activation": "relu",
             "kernel_initializer": "uniform",
@@ -408,34 +366,28 @@ PRESETS: tuple[Preset, ...] = (
         parameters=1_016,
     ),
     *(
-        _characters(
+        _text(
             "lstm",
             units,
             _rates("adam 1e-3 clip 8"),
-            arguments={"forget_bias": 0.0},
-            parameters=parameters,
+            {"forget_bias": 0.0},
+            parameters=p,
         )
-        for units, parameters in ((350, 1_016), (1_030, 8_600))
+        for units, p in ((350, 1_016), (1_030, 8_600))
     ),
-    _characters("gru", 415, _rates("adam 1e-3")),
-    _characters("eurnn", 2_048, _rates("adam 1e-3", "rmsprop 1e-4"), arguments=REAL),
-    _characters("goru", 512, _rates("adam 1e-3", "rmsprop 1e-4")),
-    _characters(
-        "ornn",
-        512,
-        _rates("adam 1e-3"),
-        arguments={"reflections": 256},
-        parameters=183,
-    ),
+    _text("gru", 415, ADAM),
+    _text("eurnn", 2_048, ADAM_RMSPROP, REAL),
+    _text("goru", 512, ADAM_RMSPROP),
+    _text("ornn", 512, ADAM, {"reflections": 256}, parameters=183),
     # What PyTorch calls a weight decay of 1e-5 adds as much of T to its gradient, as a
     # penalty of half of it.
-    _characters(
+    _text(
         "nnrnn",
         1_024,
         _rates(
             "adam 2e-3 betas 0 0.9 plateau 0.5", "adam 2e-4 betas 0 0.9 plateau 0.5"
         ),
-        arguments={
+        {
             "kernel_initializer": "he_normal",
             "radii_regularizer": _object("UnitRadii", strength=1e-4),
             "upper_regularizer": {"class_name": "L2", "config": {"l2": 5e-6}},
@@ -458,9 +410,6 @@ def find(
         model: Name of the layer.
         units: Its units, where the paper has several. Default: `None`, the first.
         length: Length of the sequences, where the settings depend on it.
-
-    Returns:
-        The first row that fits.
 
     Raises:
         ValueError: If there is none; the message lists what there is.

@@ -1,4 +1,4 @@
-"""What a run was: its settings, what it ran with, what came out."""
+"""The record of a run: its settings, what it ran with, what came out."""
 
 import math
 import os
@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.sealed import read_sealed, write_sealed
+from keras_ortho.sealed import read_sealed
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
@@ -37,7 +37,10 @@ def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     backend = keras.backend.backend()
     return {
-        "settings": {name: _plain(value) for name, value in settings.items()},
+        "settings": {
+            name: os.fspath(value) if isinstance(value, os.PathLike) else value
+            for name, value in settings.items()
+        },
         "keras_ortho": __version__,
         "commit": _commit(),
         "keras": keras.version(),
@@ -48,12 +51,6 @@ def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
         "machine": platform.machine(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    return value
 
 
 def _version(package: str) -> str | None:
@@ -126,27 +123,12 @@ def summary(
     return found
 
 
-def write_record(path: str | os.PathLike[str], record: Mapping[str, Any]) -> None:
-    """Writes the record of a run, with a checksum.
+def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
+    """Reads the record of a run, which `write_sealed` wrote.
 
     Args:
-        path: JSON file to write.
-        record: What it holds.
-    """
-    write_sealed(path, record)
-
-
-def read_record(
-    path: str | os.PathLike[str], names: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Reads the record of a run.
-
-    Args:
-        path: JSON file that `write_record` wrote.
+        path: The file.
         names: What it must hold besides what `run_record` makes.
-
-    Returns:
-        What it holds.
 
     Raises:
         ValueError: If it is damaged. The message names it.
@@ -156,35 +138,23 @@ def read_record(
 
 
 def draw(
-    path: str | os.PathLike[str],
+    path: Path,
     curves: Mapping[str, Mapping[str, Any]],
     monitor: str,
-    *,
-    part: str = "val",
-    baselines: Mapping[str, float] | None = None,
-    ylabel: str = "loss",
-    log: bool = True,
+    **kwargs: Any,
 ) -> None:
-    """Draws the curves of runs against their updates.
+    """Draws a validated figure of runs against their updates.
 
     Args:
         path: PNG file to write.
         curves: Records by name.
         monitor: Name of the figure.
-        part: `"val"` or `"test"`.
-        baselines: As for `plot_curves`.
-        ylabel: As for `plot_curves`.
-        log: As for `plot_curves`.
+        **kwargs: As for `plot_curves`.
     """
     plot_curves(
         path,
-        {
-            name: record["curves"][f"{part}_{monitor}"]
-            for name, record in curves.items()
-        },
+        {name: record["curves"][f"val_{monitor}"] for name, record in curves.items()},
         x={name: record["updates"] for name, record in curves.items()},
-        baselines=baselines,
         xlabel="update",
-        ylabel=ylabel,
-        log=log,
+        **kwargs,
     )

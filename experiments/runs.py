@@ -8,11 +8,12 @@ import keras
 
 from experiments.layers import TITLES, trained_parameters
 from experiments.optimizers import Plateau, with_plateau
-from experiments.records import draw, run_record, summary, write_record
+from experiments.records import draw, run_record, summary
 from experiments.settings import Settings
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
+from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
@@ -116,7 +117,7 @@ def fit(
             for control, data in task.controls.items()
         }
         record |= {"monitor": monitor, "figures": figures(record, monitor, unit)}
-        write_record(out / RECORD, record)
+        write_sealed(out / RECORD, record)
         draw(
             out / PICTURE,
             {title: record},

@@ -73,24 +73,12 @@ class Section:
         return _name(self.title)
 
     def record(self, row: str, seed: int) -> str:
-        """Names a run.
-
-        Args:
-            row: The key of `models`.
-            seed: The seed.
-
-        Returns:
-            The name.
-        """
+        """Names the run of a key of `models` from a seed."""
         words = [self.name, *row.lower().split()]
         return "-".join(words + [f"seed-{seed}"] * (len(self.seeds) > 1))
 
     def runs(self) -> list[Run]:
-        """Lists its runs.
-
-        Returns:
-            The runs, model by model.
-        """
+        """Lists its runs, model by model."""
         return [
             Run(
                 self.record(row, seed),
@@ -139,21 +127,19 @@ class Comparison:
         return _name(self.title)
 
     def runs(self) -> list[Run]:
-        """Lists its runs.
-
-        Returns:
-            One run.
-        """
+        """Lists its run, the only one."""
         files = [*self.pictures, *([self.table] if self.table else [])]
         products = {file: f"{self.name}-{file}" for file in files}
+        products[self.record_file] = f"{self.name}.json"
+        arguments = shlex.split(self.arguments)
         return [
             Run(
                 self.name,
                 self.script,
-                shlex.split(self.arguments),
+                arguments,
                 self.data,
                 self.data_option,
-                products | {self.record_file: f"{self.name}.json"},
+                products,
             )
         ]
 

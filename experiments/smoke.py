@@ -1,4 +1,7 @@
-"""Small data in the original formats, to try an experiment with."""
+"""Small data in the original formats, to try an experiment with.
+
+Each function writes them into a folder, and gives the settings that load them.
+"""
 
 import gzip
 from pathlib import Path
@@ -26,12 +29,6 @@ def sequences(length: int) -> dict[str, Any]:
 def mnist(folder: Path) -> dict[str, Any]:
     """Writes images as MNIST's files: the number of lit rows is the class.
 
-    Args:
-        folder: Folder for the files, which is made.
-
-    Returns:
-        Options of the experiment that read them.
-
     Example:
     >>> mnist(Path("small"))["valid_size"]
     20
@@ -50,12 +47,6 @@ def mnist(folder: Path) -> dict[str, Any]:
 def cifar10(folder: Path) -> dict[str, Any]:
     """Writes images as CIFAR-10 in one file: the number of lit rows is the class.
 
-    Args:
-        folder: Folder for the file, which is made.
-
-    Returns:
-        Options of the experiment that read it.
-
     Example:
     >>> cifar10(Path("small"))["valid_size"]
     20
@@ -73,12 +64,6 @@ def cifar10(folder: Path) -> dict[str, Any]:
 
 def ucr(folder: Path) -> dict[str, Any]:
     """Writes sines of two frequencies as a data set of the UCR archive.
-
-    Args:
-        folder: Folder for the files, which is made.
-
-    Returns:
-        Options of the experiment that read them.
 
     Example:
     >>> ucr(Path("small"))["name"]
@@ -99,12 +84,6 @@ def ucr(folder: Path) -> dict[str, Any]:
 
 def ptb(folder: Path) -> dict[str, Any]:
     """Writes sentences of a few words as the files of the Penn Treebank.
-
-    Args:
-        folder: Folder for the files, which is made.
-
-    Returns:
-        Options of the experiment that read them.
 
     Example:
     >>> ptb(Path("small"))["unroll"]

@@ -37,9 +37,6 @@ def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Pre
         models: Names of the layers.
         units: The size of each, or `None` for the first row of each.
 
-    Returns:
-        A row for each model.
-
     Raises:
         ValueError: If there is no such row, or not one size for each model.
 
@@ -180,13 +177,7 @@ def describe(row: Preset) -> dict[str, Any]:
 
 
 def mean_frame(data: Any) -> np.ndarray:
-    """Averages the valid frames that are to be predicted.
-
-    Args:
-        data: Batches `(x, y, sample_weight)`, as `keras_ortho.tasks.timit` gives them.
-
-    Returns:
-        The mean, of shape `(129,)`, in dB.
+    """Averages the valid frames, in dB, of batches `(x, y, sample_weight)`.
 
     Example:
     >>> batch = np.zeros((2, 5, 129)), np.ones((2, 5, 129)), np.ones((2, 5))
@@ -223,14 +214,11 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
 
 
 def errors(predict: Callable[[np.ndarray], np.ndarray], data: Any) -> dict[str, float]:
-    """Measures the mean squared error of predictions under both definitions in use.
+    """Measures the mean squared error, in dB^2, under both definitions in use.
 
     Args:
         predict: Gives the frames that follow those of a batch.
         data: Batches as for `mean_frame`.
-
-    Returns:
-        `"valid_frame_mse"` and `"padded_frame_mse"`, in dB^2.
 
     Example:
     >>> batch = np.zeros((2, 5, 129)), np.ones((2, 5, 129)), np.ones((2, 5))

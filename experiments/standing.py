@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments import forecast
+from experiments.forecast import Cost, duration, planned, recorded, seconds, spread
 from experiments.records import read_record
 from experiments.sections import Run
 
@@ -41,12 +41,7 @@ class Folders:
         )
 
     def is_done(self, run: Run, fresh: bool = False) -> bool:
-        """Whether a run need not be done.
-
-        Args:
-            run: The run.
-            fresh: Whether only what was trained here counts, not a record that came
-                from elsewhere. Default: `False`.
+        """Whether a run need not be done; `fresh` counts only what was trained here.
 
         Raises:
             ValueError: If the record is damaged. The message names it.
@@ -99,69 +94,21 @@ def standing(
             else "--fresh trains them anew, --out FOLDER leaves these and has its own."
         )
     left = [run for run in runs if run not in done and folders.has_data(run)]
-    if left:
-        lines += _time(left, known)
-    return lines
-
-
-def listing(
-    runs: Sequence[Run], folders: Folders, known: Sequence[Path], fresh: bool = False
-) -> list[str]:
-    """Lists the runs of a set, each with what there is of it or how long it takes.
-
-    Args:
-        runs: The runs.
-        folders: Where their files are.
-        known: As for `standing`.
-        fresh: As for `Folders.is_done`.
-
-    Returns:
-        Lines of text.
-    """
+    if not left:
+        return lines
     costs = _costs(known)
-    lines = []
-    for run in runs:
-        if folders.is_done(run, fresh):
-            text = f"recorded at {read_record(folders.record(run))['commit']}"
-        elif not folders.has_data(run):
-            text = f"needs {run.data} in --data-dir; {_estimate(run, costs)}"
-        else:
-            text = _estimate(run, costs)
-        lines.append(f"{run.name}: {text}")
-    return lines
-
-
-def _costs(known: Sequence[Path]) -> list[forecast.Cost]:
-    paths = {p.name: p for folder in known for p in sorted(folder.glob("*.json"))}
-    costs = [forecast.recorded(read_record(path)) for path in paths.values()]
-    return [cost for cost in costs if cost]
-
-
-def _seconds(run: Run, costs: Sequence[forecast.Cost]) -> float | None:
-    cost = forecast.planned(run)
-    return None if cost is None else forecast.seconds(cost, costs)
-
-
-def _estimate(run: Run, costs: Sequence[forecast.Cost]) -> str:
-    seconds = _seconds(run, costs)
-    if seconds is None:
-        return "no record is like it, of how long it takes"
-    return f"about {forecast.duration(seconds)}"
-
-
-def _time(runs: Sequence[Run], known: Sequence[Path]) -> list[str]:
-    costs = _costs(known)
-    seconds = [_seconds(run, costs) for run in runs]
-    judged = [number for number in seconds if number is not None]
-    lines = [f"{len(runs)} are to run."]
+    times = [_seconds(run, costs) for run in left]
+    judged = [time for time in times if time is not None]
+    line = f"{len(left)} are to run."
     if judged:
-        lines[0] += (
-            f" {len(judged)} of them take about {forecast.duration(sum(judged))} on a "
+        line += (
+            f" {len(judged)} of them take about {duration(sum(judged))} on a "
             "machine like that of the records, one after the other."
         )
-    if len(judged) < len(runs):
-        lines[0] += f" Of {len(runs) - len(judged)} no record says how long they take."
-    factors = forecast.spread(costs)
+    if len(judged) < len(left):
+        line += f" Of {len(left) - len(judged)} no record says how long they take."
+    lines.append(line)
+    factors = spread(costs)
     if judged and factors:
         half, most = factors
         lines.append(
@@ -170,3 +117,35 @@ def _time(runs: Sequence[Run], known: Sequence[Path]) -> list[str]:
             f"by more than {most:.1f}."
         )
     return lines
+
+
+def listing(
+    runs: Sequence[Run], folders: Folders, known: Sequence[Path], fresh: bool = False
+) -> list[str]:
+    """Lists runs with what there is of each, or how long it takes: see `standing`."""
+    costs = _costs(known)
+    lines = []
+    for run in runs:
+        time = _seconds(run, costs)
+        text = (
+            "no record is like it, of how long it takes"
+            if time is None
+            else f"about {duration(time)}"
+        )
+        if folders.is_done(run, fresh):
+            text = f"recorded at {read_record(folders.record(run))['commit']}"
+        elif not folders.has_data(run):
+            text = f"needs {run.data} in --data-dir; {text}"
+        lines.append(f"{run.name}: {text}")
+    return lines
+
+
+def _costs(known: Sequence[Path]) -> list[Cost]:
+    paths = {p.name: p for folder in known for p in sorted(folder.glob("*.json"))}
+    costs = [recorded(read_record(path)) for path in paths.values()]
+    return [cost for cost in costs if cost]
+
+
+def _seconds(run: Run, costs: Sequence[Cost]) -> float | None:
+    cost = planned(run)
+    return None if cost is None else seconds(cost, costs)
