@@ -45,24 +45,13 @@ def _parser() -> argparse.ArgumentParser:
         "TRAIN/DR1/FAAA0/SA1.WAV, .TXT and .PHN. It needs no license and no download.",
     )
     parser.add_argument("out", metavar="OUT", help="the folder to write")
-    parser.add_argument(
-        "--speakers",
-        type=int,
-        default=12,
-        help=f"number of speakers, 1 to {MAX_SPEAKERS} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--sentences",
-        type=int,
-        default=10,
-        help=f"of each speaker, 1 to {MAX_SENTENCES} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        help="of voices, texts and variation (default: %(default)s)",
-    )
+    for name, default, meaning in (
+        ("speakers", 12, f"number of speakers, 1 to {MAX_SPEAKERS}"),
+        ("sentences", 10, f"of each speaker, 1 to {MAX_SENTENCES}"),
+        ("seed", 0, "of voices, texts and variation"),
+    ):
+        text = f"{meaning} (default: {default})"
+        parser.add_argument(f"--{name}", type=int, default=default, help=text)
     return parser
 
 

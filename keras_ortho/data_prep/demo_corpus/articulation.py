@@ -13,31 +13,18 @@ import numpy as np
 from keras_ortho.extras import require
 
 from .filters import FRAME, NASAL_POLE, RATE
-from .phones import (
-    MANNERS,
-    NASAL_ZERO,
-    OPEN,
-    PHONES,
-    PLACES,
-    target_formants,
-)
+from .phones import MANNERS, NASAL_ZERO, OPEN, PHONES, PLACES, target_formants
 from .speakers import Speaker
 from .synthesizer import Controls
 from .transcription import Sound, is_vowel
 
+# Standard deviations in seconds of the Gaussians that smooth the tracks.
 FORMANT_SMOOTHING = 0.016
 SOURCE_SMOOTHING = 0.004
 FRICATION_SMOOTHING = 0.008
-"""Standard deviations in seconds of the Gaussians that smooth the tracks."""
-
-BURST_DECAY = 0.010
-"""Time in seconds in which a stop's burst falls to 1/e."""
-
-GLIDE_PARTS = (0.2, 0.8)
-"""A sound moves from its first to its second target between these parts of it."""
-
-UNSTRESSED_LEVEL = -4.0
-"""Level of an unstressed vowel over that of a stressed one, in dB."""
+BURST_DECAY = 0.010  # s in which a stop's burst falls to 1/e
+GLIDE_PARTS = (0.2, 0.8)  # of a sound: between them it moves to its second target
+UNSTRESSED_LEVEL = -4.0  # of a vowel over that of a stressed one, in dB
 
 
 def amplitude(level: float) -> float:
@@ -61,40 +48,31 @@ def contextual_targets(sounds: Sequence[Sound], *, woman: bool) -> np.ndarray:
         Float array of shape `(sounds, 2, 4)`: F1-F4 in Hz at start and end.
     """
     targets = np.stack([target_formants(s.phone, woman=woman) for s in sounds])
-    vowel = np.array([is_vowel(sound) for sound in sounds])
-    vowels = np.flatnonzero(vowel)
+    vowels = np.flatnonzero([is_vowel(sound) for sound in sounds])
     after = np.searchsorted(vowels, np.arange(len(sounds)))
-    before = np.maximum(after - 1, 0)
-    after = np.minimum(after, len(vowels) - 1)
+    before, after = np.maximum(after - 1, 0), np.minimum(after, len(vowels) - 1)
     context = np.stack([targets[vowels[before], 1], targets[vowels[after], 0]], axis=1)
     weights = np.zeros((len(sounds), 1, 4))
-    for i, sound in enumerate(sounds):
-        if not vowel[i]:
-            phone = PHONES[sound.phone]
-            weights[i] = PLACES[phone.place].coarticulation
-            if phone.manner not in OPEN:
-                weights[i, 0, 0] = 0.0
+    for weight, sound in zip(weights[:, 0], sounds, strict=True):
+        phone = PHONES[sound.phone]
+        if phone.manner != "vowel":
+            drawn = slice(0 if phone.manner in OPEN else 1, None)
+            weight[drawn] = PLACES[phone.place].coarticulation
     return targets + weights * (context - targets)
 
 
 def source_amplitudes(sound: Sound) -> np.ndarray:
-    """Amplitudes of the sources of a sound.
+    """Amplitudes of the sources of a sound, of shape `(9,)`.
 
-    Args:
-        sound: The sound.
-
-    Returns:
-        Float array of shape `(9,)`: voicing, murmur, aspiration, and frication noise
-        at F2-F6 and unfiltered.
+    They are voicing, murmur, aspiration, and frication noise at F2-F6 and unfiltered.
     """
     phone = PHONES[sound.phone]
     manner = MANNERS[phone.manner]
     soft = UNSTRESSED_LEVEL if is_vowel(sound) and not sound.stressed else 0.0
-    levels = [manner.voicing + soft, manner.murmur, manner.aspiration]
-    if phone.noise is None:
-        levels += [0.0] * 6
-    else:
-        levels += [level and level + phone.noise for level in PLACES[phone.place].noise]
+    levels = [manner.voicing + soft, manner.murmur, manner.aspiration, *[0.0] * 6]
+    if phone.noise is not None:
+        noise = PLACES[phone.place].noise
+        levels[3:] = [level and level + phone.noise for level in noise]
     return np.array([amplitude(level) for level in levels])
 
 
@@ -150,15 +128,7 @@ def articulate(
 
 
 def smooth(tracks: np.ndarray, deviation: float) -> np.ndarray:
-    """Smooths tracks in time by a Gaussian.
-
-    Args:
-        tracks: Values per frame, shape `(frames,)` or `(frames, tracks)`.
-        deviation: Standard deviation of the Gaussian, in seconds.
-
-    Returns:
-        Smoothed tracks, of the same shape.
-    """
+    """Smooths tracks, of values per frame, by a Gaussian of a deviation in seconds."""
     ndimage = require("scipy.ndimage", extra="speech")
     return ndimage.gaussian_filter1d(
         tracks.astype(float), deviation * RATE / FRAME, axis=0, mode="nearest"

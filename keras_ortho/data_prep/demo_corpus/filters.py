@@ -9,25 +9,17 @@ Sources:
 
 import numpy as np
 
-RATE = 16000
-"""Samples per second."""
+RATE = 16000  # samples per second
+FRAME = 80  # samples, 5 ms
+FFT = 12 * FRAME  # two frames of input, and 50 ms in which it rings out
+NASAL_POLE = 270.0  # Hz; in oral sounds a zero there cancels it
+NASAL_BANDWIDTH = 100.0  # of the nasal pole and zero, in Hz
 
-FRAME = 80
-"""Samples per frame: 5 ms."""
-
-FFT = 12 * FRAME
-"""Length of the transforms: two frames of input, and 50 ms in which it rings out."""
-
-NASAL_POLE = 270.0
-"""Frequency of the nasal pole, and of the zero that cancels it in oral sounds."""
-
-NASAL_BANDWIDTH = 100.0
-"""Bandwidth of the nasal pole and zero, in Hz."""
+# Numerators and denominators in powers of 1/z, each of shape `(frames, 3)`.
+Sections = tuple[np.ndarray, np.ndarray]
 
 
-def resonator(
-    frequency: np.ndarray, bandwidth: np.ndarray | float
-) -> tuple[np.ndarray, np.ndarray]:
+def resonator(frequency: np.ndarray, bandwidth: np.ndarray | float) -> Sections:
     """Two poles, with a gain of 1 at 0 Hz (Klatt 1980, equations 1 and 2).
 
     Args:
@@ -35,7 +27,7 @@ def resonator(
         bandwidth: Bandwidths in Hz, shape `(frames,)` or a scalar.
 
     Returns:
-        Numerators and denominators in powers of 1/z, each of shape `(frames, 3)`.
+        A filter per frame.
 
     Example:
     >>> b, a = resonator(np.array([500.0]), np.array([60.0]))
@@ -50,47 +42,22 @@ def resonator(
     return b, a
 
 
-def band_pass(
-    frequency: np.ndarray, bandwidth: np.ndarray | float
-) -> tuple[np.ndarray, np.ndarray]:
-    """A resonator with a gain of about 1 at its center and 0 at 0 Hz and at 8 kHz.
-
-    Args:
-        frequency: Center frequencies in Hz, shape `(frames,)`.
-        bandwidth: Bandwidths in Hz, shape `(frames,)` or a scalar.
-
-    Returns:
-        Numerators and denominators in powers of 1/z, each of shape `(frames, 3)`.
-    """
+def band_pass(frequency: np.ndarray, bandwidth: np.ndarray | float) -> Sections:
+    """A `resonator` with a gain of about 1 at its center and 0 at 0 Hz and at 8 kHz."""
     _, a = resonator(frequency, bandwidth)
     gain = (1 - a[:, 2]) / 2
     return np.stack([gain, np.zeros_like(gain), -gain], axis=-1), a
 
 
-def nasal_section(zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nasal pole and zero; they cancel where the zero lies at `NASAL_POLE`.
-
-    Args:
-        zero: Frequency of the zero in Hz, shape `(frames,)`.
-
-    Returns:
-        Numerators and denominators in powers of 1/z, each of shape `(frames, 3)`.
-    """
+def nasal_section(zero: np.ndarray) -> Sections:
+    """The nasal pole and a zero, in Hz; they cancel where it lies at `NASAL_POLE`."""
     pole_gain, pole = resonator(np.full_like(zero, NASAL_POLE), NASAL_BANDWIDTH)
     zero_gain, numerator = resonator(zero, NASAL_BANDWIDTH)
     return numerator * (pole_gain[:, :1] / zero_gain[:, :1]), pole
 
 
 def response(b: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Frequency responses of second-order filters.
-
-    Args:
-        b: Numerators in powers of 1/z, shape `(frames, 3)`.
-        a: Denominators in powers of 1/z, shape `(frames, 3)`.
-
-    Returns:
-        Complex array of shape `(frames, FFT // 2 + 1)`.
-    """
+    """Frequency responses of sections, complex, of shape `(frames, FFT // 2 + 1)`."""
     return np.fft.rfft(b, FFT) / np.fft.rfft(a, FFT)
 
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from .vowels import DIPHTHONGS, VOWELS, WOMAN_TO_MAN
 
-NASAL_ZERO = 450.0
-"""Frequency of the nasal zero in a nasal consonant."""
+NASAL_ZERO = 450.0  # Hz, in a nasal consonant
 
 
 class Manner(NamedTuple):
@@ -92,8 +91,8 @@ MANNERS = {
     "voiced aspirate": Manner(48, 0, 34, 500, (150, 130, 180, 250)),
 }
 
+# Manners that leave the jaw free: F1 too is drawn towards the vowels' one.
 OPEN = ("silence", "glide", "aspirate", "voiced aspirate")
-"""Manners that leave the jaw free: F1 too is drawn towards the vowels' one."""
 
 PLACES = {
     "none": Place((1500, 2500, 3500), 1.0, (0, 0, 0, 0, 0, 0)),
@@ -110,75 +109,43 @@ PLACES = {
     "lateral": Place((900, 2750, 3400), 0.4, (0, 0, 0, 0, 0, 0)),
 }
 
+# Label, place, inherent and minimal duration of each phone, and noise if any.
+_BY_MANNER = {
+    "silence": "h# none 140 90; pau none 160 80",
+    "vowel": (
+        "iy iy 155 55; ih ih 135 40; eh eh 150 70; ae ae 230 80; aa aa 240 100; "
+        "ah ah 140 60; ao ao 240 100; uh uh 160 60; uw uw 210 70; ux ux 210 70; "
+        "er er 180 80; ax ax 120 40; ix ix 110 40; axr er 150 50; ay ay 250 110; "
+        "aw aw 260 110; oy oy 280 120; ey ey 190 80; ow ow 220 80"
+    ),
+    "glide": "w labiovelar 80 50; y front 80 40; r retroflex 80 40; l lateral 80 45",
+    "aspirate": "hh none 80 45",
+    "voiced aspirate": "hv none 80 45",
+    "nasal": "m labial 75 55; n alveolar 65 45; ng velar 95 55",
+    "flap": "dx alveolar 30 22",
+    "voiceless fricative": (
+        "f labiodental 100 80 0; th dental 90 60 0; s groove 105 75 0; "
+        "sh palatal 105 80 0; ch palatal 75 55 0"
+    ),
+    "voiced fricative": (
+        "v labiodental 60 40 -4; dh dental 50 30 -7; z groove 75 50 -3; "
+        "zh palatal 70 50 -4; jh palatal 60 40 -2"
+    ),
+    "voiceless closure": "pcl labial 75 45; tcl alveolar 60 35; kcl velar 65 40",
+    "voiced closure": "bcl labial 70 45; dcl alveolar 55 35; gcl velar 60 40",
+    "voiceless release": "p labial 75 25 6; t alveolar 80 28 11; k velar 85 35 8",
+    "voiced release": "b labial 22 15 2; d alveolar 28 20 4; g velar 40 28 2",
+}
+
 PHONES = {
-    "h#": Phone("silence", "none", 140, 90),
-    "pau": Phone("silence", "none", 160, 80),
-    "iy": Phone("vowel", "iy", 155, 55),
-    "ih": Phone("vowel", "ih", 135, 40),
-    "eh": Phone("vowel", "eh", 150, 70),
-    "ae": Phone("vowel", "ae", 230, 80),
-    "aa": Phone("vowel", "aa", 240, 100),
-    "ah": Phone("vowel", "ah", 140, 60),
-    "ao": Phone("vowel", "ao", 240, 100),
-    "uh": Phone("vowel", "uh", 160, 60),
-    "uw": Phone("vowel", "uw", 210, 70),
-    "ux": Phone("vowel", "ux", 210, 70),
-    "er": Phone("vowel", "er", 180, 80),
-    "ax": Phone("vowel", "ax", 120, 40),
-    "ix": Phone("vowel", "ix", 110, 40),
-    "axr": Phone("vowel", "er", 150, 50),
-    "ay": Phone("vowel", "ay", 250, 110),
-    "aw": Phone("vowel", "aw", 260, 110),
-    "oy": Phone("vowel", "oy", 280, 120),
-    "ey": Phone("vowel", "ey", 190, 80),
-    "ow": Phone("vowel", "ow", 220, 80),
-    "w": Phone("glide", "labiovelar", 80, 50),
-    "y": Phone("glide", "front", 80, 40),
-    "r": Phone("glide", "retroflex", 80, 40),
-    "l": Phone("glide", "lateral", 80, 45),
-    "hh": Phone("aspirate", "none", 80, 45),
-    "hv": Phone("voiced aspirate", "none", 80, 45),
-    "m": Phone("nasal", "labial", 75, 55),
-    "n": Phone("nasal", "alveolar", 65, 45),
-    "ng": Phone("nasal", "velar", 95, 55),
-    "dx": Phone("flap", "alveolar", 30, 22),
-    "f": Phone("voiceless fricative", "labiodental", 100, 80, 0),
-    "th": Phone("voiceless fricative", "dental", 90, 60, 0),
-    "s": Phone("voiceless fricative", "groove", 105, 75, 0),
-    "sh": Phone("voiceless fricative", "palatal", 105, 80, 0),
-    "v": Phone("voiced fricative", "labiodental", 60, 40, -4),
-    "dh": Phone("voiced fricative", "dental", 50, 30, -7),
-    "z": Phone("voiced fricative", "groove", 75, 50, -3),
-    "zh": Phone("voiced fricative", "palatal", 70, 50, -4),
-    "ch": Phone("voiceless fricative", "palatal", 75, 55, 0),
-    "jh": Phone("voiced fricative", "palatal", 60, 40, -2),
-    "pcl": Phone("voiceless closure", "labial", 75, 45),
-    "tcl": Phone("voiceless closure", "alveolar", 60, 35),
-    "kcl": Phone("voiceless closure", "velar", 65, 40),
-    "bcl": Phone("voiced closure", "labial", 70, 45),
-    "dcl": Phone("voiced closure", "alveolar", 55, 35),
-    "gcl": Phone("voiced closure", "velar", 60, 40),
-    "p": Phone("voiceless release", "labial", 75, 25, 6),
-    "t": Phone("voiceless release", "alveolar", 80, 28, 11),
-    "k": Phone("voiceless release", "velar", 85, 35, 8),
-    "b": Phone("voiced release", "labial", 22, 15, 2),
-    "d": Phone("voiced release", "alveolar", 28, 20, 4),
-    "g": Phone("voiced release", "velar", 40, 28, 2),
+    label: Phone(manner, place, *map(float, numbers))
+    for manner, rows in _BY_MANNER.items()
+    for label, place, *numbers in map(str.split, rows.split(";"))
 }
 
 SILENCES = ("h#", "pau")
-
-CLOSURES = {
-    "p": "pcl",
-    "t": "tcl",
-    "k": "kcl",
-    "b": "bcl",
-    "d": "dcl",
-    "g": "gcl",
-    "ch": "tcl",
-    "jh": "dcl",
-}
-"""The closure that comes before each stop and affricate."""
+# The closure that comes before each stop and affricate.
+CLOSURES = {stop: f"{stop}cl" for stop in "ptkbdg"} | {"ch": "tcl", "jh": "dcl"}
 
 
 def target_formants(label: str, *, woman: bool) -> np.ndarray:

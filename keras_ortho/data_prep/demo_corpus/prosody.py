@@ -17,35 +17,28 @@ from .phones import PHONES, SILENCES
 from .speakers import Speaker
 from .transcription import Sound, is_vowel
 
-PHRASE_FINAL = 1.4
-UNSTRESSED = 0.55
-CONNECTED = 0.75
-AFTER_S = 0.15
-"""Factors on what a duration has above its minimum: in the last syllable of a phrase,
-in an unstressed vowel, elsewhere, and in the release of a stop after "s"."""
+# Factors on what a duration has above its minimum.
+PHRASE_FINAL = 1.4  # in the last syllable of a phrase
+UNSTRESSED = 0.55  # in an unstressed vowel
+AFTER_S = 0.15  # in the release of a stop after "s"
+CONNECTED = 0.75  # elsewhere
+VARIATION = 0.12  # standard deviation of the logarithm of a duration
 
-VARIATION = 0.12
-"""Standard deviation of the logarithm of a duration."""
-
+# Melody, in semitones: fall over the whole, and fall or rise at the end.
 DECLINATION = 5.0
 FINAL_FALL = 4.0
 FINAL_RISE = 7.0
-"""Melody, in semitones: fall over the whole, and fall or rise at the end."""
-
-FLUTTER = (12.7, 7.1, 4.7)
+END_WIDTH = 0.2  # s that the end's movement takes
+ACCENT_WIDTH = 0.09  # standard deviation of an accent, in s
+FLUTTER = (12.7, 7.1, 4.7)  # Hz of the slow variation of f0
 FLUTTER_DEPTH = 0.005
-"""Frequencies in Hz of the slow variation of f0, and how large it is."""
 
+# Loudness, in dB: standard deviation from sound to sound, fall over the whole, and at
+# the end of a phrase.
 LOUDNESS_VARIATION = 2.5
 LOUDNESS_FALL = 4.0
 FADE = 14.0
-FADE_TIME = 0.12
-"""Loudness: standard deviation from sound to sound, fall over the whole and at the end
-of a phrase, in dB, and how long the latter takes, in seconds."""
-
-ACCENT_WIDTH = 0.09
-END_WIDTH = 0.2
-"""Standard deviation of an accent, and duration of the end's movement, in seconds."""
+FADE_TIME = 0.12  # s that the last takes
 
 
 def durations(
@@ -82,23 +75,13 @@ def durations(
 
 
 def final_syllables(sounds: Sequence[Sound]) -> np.ndarray:
-    """Marks the sounds from the last vowel before a silence up to it.
-
-    Args:
-        sounds: Sounds of a sentence.
-
-    Returns:
-        Boolean array of shape `(sounds,)`.
-    """
-    marks = np.zeros(len(sounds), dtype=bool)
-    inside = False
-    for i in reversed(range(len(sounds))):
-        if sounds[i].phone in SILENCES:
-            inside = True
-        else:
-            marks[i] = inside
-            inside = inside and not is_vowel(sounds[i])
-    return marks
+    """Marks the sounds from the last vowel before a silence up to it: booleans."""
+    marks, inside = [], False
+    for sound in reversed(sounds):
+        silent = sound.phone in SILENCES
+        marks.append(inside and not silent)
+        inside = silent or (inside and not is_vowel(sound))
+    return np.array(marks[::-1])
 
 
 def melody(
@@ -145,14 +128,7 @@ def loudness(
 ) -> np.ndarray:
     """Loudness of the voice: it falls over a sentence, and fades before a silence.
 
-    Args:
-        sounds: Sounds of the sentence, between silences.
-        bounds: Float array of shape `(sounds + 1,)`: their bounds, in seconds.
-        times: Float array of shape `(frames,)`: where to evaluate, in seconds.
-        rng: Source of the variation from sound to sound.
-
-    Returns:
-        Float array of shape `(frames,)`: amplitude.
+    The arguments are those of `melody`; the result is an amplitude per time.
     """
     middles = (bounds[:-1] + bounds[1:]) / 2
     variation = rng.normal(0.0, LOUDNESS_VARIATION, len(sounds))

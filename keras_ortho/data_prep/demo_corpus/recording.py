@@ -1,5 +1,6 @@
 """A sentence read by a speaker, as a microphone would record it."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +14,8 @@ from .speakers import Speaker
 from .synthesizer import synthesize
 from .transcription import transcribe
 
-NOISE_FLOOR = 1e-3
-"""Root mean square of the recording's own noise: -60 dB of full scale."""
-
-
-MICROPHONE = 150.0
-"""Frequency below which the headset's microphone hears less and less, in Hz."""
+NOISE_FLOOR = 1e-3  # of the recording itself, root mean square: -60 dB of full scale
+MICROPHONE = 150.0  # Hz below which the headset's microphone hears less and less
 
 
 class Recording(NamedTuple):
@@ -66,9 +63,7 @@ def record(text: str, speaker: Speaker, rng: np.random.Generator) -> Recording:
     return Recording(
         samples=np.rint(heard * 2**15).astype(np.int16),
         phones=[
-            (begin, end, sound.phone)
-            for begin, end, sound in zip(
-                positions[:-1], positions[1:], sounds, strict=True
-            )
+            (*ends, sound.phone)
+            for ends, sound in zip(pairwise(positions), sounds, strict=True)
         ],
     )

@@ -39,70 +39,25 @@ SX = (
     "Few birds sing when the evening turns gray.",
 )
 
-SI_PARTS = (
-    (
-        "the doctor",
-        "my brother",
-        "our teacher",
-        "the young singer",
-        "her father",
-        "the old farmer",
-        "his sister",
-        "a strong worker",
-        "their neighbor",
-        "nobody",
-        "she",
-        "they",
-    ),
-    (
-        "found",
-        "carried",
-        "painted",
-        "measured",
-        "sold",
-        "lost",
-        "drew",
-        "watched",
-        "chose",
-        "visited",
-    ),
-    (
-        "a yellow lamp",
-        "the heavy box",
-        "two silver chairs",
-        "the wooden ship",
-        "a small basket",
-        "three round tables",
-        "the old map",
-        "his blue jacket",
-        "the first horse",
-        "a clean shop",
-        "their green tree",
-        "the narrow road",
-    ),
-    (
-        "under the bridge",
-        "near the lake",
-        "behind the house",
-        "across the river",
-        "in the village",
-        "beyond the stone wall",
-        "above the garden",
-        "on the island",
-    ),
-    ("early", "late at night", "at noon", "today", "twice", "before the rain", "soon"),
-)
-"""Who, did, what, where and when: one of each makes an SI sentence."""
+_PARTS = """
+the doctor, my brother, our teacher, the young singer, her father, the old farmer,
+his sister, a strong worker, their neighbor, nobody, she, they;
+found, carried, painted, measured, sold, lost, drew, watched, chose, visited;
+a yellow lamp, the heavy box, two silver chairs, the wooden ship, a small basket,
+three round tables, the old map, his blue jacket, the first horse, a clean shop,
+their green tree, the narrow road;
+under the bridge, near the lake, behind the house, across the river, in the village,
+beyond the stone wall, above the garden, on the island;
+early, late at night, at noon, today, twice, before the rain, soon
+"""
 
+# Who, did, what, where and when: one of each makes an SI sentence.
+SI_PARTS = [[part.strip() for part in row.split(",")] for row in _PARTS.split(";")]
+# After SA1 and SA2, the kinds repeat in this order: 5 SX and 3 SI, as in TIMIT.
 KINDS = ("SX", "SX", "SI", "SX", "SX", "SI", "SX", "SI")
-"""After SA1 and SA2, the kinds repeat in this order: 5 SX and 3 SI, as in TIMIT."""
-
+# The most that a speaker can read without reading a sentence twice.
 MAX_SENTENCES = len(SA) + len(KINDS) * (len(SX) // KINDS.count("SX"))
-"""The most that a speaker can read without reading a sentence twice."""
-
-
-FIRST_SI = 501
-"""The number of the first SI sentence."""
+FIRST_SI = 501  # the number of the first SI sentence
 
 
 class Sentence(NamedTuple):

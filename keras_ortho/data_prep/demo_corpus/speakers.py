@@ -7,10 +7,8 @@ from .synthesizer import Voice
 from .vowels import WOMAN_TO_MAN
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
+# As many as there are names: `AA`, a letter, a digit. No TIMIT speaker has one.
 MAX_SPEAKERS = 10 * len(LETTERS)
-"""As many as there are names: `AA`, a letter, a digit. No TIMIT speaker has one."""
-
 REGIONS = ("DR1", "DR2")
 
 

@@ -29,20 +29,15 @@ from .filters import (
     response,
 )
 
+# All in Hz: the width of the low-pass filter that makes voicing nearly sinusoidal,
 MURMUR_BANDWIDTH = 200.0
-"""Bandwidth of the low-pass filter that makes voicing nearly sinusoidal, in Hz."""
-
+# the formants above F4 of a uniform tube as long as a man's vocal tract,
 HIGH_FORMANTS = np.array([4500.0, 5500.0, 6500.0, 7500.0])
-"""The formants above F4 of a uniform tube as long as a man's vocal tract, in Hz."""
-
+# the two highest resonators of the frication noise, for a man, and the widths at F2-F6.
 NOISE_FORMANTS = np.array([4500.0, 6000.0])
-"""Where the two highest resonators of the frication noise lie, for a man, in Hz."""
-
 NOISE_BANDWIDTHS = np.array([250.0, 350.0, 450.0, 700.0, 1800.0])
-"""Bandwidths of the resonators of the frication noise at F2-F6, in Hz."""
-
+# Amplitude of the voiced sources where that of noise is its standard deviation.
 VOICING_GAIN = 0.28
-"""Amplitude of the voiced sources where that of noise is its standard deviation."""
 
 
 class Voice(NamedTuple):
@@ -93,7 +88,7 @@ class Controls(NamedTuple):
 
 
 def to_samples(track: np.ndarray) -> np.ndarray:
-    """Interpolates a track of one value per frame to one per sample, linearly."""
+    """Interpolates a track of one value per frame linearly to one per sample."""
     frames = len(track)
     return np.interp(np.arange(frames * FRAME) / FRAME, np.arange(frames), track)
 
@@ -163,20 +158,11 @@ def synthesize(
     breath = voice.breath * voicing * flow + to_samples(controls.aspiration)
     source = pulses + murmur + breath * noise
     frication = rng.standard_normal(samples)
-    return cascade(source, controls, voice) + parallel(frication, controls, voice)
+    return _cascade(source, controls, voice) + _parallel(frication, controls, voice)
 
 
-def cascade(source: np.ndarray, controls: Controls, voice: Voice) -> np.ndarray:
-    """Filters the sound of the glottis by the whole tract.
-
-    Args:
-        source: Samples, shape `(frames * FRAME,)`.
-        controls: Control values, one row per frame.
-        voice: Who speaks: the length of the tract sets the formants above F4.
-
-    Returns:
-        Samples, shape `(frames * FRAME,)`.
-    """
+def _cascade(source: np.ndarray, controls: Controls, voice: Voice) -> np.ndarray:
+    """The sound of the glottis through the tract, whose length sets all above F4."""
     high = HIGH_FORMANTS * voice.tract
     high = high[high < 0.97 * RATE / 2]
     tract = response(*nasal_section(controls.nasal_zero))
@@ -186,17 +172,8 @@ def cascade(source: np.ndarray, controls: Controls, voice: Voice) -> np.ndarray:
     return filter_frames(source, tract)
 
 
-def parallel(noise: np.ndarray, controls: Controls, voice: Voice) -> np.ndarray:
-    """Filters frication noise by the part of the tract in front of the constriction.
-
-    Args:
-        noise: White noise of variance 1, shape `(frames * FRAME,)`.
-        controls: Control values, one row per frame.
-        voice: Who speaks: the length of the tract moves the two highest bands.
-
-    Returns:
-        Samples, shape `(frames * FRAME,)`.
-    """
+def _parallel(noise: np.ndarray, controls: Controls, voice: Voice) -> np.ndarray:
+    """Frication noise through what of the tract lies in front of the constriction."""
     frames = len(controls.frication)
     high = np.broadcast_to(NOISE_FORMANTS * voice.tract, (frames, 2))
     centers = np.concatenate([controls.formants[:, 1:], high], axis=1)

@@ -13,11 +13,8 @@ from .sentences import MAX_SENTENCES, Sentence, reading_list
 from .speakers import MAX_SPEAKERS, draw_speaker
 from .streams import Stream, generator
 
-VERSION = 1
-"""To be raised whenever the same arguments give other files."""
-
-LABEL = "demo_corpus.json"
-"""The file that says what the folder holds."""
+VERSION = 1  # to be raised whenever the same arguments give other files
+LABEL = "demo_corpus.json"  # the file that says what the folder holds
 
 
 def write_corpus(
@@ -60,22 +57,17 @@ def write_corpus(
     _check("sentences", sentences, 1, MAX_SENTENCES)
     _check("seed", seed, 0, None)
     root = Path(out).resolve()
-    label: dict[str, str | int] = {
-        "corpus": "synthetic speech for demonstration, laid out like TIMIT",
-        "version": VERSION,
-        "speakers": speakers,
-        "sentences": sentences,
-        "seed": seed,
-    }
+    corpus = "synthetic speech for demonstration, laid out like TIMIT"
+    numbers = {"speakers": speakers, "sentences": sentences, "seed": seed}
+    contents = {"corpus": corpus, "version": VERSION, **numbers}
+    label = json.dumps(contents, indent=2) + "\n"
     if _is_written(root, label):
         return False
-    tqdm = require("tqdm", extra="speech").tqdm
+    tqdm, total = require("tqdm", extra="speech").tqdm, speakers * sentences
     root.parent.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix=f".{root.name}.", dir=root.parent) as aside,
-        tqdm(
-            total=speakers * sentences, unit=" sentences", disable=not progress
-        ) as bar,
+        tqdm(total=total, unit=" sentences", disable=not progress) as bar,
     ):
         tree = Path(aside, root.name)
         for number in range(speakers):
@@ -86,37 +78,24 @@ def write_corpus(
                 rng = generator(seed, Stream.UTTERANCE, number, i)
                 write_recording(folder, sentence, record(sentence.text, speaker, rng))
                 bar.update()
-        text = json.dumps(label, indent=2) + "\n"
-        (tree / LABEL).write_text(text, encoding="utf-8")
+        (tree / LABEL).write_text(label, encoding="utf-8")
         os.replace(tree, root)
     return True
 
 
 def write_recording(folder: Path, sentence: Sentence, recording: Recording) -> None:
-    """Writes a recording's samples, text and phones.
-
-    Args:
-        folder: Existing folder of the speaker.
-        sentence: What was read; its name is that of the files.
-        recording: The recording.
-    """
+    """Writes samples, text and phones to a folder, under the sentence's name."""
     soundfile = require("soundfile", extra="speech")
     path = folder / sentence.name
-    soundfile.write(
-        path.with_suffix(".WAV"),
-        recording.samples,
-        RATE,
-        format="NIST",
-        subtype="PCM_16",
-        endian="LITTLE",
-    )
+    form = {"format": "NIST", "subtype": "PCM_16", "endian": "LITTLE"}
+    soundfile.write(path.with_suffix(".WAV"), recording.samples, RATE, **form)
     text = f"0 {len(recording.samples)} {sentence.text}\n"
     path.with_suffix(".TXT").write_text(text, encoding="ascii")
     lines = [f"{begin} {end} {label}\n" for begin, end, label in recording.phones]
     path.with_suffix(".PHN").write_text("".join(lines), encoding="ascii")
 
 
-def _is_written(root: Path, label: dict[str, str | int]) -> bool:
+def _is_written(root: Path, label: str) -> bool:
     """Whether `root` holds the corpus of `label`; raises if it holds another thing."""
     if not root.exists():
         return False
@@ -131,7 +110,7 @@ def _is_written(root: Path, label: dict[str, str | int]) -> bool:
             f"Received: {root}"
         )
     found = path.read_text(encoding="utf-8")
-    if found != json.dumps(label, indent=2) + "\n":
+    if found != label:
         raise FileExistsError(
             "`out` holds a demo corpus made by another version or with other "
             f"arguments: {' '.join(found.split())}. Received: {root}"

@@ -7,9 +7,10 @@ Source:
     table II: the paths of the diphthongs, and the reduced front vowels.
 """
 
+# Mean ratio of women's to men's F1-F4 over the vowels of Hillenbrand et al.
 WOMAN_TO_MAN = 1.16
-"""Mean ratio of women's to men's F1-F4 over the vowels of Hillenbrand et al."""
 
+# F1-F4 in Hz, of men and of women.
 VOWELS = {
     "iy": ((342, 2322, 3000, 3657), (437, 2761, 3372, 4352)),
     "ih": ((427, 2034, 2684, 3618), (483, 2365, 3053, 4334)),
@@ -28,13 +29,7 @@ VOWELS = {
     "ix": ((400, 1800, 2570, 3500), (464, 2088, 2981, 4060)),
     "ux": ((350, 1650, 2300, 3400), (406, 1914, 2668, 3944)),
 }
-"""F1-F4 in Hz, of men and of women."""
 
-DIPHTHONGS = {
-    "ay": ("aa", "ih"),
-    "aw": ("aa", "uh"),
-    "oy": ("ao", "ih"),
-    "ey": ("ey", "iy"),
-    "ow": ("ow", "uw"),
-}
-"""The vowels where a diphthong begins and ends."""
+# The vowels where a diphthong begins and ends.
+DIPHTHONGS = {"ay": ("aa", "ih"), "aw": ("aa", "uh"), "oy": ("ao", "ih")}
+DIPHTHONGS |= {"ey": ("ey", "iy"), "ow": ("ow", "uw")}
