@@ -3,9 +3,6 @@
     python examples/adding.py --model scornn --preset paper --out out/adding
 
 An epoch of 2 000 updates takes a minute on two cores at T = 200, three at T = 750.
-A run that was broken off goes on with --resume. Writes run.json (settings, versions,
-curves and figures), curve.png, and the network of the best validation to
-run/best.keras.
 """
 
 import keras
@@ -32,7 +29,7 @@ def main() -> None:
         "mse",
         jit_compile=settings.jit_compile or "auto",
     )
-    fit(model, task, settings, unit="mse", baseline="always 1")
+    fit(model, task, settings, "mse", baseline="always 1")
 
 
 if __name__ == "__main__":

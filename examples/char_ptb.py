@@ -5,9 +5,7 @@
 Back-propagation through 50 characters at a time, the state carried on. An epoch, of
 20 in the paper (Helfrich, dissertation, 2020, section 2.7), takes ENRNN 10 to 20
 minutes on two cores. The files in DATA are not downloaded: without them the error says
-where to get them. A run that was broken off goes on with --resume. Writes run.json
-(settings, versions, curves and figures), curve.png, and the network of the best
-validation to run/best.keras.
+where to get them.
 """
 
 import keras
@@ -55,8 +53,7 @@ def main() -> None:
         model,
         Task(text.train, text.valid, text.test, passes=text.train),
         settings,
-        unit="bits per character",
-        monitor="bits_per_character",
+        "bits per character",
         log=False,
         callbacks=[ResetStates(every=len(text.train))],
         test_callbacks=[ResetStates()],

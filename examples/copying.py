@@ -3,9 +3,6 @@
     python examples/copying.py --model scornn --preset paper --out out/copying
 
 An update of the papers' batch of 20 at T = 1 000 takes about 0.1 s on two cores.
-A run that was broken off goes on with --resume. Writes run.json (settings, versions,
-curves and figures), curve.png, and the network of the best validation to
-run/best.keras.
 """
 
 import keras
@@ -38,7 +35,7 @@ def main() -> None:
         model,
         task,
         settings,
-        unit="cross-entropy",
+        "cross-entropy",
         tests_each_time=False,
         baseline="no memory",
     )

@@ -23,7 +23,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from experiments.layers import TITLES, make_layer
+from experiments.layers import LAYERS, make_layer
 from experiments.optimizers import make_optimizer
 from experiments.presets import find
 from experiments.records import run_record
@@ -80,9 +80,9 @@ def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
             [keras.Input((length, 2)), layer, keras.layers.Dense(1)]
         )
         model.compile(make_optimizer(preset.rates), "mse")
-        norms[f"{TITLES[name]}, start"] = gradient_norms(model, x, y)
+        norms[f"{LAYERS[name].title}, start"] = gradient_norms(model, x, y)
         model.fit(task.train, shuffle=False, verbose=0)
-        norms[f"{TITLES[name]}, {updates} updates"] = gradient_norms(model, x, y)
+        norms[f"{LAYERS[name].title}, {updates} updates"] = gradient_norms(model, x, y)
     numbers = {name: values.tolist() for name, values in norms.items()}
     plot_gradient_norms(path, numbers)
     return numbers

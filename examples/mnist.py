@@ -3,9 +3,6 @@
     python examples/mnist.py --model scornn --preset paper --out out/mnist
 
 An epoch takes two minutes on two cores at n = 170; the papers run 70.
-A run that was broken off goes on with --resume. Writes run.json (settings, versions,
-curves and figures), curve.png, and the network of the best validation to
-run/best.keras.
 """
 
 import keras
@@ -32,14 +29,7 @@ def main() -> None:
         metrics=[ErrorRate()],
         jit_compile=settings.jit_compile or "auto",
     )
-    fit(
-        model,
-        task,
-        settings,
-        unit="accuracy",
-        monitor="error_rate",
-        baseline="most frequent class",
-    )
+    fit(model, task, settings, "accuracy", baseline="most frequent class")
 
 
 if __name__ == "__main__":

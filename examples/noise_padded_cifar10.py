@@ -6,9 +6,6 @@ r"""CIFAR-10, a row a step, and then noise up to 1 000 steps.
 The noise of a training image is another in each epoch; --fixed-noise keeps it, and a
 network may then learn the noise. run.json tells, as "controls", how much it did.
 An update of the paper's batch of 128 at n = 256 takes about a second on two cores.
-A run that was broken off goes on with --resume. Writes run.json (settings, versions,
-curves and figures), curve.png, and the network of the best validation to
-run/best.keras.
 """
 
 import keras
@@ -37,14 +34,7 @@ def main() -> None:
         metrics=[ErrorRate()],
         jit_compile=settings.jit_compile or "auto",
     )
-    fit(
-        model,
-        task,
-        settings,
-        unit="accuracy",
-        monitor="error_rate",
-        baseline="most frequent class",
-    )
+    fit(model, task, settings, "accuracy", baseline="most frequent class")
 
 
 if __name__ == "__main__":

@@ -35,23 +35,15 @@ from keras_ortho.locks import locked
 HERE = Path(__file__).resolve().parent
 
 
+@plain_errors()
 def main() -> None:
-    """Runs the command."""
-    options = parse()
-    with plain_errors():
-        reproduce(options)
-
-
-def reproduce(options: argparse.Namespace) -> None:
     """Says what there is, runs what is left, and reports.
 
-    Args:
-        options: The command line.
-
     Raises:
-        SystemExit: If another command was at work on some of the runs.
-        ValueError: If a record is damaged. The message names it.
+        SystemExit: If a record is damaged, or another command was at work on some of
+            the runs.
     """
+    options = parse()
     runs = [] if options.report else select(options.set, options.only)
     folders = Folders(options.out / "results", options.work, options.data_dir)
     known = [HERE.parent / "results", folders.results]
@@ -85,12 +77,7 @@ def reproduce(options: argparse.Namespace) -> None:
 
 
 def carry_out(run: Run, folders: Folders) -> None:
-    """Does a run, and puts its results in their place, the record last.
-
-    Args:
-        run: The run.
-        folders: Where its files are.
-    """
+    """Does a run, and puts its results in their place, the record last."""
     print(f"\n{run.name}", flush=True)
     folder = folders.work / run.name
     subprocess.run(command(run, folder, folders.data), check=True)
@@ -101,16 +88,7 @@ def carry_out(run: Run, folders: Folders) -> None:
 
 
 def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
-    """Writes the command of a run.
-
-    Args:
-        run: The run.
-        folder: Folder for its files.
-        data_dir: Folder that holds the data sets.
-
-    Returns:
-        The command and its arguments.
-    """
+    """Writes the command of a run in a folder."""
     script = str(HERE / f"{run.script}.py")
     arguments = [sys.executable, script, "--out", str(folder), *run.arguments]
     if run.data and data_dir:

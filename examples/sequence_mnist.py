@@ -4,9 +4,6 @@ r"""MNIST, a row (28 steps) or a quarter of one (112) a step.
         --out out/sequence-mnist
 
 An epoch takes seconds on two cores.
-A run that was broken off goes on with --resume. Writes run.json (settings, versions,
-curves and figures), curve.png, and the network of the best validation to
-run/best.keras.
 """
 
 import keras
@@ -34,14 +31,7 @@ def main() -> None:
         metrics=[ErrorRate()],
         jit_compile=settings.jit_compile or "auto",
     )
-    fit(
-        model,
-        task,
-        settings,
-        unit="accuracy",
-        monitor="error_rate",
-        baseline="most frequent class",
-    )
+    fit(model, task, settings, "accuracy", baseline="most frequent class")
 
 
 if __name__ == "__main__":

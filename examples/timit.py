@@ -33,7 +33,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments.layers import LAYERS, TITLES, make_layer, trained_parameters
+from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser, plain_errors, read_units
 from experiments.presets import Preset
@@ -109,7 +109,7 @@ def main() -> None:
         # Whatever models stand before it.
         keras.utils.set_random_seed(settings.seed)
         model = network(row, mean)
-        name = TITLES[row.model]
+        name = LAYERS[row.model].title
         print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
             model,

@@ -4,9 +4,6 @@ r"""Classification of the time series of the UCR archive.
         --data-dir UCRArchive_2018 --out out/ucr
 
 A data set takes seconds to minutes on two cores.
-A run that was broken off goes on with --resume. Writes run.json (settings, versions,
-curves and figures), curve.png, and the network of the best validation to
-run/best.keras.
 """
 
 import keras
@@ -34,14 +31,7 @@ def main() -> None:
         metrics=[ErrorRate()],
         jit_compile=settings.jit_compile or "auto",
     )
-    fit(
-        model,
-        task,
-        settings,
-        unit="accuracy",
-        monitor="error_rate",
-        baseline="most frequent class",
-    )
+    fit(model, task, settings, "accuracy", baseline="most frequent class")
 
 
 if __name__ == "__main__":

@@ -77,16 +77,26 @@ def _sections(task: str) -> Iterator[Section | Comparison]:
 
 
 def _timit(row: Preset) -> Comparison:
-    return Comparison(
+    return _speech(
         f"TIMIT, {_name(row)}, as long as the papers",
-        "timit",
         f"--preset paper --models {row.model} --units {_units(row)}",
+        set="full",
+    )
+
+
+def _speech(
+    title: str, arguments: str, script: str = "timit", **own: str
+) -> Comparison:
+    if script == "timit":
+        own |= {"data": "timit", "data_option": "--records"}
+    return Comparison(
+        title,
+        script,
+        arguments,
         ("curves.png", "spectrograms.png"),
         table="results.md",
         record_file="results.json",
-        set="full",
-        data="timit",
-        data_option="--records",
+        **own,
     )
 
 
@@ -254,29 +264,13 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         log=False,
     ),
     *(
-        Comparison(
-            title,
-            "timit",
-            f"--models scornn enrnn lstm --batch-size 8 --epochs {option}",
-            ("curves.png", "spectrograms.png"),
-            table="results.md",
-            record_file="results.json",
-            data="timit",
-            data_option="--records",
-        )
+        _speech(title, f"--models scornn enrnn lstm --batch-size 8 --epochs {option}")
         for title, option in (
             ("TIMIT sample", "300"),
             ("TIMIT sample, input and target swapped", "300 --legacy-swapped-targets"),
         )
     ),
-    Comparison(
-        "Demonstration on synthetic speech",
-        "demo",
-        "",
-        ("curves.png", "spectrograms.png"),
-        table="results.md",
-        record_file="results.json",
-    ),
+    _speech("Demonstration on synthetic speech", "", "demo"),
     Comparison(
         "BNP on CIFAR-10",
         "bnp",
@@ -323,9 +317,6 @@ def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
     Args:
         chosen: One of `SETS`; each holds those before it.
         prefixes: Beginnings of the names that are wanted. Default: `None`, all.
-
-    Returns:
-        The runs, in order.
 
     Raises:
         ValueError: If there is no such set, or none of its runs begins so.

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -27,65 +28,54 @@ from keras_ortho.baselines import irnn, lstm, rnn
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
 
-LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
-    "scornn": ScoRNN,
-    "scurnn": ScuRNN,
-    "enrnn": ENRNN,
-    "antisymmetric": AntisymmetricRNN,
-    "antisymmetric-gated": functools.partial(AntisymmetricRNN, gated=True),
-    # With gates, by the number of parameters that the paper gives.
-    "antisymmetric-ablation": functools.partial(
-        AntisymmetricRNN, gated=True, antisymmetric=False
-    ),
-    "svdrnn": SVDRNN,
-    "ornn": ORNN,
-    "restricted-urnn": RestrictedURNN,
-    "full-urnn": FullURNN,
-    "eurnn": EURNN,
-    "goru": GORU,
-    "nnrnn": NNRNN,
-    "factorized": FactorizedRNN,
-    "lstm": lstm,
-    "gru": keras.layers.GRU,
-    "rnn": rnn,
-    "irnn": irnn,
-}
-# What the baselines pass further arguments on to.
-EXTENDED = {
-    "lstm": keras.layers.LSTM,
-    "rnn": keras.layers.SimpleRNN,
-    "irnn": keras.layers.SimpleRNN,
+
+@dataclass(frozen=True)
+class Kind:
+    """A recurrent layer to choose.
+
+    Attributes:
+        title: What pictures and tables call it.
+        make: Makes it from its units and arguments.
+        parts: The parts of its variables that may have an optimizer of their own.
+            Phases belong to the recurrent matrix, too, and have its optimizer unless
+            they are given one.
+        extends: The layer of Keras that takes the arguments that `make` does not name.
+    """
+
+    title: str
+    make: Callable[..., keras.layers.Layer]
+    parts: tuple[str, ...] = ("recurrent",)
+    extends: type[keras.layers.Layer] | None = None
+
+
+_PHASES = ("phases", "recurrent")
+_GATED = functools.partial(AntisymmetricRNN, gated=True)
+# With gates, by the number of parameters that the paper gives.
+_ABLATION = functools.partial(AntisymmetricRNN, gated=True, antisymmetric=False)
+_SIMPLE = keras.layers.SimpleRNN
+
+LAYERS = {
+    "scornn": Kind("scoRNN", ScoRNN),
+    "scurnn": Kind("scuRNN", ScuRNN, _PHASES),
+    "enrnn": Kind("ENRNN", ENRNN),
+    "antisymmetric": Kind("AntisymmetricRNN", AntisymmetricRNN),
+    "antisymmetric-gated": Kind("AntisymmetricRNN with gates", _GATED),
+    "antisymmetric-ablation": Kind("unstructured ablation", _ABLATION, ()),
+    "svdrnn": Kind("svdRNN", SVDRNN),
+    "ornn": Kind("oRNN", ORNN),
+    "restricted-urnn": Kind("restricted-capacity uRNN", RestrictedURNN, _PHASES),
+    "full-urnn": Kind("full-capacity uRNN", FullURNN, ("unitary",)),
+    "eurnn": Kind("EURNN", EURNN, _PHASES),
+    "goru": Kind("GORU", GORU),
+    "nnrnn": Kind("nnRNN", NNRNN),
+    "factorized": Kind("factorized RNN", FactorizedRNN),
+    "lstm": Kind("LSTM", lstm, (), keras.layers.LSTM),
+    "gru": Kind("GRU", keras.layers.GRU, ()),
+    "rnn": Kind("RNN", rnn, (), _SIMPLE),
+    "irnn": Kind("IRNN", irnn, (), _SIMPLE),
 }
 # With complex units: the papers' runs have the modReLU of their authors' code.
 COMPLEX = frozenset({"scurnn", "restricted-urnn", "full-urnn", "eurnn"})
-# The parts of the variables that may have an optimizer of their own. Phases belong to
-# the recurrent matrix, too, and have its optimizer unless they are given one.
-PARTS_OF: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(LAYERS, ("recurrent",)),
-    **dict.fromkeys(("scurnn", "restricted-urnn", "eurnn"), ("phases", "recurrent")),
-    **dict.fromkeys(("antisymmetric-ablation", "lstm", "gru", "rnn", "irnn"), ()),
-    "full-urnn": ("unitary",),
-}
-TITLES = {
-    "scornn": "scoRNN",
-    "scurnn": "scuRNN",
-    "enrnn": "ENRNN",
-    "antisymmetric": "AntisymmetricRNN",
-    "antisymmetric-gated": "AntisymmetricRNN with gates",
-    "antisymmetric-ablation": "unstructured ablation",
-    "svdrnn": "svdRNN",
-    "ornn": "oRNN",
-    "restricted-urnn": "restricted-capacity uRNN",
-    "full-urnn": "full-capacity uRNN",
-    "eurnn": "EURNN",
-    "goru": "GORU",
-    "nnrnn": "nnRNN",
-    "factorized": "factorized RNN",
-    "lstm": "LSTM",
-    "gru": "GRU",
-    "rnn": "RNN",
-    "irnn": "IRNN",
-}
 
 
 def make_layer(
@@ -113,16 +103,16 @@ def make_layer(
     if model not in LAYERS:
         raise ValueError(f"`model` must be one of {list(LAYERS)}. Received: {model!r}")
     if isinstance(units, tuple) != (model == "enrnn"):
-        kind = "a pair, long-term/short-term," if model == "enrnn" else "one number"
-        raise ValueError(f"`units` of {model} must be {kind}. Received: {units}")
+        wanted = "a pair, long-term/short-term," if model == "enrnn" else "one number"
+        raise ValueError(f"`units` of {model} must be {wanted}. Received: {units}")
     sizes = units if isinstance(units, tuple) else (units,)
-    layer = LAYERS[model]
-    fixed = layer.keywords if isinstance(layer, functools.partial) else {}
+    kind = LAYERS[model]
+    fixed = kind.make.keywords if isinstance(kind.make, functools.partial) else {}
     # The experiment's own matter.
     taken = {"kwargs", "units", "long_term_units", "short_term_units", *fixed}
     taken |= {"return_sequences", "return_state"}
-    sources = [layer, EXTENDED[model]] if model in EXTENDED else [layer]
-    own = {name for each in sources for name in inspect.signature(each).parameters}
+    makers: list[Any] = [kind.make, *filter(None, [kind.extends])]
+    own = {name for each in makers for name in inspect.signature(each).parameters}
     unknown = set(arguments or {}) - (own - taken)
     if unknown:
         raise ValueError(
@@ -130,7 +120,7 @@ def make_layer(
             f"Received: {sorted(unknown)}"
         )
     usual = {"activation": "smoothed_modrelu"} if model in COMPLEX else {}
-    return layer(*sizes, **{**usual, **(arguments or {}), **kwargs})
+    return kind.make(*sizes, **{**usual, **(arguments or {}), **kwargs})
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:

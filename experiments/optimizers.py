@@ -50,9 +50,6 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
         updates: Updates in a pass over the data, for `decay`. Default: `None`, not
             known.
 
-    Returns:
-        The optimizer.
-
     Raises:
         ValueError: If the rule is no such one, or has a `decay` and `updates` is not
             known.

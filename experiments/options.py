@@ -16,6 +16,10 @@ from experiments.presets import find
 from experiments.settings import SIZES, Settings, settle, settle_run
 from keras_ortho.extras import require
 
+# What `--help` says of every task.
+WRITES = """A run that was broken off goes on with --resume. Writes run.json (settings,
+versions, curves and figures), curve.png, and the network of the best validation to
+run/best.keras."""
 # What a smoke run makes of its own, and so takes from nobody.
 MADE = ("data_dir", "name")
 
@@ -27,71 +31,53 @@ class Task:
     Attributes:
         smoke: Makes small data in a folder, and gives the settings that load them.
         usual: Settings that it has unless others are given.
-        options: Options that only some tasks have, and what argparse is to know.
-        needed: Of these options those without which there is no run, and what each
-            names.
+        data: What `--data-dir` names; empty where no data are read.
+        length: What `--length` is the number of steps of, where there is a choice.
         sizes: What the options of the sizes count; empty where there are none.
+        needed: Settings without which there is no run, and what each names.
     """
 
     smoke: Callable[[Path], Mapping[str, Any]]
     usual: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    needed: Mapping[str, str] = field(default_factory=dict)
+    data: str = "folder or file of the data set"
+    length: str = ""
     sizes: str = "sequences (the usual number)"
+    needed: Mapping[str, str] = field(default_factory=dict)
 
-
-def _length(of: str, usual: int) -> dict[str, Any]:
-    return {"--length": {"type": int, "help": f"of {of} ({usual} steps)"}}
-
-
-def _folder(of: str) -> dict[str, Any]:
-    return {"--data-dir": {"type": Path, "help": of}}
-
-
-_IMAGES = _folder("folder or file of the data set")
 
 TASKS = {
     "copying": Task(
         lambda folder: smoke.sequences(10),
         {"length": 1_000, "evaluate_every": 100},
-        _length("the delay", 1_000),
+        data="",
+        length="the delay",
     ),
     "adding": Task(
         lambda folder: smoke.sequences(20),
         {"length": 200, "evaluate_every": 500},
-        _length("the sequences", 200),
+        data="",
+        length="the sequences",
     ),
-    "mnist": Task(smoke.mnist, options=_IMAGES),
-    "permuted-mnist": Task(smoke.mnist, options=_IMAGES),
-    "sequence-mnist": Task(
-        smoke.mnist, {"length": 28}, _length("the sequences", 28) | _IMAGES
-    ),
-    "pixel-cifar10": Task(smoke.cifar10, options=_IMAGES),
-    "noise-padded-cifar10": Task(
-        smoke.cifar10,
-        options=_IMAGES
-        | {"--fixed-noise": {"action": "store_true", "help": "the same in each epoch"}},
-    ),
+    "mnist": Task(smoke.mnist),
+    "permuted-mnist": Task(smoke.mnist),
+    "sequence-mnist": Task(smoke.mnist, {"length": 28}, length="the sequences"),
+    "pixel-cifar10": Task(smoke.cifar10),
+    "noise-padded-cifar10": Task(smoke.cifar10),
     "ucr": Task(
         smoke.ucr,
         {"evaluate_every": 40},
-        _IMAGES | {"--name": {"help": "of the data set, such as ECG200"}},
-        {"name": "a data set, such as ECG200"},
         sizes="",
+        needed={"name": "a data set, such as ECG200"},
     ),
     "char-ptb": Task(
         smoke.ptb,
         # Four times in an epoch of batches of 32.
         {"unroll": 50, "evaluate_every": 800},
-        _folder("folder of the Penn Treebank's files")
-        | {
-            "--unroll": {
-                "type": int,
-                "help": "characters to back-propagate through (50)",
-            }
-        },
-        {"data_dir": "the folder of the Penn Treebank's files, such as ptb.train.txt"},
+        data="folder of the Penn Treebank's files",
         sizes="characters (all)",
+        needed={
+            "data_dir": "the folder of the Penn Treebank's files, such as ptb.train.txt"
+        },
     ),
 }
 
@@ -120,23 +106,20 @@ def read_task(
         description: What `--help` says.
         argv: The arguments. Default: `None`, those of the process.
 
-    Returns:
-        The settings.
-
     Raises:
         SystemExit: If an option is none, or has no such value.
         ValueError: If options contradict each other or a value cannot be.
     """
     task = TASKS[name]
-    given = _task_parser(task, description).parse_args(argv)
+    given = _task_parser(name, description).parse_args(argv)
     if given.smoke and given.preset:
         raise ValueError("--smoke is small, and --preset is not. Received: both")
     check_values(given)
     _check_folder(given)
     made = _smoke_data(given, task.smoke)
-    for option, what in task.needed.items():
-        if not (made.get(option) or getattr(given, option)):
-            raise ValueError(f"{_flag(option)} must name {what}. Received: none")
+    for setting, what in task.needed.items():
+        if not (made.get(setting) or getattr(given, setting)):
+            raise ValueError(f"{_flag(setting)} must name {what}. Received: none")
     preset = None
     if given.preset:
         length = getattr(given, "length", None) or task.usual.get("length")
@@ -170,7 +153,7 @@ def read_comparison(
     return settle(vars(given), made, small if given.smoke else usual)
 
 
-def new_parser(description: str) -> argparse.ArgumentParser:
+def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
     """Makes a parser with the options of every experiment.
 
     Example:
@@ -178,7 +161,9 @@ def new_parser(description: str) -> argparse.ArgumentParser:
     0
     """
     parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder for the results")
@@ -206,8 +191,8 @@ def comparison_parser(
     return parser
 
 
-def _task_parser(task: Task, description: str) -> argparse.ArgumentParser:
-    parser = new_parser(description)
+def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
+    task, parser = TASKS[name], new_parser(description, WRITES)
     add = parser.add_argument
     add("--model", choices=list(LAYERS), default="scornn", help="(scornn)")
     add("--preset", choices=["paper"], help="take the settings of the model's paper")
@@ -236,8 +221,17 @@ def _task_parser(task: Task, description: str) -> argparse.ArgumentParser:
     )
     add("--resume", action="store_true", help="go on with the run in the folder")
     add("--jit-compile", action="store_true", help="compile by XLA")
-    for flag, about in task.options.items():
-        add(flag, **about)
+    if task.length:
+        usual = f"of {task.length} ({task.usual['length']} steps)"
+        add("--length", type=int, help=usual)
+    if task.data:
+        add("--data-dir", type=Path, help=task.data)
+    if name == "noise-padded-cifar10":
+        add("--fixed-noise", action="store_true", help="the same in each epoch")
+    if name == "ucr":
+        add("--name", help="of the data set, such as ECG200")
+    if name == "char-ptb":
+        add("--unroll", type=int, help="characters to back-propagate through (50)")
     if task.sizes:
         _add_sizes(parser, task.sizes)
     return parser

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.catalog import SECTIONS
-from experiments.layers import TITLES
+from experiments.layers import LAYERS
 from experiments.records import draw, read_record
 from experiments.sections import Comparison, Section
 from experiments.tables import table
@@ -133,7 +133,7 @@ def row_title(row: str) -> str:
     'svdRNN as in the paper'
     """
     model, _, more = row.partition(" ")
-    return f"{TITLES.get(model, model)} {more}".strip()
+    return f"{LAYERS[model].title} {more}".strip()
 
 
 def _by_model(section: Section, records: Records) -> list[str]:
@@ -232,9 +232,6 @@ def spread(values: Sequence[float]) -> str:
 
     Args:
         values: A figure of each seed.
-
-    Returns:
-        Text, empty where there is none.
 
     Example:
     >>> spread([0.7, 0.8, 0.75]), spread([0.5, 0.5]), spread([])

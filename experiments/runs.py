@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from experiments.layers import TITLES, trained_parameters
+from experiments.layers import LAYERS, trained_parameters
 from experiments.optimizers import Plateau, with_plateau
 from experiments.records import draw, run_record, summary
 from experiments.settings import Settings
@@ -19,8 +19,17 @@ from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
 
 RECORD, PICTURE = "run.json", "curve.png"
+# What Keras calls the figures that the papers report.
+MONITORS = {
+    "mse": "loss",
+    "cross-entropy": "loss",
+    "accuracy": "error_rate",
+    "bits per character": "bits_per_character",
+}
 # Settings that change nothing about what comes out, or are in it already.
 UNRECORDED = ("out", "resume", "tensorboard", "data_dir", "preset")
+# A longer run goes on from a shorter one, if its stretches are the same.
+CHANGEABLE = ("task", "epochs", "steps")
 # Columns of the tables of all comparisons.
 SCORES = {
     "epoch": "epoch",
@@ -28,17 +37,14 @@ SCORES = {
     "test_accuracy": "test",
     "best_test_accuracy": "best test",
 }
-# A longer run goes on from a shorter one, if its stretches are the same.
-CHANGEABLE = ("task", "epochs", "steps")
 
 
 def fit(
     model: keras.Model,
     task: Task,
     settings: Settings,
+    figure: str,
     *,
-    unit: str,
-    monitor: str = "loss",
     tests_each_time: bool = True,
     baseline: str = "",
     log: bool = True,
@@ -54,8 +60,7 @@ def fit(
         model: The network, compiled.
         task: The data.
         settings: The settings, as `read_task` gives them.
-        unit: What to call the figure to report.
-        monitor: Its name, without `"val_"`. Default: `"loss"`.
+        figure: The figure to report, one of `MONITORS`.
         tests_each_time: Whether to test whenever it is validated, for papers that
             report the best test figure, or the curve on the test data. Default:
             `True`.
@@ -64,16 +69,15 @@ def fit(
         callbacks: Callbacks of the training. Default: none.
         test_callbacks: Callbacks of the tests. Default: none.
 
-    Returns:
-        What `run.json` holds.
-
     Raises:
         ValueError: If the files of a run that is to go on are damaged.
         BlockingIOError: If another process has a run in the same folder.
     """
+    monitor, out = MONITORS[figure], settings.out
     each, times = schedule(settings, len(task.train))
-    wanted = settings.evaluate_every or len(task.train)
-    other = {} if each == wanted else {"evaluate_every": each}
+    kept = settings.record(*UNRECORDED, *CHANGEABLE)
+    if each != (settings.evaluate_every or len(task.train)):
+        kept["evaluate_every"] = each
     record = run_record(settings.record(*UNRECORDED))
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
@@ -83,10 +87,9 @@ def fit(
         callbacks.append(Plateau(f"val_{monitor}", in_a_pass))
     if tests_each_time:
         callbacks.append(TestFigures(task.test, list(test_callbacks)))
-    out = settings.out
     if settings.tensorboard:
         callbacks.append(keras.callbacks.TensorBoard(out / "tensorboard"))
-    title = TITLES[settings.model]
+    title = LAYERS[settings.model].title
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):
         for file in (RECORD, PICTURE):
@@ -100,13 +103,7 @@ def fit(
             validation_data=task.valid,
             monitor=f"val_{monitor}",
             callbacks=callbacks,
-            settings={
-                name: str(value)
-                for name, value in {
-                    **settings.record(*UNRECORDED, *CHANGEABLE),
-                    **other,
-                }.items()
-            },
+            settings={name: str(value) for name, value in kept.items()},
         )
         tested = model.evaluate(
             task.test, callbacks=list(test_callbacks), return_dict=True, verbose=0
@@ -116,7 +113,7 @@ def fit(
             control: model.evaluate(data, return_dict=True, verbose=0)[monitor]
             for control, data in task.controls.items()
         }
-        record |= {"monitor": monitor, "figures": figures(record, monitor, unit)}
+        record |= {"monitor": monitor, "figures": figures(record, figure)}
         write_sealed(out / RECORD, record)
         draw(
             out / PICTURE,
@@ -126,8 +123,8 @@ def fit(
             ylabel=f"validation {monitor.replace('_', ' ')}",
             log=log,
         )
-    for figure, value in record["figures"].items():
-        print(f"{figure}: {value:.5g}")
+    for name, value in record["figures"].items():
+        print(f"{name}: {value:.5g}")
     return record
 
 
@@ -226,28 +223,19 @@ def schedule(settings: Settings, batches: int) -> tuple[int, int]:
     return each, total // each
 
 
-def figures(record: Mapping[str, Any], monitor: str, unit: str) -> dict[str, float]:
-    """Names the figures of a run: accuracies, where it measures error rates.
-
-    Args:
-        record: What `summary` gives.
-        monitor: The figure to report.
-        unit: What to call it.
-
-    Returns:
-        Figures by what they are.
-    """
-    best = record["best_validation"]
+def figures(record: Mapping[str, Any], figure: str) -> dict[str, float]:
+    """Names the figures of a record: accuracies, where it has error rates."""
+    monitor, best = MONITORS[figure], record["best_validation"]
     found = {
-        f"best validation {unit}": best[f"val_{monitor}"],
-        f"test {unit} there": best[f"test_{monitor}"],
-        f"last validation {unit}": record["last"][f"val_{monitor}"],
+        f"best validation {figure}": best[f"val_{monitor}"],
+        f"test {figure} there": best[f"test_{monitor}"],
+        f"last validation {figure}": record["last"][f"val_{monitor}"],
     }
     if "best_test" in record:
-        found[f"last test {unit}"] = record["last"][f"test_{monitor}"]
-        found[f"best test {unit}"] = record["best_test"][f"test_{monitor}"]
-    for control, value in record.get("controls", {}).items():
-        found[f"{unit}, {control}"] = value
+        found[f"last test {figure}"] = record["last"][f"test_{monitor}"]
+        found[f"best test {figure}"] = record["best_test"][f"test_{monitor}"]
+    for control, value in record["controls"].items():
+        found[f"{figure}, {control}"] = value
     if monitor == "error_rate":
         found = {name: 1 - rate for name, rate in found.items()}
     return found

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.layers import PARTS_OF
+from experiments.layers import LAYERS
 from experiments.optimizers import PARTS
 from experiments.presets import Preset
 
@@ -91,7 +91,7 @@ def settle_run(
     rules = {"others": own.pop("rate")}
     rules |= {part: own.pop(f"{part}_rate") for part in PARTS}
     rules = {part: rule for part, rule in rules.items() if rule is not None}
-    parts = {"others", *PARTS_OF[given["model"]]}
+    parts = {"others", *LAYERS[given["model"]].parts}
     for part in rules.keys() - parts:
         raise ValueError(
             f"--{part}-rate is for variables that {given['model']} lacks. "

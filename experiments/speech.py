@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.layers import PARTS_OF, Units, make_layer, trained_parameters
+from experiments.layers import LAYERS, Units, make_layer, trained_parameters
 from experiments.presets import Preset, find
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
 from keras_ortho.baselines import closest_size
@@ -79,9 +79,6 @@ def matched_rows(
         recurrent_rate: Rate for the recurrent matrix. Default: `None`, 1e-3, and
             1e-4 for ENRNN.
 
-    Returns:
-        A row for each model.
-
     Raises:
         ValueError: If there is no such model, a number is out of its range, or none
             of the models has variables for `recurrent_rate`.
@@ -90,7 +87,7 @@ def matched_rows(
     >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
     [224, 84]
     """
-    if recurrent_rate is not None and not any(PARTS_OF[model] for model in models):
+    if recurrent_rate is not None and not any(LAYERS[model].parts for model in models):
         raise ValueError(
             "`recurrent_rate` is for free variables of a recurrent matrix, which "
             f"{', '.join(models)} lacks. Received: recurrent_rate={recurrent_rate}"
@@ -122,7 +119,7 @@ def _rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, s
     if model in STOCK:
         return {"others": f"adam {rate} clip 1"}
     kind, usual = RECURRENT.get(model, ("rmsprop", 1e-3))
-    own = dict.fromkeys(PARTS_OF[model][-1:], f"{kind} {recurrent_rate or usual}")
+    own = dict.fromkeys(LAYERS[model].parts[-1:], f"{kind} {recurrent_rate or usual}")
     return {"others": f"adam {rate}", **own}
 
 
@@ -199,9 +196,6 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
         swapped: Whether the network was trained with inputs and targets exchanged:
             then it reads the very frames that it should predict, and after them
             silence, as in its training. Default: `False`.
-
-    Returns:
-        The inputs, of the same shape.
 
     Example:
     >>> inputs(np.zeros((5, 129)), swapped=True)[:, 0]

@@ -73,9 +73,6 @@ def standing(
         folders: Where their files are.
         known: Folders of records to judge the time by.
         fresh: As for `Folders.is_done`.
-
-    Returns:
-        Lines of text.
     """
     done = [run for run in runs if folders.is_done(run, fresh)]
     lines = []

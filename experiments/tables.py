@@ -17,9 +17,6 @@ def table(
         rows: The cells of each row.
         right: Whether all columns but the first are flush right. Default: `False`.
 
-    Returns:
-        Lines of Markdown.
-
     Example:
     >>> table(["model", "loss"], [["LSTM", "0.25"]])
     ['| model | loss |', '|---|---|', '| LSTM | 0.25 |']

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.layers import LAYERS, PARTS_OF, make_layer
+from experiments.layers import LAYERS, make_layer
 from experiments.optimizers import Plateau, make_optimizer, parse
 from keras_ortho import FullURNN, ScuRNN
 from keras_ortho.optimizers import group_of
@@ -43,7 +43,7 @@ def test_the_parts_of_a_layer_are_those_of_its_variables(model):
     variables = layer.trainable_variables
     parts = {group_of(variable) for variable in variables} - {"others"}
     parts |= {"phases" for v in variables if v.name == "recurrent_phases"}
-    assert set(PARTS_OF[model]) == parts
+    assert set(LAYERS[model].parts) == parts
 
 
 def test_a_network_loads_with_the_package_alone():
