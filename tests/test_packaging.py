@@ -20,7 +20,7 @@ import keras_ortho
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [
     path
-    for folder in ("keras_ortho", "experiments", "examples", "benchmarks")
+    for folder in ("keras_ortho", "data_prep", "experiments", "examples", "benchmarks")
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 # The extras that hold no requirement of the code's.

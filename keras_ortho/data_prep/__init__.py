@@ -1,1 +1,0 @@
-"""From the TIMIT corpus to sharded records: `keras-ortho-data CORPUS OUT`."""
