@@ -31,12 +31,14 @@ def after_keras(action: Callable[[], None]) -> None:
 
 
 class _Watcher:
-    """Finds what the finders after it find, and acts after the outermost import."""
+    """Finds what the finders after it find, and acts when the last import is done."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         self.action = action
         self.keras_is_loaded = False
-        self.thread = threading.local()
+        # Of all threads: to act within an import that another waits for is a deadlock.
+        self.imports_under_way = 0
+        self.lock = threading.Lock()
 
     def find_spec(
         self,
@@ -45,9 +47,10 @@ class _Watcher:
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """As the import system asks for it."""
-        if not _WATCHED.fullmatch(name) or self not in sys.meta_path:
+        finders = list(sys.meta_path)  # Another thread may take this one out.
+        if not _WATCHED.fullmatch(name) or self not in finders:
             return None
-        later = sys.meta_path[sys.meta_path.index(self) + 1 :]
+        later = finders[finders.index(self) + 1 :]
         specs = (finder.find_spec(name, path, target) for finder in later)
         spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is not None:
@@ -58,15 +61,22 @@ class _Watcher:
         execute = loader.exec_module  # type: ignore[attr-defined]
 
         def exec_module(module: ModuleType) -> None:
-            depth = getattr(self.thread, "depth", 0)
-            self.thread.depth = depth + 1
+            with self.lock:
+                self.imports_under_way += 1
             try:
                 execute(module)
-                self.keras_is_loaded |= module.__name__ == "keras"
-                if depth == 0 and self.keras_is_loaded and self in sys.meta_path:
-                    sys.meta_path.remove(self)
-                    self.action()
             finally:
-                self.thread.depth = depth
+                with self.lock:
+                    self.imports_under_way -= 1
+            self._act_after(module.__name__)
 
         loader.exec_module = exec_module  # type: ignore[attr-defined]
+
+    def _act_after(self, name: str) -> None:
+        with self.lock:
+            self.keras_is_loaded |= name == "keras"
+            due = self.keras_is_loaded and not self.imports_under_way
+            if not due or self not in sys.meta_path:
+                return
+            sys.meta_path.remove(self)
+        self.action()
