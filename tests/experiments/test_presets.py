@@ -8,6 +8,7 @@ from keras import ops
 from experiments.catalog import UCR
 from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.optimizers import make_optimizer
+from experiments.options import TASKS
 from experiments.presets import PRESETS, find
 from keras_ortho.tasks import ucr
 from tests.examples.modules import load_example
@@ -275,6 +276,41 @@ def test_is_what_the_paper_says(preset):
     check_penalties(row, layer)
     check_optimizers(preset, row, optimizer)
     check_parameters(preset, row, model)
+
+
+def trained_by(model, optimizer):
+    """The trained variables of a network, with the rule of each."""
+    optimizer.build(model.trainable_variables)
+    return {
+        name(variable): (rule_of(each)["kind"], rule_of(each)["rate"])
+        for each in getattr(optimizer, "optimizers", [optimizer])
+        for variable in each._trainable_variables
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+def test_the_examples_make_these_networks(task, tmp_path, monkeypatch):
+    preset = next(preset for preset in PRESETS if preset.task == task)
+    example = load_example(task.replace("-", "_"))
+    made = []
+    monkeypatch.setattr(
+        example, "fit", lambda model, *args, **kwargs: made.append(model)
+    )
+    small = TASKS[task].smoke(tmp_path / "data")
+    arguments = [task, "--preset", "paper", "--model", preset.model]
+    for key in {"data_dir", "name", "train_size", "valid_size", "test_size"} & {*small}:
+        arguments += [f"--{key.replace('_', '-')}", str(small[key])]
+    if task == "char-ptb":  # The text is too short for the paper's batches.
+        arguments += ["--batch-size", "2", "--unroll", "3"]
+    monkeypatch.setattr("sys.argv", [*arguments, "--out", str(tmp_path / "out")])
+    example.main()
+    model, layer, optimizer = build(preset)
+    assert trained_by(made[0], made[0].optimizer) == trained_by(model, optimizer)
+    layer = getattr(layer, "layer", layer)  # Of a trained initial state.
+    layers = [each for each in made[0]._flatten_layers() if type(each) is type(layer)]
+    own = {"name": None, "return_sequences": task == "copying" or text(preset)}
+    assert layers[0].get_config() | {"name": None} == layer.get_config() | own
 
 
 def test_every_row_of_the_facts_has_a_preset():
