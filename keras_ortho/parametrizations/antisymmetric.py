@@ -219,7 +219,7 @@ class Antisymmetric(Parametrization):
         return antisymmetric(entries, self.diffusion)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the entries of `M`."""
+        """Finds the entries of `M`, see `antisymmetric_inverse`."""
         return (antisymmetric_inverse(matrix, self.diffusion),)
 
     def distance(self, matrix: np.ndarray) -> float:

@@ -194,19 +194,22 @@ class Parametrization:
             seed: Seed of the random numbers. Default: `None`, another at each call.
 
         Returns:
-            Array of shape `(n, n)`, float64 or complex128: by default that of standard
-            normal variables, those that are not trained as they start.
+            Array of shape `(n, n)`, real, or complex where the units are: by default
+            that of standard normal variables, those that are not trained as they
+            start, in float64 where the backend has it.
         """
         random = np.random.default_rng(seed)
         with eagerly():
             values = [
                 ops.convert_to_tensor(random.normal(size=v.shape), dtype="float64")
                 if v.trainable
-                else v.initializer(v.shape, dtype=v.dtype or "float64")
+                else keras.initializers.get(v.initializer)(
+                    v.shape, dtype=v.dtype or "float64"
+                )
                 for v in self.variables(size)
             ]
             matrix = ops.convert_to_numpy(self.matrix(*values))
-        return complex_matrix("matrix", matrix, size) if self.is_complex else matrix
+        return self._of_units(matrix, size)
 
     def start(
         self, name: str, initializer: Any, size: int, dtype: str

@@ -112,6 +112,10 @@ class ScaledRotations(keras.initializers.RandomUniform):
 class EigenvalueNormalized(Parametrization):
     """Matrices `[[W_L, 0], [W_C, W_S]]`: ENRNN's.
 
+    Whether `T` is to be divided for ever is a variable, `normalize`, which `ENRNN`
+    writes in training. In `OrthoRNN` nothing does: `T` is divided while its spectral
+    radius is above 1.
+
     Args:
         long_term_units: Number of long-term units `q`, a positive integer.
         short_term_units: Number of short-term units `s`, a positive integer.
@@ -236,7 +240,19 @@ class EigenvalueNormalized(Parametrization):
         return {"long_term": self._long_term.matrix(*values[:2])}
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the variables; `T` is `W_S`, which is not normalized."""
+        """Finds the variables; `T` is `W_S`, and `normalize` is `False`.
+
+        Args:
+            matrix: Array of shape `(q + s, q + s)`, `[[W_L, 0], [W_C, W_S]]`: `W_L`
+                orthogonal; `W_S` with a spectral radius of at most 1, up to `100 s`
+                times the machine epsilon of its dtype; `W_C` zero without coupling.
+
+        Returns:
+            The values, in the order of `variables`.
+
+        Raises:
+            ValueError: If it is of another shape or not of that form.
+        """
         q, s = self.long_term_units, self.short_term_units
         checks.check_shape("matrix", matrix, (q + s, q + s))
         if not np.isfinite(matrix).all():

@@ -74,7 +74,18 @@ class FactorizedCayley(BoundedSpectrum):
         }
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the entries, signs and logits."""
+        """Finds the entries, signs and logits.
+
+        Args:
+            matrix: Array of shape `(n, n)`, with singular values in their interval up
+                to `100 n` times the machine epsilon of its dtype.
+
+        Returns:
+            The values, in the order of `variables`.
+
+        Raises:
+            ValueError: If it has others, or is not real and finite.
+        """
         left, values, right = np.linalg.svd(real_square(matrix))
         logits = self.singular_logits(values, matrix.dtype)
         return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits

@@ -235,7 +235,7 @@ class GivensUnitary(_Rotations):
         return givens_unitary(angles, phases, output_phases, self.style)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds angles and phases, where the layers reach every matrix."""
+        """Finds angles and phases, where there are `n` tunable layers."""
         self.check_reaches_all(len(matrix))
         return givens_unitary_inverse(matrix)
 
@@ -276,6 +276,6 @@ class GivensOrthogonal(_Rotations):
         return givens_orthogonal(angles, signs, self.style)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds angles and signs, where the layers reach every matrix."""
+        """Finds angles and signs, where there are `n` tunable layers."""
         self.check_reaches_all(len(matrix))
         return givens_orthogonal_inverse(matrix)

@@ -319,7 +319,18 @@ class SVD(BoundedSpectrum):
         }
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the reflectors and logits, where there are all reflectors."""
+        """Finds the reflectors and logits, where there are all reflectors.
+
+        Args:
+            matrix: Array of shape `(n, n)`, with singular values in their interval up
+                to `100 n` times the machine epsilon of its dtype.
+
+        Returns:
+            The values, in the order of `variables`.
+
+        Raises:
+            ValueError: If it has others, or there are fewer than `n` reflectors.
+        """
         size = len(matrix)
         check_invertible(check_pair(self.reflections, size), size)
         left, right, values = svd_inverse(matrix)

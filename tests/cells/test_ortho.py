@@ -78,6 +78,28 @@ def test_a_parametrization_of_ones_own(tmp_path):
     )
 
 
+@pytest.mark.parametrize("activation", ["modrelu", "smoothed_modrelu"])
+def test_complex_units_are_saved(activation, tmp_path):
+    layer = OrthoRNN(4, ScaledCayleyUnitary(), activation=activation)
+    model = keras.Sequential([keras.Input((5, 3)), layer])
+    layer.cell.bias.assign(-0.1 * np.ones(4))
+    model.save(tmp_path / "complex.keras")
+    again = keras.saving.load_model(tmp_path / "complex.keras")
+    assert again.layers[0].activation == activation
+    x = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
+    np.testing.assert_array_equal(again(x), model(x))
+
+
+def test_the_eigenvalues_of_a_free_block_are_divided_while_they_are_large():
+    layer = OrthoRNN(6, EigenvalueNormalized(4, 2))
+    layer.build((None, None, 1))
+    for scale, radius in ((3.0, 1.0), (0.5, 0.5)):
+        layer.cell.short_term_matrix.assign(scale * np.eye(2))
+        layer(np.ones((2, 3, 1)), training=True)
+        block = ops.convert_to_numpy(layer.recurrent_matrix())[4:, 4:]
+        np.testing.assert_allclose(block, radius * np.eye(2), atol=1e-5)
+
+
 @pytest.mark.parametrize("value", [None, "cayley", Householder])
 def test_what_is_no_parametrization(value):
     with pytest.raises(ValueError, match="`parametrization` must be .* Received: "):

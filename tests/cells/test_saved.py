@@ -1,6 +1,6 @@
 """A file that an earlier commit wrote loads, and gives what it gave.
 
-`saved/version_0_1_0.keras` was written at commit 839d38d: every architecture as a layer
+`saved/version_0_1_0.keras` was written at commit 9f1ff7a: every architecture as a layer
 and as a cell in the stock `RNN`, and `SVDDense`; beside it inputs and outputs.
 """
 
