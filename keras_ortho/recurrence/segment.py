@@ -53,6 +53,42 @@ class Segment:
         return states if self.state_mask is None else states * self.state_mask
 
 
+def inferred_states(
+    weights: Weights, segment: Segment, return_sequences: bool
+) -> Tensor:
+    """Computes the states of a sequence, where no gradient is asked for.
+
+    The inputs are projected step by step: of the length of the sequence is only what is
+    asked for, and one plain loop is what every format of an exported model can hold.
+
+    Args:
+        weights: The weights.
+        segment: The inputs of all steps, and the state before.
+        return_sequences: Whether to return all states.
+
+    Returns:
+        All states, or the last one.
+    """
+
+    def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
+        (state,), (inputs, *mask) = carry, entries
+        projected = ops.matmul(inputs, weights.kernel)
+        if not weights.activation.own_bias:
+            projected = projected + weights.bias
+        after = _after(weights, segment, state, projected, mask)
+        return (after,), (after,) if return_sequences else ()
+
+    start = segment.start
+    (last,), states = scan(
+        step,
+        (start,),
+        (segment.inputs, *_masks(segment)),
+        length=ops.shape(segment.inputs)[0],
+        collect=((ops.shape(start), start.dtype),) if return_sequences else (),
+    )
+    return stack(states[0]) if return_sequences else last
+
+
 def segment_states(weights: Weights, segment: Segment) -> tuple[Tensor, Tensor]:
     """Computes the states of a segment.
 
@@ -64,25 +100,34 @@ def segment_states(weights: Weights, segment: Segment) -> tuple[Tensor, Tensor]:
         A pair of the last state, and all of them.
     """
     projected = weights.project(segment.inputs)
-    masks = () if segment.mask is None else (segment.mask,)
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
         (state,), (inputs, *mask) = carry, entries
-        product = ops.matmul(segment.drop(state), weights.recurrent_kernel)
-        after = weights.activation.value(inputs + product, weights.bias)
-        if mask:
-            after = ops.where(mask[0] > 0, after, state)
+        after = _after(weights, segment, state, inputs, mask)
         return (after,), (after,)
 
     (last,), (states,) = scan(
         step,
         (segment.start,),
-        (projected, *masks),
+        (projected, *_masks(segment)),
         length=ops.shape(projected)[0],
         unroll=UNROLL,
         collect=((ops.shape(projected)[1:], projected.dtype),),
     )
     return last, stack(states)
+
+
+def _masks(segment: Segment) -> tuple[Tensor, ...]:
+    return () if segment.mask is None else (segment.mask,)
+
+
+def _after(
+    weights: Weights, segment: Segment, state: Tensor, projected: Tensor, mask: list
+) -> Tensor:
+    """The state after a step."""
+    product = ops.matmul(segment.drop(state), weights.recurrent_kernel)
+    after = weights.activation.value(projected + product, weights.bias)
+    return ops.where(mask[0] > 0, after, state) if mask else after
 
 
 def segment_gradients(
@@ -113,7 +158,7 @@ def segment_gradients(
         product = _product(segment.drop(before), weights.recurrent_kernel)
         kept = weights.project(segment.inputs) + product
     transposed = ops.transpose(weights.recurrent_kernel)
-    masks = () if segment.mask is None else (segment.mask,)
+    masks = _masks(segment)
     aboves = () if above is None else (above,)
     exact = wide_dtype(states.dtype)
 

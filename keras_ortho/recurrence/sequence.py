@@ -25,6 +25,7 @@ from keras_ortho.recurrence.pointwise import Pointwise
 from keras_ortho.recurrence.segment import (
     Segment,
     Weights,
+    inferred_states,
     segment_gradients,
     segment_states,
 )
@@ -69,8 +70,9 @@ def recurrence(
         recompute: Whether to keep only the states before each segment for the
             gradient: `True` for segments of about the square root of the number of
             steps, an int for segments of so many. Default: `False`.
-        training: Whether a gradient will be asked for. Where one is without it, it
-            computes the states again. Default: `True`.
+        training: Whether a gradient will be asked for. Without it there is one loop
+            over all steps and no segment, and a gradient that is asked for all the
+            same computes the states again. Default: `True`.
 
     Returns:
         Tensor of shape `(batch, time, n)`, or `(batch, n)`, the last state.
@@ -80,8 +82,9 @@ def recurrence(
         masked=mask is not None,
         dropped=state_mask is not None,
         return_sequences=return_sequences,
-        keep_states=training and not recompute and not return_sequences,
+        keep_states=not recompute and not return_sequences,
         length=_segment_length(inputs.shape[1], recompute),
+        training=training,
         pieces=min(batch_pieces(), inputs.shape[0] or batch_pieces()),
     )
     nothing = ops.zeros((), dtype=inputs.dtype)
@@ -121,10 +124,14 @@ class _Plan:
     return_sequences: bool
     keep_states: bool
     length: int
+    training: bool
     pieces: int
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Any]:
         """Computes the output, and what the gradient needs."""
+        if not self.training:
+            outputs = [self._infer(tensors, piece) for piece in self._cut(tensors)]
+            return _concatenate(outputs, axis=0), (tensors,)
         outputs, saved = zip(
             *(self._forward(tensors, piece) for piece in self._cut(tensors)),
             strict=True,
@@ -134,6 +141,10 @@ class _Plan:
 
     def backward(self, saved: Any, upstream: Tensor) -> tuple[Tensor, ...]:
         """Computes the gradient of every tensor."""
+        if not self.training:
+            again = dataclasses.replace(self, training=True)
+            (tensors,) = saved
+            return again.backward(again.forward(*tensors)[1], upstream)
         tensors, output, saved_pieces = saved
         *_, mask, state_mask = tensors
         gradients = [
@@ -157,6 +168,14 @@ class _Plan:
             return [(0, batch)]
         bounds = [batch * i // self.pieces for i in range(self.pieces + 1)]
         return [(a, b - a) for a, b in itertools.pairwise(bounds)]
+
+    def _infer(self, tensors: Sequence[Tensor], piece: tuple[Any, Any]) -> Tensor:
+        """Computes the output of a piece."""
+        inputs, _, _, _, state, *_ = tensors
+        state, steps = _rows(state, piece), ops.shape(inputs)[1]
+        whole = self._segment(tensors, piece, state, 0, steps)
+        states = inferred_states(self._weights(tensors), whole, self.return_sequences)
+        return _swap(states) if self.return_sequences else states
 
     def _forward(
         self, tensors: Sequence[Tensor], piece: tuple[Any, Any]

@@ -154,7 +154,7 @@ def kept(monkeypatch):
 
     def with_gradient(forward, backward, **kwargs):
         def function(*inputs):
-            output, (_, _, saved) = forward(*map(ops.convert_to_tensor, inputs))
+            output, (_, *saved) = forward(*map(ops.convert_to_tensor, inputs))
             leaves = keras.tree.flatten(saved)
             # What a loop has collected is a list of tensors on TensorFlow.
             tensors = [x.array.stack() if hasattr(x, "array") else x for x in leaves]
@@ -190,7 +190,7 @@ def test_what_is_kept_for_the_gradient(kept):
     few = 10 * state
     assert few <= run(recompute=True) <= few + 2 * state
     assert 4 * state <= run(recompute=25) <= 6 * state
-    assert run(training=False) <= (steps // 32 + 1) * state
+    assert run(training=False) == 0
     # The outputs are kept in any case: the others follow from them.
     assert run(return_sequences=True, recompute=True) <= few + 2 * state
 
