@@ -6,9 +6,15 @@ states of two numbers: their trajectories. All of it for any Keras model with a
 recurrent layer, of this package or of Keras, which it leaves as it is.
 """
 
-from keras_ortho.diagnostics.end_to_end import (
-    end_to_end_jacobians,
-    jacobian_eigenvalues,
+from keras_ortho.diagnostics.callbacks import (
+    FlowLog,
+    GradientNormsLog,
+    InputSensitivityLog,
+    JacobianEigenvaluesLog,
+    KernelEigenvaluesLog,
+    ManifoldDistanceLog,
+    SpectralMarginLog,
+    TrajectoriesLog,
 )
 from keras_ortho.diagnostics.figures import (
     plot_eigenvalue_moduli,
@@ -16,18 +22,11 @@ from keras_ortho.diagnostics.figures import (
     plot_gradient_norms,
     plot_heat_map,
 )
-from keras_ortho.diagnostics.flow_callbacks import (
-    GradientNormsLog,
-    InputSensitivityLog,
-    JacobianEigenvaluesLog,
-)
-from keras_ortho.diagnostics.flow_log import FlowLog
 from keras_ortho.diagnostics.gradient_norms import gradient_norms
-from keras_ortho.diagnostics.input_sensitivity import input_sensitivity
-from keras_ortho.diagnostics.kernel_callbacks import (
-    KernelEigenvaluesLog,
-    ManifoldDistanceLog,
-    SpectralMarginLog,
+from keras_ortho.diagnostics.jacobians import (
+    end_to_end_jacobians,
+    input_sensitivity,
+    jacobian_eigenvalues,
 )
 from keras_ortho.diagnostics.kernels import (
     SpectralMargin,
@@ -40,7 +39,6 @@ from keras_ortho.diagnostics.log import DiagnosticLog
 from keras_ortho.diagnostics.matrices import recurrent_matrices
 from keras_ortho.diagnostics.missing_gradients import MissingRadiusGradients
 from keras_ortho.diagnostics.plane import trajectories, vector_field
-from keras_ortho.diagnostics.plane_callback import TrajectoriesLog
 from keras_ortho.diagnostics.plane_figure import plot_trajectories
 from keras_ortho.diagnostics.plots import plot_curves, plot_spectrograms
 

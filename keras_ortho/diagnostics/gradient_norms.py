@@ -35,8 +35,9 @@ def gradient_norms(
     Of several states, as of LSTM, the others at `t` are held as they are: by the
     gradient for `h_t`, `c_t` does not change.
 
-    It costs about what a step of training costs with Keras's loop over time, in time
-    and in memory, and the compilation of that at each call. The model is not changed.
+    It costs about what an update of training costs with Keras's loop over time, in
+    time and in memory, and the compilation of that at each call. The model is not
+    changed.
 
     Args:
         model: A built model with a recurrent layer, of this package or of Keras, or
@@ -84,25 +85,11 @@ def probe_gradient_norms(
     units: slice | None,
     loss: Any,
 ) -> Callable[[Any, Any], np.ndarray]:
-    """Compiles `gradient_norms` for many calls.
-
-    Args:
-        model: As of `gradient_norms`, as all arguments.
-        layer: The recurrent layer.
-        state: Which state.
-        units: Which units.
-        loss: The loss.
-
-    Returns:
-        A function of `x` and `y`.
-
-    Raises:
-        ValueError: As `gradient_norms`.
-    """
+    """Compiles `gradient_norms` for many calls: a function of `x` and `y`."""
 
     def measure(probe: Probe, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         # For the shapes only: what is not used is not computed.
-        _, (before, mask) = probe.observe(x, lambda _, x, row, mask: (row, mask))
+        _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))
 
         def total(shift: Tensor) -> Tensor:
             output, _ = probe.observe(x, lambda *_: None, shift)

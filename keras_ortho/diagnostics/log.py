@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ class DiagnosticLog(keras.callbacks.Callback):
     that goes on where another was killed (`initial_epoch`) keeps the rows of that. The
     training is not changed: the weights at its end are the same, bit for bit.
 
-    A subclass gives `measure` and `draw`.
+    A subclass gives `measure` and `draw`, and `compile_probe` where there is something
+    to compile.
 
     Args:
         path: The CSV file, with the suffix `.csv`. The figure goes beside it, with the
@@ -52,6 +53,14 @@ class DiagnosticLog(keras.callbacks.Callback):
         require("matplotlib.figure", extra="plot")  # Now, not after an epoch.
         self.rows: list[Row] | None = None
 
+    def compile_probe(self) -> Callable[..., Any] | None:
+        """Compiles what `measure` needs, once, when training begins.
+
+        Returns:
+            What `measure` finds as `self.probe`: here `None`, nothing.
+        """
+        return None
+
     def measure(self) -> list[Row]:
         """Measures the model as it is.
 
@@ -70,12 +79,13 @@ class DiagnosticLog(keras.callbacks.Callback):
         raise NotImplementedError
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Forgets an earlier run.
+        """Forgets an earlier run, whose model may have been another.
 
         Args:
             logs: Not used.
         """
         self.rows = None
+        self.probe: Any = self.compile_probe()
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Measures before the first epoch of a run.

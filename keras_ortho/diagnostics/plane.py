@@ -62,19 +62,7 @@ def probe_trajectories(
     layer: str | keras.layers.RNN | None,
     num_steps: int,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `trajectories` for many calls.
-
-    Args:
-        model: As of `trajectories`, as all arguments.
-        layer: The recurrent layer.
-        num_steps: How many steps to take.
-
-    Returns:
-        A function of the starts.
-
-    Raises:
-        ValueError: As `trajectories`.
-    """
+    """Compiles `trajectories` for many calls: a function of the starts."""
 
     def measure(probe: Probe, starts: Tensor) -> Tensor:
         return _run(probe.layer, starts, num_steps)

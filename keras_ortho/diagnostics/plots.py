@@ -25,12 +25,12 @@ def plot_curves(
 
     Args:
         path: PNG file to write.
-        curves: Figures by name, one an epoch.
+        curves: Values by name, one an epoch.
         x: Where on the x axis, for each curve. Default: 1, 2, ...
         baselines: Horizontal lines by name. Default: none.
         xlabel: What the x axis shows. Default: `"epoch"`.
         ylabel: What the y axis shows, with its unit. Default: `"loss"`.
-        log: Whether the y axis is logarithmic, where there is a positive figure at
+        log: Whether the y axis is logarithmic, where there is a positive value at
             all. Default: `False`.
 
     Raises:
@@ -42,9 +42,9 @@ def plot_curves(
     """
     figure, axes = _subplots(1, (7 + _beside(curves), 4.5))
     for number, (name, values) in enumerate(curves.items()):
-        steps = np.arange(1, len(values) + 1) if x is None else x[name]
+        places = np.arange(1, len(values) + 1) if x is None else x[name]
         # There are ten colors.
-        axes[0].plot(steps, values, "-" if number < 10 else "--", label=name)
+        axes[0].plot(places, values, "-" if number < 10 else "--", label=name)
     for name, level in (baselines or {}).items():
         axes[0].axhline(level, color="gray", linestyle="--", linewidth=1)
         axes[0].annotate(

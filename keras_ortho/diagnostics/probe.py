@@ -102,7 +102,8 @@ class Probe:
 
         Raises:
             ValueError: If `x` is of other shapes than the model's inputs, the model
-                does not call the layer once, or its states are not rows of numbers.
+                does not call the layer once, or its states are not of shape
+                `(batch, n)`.
         """
         self._check_inputs(x)
         answers: list[Any] = []
@@ -154,15 +155,15 @@ class Probe:
                 f"{layer.name} with {[tuple(s.shape) for s in tree.flatten(states)]}"
             )
         steps = Steps(layer.cell, states)
-        row = steps.pack(states)
+        packed = steps.pack(states)
         inputs = ops.swapaxes(sequences, 0, 1)
         masks = [m for m in tree.flatten(mask) if m is not None]
         by_time = ops.swapaxes(ops.cast(masks[0], "bool"), 0, 1) if masks else None
         if layer.go_backwards:
             inputs = ops.flip(inputs, axis=0)
             by_time = None if by_time is None else ops.flip(by_time, axis=0)
-        outputs, after = steps.run(inputs, row, by_time, shift)
-        before = ops.concatenate([row[None], after[:-1]])
+        outputs, after = steps.run(inputs, packed, by_time, shift)
+        before = ops.concatenate([packed[None], after[:-1]])
         answers.append(question(steps, inputs, before, by_time))
         if by_time is not None and layer.zero_output_for_mask:
             outputs = ops.where(by_time[:, :, None], outputs, 0)

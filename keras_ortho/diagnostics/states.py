@@ -7,7 +7,7 @@ from keras import tree
 
 
 def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> slice:
-    """Finds a state, or some units of it, in the row of all states.
+    """Finds a state, or some units of it, among all states side by side.
 
     Args:
         layer: The recurrent layer.
@@ -17,11 +17,11 @@ def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> 
         units: Which entries of that. `None`: all.
 
     Returns:
-        The entries in the row, at least one.
+        The entries, at least one.
 
     Raises:
-        ValueError: If there is no such state, or `units` is no slice that goes up, or
-            leaves none.
+        ValueError: If there is no such state, or `units` is not a slice with a
+            positive step, or leaves none.
 
     Example:
 
@@ -37,15 +37,15 @@ def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> 
         )
     if units is not None and not (isinstance(units, slice) and (units.step or 1) > 0):
         raise ValueError(
-            f"`units` must be a slice that goes up. Received: units={units!r}"
+            f"`units` must be a slice with a positive step. Received: units={units!r}"
         )
     ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
-    row: Any = range(ends[-1])
+    places: Any = range(ends[-1])
     if state is not None:
-        row = row[ends[state] - sizes[state] : ends[state]]
-    chosen = row if units is None else row[units]
+        places = places[ends[state] - sizes[state] : ends[state]]
+    chosen = places if units is None else places[units]
     if not chosen:
         raise ValueError(
-            f"`units` must leave some of {len(row)} units. Received: units={units!r}"
+            f"`units` must leave some of {len(places)} units. Received: units={units!r}"
         )
     return slice(chosen[0], chosen[-1] + 1, chosen.step)

@@ -1,4 +1,4 @@
-"""The steps of any recurrent cell, on states that are one row of numbers each."""
+"""The steps in time of any recurrent cell, on states packed side by side."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,42 +41,42 @@ class Steps:
         """
         return ops.concatenate(tree.flatten(states), axis=-1)
 
-    def unpack(self, row: Tensor) -> list[Any]:
+    def unpack(self, packed: Tensor) -> list[Any]:
         """Takes states apart again.
 
         Args:
-            row: Tensor of shape `(batch, s)`.
+            packed: Tensor of shape `(batch, s)`.
 
         Returns:
             List of the states of each cell.
         """
         ends = [sum(self.sizes[: i + 1]) for i in range(len(self.sizes))]
         parts = [
-            row[..., end - size : end]
+            packed[..., end - size : end]
             for size, end in zip(self.sizes, ends, strict=True)
         ]
         return tree.pack_sequence_as(self.structure, parts)
 
-    def states(self, row: Tensor) -> list[Any]:
+    def states(self, packed: Tensor) -> list[Any]:
         """Gives states as Keras's layer has them.
 
         Args:
-            row: Tensor of shape `(batch, s)`.
+            packed: Tensor of shape `(batch, s)`.
 
         Returns:
             List of states, nested as those at the beginning.
         """
-        states = self.unpack(row)
+        states = self.unpack(packed)
         return states if self.stacked else states[0]
 
     def advance(
-        self, inputs: Tensor, row: Tensor, shift: Tensor | None = None
+        self, inputs: Tensor, packed: Tensor, shift: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Takes one step.
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
-            row: The states, a tensor of shape `(batch, s)`.
+            packed: The states, a tensor of shape `(batch, s)`.
             shift: What to add to the new states, of the same shape, before anything is
                 made of them. Default: nothing.
 
@@ -86,7 +86,7 @@ class Steps:
         after = []
         shifts = [None] * len(self.cells) if shift is None else self.unpack(shift)
         for cell, states, added in zip(
-            self.cells, self.unpack(row), shifts, strict=True
+            self.cells, self.unpack(packed), shifts, strict=True
         ):
             nested = list(states) if tree.is_nested(states) else [states]
             inputs, new = cell(inputs, nested)
@@ -101,7 +101,7 @@ class Steps:
     def run(
         self,
         sequences: Tensor,
-        row: Tensor,
+        packed: Tensor,
         mask: Tensor | None,
         shift: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
@@ -109,7 +109,7 @@ class Steps:
 
         Args:
             sequences: Tensor of shape `(time, batch, m)`.
-            row: The states before the first, a tensor of shape `(batch, s)`.
+            packed: The states before the first, a tensor of shape `(batch, s)`.
             mask: Boolean tensor of shape `(time, batch)`, `False` for steps that leave
                 the states and the output as they are.
             shift: What to add to the states after each step that the mask does not
@@ -123,15 +123,15 @@ class Steps:
         time, batch = ops.shape(sequences)[:2]
         size = getattr(self.cells[-1], "output_size", None)
         size = tree.flatten(self.cells[-1].state_size)[0] if size is None else size
-        zeros = ops.zeros((batch, size), dtype=row.dtype)
+        zeros = ops.zeros((batch, size), dtype=packed.dtype)
 
         def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
             before, last = carry
             inputs, *rest = entries
             keep = rest.pop(0)[:, None] if mask is not None else None
             output, after = self.advance(inputs, before, *rest)
-            output = ops.cast(output, row.dtype)
-            after = ops.cast(after, row.dtype)
+            output = ops.cast(output, packed.dtype)
+            after = ops.cast(after, packed.dtype)
             if keep is not None:
                 output = ops.where(keep, output, last)
                 after = ops.where(keep, after, before)
@@ -140,18 +140,18 @@ class Steps:
         given = tuple(x for x in (sequences, mask, shift) if x is not None)
         _, (outputs, states) = scan(
             step,
-            (row, zeros),
+            (packed, zeros),
             given,
             length=time,
-            collect=(((batch, size), row.dtype), (ops.shape(row), row.dtype)),
+            collect=(((batch, size), packed.dtype), (ops.shape(packed), packed.dtype)),
         )
         return (
             ops.reshape(stack(outputs), (time, batch, size)),
-            ops.reshape(stack(states), (time, *ops.shape(row))),
+            ops.reshape(stack(states), (time, *ops.shape(packed))),
         )
 
     def jacobians(
-        self, inputs: Tensor, row: Tensor, mask: Tensor | None = None
+        self, inputs: Tensor, packed: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Differentiates one step, for each sequence by itself.
 
@@ -159,7 +159,7 @@ class Steps:
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
-            row: The states before it, a tensor of shape `(batch, s)`.
+            packed: The states before it, a tensor of shape `(batch, s)`.
             mask: Boolean tensor of shape `(batch,)`, `False` where the step leaves the
                 states as they are.
 
@@ -168,19 +168,19 @@ class Steps:
             to the inputs, of shape `(batch, s, s)` and `(batch, s, m)`, at least
             float32.
         """
-        (batch, size), width = ops.shape(row), ops.shape(inputs)[-1]
-        chosen = ops.tile(ops.eye(size, dtype=row.dtype), (batch, 1))
-        by_inputs, by_row = gradients(
-            lambda inputs, row: ops.sum(self.advance(inputs, row)[1] * chosen),
-            [ops.repeat(inputs, size, axis=0), ops.repeat(row, size, axis=0)],
+        (batch, size), width = ops.shape(packed), ops.shape(inputs)[-1]
+        chosen = ops.tile(ops.eye(size, dtype=packed.dtype), (batch, 1))
+        by_inputs, by_state = gradients(
+            lambda inputs, packed: ops.sum(self.advance(inputs, packed)[1] * chosen),
+            [ops.repeat(inputs, size, axis=0), ops.repeat(packed, size, axis=0)],
         )
-        by_row = exact(ops.reshape(by_row, (batch, size, size)))
+        by_state = exact(ops.reshape(by_state, (batch, size, size)))
         by_inputs = exact(ops.reshape(by_inputs, (batch, size, width)))
         if mask is not None:
-            keep, one = mask[:, None, None], ops.eye(size, dtype=by_row.dtype)
-            by_row = ops.where(keep, by_row, one)
+            keep, one = mask[:, None, None], ops.eye(size, dtype=by_state.dtype)
+            by_state = ops.where(keep, by_state, one)
             by_inputs = ops.where(keep, by_inputs, 0)
-        return by_row, by_inputs
+        return by_state, by_inputs
 
 
 def exact(values: Tensor) -> Tensor:

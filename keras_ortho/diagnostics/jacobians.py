@@ -1,4 +1,8 @@
-"""`||dh_tau/dx_t||`: how states depend on the inputs before them."""
+"""Derivatives of states through time: `||dh_tau/dx_t||` and `dh_T/dh_0`.
+
+Each step is differentiated once, in a batch of `s` copies of each sequence, `s` the
+number of entries of all states (of an LSTM 2 n), and the derivatives are multiplied.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +14,7 @@ from keras import ops
 from keras_ortho.backend import scan, stack
 from keras_ortho.backend.types import Tensor
 from keras_ortho.diagnostics.probe import Probe
+from keras_ortho.diagnostics.spectra import eigenvalues
 from keras_ortho.diagnostics.states import entries
 from keras_ortho.diagnostics.steps import Steps, exact
 
@@ -27,9 +32,8 @@ def input_sensitivity(
     The norm is the largest singular value; `x_t` is what the recurrent layer reads,
     after all layers before it. Dropout is off.
 
-    Each step is differentiated once, in a batch of `s` copies of each sequence, `s` the
-    number of entries of all states (of an LSTM 2 n): with `m` inputs that is
-    `O(T B s^3)` operations, and `O(T^2 B s^2 m)` to multiply the derivatives. They
+    With `m` inputs and `s` numbers of state it costs `O(T B s^3)` operations to
+    differentiate the steps, and `O(T^2 B s^2 m)` to multiply the derivatives. They
     take memory for `B s (s + T m)` numbers. The model is not changed.
 
     Args:
@@ -65,26 +69,91 @@ def input_sensitivity(
     return probe_input_sensitivity(model, layer, state, units)(x)
 
 
+def end_to_end_jacobians(
+    model: keras.layers.Layer,
+    x: Any,
+    *,
+    layer: str | keras.layers.RNN | None = None,
+    state: int | None = 0,
+    units: slice | None = None,
+) -> np.ndarray:
+    """Computes `dh_T/dh_0`, from the state before the first step to the last.
+
+    With `s` numbers of state it costs `O(T B s^3)` operations, and memory for `B s^2`
+    numbers, whatever `T` is. The model is not changed.
+
+    Args:
+        model: As of `input_sensitivity`, as all arguments.
+        x: The inputs of the model. A few sequences are enough.
+        layer: The recurrent layer, or its name. Default: `None`, the only one.
+        state: Which state, at the beginning and at the end. Default: 0, `h` of an
+            LSTM, other states before the first step held as they are; `None` is all
+            of them.
+        units: Which units of the state, a slice. Default: `None`, all.
+
+    Returns:
+        Array of shape `(batch, n, n)`, float64: the row is an entry of `h_T`, the
+        column one of `h_0`.
+
+    Raises:
+        ValueError: As `input_sensitivity`.
+        RuntimeError: As `input_sensitivity`.
+
+    Example:
+
+    >>> end_to_end_jacobians(model, np.ones((2, 3, 2))).shape
+    (2, 4, 4)
+    """
+    return probe_end_to_end_jacobians(model, layer, state, units)(x)
+
+
+def jacobian_eigenvalues(
+    model: keras.layers.Layer,
+    x: Any,
+    *,
+    layer: str | keras.layers.RNN | None = None,
+    state: int | None = 0,
+    units: slice | None = None,
+) -> np.ndarray:
+    """Computes the eigenvalues of `dh_T/dh_0`, the end-to-end Jacobian.
+
+    Moduli about 1 say that gradients neither explode nor vanish. It costs what
+    `end_to_end_jacobians` costs, and `O(B n^3)` for the eigenvalues.
+
+    Args:
+        model: As of `end_to_end_jacobians`, as all arguments.
+        x: The inputs of the model.
+        layer: The recurrent layer, or its name. Default: `None`, the only one.
+        state: Which state. Default: 0.
+        units: Which units of the state. Default: `None`, all.
+
+    Returns:
+        Array of shape `(batch, n)`, complex128; NaN of a Jacobian that is not finite.
+
+    Raises:
+        ValueError: As `end_to_end_jacobians`.
+        RuntimeError: As `end_to_end_jacobians`.
+
+    Example:
+
+    >>> jacobian_eigenvalues(model, np.ones((2, 3, 2))).shape
+    (2, 4)
+
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2
+    """
+    jacobians = end_to_end_jacobians(model, x, layer=layer, state=state, units=units)
+    return eigenvalues(jacobians)
+
+
 def probe_input_sensitivity(
     model: keras.layers.Layer,
     layer: str | keras.layers.RNN | None,
     state: int | None,
     units: slice | None,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `input_sensitivity` for many calls.
-
-    Args:
-        model: As of `input_sensitivity`, as all arguments.
-        layer: The recurrent layer.
-        state: Which state.
-        units: Which units.
-
-    Returns:
-        A function of `x`.
-
-    Raises:
-        ValueError: As `input_sensitivity`.
-    """
+    """Compiles `input_sensitivity` for many calls: a function of `x`."""
 
     def norms(
         steps: Steps, inputs: Tensor, before: Tensor, mask: Tensor | None
@@ -114,6 +183,33 @@ def probe_input_sensitivity(
     probe = Probe(model, layer, lambda probe, x: probe.observe(x, norms)[1])
     chosen = entries(probe.layer, state, units)
     return lambda x: probe(x).astype("float64").mean(axis=1)
+
+
+def probe_end_to_end_jacobians(
+    model: keras.layers.Layer,
+    layer: str | keras.layers.RNN | None,
+    state: int | None,
+    units: slice | None,
+) -> Callable[[Any], np.ndarray]:
+    """Compiles `end_to_end_jacobians` for many calls: a function of `x`."""
+
+    def product(
+        steps: Steps, inputs: Tensor, before: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        time, batch, size = ops.shape(before)
+
+        def step(carry: tuple, index: Tensor, given: tuple) -> tuple:
+            return (ops.matmul(steps.jacobians(*given)[0], carry[0]),), ()
+
+        one = ops.eye(size, dtype=exact(before).dtype)
+        start = ops.tile(one[None], (batch, 1, 1))
+        given = tuple(x for x in (inputs, before, mask) if x is not None)
+        (found,), _ = scan(step, (start,), given, length=time)
+        return found
+
+    probe = Probe(model, layer, lambda probe, x: probe.observe(x, product)[1])
+    chosen = entries(probe.layer, state, units)
+    return lambda x: probe(x).astype("float64")[:, chosen, chosen]
 
 
 def _spectral_norms(matrices: Tensor) -> Tensor:
