@@ -8,10 +8,15 @@ from keras_ortho.parametrizations.antisymmetric import (
     antisymmetry_error,
 )
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
+from keras_ortho.parametrizations.cayley import (
+    ScaledCayley,
+    scaled_cayley,
+    scaled_cayley_inverse,
+)
 from keras_ortho.parametrizations.cayley_unitary import (
     ScaledCayleyUnitary,
     scaled_cayley_unitary,
+    scaled_cayley_unitary_inverse,
 )
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
 from keras_ortho.parametrizations.exponential import skew_exponential
@@ -27,10 +32,11 @@ from keras_ortho.parametrizations.givens_inverse import (
     givens_orthogonal_inverse,
     givens_unitary_inverse,
 )
-from keras_ortho.parametrizations.householder import Householder, householder_product
-from keras_ortho.parametrizations.householder_inverse import householder_inverse
-from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
-from keras_ortho.parametrizations.kahan_unitary import scaled_cayley_unitary_inverse
+from keras_ortho.parametrizations.householder import (
+    Householder,
+    householder_inverse,
+    householder_product,
+)
 from keras_ortho.parametrizations.orthogonality import (
     orthogonality_error,
     random_orthogonal,
@@ -41,8 +47,7 @@ from keras_ortho.parametrizations.restricted_unitary import (
     RestrictedUnitary,
     restricted_unitary,
 )
-from keras_ortho.parametrizations.schur import RealSchur, schur_matrix
-from keras_ortho.parametrizations.schur_inverse import schur_inverse
+from keras_ortho.parametrizations.schur import RealSchur, schur_inverse, schur_matrix
 from keras_ortho.parametrizations.spectral_radius import (
     dominant_eigenpair,
     eigenpair_report,

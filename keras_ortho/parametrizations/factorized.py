@@ -15,8 +15,7 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable
-from keras_ortho.parametrizations.cayley import scaled_cayley
-from keras_ortho.parametrizations.kahan import scaled_cayley_inverse
+from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
 from keras_ortho.parametrizations.real_matrix import real_square
 from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 from keras_ortho.parametrizations.svd import BoundedSpectrum
@@ -74,18 +73,7 @@ class FactorizedCayley(BoundedSpectrum):
         }
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the entries, signs and logits.
-
-        Args:
-            matrix: Array of shape `(n, n)`, with singular values in their interval up
-                to `100 n` times the machine epsilon of its dtype.
-
-        Returns:
-            The values, in the order of `variables`.
-
-        Raises:
-            ValueError: If it has others, or is not real and finite.
-        """
+        """Finds the entries, signs and logits, where the singular values allow it."""
         left, values, right = np.linalg.svd(real_square(matrix))
         logits = self.singular_logits(values, matrix.dtype)
         return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits

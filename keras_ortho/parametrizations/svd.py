@@ -17,8 +17,10 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_number
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import independent
-from keras_ortho.parametrizations.householder import householder_product
-from keras_ortho.parametrizations.householder_inverse import frame_reflectors
+from keras_ortho.parametrizations.householder import (
+    frame_reflectors,
+    householder_product,
+)
 from keras_ortho.parametrizations.reflectors import (
     UniformReflectors,
     check_invertible,
@@ -194,14 +196,8 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
 class BoundedSpectrum(Parametrization):
     """Base of the matrices `L diag(sigma) R^T` with singular values in an interval.
 
-    Args:
-        spectral_margin: How far the singular values may lie from the center, at
-            least 0; with 0 they are not trained. Default: 0.01.
-        spectral_center: Center of their interval, more than 0, where they start.
-            Default: 1.
-
-    Raises:
-        ValueError: If an argument is out of its range.
+    The arguments are those of `SVD`. A matrix that is given has its singular values in
+    the interval up to `100 n` times the machine epsilon of its dtype.
 
     Example:
     >>> round(BoundedSpectrum(0.25).distance(np.diag([1.0, 1.75])), 6)
@@ -215,31 +211,13 @@ class BoundedSpectrum(Parametrization):
         self.spectral_center = check_number("spectral_center", spectral_center, True)
 
     def singular_values(self, logits: Tensor) -> Tensor:
-        """Makes singular values of free numbers.
-
-        Args:
-            logits: Tensor of shape `(n,)`.
-
-        Returns:
-            Tensor of the same shape, see `bounded_singular_values`.
-        """
+        """Makes singular values of free numbers, see `bounded_singular_values`."""
         return bounded_singular_values(
             logits, self.spectral_margin, self.spectral_center
         )
 
     def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
-        """Finds the free numbers of singular values.
-
-        Args:
-            values: Array of shape `(n,)`.
-            dtype: Dtype of the matrix that they come from.
-
-        Returns:
-            Array of shape `(n,)`, see `bounded_logits`.
-
-        Raises:
-            ValueError: If they do not lie in their interval.
-        """
+        """Finds the free numbers of singular values, see `bounded_logits`."""
         return bounded_logits(values, self.spectral_margin, self.spectral_center, dtype)
 
     def distance(self, matrix: np.ndarray) -> float:
@@ -319,18 +297,7 @@ class SVD(BoundedSpectrum):
         }
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the reflectors and logits, where there are all reflectors.
-
-        Args:
-            matrix: Array of shape `(n, n)`, with singular values in their interval up
-                to `100 n` times the machine epsilon of its dtype.
-
-        Returns:
-            The values, in the order of `variables`.
-
-        Raises:
-            ValueError: If it has others, or there are fewer than `n` reflectors.
-        """
+        """Finds the reflectors and logits, where there are all reflectors."""
         size = len(matrix)
         check_invertible(check_pair(self.reflections, size), size)
         left, right, values = svd_inverse(matrix)

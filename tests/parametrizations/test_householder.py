@@ -8,8 +8,7 @@ from keras_ortho.parametrizations import (
     householder_product,
     orthogonality_error,
 )
-from keras_ortho.parametrizations.householder import _BLOCK
-from keras_ortho.parametrizations.householder_inverse import frame_reflectors
+from keras_ortho.parametrizations.householder import _BLOCK, frame_reflectors
 from keras_ortho.parametrizations.reflectors import (
     check_pair,
     check_reflections,

@@ -10,7 +10,7 @@ from keras_ortho.parametrizations import (
     skew_exponential,
 )
 from keras_ortho.parametrizations.exponential import _squarings
-from keras_ortho.parametrizations.schur_inverse import MAPS
+from keras_ortho.parametrizations.schur import MAPS
 from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients
