@@ -5,12 +5,11 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho import checks, initializers
+from keras_ortho import checks
 from keras_ortho.backend import with_gradient
-from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import sum_over_replicas
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
+from keras_ortho.layers.parametrized_dense import ParametrizedDense
 from keras_ortho.precise_activations import precise
 
 
@@ -76,7 +75,7 @@ def preconditioned_dense(
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class BNPDense(keras.layers.Layer):
+class BNPDense(ParametrizedDense):
     """Dense layer with batch normalized preconditioning (BNP).
 
     The output is that of a dense layer, `activation(x W + b)`, in training and
@@ -152,59 +151,40 @@ class BNPDense(keras.layers.Layer):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        units = checks.check_count("units", units)
         epsilon = checks.check_number("epsilon", epsilon, positive=True)
         if keras.backend.backend() not in ("tensorflow", "jax"):
             raise NotImplementedError(
                 "`BNPDense` needs a gradient of its own, which it has on TensorFlow "
                 f"and JAX. Received: KERAS_BACKEND={keras.backend.backend()}"
             )
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self.units = units
+        super().__init__(
+            units,
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_constraint=bias_constraint,
+            **kwargs,
+        )
         self.epsilon = epsilon
-        self.activation = keras.activations.get(activation)
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
-        self.input_spec = keras.layers.InputSpec(min_ndim=2)
-        self.supports_masking = True
 
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Creates the weights.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Raises:
-            ValueError: If the last axis is not known.
-        """
-        features = input_shape[-1]
-        if features is None:
-            raise ValueError(
-                "The last axis of the input of `BNPDense` must be known. "
-                f"Received: input_shape={input_shape}"
-            )
-        # Not cast automatically: the gradient is scaled in whole precision.
+    def build_kernel(self) -> None:
+        """Creates the kernel."""
         self.kernel = self.add_weight(
-            shape=(features, self.units),
+            shape=self._shape,
             name="kernel",
             initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
-            autocast=False,
+            autocast=False,  # The gradient is scaled in whole precision.
         )
-        self.bias = self.add_weight(
-            shape=(self.units,),
-            name="bias",
-            initializer=self.bias_initializer,
-            regularizer=self.bias_regularizer,
-            constraint=self.bias_constraint,
-            autocast=False,
-        )
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
+
+    def kernel_matrix(self) -> Tensor:
+        """Gives the kernel, at least in float32."""
+        return ops.cast(self.kernel, self.factorization_dtype)
 
     def call(self, inputs: Tensor) -> Tensor:
         """Computes the output.
@@ -215,36 +195,14 @@ class BNPDense(keras.layers.Layer):
         Returns:
             Tensor of shape `(batch, ..., n)`.
         """
-        dtype = wide_dtype(self.variable_dtype)
         output = preconditioned_dense(
             ops.cast(inputs, self.compute_dtype),
-            ops.cast(self.kernel, dtype),
-            ops.cast(self.bias, dtype),
+            self.kernel_matrix(),
+            ops.cast(self.bias, self.factorization_dtype),
             self.epsilon,
         )
         return precise(self.activation)(output)
 
-    def compute_output_shape(
-        self, input_shape: tuple[int | None, ...]
-    ) -> tuple[int | None, ...]:
-        """Gives the shape of the output.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Returns:
-            The shape with `n` as the last axis.
-        """
-        return (*input_shape[:-1], self.units)
-
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
-        names = [p.name for p in arguments.declared(BNPDense) if p.name != "kwargs"]
-        return {
-            **super().get_config(),
-            **{name: arguments.serialize(getattr(self, name)) for name in names},
-        }
+        """Gives the arguments that make an equal layer."""
+        return self._config_of(BNPDense)  # A subclass adds its own.

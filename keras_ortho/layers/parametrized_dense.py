@@ -1,4 +1,4 @@
-"""What the dense layers share whose kernel is made from free variables."""
+"""What the dense layers share."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from keras_ortho.precise_activations import precise
 
 
 class ParametrizedDense(keras.layers.Layer):
-    """Base of the layers `activation(x W + b)` with a kernel `W` that a map makes.
+    """Base of the layers `activation(x W + b)` with a kernel `W` made of variables.
 
     A subclass has the arguments below among its own, and an attribute for each of
-    them. It gives `build_kernel`, which creates the free variables, and
-    `kernel_matrix`, the map from them to `W`.
+    them. It gives `build_kernel`, which creates the variables, and `kernel_matrix`,
+    the map from them to `W`.
 
     Args:
         units: Number of outputs `n`, a positive integer.
@@ -87,6 +87,7 @@ class ParametrizedDense(keras.layers.Layer):
                 initializer=self.bias_initializer,
                 regularizer=self.bias_regularizer,
                 constraint=self.bias_constraint,
+                autocast=False,  # It is cast where it is used.
             )
         self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
 
@@ -126,23 +127,16 @@ class ParametrizedDense(keras.layers.Layer):
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]
     ) -> tuple[int | None, ...]:
-        """Gives the shape of the output.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Returns:
-            The shape with `n` as the last axis.
-        """
+        """Gives the shape of the output, with `n` as the last axis."""
         return (*input_shape[:-1], self.units)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
+        """Gives the arguments that make an equal layer."""
+        return self._config_of(type(self))
 
-        Returns:
-            A dictionary that JSON can hold.
-        """
-        names = [p.name for p in arguments.declared(type(self)) if p.name != "kwargs"]
+    def _config_of(self, cls: type) -> dict[str, Any]:
+        """The arguments that a class declares, and those of every layer."""
+        names = [p.name for p in arguments.declared(cls) if p.name != "kwargs"]
         return {
             **super().get_config(),
             **{name: arguments.serialize(getattr(self, name)) for name in names},
