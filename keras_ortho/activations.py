@@ -10,7 +10,7 @@ from keras_ortho import initializers
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_number
+from keras_ortho.checks import check_last_axis, check_number
 
 # Keeps the modulus of the smoothed modReLU and its reciprocal finite at zero, as in the
 # code of the uRNN's and the scuRNN's authors.
@@ -227,23 +227,12 @@ class LeakyReLU:
         return hash((LeakyReLU, self.negative_slope))
 
     def get_config(self) -> dict[str, float]:
-        """Gives the arguments that make an equal activation.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal activation."""
         return {"negative_slope": self.negative_slope}
 
     @classmethod
     def from_config(cls, config: dict[str, float]) -> "LeakyReLU":
-        """Makes an activation from a config.
-
-        Args:
-            config: What `get_config` returned.
-
-        Returns:
-            A new activation.
-        """
+        """Makes an activation from a config."""
         return cls(**config)
 
 
@@ -304,13 +293,8 @@ class ModReLU(keras.layers.Layer):
         Raises:
             ValueError: If the last axis is not known.
         """
-        if input_shape[-1] is None:
-            raise ValueError(
-                "The last axis of the input of `ModReLU` must be known. "
-                f"Received: input_shape={input_shape}"
-            )
         self.bias = self.add_weight(
-            shape=(input_shape[-1],),
+            shape=(check_last_axis(self, input_shape),),
             name="bias",
             initializer=self.bias_initializer,
             regularizer=self.bias_regularizer,
@@ -331,22 +315,11 @@ class ModReLU(keras.layers.Layer):
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]
     ) -> tuple[int | None, ...]:
-        """Gives the shape of the output.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Returns:
-            The same shape.
-        """
+        """Gives the shape of the output, that of the inputs."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal layer."""
         return {
             **super().get_config(),
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),

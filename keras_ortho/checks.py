@@ -112,6 +112,28 @@ def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
         )
 
 
+def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:
+    """Checks that the last axis of the inputs of a layer is known.
+
+    Args:
+        layer: The layer.
+        input_shape: Shape of its inputs.
+
+    Returns:
+        The size of the axis.
+
+    Raises:
+        ValueError: If it is not known.
+    """
+    size = input_shape[-1]
+    if size is None:
+        raise ValueError(
+            f"The last axis of the input of `{type(layer).__name__}` must be known. "
+            f"Received: input_shape={input_shape}"
+        )
+    return size
+
+
 def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
     """Compares what is known of the shape of a tensor with the one it must have.
 

@@ -46,9 +46,5 @@ class UnitRadii(keras.regularizers.Regularizer):
         return self.strength * ops.sum(ops.square(radii - 1.0))
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal regularizer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal regularizer."""
         return {"strength": self.strength}

@@ -250,13 +250,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Raises:
             ValueError: If the last axis is not known.
         """
-        if input_shape[-1] is None:
-            raise ValueError(
-                "The last axis of the inputs must be known. "
-                f"Received: input_shape={input_shape}"
-            )
         self.kernel = self.add_weight(
-            shape=(input_shape[-1], self.state_size),
+            shape=(checks.check_last_axis(self, input_shape), self.state_size),
             name="kernel",
             initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer,
@@ -573,11 +568,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self._sequence = None
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal cell.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal cell."""
         own = {
             name: arguments.serialize(getattr(self, name))
             for name in arguments.names(type(self))
@@ -590,14 +581,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "RecurrentCell":
-        """Makes a cell from a config.
-
-        Args:
-            config: What `get_config` returned.
-
-        Returns:
-            A new cell.
-        """
+        """Makes a cell from a config."""
         return super().from_config(modrelu_names.from_config(config, cls.complex_state))
 
 

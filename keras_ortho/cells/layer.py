@@ -308,11 +308,7 @@ class RecurrentLayer(keras.layers.RNN):
             variable.assign(value)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal layer."""
         config = super().get_config()
         cell = config.pop("cell")["config"]
         own = arguments.names(self.cell_class)

@@ -79,33 +79,19 @@ class DiagnosticLog(keras.callbacks.Callback):
         raise NotImplementedError
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Forgets an earlier run, whose model may have been another.
-
-        Args:
-            logs: Not used.
-        """
+        """Forgets an earlier run, whose model may have been another."""
         self.rows = None
         self.probe: Any = self.compile_probe()
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Measures before the first epoch of a run.
-
-        Args:
-            epoch: Number of epochs that are done.
-            logs: Not used.
-        """
+        """Measures before the first epoch of a run, `epoch` of them being done."""
         if self.rows is None:
             self.rows = self._earlier(epoch)
             if not self.rows or epoch % self.every == 0:
                 self._record(epoch)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Measures after an epoch.
-
-        Args:
-            epoch: Number of epochs that were done before.
-            logs: Not used.
-        """
+        """Measures after an epoch, `epoch` of them having been done before."""
         if (epoch + 1) % self.every == 0:
             self._record(epoch + 1)
 

@@ -44,32 +44,18 @@ class MissingRadiusGradients(keras.callbacks.Callback):
         self._cells: list[ENRNNCell] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begins to count.
-
-        Args:
-            logs: Not used.
-        """
+        """Begins to count."""
         self.count = self._updates = 0
         self._cells = []
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Begins the count of an epoch.
-
-        Args:
-            epoch: Not used.
-            logs: Not used.
-        """
+        """Begins the count of an epoch."""
         self._of_epoch = 0
 
     def on_train_batch_end(
         self, batch: int, logs: dict[str, Any] | None = None
     ) -> None:
-        """Looks at the matrices that an update has left.
-
-        Args:
-            batch: Not used.
-            logs: Not used.
-        """
+        """Looks at the matrices that an update has left."""
         self._updates += 1
         if self._updates % self.every:
             return
@@ -86,11 +72,6 @@ class MissingRadiusGradients(keras.callbacks.Callback):
         self._of_epoch += missing
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Puts the count of the epoch into its logs.
-
-        Args:
-            epoch: Not used.
-            logs: The logs of the epoch.
-        """
+        """Puts the count of the epoch into its logs."""
         if logs is not None:
             logs["missing_radius_gradients"] = self._of_epoch

@@ -4,9 +4,11 @@ from typing import Any
 
 import keras
 
+from keras_ortho.parametrizations.free import SeedOnly
+
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class FanInNormal(keras.initializers.VarianceScaling):
+class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
     """Normal entries with the variance `1 / m`, for `m` inputs, not truncated.
 
     Args:
@@ -23,11 +25,3 @@ class FanInNormal(keras.initializers.VarianceScaling):
 
     def __init__(self, seed: Any = None) -> None:
         super().__init__(1.0, "fan_in", "untruncated_normal", seed=seed)
-
-    def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
-        return {"seed": super().get_config()["seed"]}

@@ -56,9 +56,5 @@ class ForgetBias(keras.initializers.Initializer):
         return ops.concatenate([zeros, forget, zeros, zeros])
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal initializer."""
         return {"value": self.value}

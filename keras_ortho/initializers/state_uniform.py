@@ -4,9 +4,11 @@ from typing import Any
 
 import keras
 
+from keras_ortho.parametrizations.free import SeedOnly
+
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class StateUniform(keras.initializers.VarianceScaling):
+class StateUniform(SeedOnly, keras.initializers.VarianceScaling):
     """Uniform on `+-sqrt(3 / (2 n))` for a vector of `n`: oRNN's initial state.
 
     Args:
@@ -23,11 +25,3 @@ class StateUniform(keras.initializers.VarianceScaling):
 
     def __init__(self, seed: Any = None) -> None:
         super().__init__(scale=0.5, mode="fan_in", distribution="uniform", seed=seed)
-
-    def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
-        return {"seed": super().get_config()["seed"]}

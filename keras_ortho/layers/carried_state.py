@@ -127,12 +127,5 @@ class CarriedState(keras.layers.Wrapper):
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]
     ) -> tuple[int | None, ...]:
-        """Gives the shape of the output.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Returns:
-            The shape with the number of units as the last axis.
-        """
+        """Gives the shape of the output, with the units as the last axis."""
         return tuple(self.layer.compute_output_shape(input_shape)[0])

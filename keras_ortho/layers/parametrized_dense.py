@@ -71,12 +71,7 @@ class ParametrizedDense(keras.layers.Layer):
             ValueError: If the last axis is not known, or the layer cannot have the
                 kernel that `kernel_initializer` yields.
         """
-        features = input_shape[-1]
-        if features is None:
-            raise ValueError(
-                f"The last axis of the input of `{type(self).__name__}` must be known. "
-                f"Received: input_shape={input_shape}"
-            )
+        features = checks.check_last_axis(self, input_shape)
         self._shape = (features, self.units)
         self.build_kernel()
         self.bias = None

@@ -142,37 +142,17 @@ class TrainedInitialState(keras.layers.Wrapper):
         )
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
-        """Gives the mask of the output.
-
-        Args:
-            inputs: The sequences.
-            mask: That of the sequences, or `None`.
-
-        Returns:
-            What the layer gives.
-        """
+        """Gives the mask of the layer's output."""
         return self.layer.compute_mask(inputs, mask)
 
     def compute_output_shape(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
     ) -> Any:
-        """Gives the shape of the output.
-
-        Args:
-            sequences_shape: Shape of the sequences.
-            initial_state_shape: Not used.
-
-        Returns:
-            That of the layer.
-        """
+        """Gives the shape of the layer's output."""
         return self.layer.compute_output_shape(sequences_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal layer."""
         return {
             **super().get_config(),
             "initializer": keras.initializers.serialize(self.initializer),

@@ -70,10 +70,6 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
         return super().result() / math.log(2)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal metric.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal metric."""
         config = super().get_config()
         return {name: config[name] for name in ("from_logits", "name", "dtype")}

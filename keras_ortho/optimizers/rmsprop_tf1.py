@@ -78,11 +78,7 @@ class RMSpropTF1(keras.optimizers.RMSprop):
         return super().add_optimizer_variables(trainable_variables, name, initializer)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal optimizer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal optimizer."""
         return {
             **super().get_config(),
             "initial_accumulator_value": self.initial_accumulator_value,

@@ -135,11 +135,7 @@ class StiefelDescent(keras.optimizers.Optimizer):
         self.assign(variable, ops.cast(parts, variable.dtype))
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal optimizer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal optimizer."""
         return {
             **super().get_config(),
             "rms_scaling": self.rms_scaling,

@@ -183,11 +183,7 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
         return self.normal(shape, dtype=dtype) * (self.sigma_w / math.sqrt(size))
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal initializer."""
         return {"sigma_w": self.sigma_w, "seed": self.normal.get_config()["seed"]}
 
 

@@ -271,11 +271,7 @@ class Parametrization:
         return complex_matrix("matrix", matrix, size) if self.is_complex else matrix
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal parametrization.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal parametrization."""
         names = inspect.signature(type(self)).parameters
         return {
             name: keras.saving.serialize_keras_object(getattr(self, name))
@@ -284,14 +280,7 @@ class Parametrization:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Parametrization":
-        """Makes a parametrization from a config.
-
-        Args:
-            config: What `get_config` returned.
-
-        Returns:
-            A new parametrization.
-        """
+        """Makes a parametrization from a config."""
         arguments = {
             name: keras.saving.deserialize_keras_object(value)
             for name, value in config.items()

@@ -95,11 +95,7 @@ class ScaledRotations(keras.initializers.RandomUniform):
         return ops.cast(matrix, drawn.dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
+        """Gives the arguments that make an equal initializer."""
         config = super().get_config()
         return {
             "max_angle": self.max_angle,

@@ -27,6 +27,14 @@ class FreeInitializer:
     makes: ClassVar[str] = ""
 
 
+class SeedOnly:
+    """An initializer of Keras whose only argument is its seed."""
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal initializer."""
+        return {"seed": super().get_config()["seed"]}  # type: ignore[misc]
+
+
 def check_makes(name: str, initializer: Any, wanted: str) -> None:
     """Checks that an initializer of free variables makes those of a parametrization.
 

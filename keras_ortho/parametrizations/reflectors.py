@@ -14,7 +14,7 @@ from keras import ops
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.free import FreeInitializer
+from keras_ortho.parametrizations.free import FreeInitializer, SeedOnly
 
 
 def check_reflections(reflections: Any, size: int) -> int:
@@ -216,7 +216,7 @@ def unit_reflectors(reflectors: Tensor, size: int) -> Tensor:
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class NormalReflectors(FreeInitializer, keras.initializers.RandomNormal):
+class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNormal):
     """Reflectors in random directions, every direction as likely: oRNN's.
 
     The entries are standard normal. A cell scales each reflector to the length 1.
@@ -238,17 +238,9 @@ class NormalReflectors(FreeInitializer, keras.initializers.RandomNormal):
     def __init__(self, seed: Any = None) -> None:
         super().__init__(mean=0.0, stddev=1.0, seed=seed)
 
-    def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
-        return {"seed": super().get_config()["seed"]}
-
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class UniformReflectors(FreeInitializer, keras.initializers.RandomUniform):
+class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUniform):
     """Reflectors with uniform entries, as the code of svdRNN's authors draws them.
 
     The entries are uniform on (-1, 1). A layer scales each reflector to the length 1.
@@ -269,14 +261,6 @@ class UniformReflectors(FreeInitializer, keras.initializers.RandomUniform):
 
     def __init__(self, seed: Any = None) -> None:
         super().__init__(minval=-1.0, maxval=1.0, seed=seed)
-
-    def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer.
-
-        Returns:
-            A dictionary that JSON can hold.
-        """
-        return {"seed": super().get_config()["seed"]}
 
 
 def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:
