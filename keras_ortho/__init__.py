@@ -9,91 +9,36 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from keras_ortho.architectures import CLASSES
 from keras_ortho.keras_import import after_keras
-from keras_ortho.version import __version__
+from keras_ortho.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from keras_ortho import (
-        audio,
-        baselines,
-        cells,
-        data_prep,
-        diagnostics,
-        initializers,
-        layers,
-        losses,
-        metrics,
-        optimizers,
-        parametrizations,
-        regularizers,
-        tasks,
-    )
-    from keras_ortho.activations import ModReLU
-    from keras_ortho.cells import (
-        ENRNN,
-        EURNN,
-        GORU,
-        NNRNN,
-        ORNN,
-        SVDRNN,
-        AntisymmetricRNN,
-        AntisymmetricRNNCell,
-        ENRNNCell,
-        EURNNCell,
-        FactorizedRNN,
-        FactorizedRNNCell,
-        FullURNN,
-        FullURNNCell,
-        GORUCell,
-        NNRNNCell,
-        ORNNCell,
-        OrthoRNN,
-        OrthoRNNCell,
-        RecurrentCell,
-        RecurrentLayer,
-        RestrictedURNN,
-        RestrictedURNNCell,
-        ScoRNN,
-        ScoRNNCell,
-        ScuRNN,
-        ScuRNNCell,
-        SVDRNNCell,
-    )
-    from keras_ortho.layers import BNPDense, OrthoDense, SVDDense
+    from keras_ortho import audio as audio
+    from keras_ortho import baselines as baselines
+    from keras_ortho import cells as cells
+    from keras_ortho import data_prep as data_prep
+    from keras_ortho import diagnostics as diagnostics
+    from keras_ortho import initializers as initializers
+    from keras_ortho import layers as layers
+    from keras_ortho import losses as losses
+    from keras_ortho import metrics as metrics
+    from keras_ortho import optimizers as optimizers
+    from keras_ortho import parametrizations as parametrizations
+    from keras_ortho import regularizers as regularizers
+    from keras_ortho import tasks as tasks
+    from keras_ortho.activations import ModReLU as ModReLU
+    from keras_ortho.cells import *  # noqa: F403
+    from keras_ortho.layers import BNPDense as BNPDense
+    from keras_ortho.layers import OrthoDense as OrthoDense
+    from keras_ortho.layers import SVDDense as SVDDense
 
-__all__ = [
-    "ENRNN",
-    "EURNN",
-    "GORU",
-    "NNRNN",
-    "ORNN",
-    "SVDRNN",
-    "AntisymmetricRNN",
-    "AntisymmetricRNNCell",
+_PUBLIC = [
+    *CLASSES,
     "BNPDense",
-    "ENRNNCell",
-    "EURNNCell",
-    "FactorizedRNN",
-    "FactorizedRNNCell",
-    "FullURNN",
-    "FullURNNCell",
-    "GORUCell",
     "ModReLU",
-    "NNRNNCell",
-    "ORNNCell",
     "OrthoDense",
-    "OrthoRNN",
-    "OrthoRNNCell",
-    "RecurrentCell",
-    "RecurrentLayer",
-    "RestrictedURNN",
-    "RestrictedURNNCell",
     "SVDDense",
-    "SVDRNNCell",
-    "ScoRNN",
-    "ScoRNNCell",
-    "ScuRNN",
-    "ScuRNNCell",
     "__version__",
     "audio",
     "baselines",
@@ -109,7 +54,6 @@ __all__ = [
     "regularizers",
     "tasks",
 ]
-
 # The modules of the classes above, and those of all else that Keras can save.
 _REGISTERING = (
     "activations",
@@ -128,21 +72,23 @@ _REGISTERING = (
 def _register() -> None:
     for name in _REGISTERING:
         module = vars(importlib.import_module(f"{__name__}.{name}"))
-        globals().update({name: module[name] for name in __all__ if name in module})
+        globals().update({name: module[name] for name in _PUBLIC if name in module})
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_PUBLIC})
 
 
-# Type checkers take a module with this function for one that has every name.
+# Of `__all__` type checkers know only what is spelled out, and they take a module with
+# this function for one that has every name.
 if not TYPE_CHECKING:
+    __all__ = _PUBLIC
 
     def __getattr__(name: str) -> Any:
         """Loads a module, or a class with its module, when it is first asked for."""
         if importlib.util.find_spec(f"{__name__}.{name}"):
             return importlib.import_module(f"{__name__}.{name}")
-        if name in __all__:
+        if name in _PUBLIC:
             _register()
             return globals()[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
