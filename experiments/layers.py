@@ -9,20 +9,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho import (
-    ENRNN,
-    EURNN,
-    GORU,
-    NNRNN,
-    ORNN,
-    SVDRNN,
-    AntisymmetricRNN,
-    FactorizedRNN,
-    FullURNN,
-    RestrictedURNN,
-    ScoRNN,
-    ScuRNN,
-)
+from experiments.optimizers import PARTS, part_of
+from keras_ortho import AntisymmetricRNN, cells
+from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import irnn, lstm, rnn
 
 # One number of units, or ENRNN's long-term and short-term units.
@@ -36,46 +25,65 @@ class Kind:
     Attributes:
         title: What pictures and tables call it.
         make: Makes it from its units and arguments.
-        parts: The parts of its variables that may have an optimizer of their own.
-            Phases belong to the recurrent matrix, too, and have its optimizer unless
-            they are given one.
         extends: The layer of Keras that takes the arguments that `make` does not name.
     """
 
     title: str
     make: Callable[..., keras.layers.Layer]
-    parts: tuple[str, ...] = ("recurrent",)
     extends: type[keras.layers.Layer] | None = None
 
+    @property
+    def counts(self) -> list[str]:
+        """The arguments of `make` that are numbers of units."""
+        names = inspect.signature(self.make).parameters
+        return [name for name in names if name.endswith("units")]
 
-_PHASES = ("phases", "recurrent")
-_GATED = functools.partial(AntisymmetricRNN, gated=True)
-# With gates, by the number of parameters that the paper gives.
-_ABLATION = functools.partial(AntisymmetricRNN, gated=True, antisymmetric=False)
+    @functools.cached_property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of its variables that may have an optimizer of their own.
+
+        Phases belong to the recurrent matrix, too, and have its optimizer unless they
+        are given one.
+        """
+        layer = self.make(*[2 for _ in self.counts])
+        layer.build((None, 1, 1))
+        found = {part_of(variable) for variable in layer.trainable_variables}
+        return tuple(part for part in PARTS if part in found)
+
+
 _SIMPLE = keras.layers.SimpleRNN
-
-LAYERS = {
-    "scornn": Kind("scoRNN", ScoRNN),
-    "scurnn": Kind("scuRNN", ScuRNN, _PHASES),
-    "enrnn": Kind("ENRNN", ENRNN),
-    "antisymmetric": Kind("AntisymmetricRNN", AntisymmetricRNN),
-    "antisymmetric-gated": Kind("AntisymmetricRNN with gates", _GATED),
-    "antisymmetric-ablation": Kind("unstructured ablation", _ABLATION, ()),
-    "svdrnn": Kind("svdRNN", SVDRNN),
-    "ornn": Kind("oRNN", ORNN),
-    "restricted-urnn": Kind("restricted-capacity uRNN", RestrictedURNN, _PHASES),
-    "full-urnn": Kind("full-capacity uRNN", FullURNN, ("unitary",)),
-    "eurnn": Kind("EURNN", EURNN, _PHASES),
-    "goru": Kind("GORU", GORU),
-    "nnrnn": Kind("nnRNN", NNRNN),
-    "factorized": Kind("factorized RNN", FactorizedRNN),
-    "lstm": Kind("LSTM", lstm, (), keras.layers.LSTM),
-    "gru": Kind("GRU", keras.layers.GRU, ()),
-    "rnn": Kind("RNN", rnn, (), _SIMPLE),
-    "irnn": Kind("IRNN", irnn, (), _SIMPLE),
+# By their file, those that `--model` calls otherwise; by their class, those that the
+# papers do.
+_NAMES = {"urnn": "restricted-urnn"}
+_TITLES = {
+    "ScoRNN": "scoRNN",
+    "ScuRNN": "scuRNN",
+    "SVDRNN": "svdRNN",
+    "ORNN": "oRNN",
+    "RestrictedURNN": "restricted-capacity uRNN",
+    "FullURNN": "full-capacity uRNN",
+    "NNRNN": "nnRNN",
+    "FactorizedRNN": "factorized RNN",
 }
-# With complex units: the papers' runs have the modReLU of their authors' code.
-COMPLEX = frozenset({"scurnn", "restricted-urnn", "full-urnn", "eurnn"})
+LAYERS = {
+    _NAMES.get(file, file.replace("_", "-")): Kind(
+        _TITLES.get(name, name), getattr(cells, name)
+    )
+    for name, file in ARCHITECTURES.items()
+} | {
+    "antisymmetric-gated": Kind(
+        "AntisymmetricRNN with gates", functools.partial(AntisymmetricRNN, gated=True)
+    ),
+    # With gates, by the number of parameters that the paper gives.
+    "antisymmetric-ablation": Kind(
+        "unstructured ablation",
+        functools.partial(AntisymmetricRNN, gated=True, antisymmetric=False),
+    ),
+    "lstm": Kind("LSTM", lstm, keras.layers.LSTM),
+    "gru": Kind("GRU", keras.layers.GRU),
+    "rnn": Kind("RNN", rnn, _SIMPLE),
+    "irnn": Kind("IRNN", irnn, _SIMPLE),
+}
 
 
 def make_layer(
@@ -102,15 +110,14 @@ def make_layer(
     """
     if model not in LAYERS:
         raise ValueError(f"`model` must be one of {list(LAYERS)}. Received: {model!r}")
-    if isinstance(units, tuple) != (model == "enrnn"):
-        wanted = "a pair, long-term/short-term," if model == "enrnn" else "one number"
+    kind, sizes = LAYERS[model], units if isinstance(units, tuple) else (units,)
+    if len(sizes) != len(kind.counts):
+        pair = f"a pair of {' and '.join(kind.counts)}"
+        wanted = "one number" if len(kind.counts) == 1 else pair
         raise ValueError(f"`units` of {model} must be {wanted}. Received: {units}")
-    sizes = units if isinstance(units, tuple) else (units,)
-    kind = LAYERS[model]
     fixed = kind.make.keywords if isinstance(kind.make, functools.partial) else {}
     # The experiment's own matter.
-    taken = {"kwargs", "units", "long_term_units", "short_term_units", *fixed}
-    taken |= {"return_sequences", "return_state"}
+    taken = {"kwargs", *kind.counts, *fixed, "return_sequences", "return_state"}
     makers: list[Any] = [kind.make, *filter(None, [kind.extends])]
     own = {name for each in makers for name in inspect.signature(each).parameters}
     unknown = set(arguments or {}) - (own - taken)
@@ -119,7 +126,9 @@ def make_layer(
             f"`arguments` of {model} must be some of {sorted(own - taken)}. "
             f"Received: {sorted(unknown)}"
         )
-    usual = {"activation": "smoothed_modrelu"} if model in COMPLEX else {}
+    # With complex units the papers' runs have the modReLU of their authors' code.
+    is_complex = getattr(getattr(kind.make, "cell_class", None), "complex_state", False)
+    usual = {"activation": "smoothed_modrelu"} if is_complex else {}
     return kind.make(*sizes, **{**usual, **(arguments or {}), **kwargs})
 
 

@@ -11,6 +11,7 @@ from keras_ortho.optimizers import (
     OptimizerGroups,
     RMSpropTF1,
     StiefelDescent,
+    group_of,
 )
 
 # The parts of a model that may have a rule of their own; all others are `others`.
@@ -164,15 +165,23 @@ def with_plateau(
     return [each for each in optimizers if hasattr(each, "plateau")]
 
 
+def part_of(variable: Any) -> str:
+    """Tells of which of `PARTS` a variable is, or that it is of `"others"`.
+
+    Example:
+    >>> part_of(keras.Variable([1.0]))
+    'others'
+    """
+    return "phases" if variable.name == "recurrent_phases" else group_of(variable)
+
+
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OptimizerParts(OptimizerGroups):
     """Gives the phases their own optimizer, and each other variable its group's."""
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
         """Finds the optimizer of a variable: see `OptimizerGroups`."""
-        if variable.name == "recurrent_phases":
-            return self["phases"]
-        return super().__call__(variable)
+        return self[part_of(variable)]
 
 
 def make_optimizer(
