@@ -17,24 +17,23 @@ from pathlib import Path
 from machine import ROOT, machine
 from tqdm import tqdm
 
+from keras_ortho import cells
+from keras_ortho.architectures import ARCHITECTURES
+
 # State entries, steps, batch.
 STATE, STEPS, BATCH = 128, 784, 128
 
 # How each makes a state of so many reals.
 LAYERS = {
-    "ScoRNN": "ScoRNN(n)",
-    "ScuRNN": "ScuRNN(n // 2)",
+    name: f"{name}(n // 2)"
+    if getattr(cells, name).cell_class.complex_state
+    else f"{name}(n)"
+    for name in ARCHITECTURES
+} | {
     "ScuRNN-smoothed": 'ScuRNN(n // 2, activation="smoothed_modrelu")',
     "ENRNN": "ENRNN(n // 2, n // 2)",
-    "AntisymmetricRNN": "AntisymmetricRNN(n)",
     "SVDRNN": "SVDRNN(n, reflections=16)",
     "ORNN": "ORNN(n, reflections=16)",
-    "RestrictedURNN": "RestrictedURNN(n // 2)",
-    "FullURNN": "FullURNN(n // 2)",
-    "EURNN": "EURNN(n // 2)",
-    "GORU": "GORU(n)",
-    "NNRNN": "NNRNN(n)",
-    "FactorizedRNN": "FactorizedRNN(n)",
     "LSTM": "keras.layers.LSTM(n)",
 }
 
@@ -56,9 +55,10 @@ for name in ("SimpleRNN", "layer"):
     model = keras.Sequential(
         [keras.Input((steps, 1)), layer, keras.layers.Dense(10)]
     )
-    optimizer = keras_ortho.optimizers.paper_optimizer()
-    unitary = "FullURNN" in expression and name == "layer"
-    model.compile(optimizer if unitary else "adam", "mse", jit_compile=jit_compile)
+    groups = map(keras_ortho.optimizers.group_of, model.trainable_variables)
+    kept = "unitary" in groups  # By its optimizer, which is part of the step.
+    optimizer = keras_ortho.optimizers.paper_optimizer() if kept else "adam"
+    model.compile(optimizer, "mse", jit_compile=jit_compile)
     for _ in range(2):
         model.train_on_batch(x, y)
     models[name] = model

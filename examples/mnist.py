@@ -8,10 +8,8 @@ An epoch takes two minutes on two cores at n = 170; the papers run 70.
 import keras
 
 from experiments.layers import make_layer
-from experiments.optimizers import make_optimizer
 from experiments.options import plain_errors, read_task
-from experiments.runs import fit
-from keras_ortho.metrics import ErrorRate
+from experiments.runs import fit_classifier
 from keras_ortho.tasks import pixels
 
 
@@ -23,13 +21,7 @@ def main() -> None:
     layer = make_layer(settings.model, settings.units, settings.arguments)
     task = pixels.mnist(steps=784, **settings.data)
     model = keras.Sequential([keras.Input((784, 1)), layer, keras.layers.Dense(10)])
-    model.compile(
-        make_optimizer(settings.rates, len(task.train)),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[ErrorRate()],
-        jit_compile=settings.jit_compile or "auto",
-    )
-    fit(model, task, settings, "accuracy", baseline="most frequent class")
+    fit_classifier(model, task, settings)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,8 @@ An update of the paper's batch of 128 at n = 256 takes about a second on two cor
 import keras
 
 from experiments.layers import make_layer
-from experiments.optimizers import make_optimizer
 from experiments.options import plain_errors, read_task
-from experiments.runs import fit
-from keras_ortho.metrics import ErrorRate
+from experiments.runs import fit_classifier
 from keras_ortho.tasks import pixels
 
 
@@ -24,13 +22,7 @@ def main() -> None:
     layer = make_layer(settings.model, settings.units, settings.arguments)
     task = pixels.cifar10(form="pixels", **settings.data)
     model = keras.Sequential([keras.Input((1024, 3)), layer, keras.layers.Dense(10)])
-    model.compile(
-        make_optimizer(settings.rates, len(task.train)),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[ErrorRate()],
-        jit_compile=settings.jit_compile or "auto",
-    )
-    fit(model, task, settings, "accuracy", baseline="most frequent class")
+    fit_classifier(model, task, settings)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,8 @@ An epoch takes seconds on two cores.
 import keras
 
 from experiments.layers import make_layer
-from experiments.optimizers import make_optimizer
 from experiments.options import plain_errors, read_task
-from experiments.runs import fit
-from keras_ortho.metrics import ErrorRate
+from experiments.runs import fit_classifier
 from keras_ortho.tasks import pixels
 
 
@@ -25,13 +23,7 @@ def main() -> None:
     task = pixels.mnist(steps=settings.length, **settings.data)
     inputs = keras.Input((settings.length, 784 // settings.length))
     model = keras.Sequential([inputs, layer, keras.layers.Dense(10)])
-    model.compile(
-        make_optimizer(settings.rates, len(task.train)),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[ErrorRate()],
-        jit_compile=settings.jit_compile or "auto",
-    )
-    fit(model, task, settings, "accuracy", baseline="most frequent class")
+    fit_classifier(model, task, settings)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ from typing import Any
 import keras
 
 from experiments.layers import LAYERS, trained_parameters
-from experiments.optimizers import Plateau, with_plateau
+from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.records import draw, run_record, summary
 from experiments.settings import Settings
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
+from keras_ortho.metrics import ErrorRate
 from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import best_epoch, train
@@ -126,6 +127,29 @@ def fit(
     for name, value in record["figures"].items():
         print(f"{name}: {value:.5g}")
     return record
+
+
+def fit_classifier(
+    model: keras.Model, task: Task, settings: Settings
+) -> dict[str, Any]:
+    """Trains a network that gives logits of classes, by their cross-entropy.
+
+    Args:
+        model: The network, which is compiled here: with the optimizers of the settings.
+        task: The data.
+        settings: The settings, as `read_task` gives them.
+
+    Raises:
+        ValueError: As `fit`.
+        BlockingIOError: As `fit`.
+    """
+    model.compile(
+        make_optimizer(settings.rates, len(task.train)),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[ErrorRate()],
+        jit_compile=settings.jit_compile or "auto",
+    )
+    return fit(model, task, settings, "accuracy", baseline="most frequent class")
 
 
 def fit_rival(

@@ -1,6 +1,7 @@
 """The architectures that the shared tests hold to one standard.
 
-A new one gets all of `test_standards.py` and `test_program.py` by being listed.
+A new one gets all of `test_standards.py` and `test_program.py` by its line in
+`keras_ortho/architectures.py`.
 """
 
 import dataclasses
@@ -9,74 +10,81 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho import (
-    ENRNN,
-    EURNN,
-    GORU,
-    NNRNN,
-    ORNN,
-    SVDRNN,
-    AntisymmetricRNN,
-    AntisymmetricRNNCell,
-    ENRNNCell,
-    EURNNCell,
-    FactorizedRNN,
-    FactorizedRNNCell,
-    FullURNN,
-    FullURNNCell,
-    GORUCell,
-    NNRNNCell,
-    ORNNCell,
-    OrthoRNN,
-    OrthoRNNCell,
-    RecurrentCell,
-    RecurrentLayer,
-    RestrictedURNN,
-    RestrictedURNNCell,
-    ScoRNN,
-    ScoRNNCell,
-    ScuRNN,
-    ScuRNNCell,
-    SVDRNNCell,
-)
-from keras_ortho.initializers import (
-    NormalReflectors,
-    UniformReflectors,
-    UnitaryComposition,
-)
-from keras_ortho.parametrizations import ScaledCayley
-from keras_ortho.regularizers import UnitRadii
-from tests import reference
+from keras_ortho import RecurrentCell, RecurrentLayer, architectures, cells
+from keras_ortho.parametrizations import Parametrization, ScaledCayley
 
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
-    """What the tests need to know of an architecture.
+    """What the tests need to know of an architecture, most of which its classes tell.
 
     Attributes:
-        cell: Class of the cell.
         layer: Class of the layer.
-        arguments: Small arguments to make either.
-        others: For each own argument a value that is not its default.
-        units: The size of the state and the output that `arguments` give.
-        num_trainable: Number of trained weights, as `arguments` give them.
-        num_fixed: Number of weights that are not trained.
-        num_factorizations: How many factorizations make its kernel.
-        matrices: Initializers of a matrix, and arrays, that it can start from.
+        given: Small arguments to make it, beside its units.
+        changed: Values that are not the default, of arguments whose kind of default
+            does not tell one.
+        num_gates: Number of trained weights that its parametrization does not have,
+            beside the kernel, the bias and the initial state.
+        num_factorizations: How many factorizations make its kernel. Default: `None`,
+            as many as the program of the matrix alone has.
         kernel_operations: Operations in the compiled program by which its kernel is
             known where no factorization makes it.
+        own_matrices: Initializers of a matrix that it can start from, where
+            `matrices` cannot find these.
     """
 
-    cell: type[RecurrentCell]
     layer: type[RecurrentLayer]
-    arguments: dict[str, Any]
-    others: dict[str, Any]
-    units: int
-    num_trainable: int
-    num_fixed: int
-    num_factorizations: int
-    matrices: tuple[Any, ...] = ("orthogonal", np.eye(6))
+    given: dict[str, Any] = dataclasses.field(default_factory=dict)
+    changed: dict[str, Any] = dataclasses.field(default_factory=dict)
+    num_gates: int = 0
+    num_factorizations: int | None = None
     kernel_operations: frozenset[str] = frozenset()
+    own_matrices: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.layer.__name__
+
+    @property
+    def cell(self) -> type[RecurrentCell]:
+        """Class of the cell."""
+        return self.layer.cell_class
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Small arguments to make either."""
+        parameters = self.cell.__signature__.parameters
+        units = 3 if self.cell.complex_state else 6
+        counts = {name: units for name in parameters if name.endswith("units")}
+        return counts | self.given
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """Of each argument of its own a value that is not its default."""
+        parameters = self.cell.__signature__.parameters
+        return {
+            name: _other(name, parameter.default)
+            for name, parameter in parameters.items()
+            if parameter.kind is not parameter.VAR_KEYWORD
+            and name not in self.arguments | self.changed
+            and SHARED.get(name, parameter.default) == parameter.default
+        } | self.changed
+
+    @property
+    def units(self) -> int:
+        """The size of the state and the output that `arguments` give."""
+        counts = [n for name, n in self.arguments.items() if name.endswith("units")]
+        return sum(counts) * (2 if self.cell.complex_state else 1)
+
+    @property
+    def num_trainable(self) -> int:
+        """Number of trained weights, as `arguments` give them."""
+        free = sum(variable.trainable for variable in self._variables())
+        return 2 + free + self.num_gates + self.starts_trained
+
+    @property
+    def num_fixed(self) -> int:
+        """Number of weights that are not trained."""
+        return sum(not variable.trainable for variable in self._variables())
 
     @property
     def starts_trained(self) -> bool:
@@ -84,212 +92,84 @@ class Architecture:
         signature = self.cell.__signature__
         return signature.parameters["trainable_initial_state"].default
 
-    def __str__(self) -> str:
-        return self.layer.__name__
+    @property
+    def matrices(self) -> tuple[Any, ...]:
+        """Initializers of a matrix, and arrays, that it can start from."""
+        kind = self.cell(**self.arguments).parametrization
+        if self.own_matrices or type(kind).inverse is Parametrization.inverse:
+            return self.own_matrices
+        size = self.arguments["units"]
+        if kind.distance(np.eye(size)) == 0:
+            return "orthogonal", np.eye(self.units)
+        return (kind.sample(size, seed=0),)
+
+    def _variables(self) -> list[Any]:
+        cell = self.cell(**self.arguments)
+        return cell.parametrization.variables(cell.units)
 
 
-ARCHITECTURES = [
-    Architecture(
-        cell=ScoRNNCell,
-        layer=ScoRNN,
-        arguments={"units": 6, "negative_ones": 2},
-        others={
-            "negative_ones": 0.25,
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-        },
-        units=6,
-        num_trainable=3,
-        num_fixed=1,
-        num_factorizations=1,
-    ),
-    Architecture(
-        cell=AntisymmetricRNNCell,
-        layer=AntisymmetricRNN,
-        arguments={"units": 6, "step_size": 0.5, "diffusion": 0.25},
-        others={
-            "activation": "relu",
-            "gated": True,
-            "antisymmetric": False,
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-        },
-        units=6,
-        num_trainable=3,
-        num_fixed=0,
-        num_factorizations=0,
-        kernel_operations=frozenset({"GatherV2", "gather"}),
-        matrices=(-0.25 * np.eye(6), reference.skew(np.ones(15), 6) - np.eye(6) / 4),
-    ),
-    Architecture(
-        cell=EURNNCell,
-        layer=EURNN,
-        arguments={"units": 6, "capacity": 6},
-        others={
-            "units": 8,
-            "capacity": 4,
-            "style": "fft",
-            "real_output": True,
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-        },
-        units=12,
-        num_trainable=5,
-        num_fixed=0,
-        num_factorizations=0,
-        kernel_operations=frozenset({"Cos", "cos"}),
-        matrices=("orthogonal", np.eye(12)),
-    ),
-    Architecture(
-        cell=GORUCell,
-        layer=GORU,
-        arguments={"units": 6, "style": "tunable"},
-        others={
-            "capacity": 4,
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-            "gate_recurrent_initializer": keras.initializers.Orthogonal(seed=2),
-            "reset_bias_initializer": "ones",
-            "update_bias_initializer": "ones",
-        },
-        units=6,
-        num_trainable=7,
-        num_fixed=1,
-        num_factorizations=0,
-        kernel_operations=frozenset({"Cos", "cos"}),
-    ),
-    Architecture(
-        cell=NNRNNCell,
-        layer=NNRNN,
-        arguments={"units": 6},
-        others={
-            "map": "cayley",
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-            "angles_initializer": "zeros",
-            "radii_initializer": "zeros",
-            "upper_initializer": "ones",
-            "radii_regularizer": UnitRadii(0.5),
-            "upper_regularizer": keras.regularizers.L2(0.4),
-        },
-        units=6,
-        num_trainable=6,
-        num_fixed=0,
-        num_factorizations=1,
-    ),
-    Architecture(
-        cell=ScuRNNCell,
-        layer=ScuRNN,
-        arguments={"units": 3},
-        others={
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-            "trainable_initial_state": False,
-        },
-        units=6,
-        num_trainable=6,
-        num_fixed=0,
-        num_factorizations=1,
-    ),
-    Architecture(
-        cell=RestrictedURNNCell,
-        layer=RestrictedURNN,
-        arguments={"units": 3},
-        others={
-            "recurrent_initializer": UnitaryComposition(seed=1),
-            "trainable_initial_state": False,
-        },
-        units=6,
-        num_trainable=5,
-        num_fixed=1,
-        num_factorizations=0,
-        matrices=(),
-        kernel_operations=frozenset({"Cos", "cos"}),
-    ),
-    Architecture(
-        cell=FullURNNCell,
-        layer=FullURNN,
-        arguments={"units": 3},
-        others={
-            "half_gradient": True,
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-            "trainable_initial_state": False,
-        },
-        units=6,
-        num_trainable=4,
-        num_fixed=0,
-        num_factorizations=0,
-    ),
-    Architecture(
-        cell=ORNNCell,
-        layer=ORNN,
-        arguments={"units": 6},
-        others={
-            "reflections": 3,
-            "recurrent_initializer": NormalReflectors(seed=1),
-            "trainable_initial_state": False,
-        },
-        units=6,
-        num_trainable=4,
-        num_fixed=0,
-        num_factorizations=1,
-    ),
-    Architecture(
-        cell=SVDRNNCell,
-        layer=SVDRNN,
-        arguments={"units": 6, "spectral_margin": 0.25},
-        others={
-            "reflections": [3, 2],
-            "spectral_margin": 0.5,
-            "spectral_center": 0.75,
-            "recurrent_initializer": UniformReflectors(seed=1),
-        },
-        units=6,
-        num_trainable=5,
-        num_fixed=0,
-        num_factorizations=2,
-    ),
-    Architecture(
-        cell=FactorizedRNNCell,
-        layer=FactorizedRNN,
-        arguments={"units": 6, "spectral_margin": 0.25},
-        others={
-            "spectral_margin": 0.5,
-            "spectral_center": 0.75,
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-        },
-        units=6,
-        num_trainable=5,
-        num_fixed=2,
-        num_factorizations=2,
-    ),
-    Architecture(
-        cell=ENRNNCell,
-        layer=ENRNN,
+def _other(name: str, default: Any) -> Any:
+    """A value of an argument that is not its default."""
+    if name.endswith("initializer"):
+        return keras.initializers.Orthogonal(seed=len(name))
+    if name.endswith("regularizer"):
+        return keras.regularizers.L2(0.4)
+    if isinstance(default, bool):
+        return not default
+    if isinstance(default, int):
+        return default + 1
+    if isinstance(default, float):
+        return default / 2 or 0.5
+    return {"tanh": "relu"}[default]
+
+
+_COSINES = frozenset({"Cos", "cos"})
+_SPECIAL: dict[str, dict[str, Any]] = {
+    "ScoRNN": {"given": {"negative_ones": 2}, "num_factorizations": 1},
+    "ScuRNN": {"num_factorizations": 1},
+    "ENRNN": {
         # Small enough a matrix not to be divided at once, and not far from it.
-        arguments={"long_term_units": 4, "short_term_units": 3, "negative_ones": 1},
-        others={
-            "negative_ones": 0.25,
-            "coupling": False,
-            "epsilon": 0.5,
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-            "short_term_initializer": keras.initializers.Orthogonal(seed=2),
-            "coupling_initializer": keras.initializers.Orthogonal(seed=3),
-        },
-        units=7,
-        num_trainable=5,
-        num_fixed=2,
-        num_factorizations=1,
+        "given": {"long_term_units": 4, "short_term_units": 3, "negative_ones": 1},
+        "num_factorizations": 1,
         # Arrays, which are of the shape of the long-term matrix: `test_enrnn.py`.
-        matrices=("orthogonal", "identity"),
-    ),
-    Architecture(
-        cell=OrthoRNNCell,
-        layer=OrthoRNN,
-        arguments={"units": 6, "parametrization": ScaledCayley(2)},
-        others={
-            "parametrization": ScaledCayley(0.25),
-            "recurrent_initializer": keras.initializers.Orthogonal(seed=1),
-        },
-        units=6,
-        num_trainable=3,
-        num_fixed=1,
-        num_factorizations=1,
-    ),
+        "own_matrices": ("orthogonal", "identity"),
+    },
+    "AntisymmetricRNN": {
+        "given": {"step_size": 0.5, "diffusion": 0.25},
+        "num_factorizations": 0,
+        "kernel_operations": frozenset({"GatherV2", "gather"}),
+    },
+    "SVDRNN": {
+        "given": {"spectral_margin": 0.25},
+        "changed": {"reflections": [3, 2]},
+        "num_factorizations": 2,
+    },
+    "ORNN": {"changed": {"reflections": 3}, "num_factorizations": 1},
+    "RestrictedURNN": {"num_factorizations": 0, "kernel_operations": _COSINES},
+    "FullURNN": {"num_factorizations": 0},
+    "EURNN": {
+        "given": {"units": 6, "capacity": 6},
+        "changed": {"units": 8, "capacity": 4, "style": "fft"},
+        "num_factorizations": 0,
+        "kernel_operations": _COSINES,
+    },
+    "GORU": {
+        "given": {"style": "tunable"},
+        "changed": {"capacity": 4},
+        "num_gates": 4,
+        "num_factorizations": 0,
+        "kernel_operations": _COSINES,
+    },
+    "NNRNN": {"changed": {"map": "cayley"}, "num_factorizations": 1},
+    "FactorizedRNN": {"given": {"spectral_margin": 0.25}, "num_factorizations": 2},
+    "OrthoRNN": {
+        "given": {"parametrization": ScaledCayley(2)},
+        "num_factorizations": 1,
+    },
+}
+ARCHITECTURES = [
+    Architecture(getattr(cells, name), **_SPECIAL.get(name, {}))
+    for name in (*architectures.ARCHITECTURES, "OrthoRNN")
 ]
 
 # For every argument that all cells share a value that is not its default.

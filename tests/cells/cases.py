@@ -15,8 +15,6 @@ from keras_ortho import RecurrentCell, RecurrentLayer
 from tests.cells.architectures import ARCHITECTURES
 from tests.cells.loops import ACTIVATIONS, Cell, is_modrelu
 
-# `OrthoRNN` is these with another class around the same parametrizations.
-LAYERS = {str(a): a.layer for a in ARCHITECTURES if str(a) != "OrthoRNN"}
 ON_JAX = keras.backend.backend() == "jax"
 POLICIES = ("float64", "float32", "mixed_bfloat16", "mixed_float16")
 MASKS = ("random", "whole rows", "left", "right", "none", "all")
@@ -157,12 +155,12 @@ _angles = {
     "style": st.sampled_from(["tunable", "fft"]),
 }
 _fraction = st.sampled_from([0, 1, 0.5, 1.0])
-_complex = {"units": st.integers(1, 4)}
 _singular = {
     "spectral_margin": st.sampled_from([0.01, 0.0, 0.25]),
     "spectral_center": st.sampled_from([1.0, 0.75]),
 }
 _reflections = st.none() | _few
+# Where there are others than the units.
 ARGUMENTS = {
     "ScoRNN": {"units": _few, "negative_ones": _fraction},
     "AntisymmetricRNN": {
@@ -175,9 +173,6 @@ ARGUMENTS = {
     "EURNN": {**_angles, "units": st.integers(1, 4), "real_output": st.booleans()},
     "GORU": {**_angles, "capacity": st.none() | st.sampled_from([2, 4, 3])},
     "NNRNN": {"units": _few, "map": st.sampled_from(["exponential", "cayley"])},
-    "ScuRNN": _complex,
-    "RestrictedURNN": _complex,
-    "FullURNN": _complex,
     "ORNN": {"units": _few, "reflections": _reflections},
     "SVDRNN": {"units": _few, "reflections": _reflections, **_singular},
     "FactorizedRNN": {"units": _few, **_singular},
@@ -188,6 +183,14 @@ ARGUMENTS = {
         "coupling": st.booleans(),
         "epsilon": st.sampled_from([0.0, 0.5]),
     },
+}
+# Of another step than these the loops know nothing. `OrthoRNN` is these with another
+# class around the same parametrizations.
+LAYERS = {
+    str(a): a.layer
+    for a in ARCHITECTURES
+    if str(a) in ARGUMENTS
+    or (a.cell.step is RecurrentCell.step and str(a) != "OrthoRNN")
 }
 
 
@@ -202,7 +205,8 @@ def structures(draw: st.DrawFn, name: str, modes: tuple[str, ...]) -> Structure:
     draw(st.booleans().filter(bool))
     # Rarely what is not allowed, and rarely more than a segment.
     odd = draw(st.integers(0, 19)) == 19
-    arguments = draw(st.fixed_dictionaries(ARGUMENTS[name]))
+    units = st.integers(1, 4) if LAYERS[name].cell_class.complex_state else _few
+    arguments = draw(st.fixed_dictionaries(ARGUMENTS.get(name, {"units": units})))
     default = LAYERS[name].cell_class.__signature__.parameters["activation"].default
     own = default if isinstance(default, str) else "paper_leaky_relu"
     names = set(ACTIVATIONS)

@@ -242,7 +242,8 @@ def test_initializers_of_other_variables(architecture):
         "uniform_phases": "phases",
         "unitary_composition": "a unitary composition",
     }
-    assert own in kinds.values()
+    if not own:
+        pytest.skip("It takes any initializer")
     for name, makes in kinds.items():
         if makes != own:
             with pytest.raises(ValueError, match=f"must make {own}, or a matrix. Rec"):
