@@ -10,7 +10,13 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho import RecurrentCell, RecurrentLayer, architectures, cells
+from keras_ortho import (
+    RecurrentCell,
+    RecurrentLayer,
+    architectures,
+    cells,
+    initializers,
+)
 from keras_ortho.parametrizations import Parametrization, ScaledCayley
 
 
@@ -110,6 +116,8 @@ class Architecture:
 
 def _other(name: str, default: Any) -> Any:
     """A value of an argument that is not its default."""
+    if name == "recurrent_initializer" and default:  # Of its kind, with a seed.
+        return type(initializers.get(default))(seed=1)
     if name.endswith("initializer"):
         return keras.initializers.Orthogonal(seed=len(name))
     if name.endswith("regularizer"):
