@@ -47,6 +47,28 @@ SMALL = spread(0.01)
 ZERO = ("constant", 0.0)
 STATE = spread(lambda m, n: (3 / (2 * n)) ** 0.5)
 PI = 3.14159
+# The weights of several networks.
+URNN = {
+    "kernel": (spread(glorot(INPUTS, TWICE)), f"{URNN_CODE}, models.py:520-545"),
+    "initial_state": (STATE, f"{URNN_CODE}, models.py:607, 630-632"),
+}
+COUPLING = {
+    "coupling_kernel": (
+        spread(lambda m, n: (6 / n) ** 0.5),
+        f"{ENRNN_CODE}, ENRNN.py:99-101",
+    )
+}
+
+
+def gaussian(gates):
+    """Of a network of so many kernels side by side."""
+    return {
+        name: (
+            ("normal", lambda m, n, k=rows: (2 / (k(m, n) + gates * n)) ** 0.5),
+            f"{ZHANG}, section 7: Gaussian",
+        )
+        for name, rows in (("kernel", INPUTS), ("recurrent_kernel", UNITS))
+    }
 
 
 @dataclass(frozen=True)
@@ -118,17 +140,13 @@ ARCHITECTURES = {
     ),
     "restricted-urnn": Architecture(
         {
-            "kernel": (
-                spread(glorot(INPUTS, TWICE)),
-                f"{URNN_CODE}, models.py:520-545",
-            ),
+            **URNN,
             "recurrent_phases": (spread(PI), f"{URNN_CODE}, models.py:468-480"),
             "recurrent_reflectors": (
                 spread(lambda m, n: (6 / (2 + 2 * n)) ** 0.5),
                 f"{URNN_CODE}, models.py:468-480",
             ),
             "bias": (SMALL, f"{URNN_CODE}, models.py:585"),
-            "initial_state": (STATE, f"{URNN_CODE}, models.py:607, 630-632"),
         },
         2,
         True,
@@ -136,12 +154,8 @@ ARCHITECTURES = {
     ),
     "full-urnn": Architecture(
         {
-            "kernel": (
-                spread(glorot(INPUTS, TWICE)),
-                f"{URNN_CODE}, models.py:520-545",
-            ),
+            **URNN,
             "recurrent_unitary": (("unitary",), f"{URNN_CODE}, models.py:493-510"),
-            "initial_state": (STATE, f"{URNN_CODE}, models.py:607, 630-632"),
         },
         2,
         True,
@@ -329,6 +343,11 @@ def stiefel(rate, rms_scaling=False):
     return {"kind": "StiefelDescent", "rate": rate, "rms_scaling": rms_scaling}
 
 
+def scurnn(rate_of_phases):
+    skew = dict.fromkeys(["recurrent_skew_real", "recurrent_skew_imag"], rmsprop(1e-4))
+    return {"": adam(1e-3), **skew, "recurrent_phases": adagrad(rate_of_phases)}
+
+
 @dataclass(frozen=True)
 class Row:
     """What is said of a network on a task.
@@ -381,11 +400,16 @@ class Row:
 
 
 BOTH = ("mnist", "permuted-mnist")
-FREE = "counts the n^2 degrees of freedom of W, of which the network holds 2 n^2 reals"
-
-
-def half_of_unitary(own, m, n, p):
-    return own - n * n
+# What a published number counts: of the full-capacity uRNN, and of the EURNN that adds.
+HALF_OF_UNITARY = {
+    "reading": lambda own, m, n, p: own - n * n,
+    "because": "Wisdom et al., NeurIPS 2016: counts the n^2 degrees of freedom of W, "
+    "of which the network holds 2 n^2 reals",
+}
+REAL_KERNEL = {
+    "reading": lambda own, m, n, p: own - m * n,
+    "because": f"{ICML} 4.3: 3k and 7k come out where U counts m n numbers, not 2 m n",
+}
 
 
 def copying(model, units, optimizers, source, duration=10_000, **more):
@@ -431,8 +455,7 @@ ROWS = [
         {"": rmsprop(1e-3), "recurrent_unitary": stiefel(1e-3)},
         f"D 2.7.3; {URNN_CODE}, optimizations.py:29-62",
         published=22_000,
-        reading=half_of_unitary,
-        because=f"Wisdom et al., NeurIPS 2016: {FREE}",
+        **HALF_OF_UNITARY,
     ),
     copying(
         "restricted-urnn",
@@ -453,12 +476,7 @@ ROWS = [
     copying(
         "scurnn",
         130,
-        {
-            "": adam(1e-3),
-            "recurrent_skew_real": rmsprop(1e-4),
-            "recurrent_skew_imag": rmsprop(1e-4),
-            "recurrent_phases": adagrad(1e-4),
-        },
+        scurnn(1e-4),
         f"{SCURNN_CODE}, copying script:36-57",
         2_000,
         lengths=(2_000,),
@@ -473,12 +491,7 @@ ROWS = [
         4_000,
         lengths=(2_000,),
         negative_ones=52,
-        weights={
-            "coupling_kernel": (
-                spread((6 / (172 + 20)) ** 0.5),
-                f"{ENRNN_CODE}, ENRNN.py:99-101",
-            )
-        },
+        weights=COUPLING,
         published=22_000,
     ),
     *(
@@ -511,8 +524,7 @@ ROWS = [
         {"": rmsprop(1e-5), "recurrent_unitary": stiefel(1e-5)},
         "D 2.5.3",
         published=15_000,
-        reading=half_of_unitary,
-        because=f"Wisdom et al., NeurIPS 2016: {FREE}",
+        **HALF_OF_UNITARY,
     ),
     adding("restricted-urnn", 950, {"": rmsprop(1e-4)}, "D 2.5.3", published=15_000),
     adding(
@@ -534,8 +546,7 @@ ROWS = [
         published=3_000,
         # 3 583, said to be "approximately 3k".
         rounded=2_000,
-        reading=lambda own, m, n, p: own - m * n,
-        because=f"{ICML} 4.3: 3k and 7k come out where U counts m n numbers, not 2 m n",
+        **REAL_KERNEL,
     ),
     adding(
         "eurnn",
@@ -545,18 +556,12 @@ ROWS = [
         lengths=(750,),
         settings={"style": "fft"},
         published=7_000,
-        reading=lambda own, m, n, p: own - m * n,
-        because=f"{ICML} 4.3: 3k and 7k come out where U counts m n numbers, not 2 m n",
+        **REAL_KERNEL,
     ),
     adding(
         "scurnn",
         116,
-        {
-            "": adam(1e-3),
-            "recurrent_skew_real": rmsprop(1e-4),
-            "recurrent_skew_imag": rmsprop(1e-4),
-            "recurrent_phases": adagrad(1e-3),
-        },
+        scurnn(1e-3),
         f"{SCURNN_CODE}, adding script:22-45",
         30,
         weights={
@@ -575,12 +580,7 @@ ROWS = [
         f"D 2.7.3; {ENRNN_CODE}, adding script:20-40",
         6,
         negative_ones=29,
-        weights={
-            "coupling_kernel": (
-                spread((6 / (96 + 64)) ** 0.5),
-                f"{ENRNN_CODE}, ENRNN.py:99-101",
-            )
-        },
+        weights=COUPLING,
         published=15_000,
     ),
     adding(
@@ -629,12 +629,7 @@ ROWS = [
         pixels(
             "scurnn",
             units,
-            {
-                "": adam(1e-3),
-                "recurrent_skew_real": rmsprop(1e-4),
-                "recurrent_skew_imag": rmsprop(1e-4),
-                "recurrent_phases": adagrad(1e-3),
-            },
+            scurnn(1e-3),
             f"{SCURNN_CODE}, MNIST script:28-51",
             published=published,
             rounded=1,
@@ -659,8 +654,7 @@ ROWS = [
             f"D 2.5.3, table 2.1; {URNN_CODE}, custom_optimizers.py:49-80",
             published=published,
             rounded=rounded,
-            reading=half_of_unitary,
-            because=f"Wisdom et al., NeurIPS 2016: {FREE}",
+            **HALF_OF_UNITARY,
         )
         for units, rate, published, rounded in (
             (116, 1e-3, 16_000, 1000),
@@ -811,8 +805,7 @@ ROWS = [
             {"": rmsprop(1e-3), "recurrent_unitary": stiefel(1e-3)},
             f"{URNN_CODE}, TIMIT scripts; D table 2.2",
             published=published,
-            reading=half_of_unitary,
-            because=f"Wisdom et al., NeurIPS 2016: {FREE}",
+            **HALF_OF_UNITARY,
         )
         for units, published in ((128, 83_000), (192, 135_000), (256, 200_000))
     ),
@@ -832,30 +825,8 @@ ROWS = [
             published=published,
         )
         for model, published, weights, settings in (
-            (
-                "rnn",
-                1_219,
-                {
-                    name: (
-                        ("normal", lambda m, n, k=rows: (2 / (k(m, n) + n)) ** 0.5),
-                        f"{ZHANG}, section 7: Gaussian",
-                    )
-                    for name, rows in (("kernel", INPUTS), ("recurrent_kernel", UNITS))
-                },
-                {"activation": 0.1},
-            ),
-            (
-                "lstm",
-                4_515,
-                {
-                    name: (
-                        ("normal", lambda m, n, k=rows: (2 / (k(m, n) + 4 * n)) ** 0.5),
-                        f"{ZHANG}, section 7: Gaussian",
-                    )
-                    for name, rows in (("kernel", INPUTS), ("recurrent_kernel", UNITS))
-                },
-                {},
-            ),
+            ("rnn", 1_219, gaussian(1), {"activation": 0.1}),
+            ("lstm", 4_515, gaussian(4), {}),
             ("ornn", 587, {}, {"reflections": 16, "activation": 0.1}),
             ("svdrnn", 1_011, {}, {"reflections": 16, "activation": 0.1}),
         )
