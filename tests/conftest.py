@@ -35,7 +35,11 @@ TRIAL = {
 
 def pytest_configure(config):
     # Once, before a backend is loaded; pytest's other processes inherit it.
-    if "not slow" not in config.option.markexpr or "XLA_FLAGS" in os.environ:
+    if "not slow" not in config.option.markexpr:
+        return
+    # librosa's loops over a few frames are run sooner than compiled.
+    os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    if "XLA_FLAGS" in os.environ:
         return
     trial = TRIAL[os.environ.get("KERAS_BACKEND", "tensorflow")]
     quick = os.environ | {"XLA_FLAGS": QUICK_TO_COMPILE}
@@ -83,6 +87,27 @@ def _save_time_on_tensorflow(config, items):
 
     # A fifth of the time of programs that run once or twice. `make test-all` has it.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    _trace_training_steps_once()
+
+
+def _trace_training_steps_once():
+    # A step that makes the optimizer's variables is traced with them, then without.
+    import keras
+
+    make_train_function = keras.Model.make_train_function
+
+    def make(model, force=False):
+        if model.built and not model.run_eagerly and not model.optimizer.built:
+            model.optimizer.build(model.trainable_variables)
+        return make_train_function(model, force)
+
+    keras.Model.make_train_function = make
+
+
+def pytest_collection_finish():
+    # What is imported stays: no garbage collection needs to go through it again.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,7 +22,6 @@ from keras_ortho import (
     SVDRNNCell,
 )
 from tests import reference
-from tests.gradients import gradients
 
 N = 4
 # To the target in 1e-6: L-BFGS stops where the gradient is below 1e-12, and the
@@ -71,15 +70,18 @@ def descend(function, start, target):
         parts = np.split(flat, splits)
         return [x.reshape(y.shape) for x, y in zip(parts, start, strict=True)]
 
+    import tensorflow as tf
+
+    @tf.function(autograph=False)  # Traced once for hundreds of steps.
+    def value_and_gradients(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = ops.sum(ops.square(function(*x) - target))
+        return loss, tape.gradient(loss, x)
+
     def value_and_gradient(flat):
-        values = []
-
-        def loss(*x):
-            values.append(ops.sum(ops.square(function(*x) - target)))
-            return values[-1]
-
-        found = gradients(loss, *free(flat))
-        return float(values[0]), np.concatenate([g.ravel() for g in found])
+        loss, found = value_and_gradients([tf.constant(x) for x in free(flat)])
+        return float(loss), np.concatenate([g.numpy().ravel() for g in found])
 
     result = optimize.minimize(
         value_and_gradient,

@@ -412,10 +412,10 @@ def test_trains(architecture, jit_compile, stock):
         [keras.Input((TIME, FEATURES)), layer, keras.layers.Dense(2)]
     )
     model.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=jit_compile)
-    x = sequences(shape=(32, TIME, FEATURES))
+    x = sequences(shape=(96, TIME, FEATURES))
     y = np.cumsum(x, axis=1)[:, :, :2]
     before = model.get_weights()
-    losses = model.fit(x, y, epochs=30, verbose=0).history["loss"]
+    losses = model.fit(x, y, epochs=10, verbose=0).history["loss"]
     assert losses[-1] < 0.8 * losses[0]
     for weight, old in zip(model.trainable_weights, before, strict=False):
         assert not np.array_equal(weight, old), weight.path
@@ -467,7 +467,7 @@ def test_mixed_precision(architecture, policy):
     model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
     model.compile("sgd", "mse")
     before = layer.get_weights()
-    model.fit(x, np.ones((BATCH, architecture.units)), verbose=0)
+    model.train_on_batch(x, np.ones((BATCH, architecture.units)))
     assert all(np.isfinite(w).all() for w in layer.get_weights())
     assert not np.array_equal(layer.get_weights()[1], before[1])
 
@@ -516,47 +516,34 @@ def test_config_holds_every_argument(architecture, kind):
     assert again.dtype_policy.name == "mixed_bfloat16"
 
 
-@pytest.mark.parametrize("name", sorted(SHARED))
-def test_shared_arguments_have_an_effect(architecture, name):
+def test_shared_arguments_have_an_effect(architecture):
     """None of them is taken and then forgotten."""
-    arguments = {**architecture.arguments, name: SHARED[name]}
-    if name == "use_bias":
-        arguments["activation"] = "tanh"
-    if name == "initial_state_initializer":
-        arguments["trainable_initial_state"] = True
-    layer = architecture.layer(**arguments)
+    x = sequences()
+    given = {name: value for name, value in SHARED.items() if name != "use_bias"}
+    layer = architecture.layer(**architecture.arguments, **given)
     layer.build((None, TIME, FEATURES))
     cell = layer.cell
     weights = {weight.name: np.asarray(weight) for weight in cell.weights}
-    kernel, bias = cell.kernel, cell.bias
-    if name == "use_bias":
-        assert bias is None
-        assert "bias" not in weights
-    elif name == "kernel_initializer":
-        assert np.abs(weights["kernel"]).max() > 0.1
-    elif name == "bias_initializer":
-        np.testing.assert_array_equal(weights["bias"], 1)
-    elif name == "initial_state_initializer":
-        np.testing.assert_array_equal(weights["initial_state"], 1)
-    elif name.endswith("regularizer"):
-        bias.assign(np.ones(bias.shape))
-        layer(sequences())
-        assert len(layer.losses) >= 1  # Some have several variables of a kind.
-        assert sum(map(float, layer.losses)) > 0
-    elif name == "kernel_constraint":
-        assert kernel.constraint is SHARED[name]
-    elif name == "bias_constraint":
-        assert bias.constraint is SHARED[name]
-    elif name == "activation":
-        assert layer.activation is keras.activations.tanh
-    elif name == "trainable_initial_state":
-        assert "initial_state" in weights
-    elif name == "seed":
-        assert layer.seed == 7  # What it does: `test_dropout`.
-    else:
-        x = sequences()
-        lively(layer)
-        assert np.abs(layer(x, training=True) - layer(x)).max() > 0
+    assert np.abs(weights["kernel"]).max() > 0.1
+    np.testing.assert_array_equal(weights["bias"], 1)
+    np.testing.assert_array_equal(weights["initial_state"], 1)
+    assert cell.kernel.constraint is SHARED["kernel_constraint"]
+    assert cell.bias.constraint is SHARED["bias_constraint"]
+    assert layer.activation is keras.activations.tanh
+    assert layer.seed == 7  # What it does: `test_dropout`.
+    layer(x)
+    regularized = [w.regularizer for w in cell.weights if w.regularizer is not None]
+    for name, value in SHARED.items():
+        if name.endswith("regularizer"):
+            assert value in regularized, name
+    assert len(layer.losses) == len(regularized)
+    assert sum(map(float, layer.losses)) > 0
+    biasless = architecture.layer(
+        **architecture.arguments, use_bias=False, activation="tanh"
+    )
+    biasless.build((None, TIME, FEATURES))
+    assert biasless.cell.bias is None
+    assert "bias" not in {weight.name for weight in biasless.weights}
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -568,13 +555,15 @@ def test_saves_and_loads(architecture, wrapped, tmp_path):
         )
     model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
     model.compile("adam", "mse")
+    model.optimizer.build(model.trainable_variables)
+    for weight in model.trainable_variables:  # No initializer gives such values.
+        weight.assign(weight + 0.01)
     x = sequences()
-    model.fit(x, np.ones(model(x).shape), verbose=0)
     path = tmp_path / "model.keras"
     model.save(path)
     loaded = keras.saving.load_model(path)
-    expected = model.predict(x, verbose=0)
-    np.testing.assert_array_equal(loaded.predict(x, verbose=0), expected)
+    np.testing.assert_array_equal(loaded(x), model(x))
+    assert len(loaded.optimizer.variables) == len(model.optimizer.variables)
     model.save_weights(tmp_path / "model.weights.h5")
     clone = keras.models.clone_model(model)
     clone.load_weights(tmp_path / "model.weights.h5")
@@ -790,7 +779,8 @@ def test_features_must_be_known(architecture):
 @pytest.mark.parametrize("stock", [False, True])
 def test_is_built_within_fit(architecture, stock):
     """Where the weights are made while a training step is being traced."""
-    for initializer in (None, *architecture.matrices):
+    # The cell is the same: within Keras's layer one initializer will do.
+    for initializer in (None,) if stock else (None, *architecture.matrices):
         arguments = dict(architecture.arguments)
         if initializer is not None:
             arguments["recurrent_initializer"] = initializer
