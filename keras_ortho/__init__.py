@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from keras_ortho import baselines as baselines
     from keras_ortho import cells as cells
     from keras_ortho import data_prep as data_prep
+    from keras_ortho import deployment as deployment
     from keras_ortho import diagnostics as diagnostics
     from keras_ortho import initializers as initializers
     from keras_ortho import layers as layers
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from keras_ortho import tasks as tasks
     from keras_ortho.activations import ModReLU as ModReLU
     from keras_ortho.cells import *  # noqa: F403
+    from keras_ortho.deployment import freeze as freeze
+    from keras_ortho.deployment import initial_states as initial_states
+    from keras_ortho.deployment import step_model as step_model
     from keras_ortho.layers import BNPDense as BNPDense
     from keras_ortho.layers import OrthoDense as OrthoDense
     from keras_ortho.layers import SVDDense as SVDDense
@@ -44,7 +48,10 @@ _PUBLIC = [
     "baselines",
     "cells",
     "data_prep",
+    "deployment",
     "diagnostics",
+    "freeze",
+    "initial_states",
     "initializers",
     "layers",
     "losses",
@@ -52,13 +59,15 @@ _PUBLIC = [
     "optimizers",
     "parametrizations",
     "regularizers",
+    "step_model",
     "tasks",
 ]
-# The modules of the classes above, and those of all else that Keras can save.
+# The modules of the names above, and those of all else that Keras can save.
 _REGISTERING = (
     "activations",
     "cells",
     "layers",
+    "deployment",
     "baselines",
     "initializers",
     "losses",

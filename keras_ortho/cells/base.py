@@ -30,6 +30,7 @@ from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 from keras_ortho.parametrizations.free import check_makes
+from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.precise_activations import precise
 from keras_ortho.recurrence import Pointwise, find
 
@@ -147,6 +148,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     optimizer_groups: ClassVar[Mapping[str, str]] = {}
     # Arguments of the class above that a class gives itself.
     given_arguments: ClassVar[frozenset[str]] = frozenset()
+    # Whether `W` is a weight: see `keras_ortho.freeze`.
+    frozen: bool = False
 
     __signature__: ClassVar[inspect.Signature]
     # How `W` is made, unless the class makes it in a way of its own.
@@ -293,7 +296,11 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     def _add_free(self, variable: FreeVariable) -> keras.Variable:
         weight = self.add_weight(
-            regularizer=self.regularizer_of(variable) if variable.trainable else None,
+            regularizer=(
+                self.regularizer_of(variable)
+                if variable.trainable and not self.frozen
+                else None
+            ),
             autocast=False,  # The matrix is made in the precision of its variables.
             **variable.weight_arguments(),
         )
@@ -442,7 +449,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         )
 
     def read_out(self, states: Tensor) -> Tensor:
-        """Gives the output for a state: the state itself.
+        """Gives the output for a state: its first `output_size` reals, mostly all.
 
         Args:
             states: Tensor of shape `(..., state_size)`.
@@ -450,7 +457,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             Tensor of shape `(..., output_size)`.
         """
-        return states
+        return states[..., : self.output_size]
 
     def activate(self, inputs: Tensor) -> Tensor:
         """Applies bias and activation.
@@ -471,6 +478,15 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         # A function of a user's may change the dtype.
         return ops.cast(precise(self.activation)(inputs), inputs.dtype)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the step is `f(x U + h W)`, and no class has one of its own."""
+        methods = ("call", "step", "activate")
+        return all(
+            getattr(type(self), name) is getattr(RecurrentCell, name)
+            for name in methods
+        )
+
     def plain_step(self, training: bool) -> PlainStep | None:
         """Describes the step, for the sequence that has begun.
 
@@ -481,14 +497,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             The description, or `None` where a class has a step of its own, or the
             derivative of the activation is not known.
         """
-        methods = ("call", "step", "activate")
-        plain = all(
-            getattr(type(self), name) is getattr(RecurrentCell, name)
-            for name in methods
-        )
         activation = find(self.activation, self.complex_state)
         sequence = self._sequence
-        if not plain or activation is None or sequence is None:
+        if not self.is_plain or activation is None or sequence is None:
             return None
         bias = self.bias
         if bias is None:
@@ -502,8 +513,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         )
 
     def _begin_sequence(self, inputs: Tensor) -> _Sequence:
+        matrix = self.recurrent_kernel if self.frozen else self.recurrent_matrix()
         return _Sequence(
-            recurrent_kernel=ops.cast(self.recurrent_matrix(), self.compute_dtype),
+            recurrent_kernel=ops.cast(matrix, self.compute_dtype),
             input_mask=self._mask(inputs, self.dropout),
             state_mask=None,
             call=current_call(self),
@@ -577,12 +589,36 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             own["activation"] = modrelu_names.to_config(
                 own["activation"], self.complex_state
             )
+        if self.frozen:
+            own["frozen"] = True
         return {**super().get_config(), **own}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "RecurrentCell":
         """Makes a cell from a config."""
-        return super().from_config(modrelu_names.from_config(config, cls.complex_state))
+        config = modrelu_names.from_config(config, cls.complex_state)
+        frozen = config.get("frozen", False)
+        cell = super().from_config({k: v for k, v in config.items() if k != "frozen"})
+        if frozen:
+            cell.freeze()
+        return cell
+
+    def freeze(self) -> None:
+        """Makes `W` a weight, `recurrent_kernel`, in place of the free variables.
+
+        That is for a cell without weights: `keras_ortho.freeze` makes a frozen copy of
+        one that has them.
+
+        Raises:
+            ValueError: If the cell is built.
+        """
+        if self.built:
+            raise ValueError(
+                "A cell can be made a frozen one before it is built. "
+                f"Received: {self.name} with built=True"
+            )
+        self.frozen = True
+        self.parametrization = PlainMatrix(self.complex_state)
 
 
 # What a user of a cell gives: its class gives the parametrization.

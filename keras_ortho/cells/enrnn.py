@@ -150,6 +150,8 @@ class ENRNNCell(RecurrentCell):
         Raises:
             ValueError: If the cell is not built.
         """
+        if self.frozen:
+            return super().recurrent_matrix()
         kernel = self.short_term_kernel()
         return self.parametrization.with_short_term(kernel, *self.free_values())
 

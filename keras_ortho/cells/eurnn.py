@@ -4,7 +4,6 @@ from typing import Any
 
 import keras
 
-from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.givens import GivensUnitary
@@ -77,17 +76,6 @@ class EURNNCell(RecurrentCell):
         self.style = style
         self.real_output = real_output
         self.output_size = self.units if real_output else self.state_size
-
-    def read_out(self, states: Tensor) -> Tensor:
-        """Gives the output for a state: the state itself, or its real part.
-
-        Args:
-            states: Tensor of shape `(..., 2n)`.
-
-        Returns:
-            Tensor of shape `(..., output_size)`.
-        """
-        return states[..., : self.output_size]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

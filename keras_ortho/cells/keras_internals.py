@@ -11,13 +11,17 @@ from keras.src.backend.common.global_state import (
 )
 from keras.src.layers.layer import CallContext
 from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
+from keras.src.models import Functional
 
 __all__ = [
     "AutocastScope",
     "DropoutRNNCell",
+    "Functional",
     "call_is_training",
     "current_call",
+    "layers_within",
     "rnn",
+    "run_through",
     "within_call",
 ]
 
@@ -49,6 +53,33 @@ def call_is_training() -> bool:
     """
     call = get_global_attribute("current_call_ctx")
     return call is not None and bool(call.get_value("training"))
+
+
+def layers_within(layer: Any) -> list[Any]:
+    """Lists a layer and all that it holds, at any depth.
+
+    Args:
+        layer: The layer or model.
+
+    Returns:
+        The layers, it first, each once, in the order in which they were made.
+    """
+    return list(layer._flatten_layers())
+
+
+def run_through(model: Any, inputs: Any, call: Any) -> Any:
+    """Runs the graph of a Sequential or functional model.
+
+    Args:
+        model: The model.
+        inputs: Its inputs, tensors or symbolic ones of other shapes.
+        call: What calls a layer: a function of it and of its arguments.
+
+    Returns:
+        The outputs, in the structure of the model's.
+    """
+    graph = getattr(model, "_functional", model)
+    return graph._run_through_graph(inputs, call_fn=call)
 
 
 @contextmanager

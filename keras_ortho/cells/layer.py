@@ -311,11 +311,11 @@ class RecurrentLayer(keras.layers.RNN):
         """Gives the arguments that make an equal layer."""
         config = super().get_config()
         cell = config.pop("cell")["config"]
-        own = arguments.names(self.cell_class)
+        own = [*arguments.names(self.cell_class), "frozen"]
         return {
             **config,
             "recompute": self.recompute,
-            **{name: cell[name] for name in own},
+            **{name: cell[name] for name in own if name in cell},
         }
 
     @classmethod
@@ -332,8 +332,12 @@ class RecurrentLayer(keras.layers.RNN):
             A new layer.
         """
         config = modrelu_names.from_config(config, cls.cell_class.complex_state)
+        frozen = config.get("frozen", False)
         with keras.saving.custom_object_scope(custom_objects or {}):
-            return cls(**config)
+            layer = cls(**{k: v for k, v in config.items() if k != "frozen"})
+        if frozen:
+            layer.cell.freeze()
+        return layer
 
 
 def _check_single(states: Any) -> None:

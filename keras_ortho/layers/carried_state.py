@@ -88,18 +88,26 @@ class CarriedState(keras.layers.Wrapper):
                 trainable=False,
                 autocast=False,
             )
-            for number, state in enumerate(self._initial_state(batch_size))
+            for number, state in enumerate(self.get_initial_state(batch_size))
         ]
         self.built = True
         self.reset_state()
 
-    def _initial_state(self, batch_size: int) -> list[Tensor]:
+    def get_initial_state(self, batch_size: int) -> list[Tensor]:
+        """Gives the states after `reset_state()`.
+
+        Args:
+            batch_size: Number of sequences.
+
+        Returns:
+            Tensors of shape `(batch_size, n)`.
+        """
         states = self.layer.get_initial_state(batch_size)
         return list(states) if isinstance(states, list | tuple) else [states]
 
     def reset_state(self) -> None:
         """Sets the states to the initial state: zero, or the trained one."""
-        initial = self._initial_state(self.states[0].shape[0])
+        initial = self.get_initial_state(self.states[0].shape[0])
         for variable, value in zip(self.states, initial, strict=True):
             variable.assign(ops.cast(value, variable.dtype))
 

@@ -130,8 +130,8 @@ class _Plan:
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Any]:
         """Computes the output, and what the gradient needs."""
         if not self.training:
-            outputs = [self._infer(tensors, piece) for piece in self._cut(tensors)]
-            return _concatenate(outputs, axis=0), (tensors,)
+            pieces = [self._infer(tensors, piece) for piece in self._cut(tensors)]
+            return _concatenate(pieces, axis=0), (tensors,)
         outputs, saved = zip(
             *(self._forward(tensors, piece) for piece in self._cut(tensors)),
             strict=True,

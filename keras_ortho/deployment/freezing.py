@@ -1,0 +1,125 @@
+"""A copy of a trained model in which no kernel is made from others any more."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho.cells.keras_internals import Functional, layers_within
+from keras_ortho.deployment.twins import FREEZABLE, twin, twin_weights
+
+
+def freeze(model: keras.layers.Layer) -> Any:
+    """Copies a trained model, with every kernel a plain weight.
+
+    Where the layers of this package make their kernel from free variables at each
+    call, those of the copy have it as a weight. Nothing is factorized in any program
+    that is made from it, and it computes the same. What becomes of a layer:
+
+    - A recurrent one with an activation of Keras, no gate and no trained initial state:
+      `keras.layers.SimpleRNN`, and its cell `SimpleRNNCell`.
+    - Any other recurrent layer or cell: one of the same class with a weight
+      `recurrent_kernel` in place of the free variables.
+    - `SVDDense`, `OrthoDense` and `BNPDense`: `keras.layers.Dense`.
+
+    The model may nest others, and layers may be wrapped: what holds them has to have
+    them in its config, as `Bidirectional`, `TimeDistributed`, `keras.layers.RNN` and
+    `StackedRNNCells` do. The copy is not compiled, and stateful layers begin anew. It
+    can be trained on, but nothing holds its kernels orthogonal then.
+
+    Args:
+        model: A `Sequential` or functional model, or a layer, that is built.
+
+    Returns:
+        The copy, of the same class.
+
+    Raises:
+        ValueError: If `model` is not built, is a subclass of `keras.Model` with a
+            `call` of its own, or has a layer that cannot be frozen.
+
+    Example:
+    >>> layers = [keras.Input((None, 3)), ScoRNN(8, activation="tanh")]
+    >>> model = keras.Sequential([*layers, keras.layers.Dense(2)])
+    >>> [type(layer).__name__ for layer in freeze(model).layers]
+    ['SimpleRNN', 'Dense']
+    """
+    _check_model(model)
+    before = layers_within(model)
+    # Those that are not registered are known by their names.
+    own = {type(x) for x in before if not type(x).__module__.startswith("keras.")}
+    classes = {cls.__name__: cls for cls in own}
+    with keras.saving.custom_object_scope(classes):
+        config = _frozen(keras.saving.serialize_keras_object(model))
+        config.pop("compile_config", None)
+        copy = keras.saving.deserialize_keras_object(config, safe_mode=False)
+    after = layers_within(copy)
+    for old, new in zip(before, after, strict=True):
+        if isinstance(old, FREEZABLE) and not _is_frozen(new):
+            raise ValueError(
+                f"`{old.name}`, a `{type(old).__name__}`, cannot be frozen: the layer "
+                "that holds it makes it by itself, and does not have it in its config. "
+                f"Received: model={model.name}"
+            )
+        _copy_weights(old, new)
+    return copy
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, keras.layers.Layer):
+        raise ValueError(f"`model` must be a Keras model. Received: {model!r}")
+    if not model.built:
+        raise ValueError(
+            "`model` has no weights yet: call it, or its `build`, first. "
+            f"Received: {model.name} with built=False"
+        )
+    for layer in layers_within(model):
+        own_call = isinstance(layer, keras.Model) and not isinstance(
+            layer, keras.Sequential | Functional
+        )
+        if own_call:
+            raise ValueError(
+                "A model whose class has a `call` of its own cannot be copied from its "
+                "config. Freeze its layers, or write it as a functional model. "
+                f"Received: {layer.name}, a `{type(layer).__name__}`"
+            )
+
+
+def _frozen(config: Any) -> Any:
+    """A config with the twins of all layers that have one."""
+    if isinstance(config, list | tuple):
+        return type(config)(map(_frozen, config))
+    if not isinstance(config, dict):
+        return config
+    if "class_name" in config and "registered_name" in config:
+        parts = {name: config.get(name) for name in _OF_AN_OBJECT}
+        cls = keras.saving.get_registered_object(config["registered_name"])
+        if isinstance(cls, type) and issubclass(cls, FREEZABLE):
+            layer = keras.saving.deserialize_keras_object(parts, safe_mode=False)
+            return {**config, **keras.saving.serialize_keras_object(twin(layer))}
+    return {name: _frozen(value) for name, value in config.items()}
+
+
+# What says which object it is: a layer of a functional model has its calls there, too.
+_OF_AN_OBJECT = ("module", "class_name", "config", "registered_name")
+
+
+def _is_frozen(layer: keras.layers.Layer) -> bool:
+    cell = getattr(layer, "cell", layer)
+    return not isinstance(layer, FREEZABLE) or getattr(cell, "frozen", False)
+
+
+def _copy_weights(old: Any, new: Any) -> None:
+    """Copies the variables of a layer that no layer within it has."""
+    if isinstance(old, FREEZABLE) and not hasattr(old, "cell"):
+        values = twin_weights(old)
+        for weight in new.weights:
+            weight.assign(ops.cast(values[weight.name], weight.dtype))
+        return
+    for source, target in zip(_own(old), _own(new), strict=True):
+        target.assign(source)
+
+
+def _own(layer: keras.layers.Layer) -> list[keras.Variable]:
+    within = layers_within(layer)[1:]
+    others = {id(variable) for inner in within for variable in inner.variables}
+    return [variable for variable in layer.variables if id(variable) not in others]

@@ -1,0 +1,294 @@
+"""One time step of a trained model, as a model without a loop.
+
+A frame goes through the layers with a time axis of length one; a recurrent layer's cell
+takes it without. The same walk over the graph serves for a symbolic frame, which makes
+the model, and for a few real ones, with which each other layer is held to work on every
+frame by itself.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import ml_dtypes
+import numpy as np
+from keras import ops, tree
+
+from keras_ortho import checks
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells.keras_internals import Functional, run_through
+from keras_ortho.layers import CarriedState, TrainedInitialState
+
+# The frames of the check.
+_FRAMES = 3
+_MIXES = "does not work on each frame by itself"
+
+
+def step_model(model: Any) -> keras.Model:
+    """Makes a model of one time step of a model of sequences.
+
+    It shares the weights of `model`, takes one frame of each sequence and the states of
+    all recurrent layers, and gives the output for that frame and the new states. Fed
+    with the frames in turn, and with its own states, it computes what `model` computes
+    from the whole sequences; where the last recurrent layer of that gives its last
+    output only, what it would compute if the sequence ended there. There is no loop in
+    it, so that it can be exported to where loops are not supported.
+
+    A recurrent matrix that is made from free variables is made in each call: see
+    `keras_ortho.freeze`, which is done first for a model that is to be deployed.
+
+    Args:
+        model: A `Sequential` or functional model that is built, of recurrent layers of
+            Keras and of this package, and of layers that work on each frame by
+            themselves, such as `Dense`, `LayerNormalization`, `TimeDistributed` and
+            `Add`. Its inputs have the time as their second axis.
+
+    Returns:
+        A functional model. Its inputs are `[x, state_0, state_1, ...]`, the states in
+        the order of the layers, `x` of shape `(batch, m)` (one for each input of
+        `model`); its outputs are `[y, new_state_0, new_state_1, ...]`.
+        `keras_ortho.initial_states` gives the states to begin with.
+
+    Raises:
+        ValueError: If `model` is none of these, has no recurrent layer, or a layer has
+            no step, which is then named: `Bidirectional`, `go_backwards=True`, a mask,
+            an initial state that is computed, a layer that mixes the frames, or a
+            recurrent layer behind one with `return_sequences=False`.
+
+    Example:
+    >>> rnn = ScoRNN(8, return_sequences=True)
+    >>> model = keras.Sequential([keras.Input((None, 3)), rnn, keras.layers.Dense(2)])
+    >>> step, states = step_model(model), initial_states(model, batch_size=4)
+    >>> for frame in np.zeros((10, 4, 3)):
+    ...     y, *states = step.predict_on_batch([frame, *states])
+    >>> y.shape
+    (4, 2)
+    """
+    _check_causal(model)
+    inputs = [
+        keras.Input(x.shape[2:], x.shape[0], dtype=x.dtype, name=name)
+        for x, name in zip(model.inputs, _input_names(model), strict=True)
+    ]
+    states: list[Tensor] = []
+
+    def state_input(state: Tensor) -> Tensor:
+        name = f"state_{len(states)}"
+        states.append(keras.Input(state.shape[1:], dtype=state.dtype, name=name))
+        return states[-1]
+
+    frame = _Frame(
+        lambda layer: tree.map_structure(state_input, layer.get_initial_state(1))
+    )
+    outputs = frame.through(model, inputs)
+    return keras.Model(
+        [*inputs, *states], [*outputs, *frame.new_states], name=f"{model.name}_step"
+    )
+
+
+def initial_states(model: Any, batch_size: int) -> list[np.ndarray]:
+    """Gives the states with which a step model begins.
+
+    Args:
+        model: The model of sequences, as `keras_ortho.step_model` takes it.
+        batch_size: Number of sequences.
+
+    Returns:
+        Arrays of shape `(batch_size, n)`, in the order of the step model's inputs:
+        zero, or the trained initial states.
+
+    Raises:
+        ValueError: As `keras_ortho.step_model`; if `batch_size` is not a positive
+            integer.
+
+    Example:
+    >>> rnn = ScuRNN(8, return_sequences=True)
+    >>> model = keras.Sequential([keras.Input((None, 3)), rnn])
+    >>> [state.shape for state in initial_states(model, batch_size=4)]
+    [(4, 16)]
+    """
+    batch_size = checks.check_count("batch_size", batch_size)
+    return [ops.convert_to_numpy(x) for x in _check_causal(model, batch_size)]
+
+
+class _Frame:
+    """The way of one frame through the layers of a model.
+
+    Args:
+        states: Function of a recurrent layer, which gives its states.
+    """
+
+    def __init__(self, states: Callable[[Any], Any]) -> None:
+        self.states = states
+        self.new_states: list[Tensor] = []
+        # What layers that are not recurrent have got and given.
+        self.calls: list[tuple[Any, Any, Any]] = []
+        # What comes from the last output of a layer alone, and has no time axis.
+        self._last: list[Tensor] = []
+
+    def through(self, model: Any, inputs: list[Tensor]) -> list[Tensor]:
+        """Takes the frame through a model, and gives its outputs."""
+        inputs = [ops.expand_dims(x, 1) for x in inputs]
+        outputs = tree.flatten(run_through(model, inputs, self._call))
+        return [y if self._is_last(y) else ops.squeeze(y, 1) for y in outputs]
+
+    def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(operation, Functional | keras.Sequential):
+            return run_through(operation, args[0], self._call)
+        tensors = [x for x in tree.flatten((args, kwargs)) if _is_tensor(x)]
+        last = [x for x in tensors if self._is_last(x)]
+        _check_call(operation, kwargs)
+        recurrent = _recurrent(operation)
+        if recurrent is not None:
+            _check_recurrent(recurrent, tensors, last)
+            return self._step(operation, recurrent, args[0])
+        outputs = operation(*args, **kwargs)
+        flat = tree.flatten(outputs)
+        if last:
+            if len(last) < len(tensors):
+                raise _no_step(operation, "joins a last output to a sequence")
+            self._last += flat
+        elif any(tuple(y.shape[1:2]) != (1,) for y in flat):
+            raise _no_step(operation, _MIXES)
+        else:
+            self.calls.append((operation, (args, kwargs), outputs))
+        return outputs
+
+    def _step(self, operation: Any, layer: keras.layers.RNN, sequence: Tensor) -> Any:
+        output, new_states = layer.cell(
+            ops.squeeze(sequence, 1), self.states(operation)
+        )
+        new_states = tree.flatten(new_states)
+        self.new_states += new_states
+        if layer.return_sequences:
+            output = ops.expand_dims(output, 1)
+        else:
+            self._last.append(output)
+        self._last += new_states
+        return [output, *new_states] if layer.return_state else output
+
+    def _is_last(self, x: Tensor) -> bool:
+        return any(x is last for last in self._last)
+
+
+def _check_causal(model: Any, batch_size: int | None = None) -> list[Tensor]:
+    """Takes a few frames through a model, and gives the states before the first."""
+    if not isinstance(model, Functional | keras.Sequential) or not model.built:
+        raise ValueError(
+            "`model` must be a Sequential or functional model that is built. "
+            f"Received: {model!r}"
+        )
+    for x in model.inputs:
+        if len(x.shape) < 2:
+            raise ValueError(
+                "Each input of `model` must have the time as its second axis. "
+                f"Received: an input of shape {tuple(x.shape)}"
+            )
+    batch_size = batch_size or model.inputs[0].shape[0] or 2
+    random = np.random.default_rng(0)
+    initial: list[Tensor] = []
+    states: Iterator[Tensor] = iter(())
+
+    def first(layer: keras.layers.RNN) -> Any:
+        given = layer.get_initial_state(batch_size)
+        initial.extend(tree.flatten(given))
+        return given
+
+    def next_states(layer: keras.layers.RNN) -> Any:
+        return tree.map_structure(lambda _: next(states), layer.get_initial_state(1))
+
+    frames = []
+    for number in range(_FRAMES):
+        frame = _Frame(next_states if number else first)
+        frame.through(
+            model, [_random_frame(x, batch_size, random) for x in model.inputs]
+        )
+        states = iter(frame.new_states)
+        frames.append(frame)
+    if not initial:
+        raise ValueError(f"`model` has no recurrent layer. Received: {model.name}")
+    for calls in zip(*(frame.calls for frame in frames), strict=True):
+        _check_pointwise(*zip(*calls, strict=True))
+    return initial
+
+
+def _check_pointwise(operations: tuple, given: tuple, outputs: tuple) -> None:
+    """Holds a layer, called with all frames, to what it gave for each."""
+    operation = operations[0]
+
+    def join(*frames: Any) -> Any:
+        return ops.concatenate(frames, axis=1) if _is_tensor(frames[0]) else frames[0]
+
+    try:
+        args, kwargs = tree.map_structure(join, *given)
+        wanted = tree.flatten(tree.map_structure(join, *outputs))
+        received = tree.flatten(operation(*args, **kwargs))
+    except Exception as error:
+        raise _no_step(operation, _MIXES) from error
+    for whole, each in zip(received, wanted, strict=True):
+        if tuple(whole.shape) != tuple(each.shape) or not _near(whole, each):
+            raise _no_step(operation, _MIXES)
+
+
+def _near(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors are equal but for rounding.
+
+    What mixes frames is off by about its own size, and rounding by some units of the
+    last place: the square root of such a unit is far from both.
+    """
+    dtype = keras.backend.standardize_dtype(x.dtype)
+    if not keras.backend.is_float_dtype(dtype):
+        return bool(ops.all(x == y))
+    room = float(ml_dtypes.finfo(dtype).eps) ** 0.5
+    x, y = ops.cast(x, "float32"), ops.cast(y, "float32")
+    return bool(ops.max(ops.abs(x - y)) <= room * (1 + ops.max(ops.abs(x))))
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, keras.KerasTensor) or ops.is_tensor(x)
+
+
+def _recurrent(operation: Any) -> keras.layers.RNN | None:
+    """The recurrent layer that an operation is, or that it runs from other states."""
+    if isinstance(operation, CarriedState | TrainedInitialState):
+        operation = operation.layer
+    return operation if isinstance(operation, keras.layers.RNN) else None
+
+
+def _check_call(operation: Any, kwargs: dict[str, Any]) -> None:
+    if isinstance(operation, keras.layers.Bidirectional):
+        raise _no_step(operation, "reads the sequence from its end, too")
+    masks = isinstance(operation, keras.layers.Masking)
+    masks = masks or getattr(operation, "mask_zero", False)
+    if masks or kwargs.get("mask") is not None:
+        raise _no_step(operation, "has a mask: frames that do not count are left out")
+
+
+def _check_recurrent(layer: keras.layers.RNN, tensors: list, last: list) -> None:
+    if layer.go_backwards:
+        raise _no_step(layer, "reads the sequence from its end")
+    if len(tensors) > 1:
+        raise _no_step(layer, "begins with a state that is computed")
+    if last:
+        raise _no_step(layer, "comes after a layer with `return_sequences=False`")
+
+
+def _no_step(operation: Any, reason: str) -> ValueError:
+    return ValueError(
+        f"`model` has no single step: `{operation.name}` {reason}. "
+        f"Received: {operation.name}, a `{type(operation).__name__}`"
+    )
+
+
+def _random_frame(
+    x: keras.KerasTensor, batch_size: int, random: np.random.Generator
+) -> Tensor:
+    shape = (batch_size, *x.shape[2:])
+    if keras.backend.is_float_dtype(x.dtype):
+        return ops.convert_to_tensor(random.normal(size=shape), dtype=x.dtype)
+    return ops.convert_to_tensor(random.integers(0, 2, size=shape), dtype=x.dtype)
+
+
+def _input_names(model: Any) -> list[str]:
+    if len(model.inputs) == 1:
+        return ["x"]
+    return [x.name for x in model.inputs]

@@ -1,0 +1,117 @@
+"""What a layer becomes when its kernel is frozen, and with which weights."""
+
+import functools
+from typing import Any
+
+import keras
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells import modrelu_names
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.layers.parametrized_dense import ParametrizedDense
+
+_OF_EVERY_LAYER = ("name", "dtype", "trainable", "activation", "use_bias")
+_OF_RECURRENT_CELLS = (*_OF_EVERY_LAYER, "dropout", "recurrent_dropout")
+_OF_RECURRENT_LAYERS = (
+    *_OF_RECURRENT_CELLS,
+    "return_sequences",
+    "return_state",
+    "go_backwards",
+    "stateful",
+    "unroll",
+    "zero_output_for_mask",
+)
+
+# The classes that have a twin.
+FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
+
+
+@functools.singledispatch
+def twin(layer: keras.layers.Layer) -> keras.layers.Layer:
+    """Makes the layer, without weights, that computes the same from a plain kernel.
+
+    Args:
+        layer: A layer or cell of one of the classes `FREEZABLE`.
+
+    Returns:
+        A `SimpleRNN`, `SimpleRNNCell` or `Dense` of Keras where one has the same step,
+        otherwise a frozen layer of the same class.
+
+    Raises:
+        ValueError: If a class makes its recurrent matrix in a way of its own.
+
+    Example:
+    >>> type(twin(ScoRNN(8, activation="tanh"))).__name__
+    'SimpleRNN'
+    """
+    raise NotImplementedError(type(layer).__name__)
+
+
+@twin.register
+def _(layer: RecurrentLayer) -> keras.layers.Layer:
+    _check_has_map(layer.cell)
+    config = layer.get_config()
+    if not (_is_ours(layer) and _is_simple(layer.cell)):
+        return type(layer).from_config({**config, "frozen": True})
+    same = {name: config[name] for name in _OF_RECURRENT_LAYERS}
+    return keras.layers.SimpleRNN.from_config({**same, "units": layer.cell.state_size})
+
+
+@twin.register
+def _(cell: RecurrentCell) -> keras.layers.Layer:
+    _check_has_map(cell)
+    config = cell.get_config()
+    if not _is_simple(cell):
+        return type(cell).from_config({**config, "frozen": True})
+    same = {name: config[name] for name in _OF_RECURRENT_CELLS}
+    return keras.layers.SimpleRNNCell.from_config({**same, "units": cell.state_size})
+
+
+@twin.register
+def _(layer: ParametrizedDense) -> keras.layers.Layer:
+    config = layer.get_config()
+    same = {name: config[name] for name in _OF_EVERY_LAYER if name in config}
+    return keras.layers.Dense.from_config({**same, "units": layer.units})
+
+
+def twin_weights(layer: Any) -> dict[str, Tensor]:
+    """Gives the weights of a twin.
+
+    Args:
+        layer: The layer that is frozen, built; of a recurrent one its cell.
+
+    Returns:
+        Values by the names of the twin's weights.
+    """
+    made = {}
+    if isinstance(layer, RecurrentCell):
+        made = {"recurrent_kernel": layer.recurrent_matrix()}
+    elif isinstance(layer, ParametrizedDense):
+        made = {"kernel": layer.kernel_matrix()}
+    return {**{weight.name: weight for weight in layer.weights}, **made}
+
+
+def _is_ours(layer: keras.layers.Layer) -> bool:
+    name = keras.saving.get_registered_name(type(layer))
+    return name.startswith("keras_ortho>")
+
+
+def _is_simple(cell: RecurrentCell) -> bool:
+    """Whether its step is that of Keras's `SimpleRNNCell`."""
+    return (
+        _is_ours(cell)
+        and cell.is_plain
+        and cell.output_size == cell.state_size
+        and not cell.trainable_initial_state
+        and not modrelu_names.is_modrelu(cell.activation)
+    )
+
+
+def _check_has_map(cell: RecurrentCell) -> None:
+    if cell.parametrization is None:
+        raise ValueError(
+            f"`{type(cell).__name__}` has no `parametrization`: which of its variables "
+            "make the recurrent matrix is not known, and it cannot be frozen. "
+            f"Received: {cell.name}"
+        )

@@ -1,0 +1,46 @@
+"""Any matrix, as the weight that it is: what a frozen layer has."""
+
+from typing import Any
+
+import keras
+
+from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class PlainMatrix(Parametrization):
+    """The recurrent matrix itself as a weight, which nothing holds orthogonal.
+
+    `keras_ortho.freeze` gives it to the layers of a trained model.
+
+    Args:
+        is_complex: Whether the units are complex. The weight is then the real form.
+            Default: `False`.
+
+    Example:
+    >>> PlainMatrix().variables(8)[0].shape
+    (8, 8)
+    """
+
+    def __init__(self, is_complex: bool = False) -> None:
+        self.is_complex = is_complex  # type: ignore[misc]  # Of each by itself here.
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the matrix."""
+        shape = (2 * size, 2 * size) if self.is_complex else (size, size)
+        return [FreeVariable("recurrent_kernel", shape, "zeros", group="others")]
+
+    def start(
+        self, name: str, initializer: Any, size: int, dtype: str
+    ) -> list[FreeVariable]:
+        """Lists the matrix: zeros, as it is set to one that another has made."""
+        return self.variables(size)
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Gives the matrix."""
+        return values[0]
+
+    def parts(self, *values: Tensor) -> dict[str, Tensor]:
+        """Gives none: no part is held orthogonal."""
+        return {}

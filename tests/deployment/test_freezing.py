@@ -1,0 +1,209 @@
+"""A frozen model computes what the model does, from plain kernels."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+
+import keras_ortho
+from keras_ortho import ORNN, BNPDense, OrthoDense, ScoRNN, ScoRNNCell, SVDDense, freeze
+from keras_ortho.layers import TrainedInitialState
+from keras_ortho.parametrizations import ScaledCayley
+from tests.cells.architectures import ARCHITECTURES
+
+pytestmark = pytest.mark.backends
+
+X = np.random.default_rng(0).normal(size=(2, 7, 3)).astype("float32")
+MASK = np.array([[1, 1, 0, 1, 1, 1, 0], [0, 1, 1, 1, 0, 1, 1]], bool)
+# Seven steps, each with sums of less than 20 products of about 1, and a kernel that was
+# made once in a program and once by itself.
+ATOL = 7 * 20 * np.finfo("float32").eps
+
+
+def random_model(*parts):
+    """A model with weights other than those it starts with."""
+    model = keras.Sequential([keras.Input((None, 3)), *parts])
+    random = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        variable.assign_add(0.3 * random.normal(size=variable.shape))
+    return model
+
+
+def assert_equal(model, frozen, x=X):
+    np.testing.assert_allclose(
+        frozen.predict(x, verbose=0), model.predict(x, verbose=0), atol=ATOL
+    )
+
+
+def names(layer):
+    return {weight.name for weight in layer.weights}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
+def test_every_architecture(architecture, monkeypatch, tmp_path):
+    layer = architecture.layer(**architecture.arguments, return_sequences=True)
+    model = random_model(layer, layers.Dense(2))
+    frozen = freeze(model)
+    assert_equal(model, frozen)
+    np.testing.assert_allclose(
+        frozen.layers[0](X, mask=MASK), layer(X, mask=MASK), atol=ATOL
+    )
+
+    (free, *_) = layer.cell.parametrization.variables(layer.cell.units)
+    assert free.name not in names(frozen)
+    assert {"kernel", "recurrent_kernel", "bias"} <= names(frozen)
+
+    def fail(*values):
+        raise AssertionError("A frozen kernel was made again")
+
+    monkeypatch.setattr(type(layer.cell.parametrization), "matrix", fail)
+    frozen.save(tmp_path / "frozen.keras")
+    loaded = keras.saving.load_model(tmp_path / "frozen.keras")
+    np.testing.assert_array_equal(
+        loaded.predict(X, verbose=0), frozen.predict(X, verbose=0)
+    )
+    assert_equal(frozen, freeze(frozen))
+
+
+@pytest.mark.parametrize("name", keras_ortho.architectures.ARCHITECTURES)
+def test_a_plain_step_is_that_of_simple_rnn(name):
+    (architecture,) = [a for a in ARCHITECTURES if str(a) == name]
+    layer = architecture.layer(
+        **architecture.arguments, activation="tanh", trainable_initial_state=False
+    )
+    model = random_model(layer)
+    frozen = freeze(model)
+    plain = name not in ("AntisymmetricRNN", "GORU")
+    kind = keras.layers.SimpleRNN if plain else architecture.layer
+    assert type(frozen.layers[0]) is kind
+    assert_equal(model, frozen)
+
+
+def test_a_file_that_needs_no_package(tmp_path):
+    layer = ScoRNN(5, activation="relu", kernel_regularizer="l2", dropout=0.1)
+    freeze(random_model(layer, SVDDense(4))).save(tmp_path / "model.keras")
+    command = (
+        "import sys, keras; "
+        f"print(keras.saving.load_model({str(tmp_path / 'model.keras')!r}).name); "
+        "sys.exit('keras_ortho' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", command], check=True)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda: layers.Bidirectional(ScoRNN(5, return_sequences=True)),
+        lambda: layers.Bidirectional(
+            ScoRNN(5, activation="tanh"), backward_layer=ORNN(4, go_backwards=True)
+        ),
+        lambda: layers.RNN(ScoRNNCell(5)),
+        lambda: layers.RNN([ScoRNNCell(5), layers.LSTMCell(4)], return_sequences=True),
+        lambda: layers.RNN(ScoRNNCell(5, activation="tanh")),
+        lambda: TrainedInitialState(ScoRNN(5)),
+        lambda: layers.TimeDistributed(OrthoDense(4, ScaledCayley(1))),
+        lambda: keras.Sequential([ScoRNN(5), layers.BatchNormalization()]),
+        lambda: SVDDense(4, activation="relu"),
+        lambda: BNPDense(4, activation="relu"),
+        lambda: OrthoDense(4, ScaledCayley(0), use_bias=False),
+    ],
+)
+def test_wherever_a_layer_may_be(part):
+    model = random_model(part())
+    frozen = freeze(model)
+    assert_equal(model, frozen)
+    assert not {"recurrent_skew", "reflectors"} & names(frozen)
+
+
+def test_a_functional_model_with_shared_layers():
+    first, second = keras.Input((None, 3), name="a"), keras.Input((None, 3), name="b")
+    shared = ScoRNN(5, return_sequences=True, return_state=True)
+    (a, state), (b, _) = shared(first), shared(second)
+    last = ORNN(5)(layers.Add()([a, b]) + 1, initial_state=state)
+    model = keras.Model({"a": first, "b": second}, [last, a])
+    frozen = freeze(model)
+    assert len(frozen.weights) == 3 + len(ORNN(5).weights or range(4))
+    given = {"a": X, "b": X[:, ::-1]}
+    for found, expected in zip(frozen(given), model(given), strict=True):
+        np.testing.assert_allclose(found, expected, atol=ATOL)
+
+
+def test_states_that_are_carried_on():
+    layer = ScoRNN(5, stateful=True)
+    model = keras.Sequential([keras.Input((7, 3), batch_size=2), layer])
+    model.predict(X, verbose=0)
+    frozen = freeze(model)
+    layer.reset_state()  # A copy begins anew.
+    for _ in range(2):
+        assert_equal(model, frozen)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "float64"])
+def test_other_precisions(policy):
+    layer = ScoRNN(5, dtype=policy)
+    model = random_model(layer)
+    frozen = freeze(model)
+    assert frozen.layers[0].dtype_policy == layer.dtype_policy
+    # The kernel is made in the precision of its variables before and after.
+    np.testing.assert_array_equal(frozen(X), model(X))
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class DampedCell(ScoRNNCell):
+    """A cell of a user's, with a step of its own."""
+
+    def step(self, inputs, state, recurrent_kernel):
+        """Adds a tenth of the step."""
+        return 0.9 * state + 0.1 * super().step(inputs, state, recurrent_kernel)
+
+
+def test_a_cell_of_ones_own():
+    model = random_model(layers.RNN(DampedCell(5, activation="tanh")))
+    frozen = freeze(model)
+    assert type(frozen.layers[0].cell) is DampedCell
+    assert "recurrent_kernel" in names(frozen)
+    assert_equal(model, frozen)
+
+
+class Hidden(layers.Layer):
+    """A layer that holds another which its config does not have."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.rnn = ScoRNN(5)
+
+    def build(self, input_shape):
+        """Builds the other."""
+        self.rnn.build(input_shape)
+
+    def call(self, x):
+        """Calls the other."""
+        return self.rnn(x)
+
+
+class Subclassed(keras.Model):
+    """A model with a `call` of its own."""
+
+    def call(self, x):
+        """Does nothing."""
+        return ops.copy(x)
+
+
+def test_what_cannot_be_frozen():
+    subclassed = Subclassed()
+    subclassed(X)
+    hidden = keras.Sequential([keras.Input((None, 3)), Hidden()])
+    cases = {
+        "has no weights yet": keras.Sequential([ScoRNN(5)]),
+        "`call` of its own": subclassed,
+        "makes it by itself": hidden,
+        "must be a Keras model": ScoRNNCell,
+    }
+    for words, model in cases.items():
+        with pytest.raises(ValueError, match=f"{words}.*Received: "):
+            freeze(model)
+    with pytest.raises(ValueError, match="before it is built.*Received: "):
+        hidden.layers[0].rnn.cell.freeze()

@@ -1,0 +1,173 @@
+"""A step model, fed with its own states, computes what the model of sequences does."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from keras_ortho import (
+    GORU,
+    ORNN,
+    ScoRNN,
+    ScoRNNCell,
+    freeze,
+    initial_states,
+    step_model,
+)
+from keras_ortho.layers import CarriedState, TrainedInitialState
+from tests.cells.architectures import ARCHITECTURES
+
+pytestmark = pytest.mark.backends
+
+X = np.random.default_rng(0).normal(size=(2, 6, 3)).astype("float32")
+# Six steps, each with sums of less than 20 products of about 1.
+ATOL = 6 * 20 * np.finfo("float32").eps
+
+
+def model_of(*parts, shape=(None, 3), **kwargs):
+    return keras.Sequential([keras.Input(shape, **kwargs), *parts])
+
+
+def outputs(model, x):
+    """What a model's step gives for each frame in turn."""
+    step, states = step_model(model), initial_states(model, len(x))
+    assert [tuple(i.shape[1:]) for i in step.inputs[1:]] == [
+        s.shape[1:] for s in states
+    ]
+    found = []
+    for time in range(x.shape[1]):
+        y, *states = step.predict_on_batch([x[:, time], *states])
+        found.append(y)
+    return np.stack(found, axis=1)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
+def test_every_architecture(architecture):
+    layer = architecture.layer(**architecture.arguments, return_sequences=True)
+    model = model_of(layer, layers.Dense(2))
+    for each in (model, freeze(model)):
+        np.testing.assert_allclose(
+            outputs(each, X), each.predict(X, verbose=0), atol=ATOL
+        )
+
+
+def residual():
+    x = keras.Input((None, 3))
+    y = layers.LayerNormalization()(ScoRNN(3, return_sequences=True)(x))
+    inner = model_of(layers.Dense(3, activation="relu"), layers.BatchNormalization())
+    y = inner(layers.Concatenate()([x + y, 2 * x])[..., :3])
+    return keras.Model(x, layers.Add()([y, GORU(4, return_sequences=True)(y)[..., :3]]))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        residual,
+        lambda: model_of(
+            layers.LSTM(4, return_sequences=True),
+            layers.RNN([ScoRNNCell(5), layers.LSTMCell(4)], return_sequences=True),
+            layers.TimeDistributed(layers.Dense(2)),
+        ),
+        lambda: model_of(TrainedInitialState(ScoRNN(4, return_sequences=True))),
+        lambda: model_of(
+            CarriedState(ScoRNN(4, return_sequences=True, return_state=True)),
+            batch_size=2,
+        ),
+    ],
+)
+def test_models_of_several_layers(make):
+    model = make()
+    expected = model(X)
+    for layer in model.layers:
+        if isinstance(layer, CarriedState):
+            layer.reset_state()
+    np.testing.assert_allclose(outputs(model, X), expected, atol=ATOL)
+
+
+def test_a_last_output_is_that_of_the_sequence_so_far(tmp_path):
+    model = model_of(ORNN(4, return_sequences=True), layers.GRU(5), layers.Dense(2))
+    found = outputs(model, X)
+    for time in range(X.shape[1]):
+        expected = model.predict(X[:, : time + 1], verbose=0)
+        np.testing.assert_allclose(found[:, time], expected, atol=ATOL)
+    step = step_model(model)
+    step.save(tmp_path / "step.keras")
+    loaded = keras.saving.load_model(tmp_path / "step.keras")
+    frame = [X[:, 0], *initial_states(model, 2)]
+    for one, other in zip(
+        loaded.predict_on_batch(frame), step.predict_on_batch(frame), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_states_and_several_inputs_and_outputs():
+    text, sound = (
+        keras.Input((None,), dtype="int32", name="text"),
+        keras.Input((None, 2)),
+    )
+    x = layers.Concatenate()([layers.Embedding(5, 3)(text), sound])
+    y, state = ScoRNN(4, return_sequences=True, return_state=True)(x)
+    model = keras.Model([text, sound], [y, state])
+    step = step_model(model)
+    given = [np.ones((2, 1), "int32"), X[:, :1, :2]]
+    y, state = model(given)
+    found = step([x[:, 0] for x in given] + initial_states(model, 2))
+    assert len(found) == 3
+    np.testing.assert_allclose(found[0], y[:, 0], atol=ATOL)
+    np.testing.assert_allclose(found[1], state, atol=ATOL)
+    np.testing.assert_array_equal(found[1], found[2])
+
+
+def with_initial_state():
+    x = keras.Input((None, 3))
+    state = layers.Dense(4)(layers.GRU(4)(x))
+    return keras.Model(x, ScoRNN(4, return_sequences=True)(x, initial_state=state))
+
+
+def join():
+    x = keras.Input((6, 3))
+    return keras.Model(x, layers.Add()([layers.GRU(3)(x)[:, None], x]))
+
+
+def rnn(**kwargs):
+    return ScoRNN(4, return_sequences=True, name="rnn", **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: model_of(layers.Bidirectional(rnn(), name="rnn")), "from its end"),
+        (lambda: model_of(rnn(go_backwards=True)), "from its end"),
+        (
+            lambda: model_of(layers.GRU(3), layers.RepeatVector(4), rnn()),
+            "return_sequences=False",
+        ),
+        (lambda: model_of(layers.Masking(name="rnn"), layers.GRU(3)), "mask"),
+        (with_initial_state, "begins with a state"),
+        (
+            lambda: model_of(layers.Conv1D(3, 2, padding="causal"), rnn()),
+            "each frame by itself",
+        ),
+        (
+            lambda: model_of(
+                layers.GRU(2, return_sequences=True), layers.Flatten(), shape=(6, 3)
+            ),
+            "each frame by itself",
+        ),
+        (join, "joins a last output"),
+    ],
+)
+def test_what_has_no_step(make, words):
+    with pytest.raises(ValueError, match=f"{words}.*Received: "):
+        step_model(make())
+
+
+def test_other_bad_arguments():
+    with pytest.raises(ValueError, match=r"Sequential or functional.*Received: "):
+        step_model(keras.Sequential([ScoRNN(4)]))
+    with pytest.raises(ValueError, match=r"no recurrent layer.*Received: "):
+        step_model(model_of(layers.Dense(2)))
+    with pytest.raises(ValueError, match=r"the time as its second axis.*Received: "):
+        step_model(keras.Sequential([keras.Input(()), layers.Rescaling(2.0)]))
+    with pytest.raises(ValueError, match=r"`batch_size`.*Received: "):
+        initial_states(model_of(rnn()), 0)
