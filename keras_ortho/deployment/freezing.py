@@ -109,14 +109,17 @@ def _is_frozen(layer: keras.layers.Layer) -> bool:
 
 
 def _copy_weights(old: Any, new: Any) -> None:
-    """Copies the variables of a layer that no layer within it has."""
+    """Copies the variables of a layer that no layer within it has.
+
+    Not their buffers, which JAX gives away in a compiled function.
+    """
     if isinstance(old, FREEZABLE) and not hasattr(old, "cell"):
         values = twin_weights(old)
         for weight in new.weights:
-            weight.assign(ops.cast(values[weight.name], weight.dtype))
+            weight.assign(ops.copy(ops.cast(values[weight.name], weight.dtype)))
         return
     for source, target in zip(_own(old), _own(new), strict=True):
-        target.assign(source)
+        target.assign(ops.copy(source))
 
 
 def _own(layer: keras.layers.Layer) -> list[keras.Variable]:
