@@ -105,7 +105,10 @@ class Architecture:
         if self.own_matrices or type(kind).inverse is Parametrization.inverse:
             return self.own_matrices
         size = self.arguments["units"]
-        if kind.distance(np.eye(size)) == 0:
+        rotation, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))
+        signs = np.diag([-1.0] + (size - 1) * [1.0])
+        # Of the orthogonal matrices all, of either determinant, to rounding.
+        if max(map(kind.distance, (rotation, signs @ rotation))) < 1e-9:
             return "orthogonal", np.eye(self.units)
         return (kind.sample(size, seed=0),)
 
