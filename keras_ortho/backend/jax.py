@@ -53,7 +53,6 @@ def scan(
         lambda carry, entries: step(carry, *entries),
         carry,
         (jax.numpy.arange(length), sequences),
-        length=length,
         reverse=reverse,
     )
 

@@ -69,11 +69,12 @@ def step_model(model: Any) -> keras.Model:
         keras.Input(x.shape[2:], x.shape[0], dtype=x.dtype, name=name)
         for x, name in zip(model.inputs, _input_names(model), strict=True)
     ]
+    batch = model.inputs[0].shape[0]
     states: list[Tensor] = []
 
     def state_input(state: Tensor) -> Tensor:
         name = f"state_{len(states)}"
-        states.append(keras.Input(state.shape[1:], dtype=state.dtype, name=name))
+        states.append(keras.Input(state.shape[1:], batch, dtype=state.dtype, name=name))
         return states[-1]
 
     frame = _Frame(

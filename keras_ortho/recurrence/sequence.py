@@ -82,8 +82,7 @@ def recurrence(
         masked=mask is not None,
         dropped=state_mask is not None,
         return_sequences=return_sequences,
-        keep_states=not recompute and not return_sequences,
-        length=_segment_length(inputs.shape[1], recompute),
+        recompute=recompute,
         training=training,
         pieces=min(batch_pieces(), inputs.shape[0] or batch_pieces()),
     )
@@ -122,10 +121,14 @@ class _Plan:
     masked: bool
     dropped: bool
     return_sequences: bool
-    keep_states: bool
-    length: int
+    recompute: bool | int
     training: bool
     pieces: int
+
+    @property
+    def keep_states(self) -> bool:
+        """Whether all states are kept, besides the output."""
+        return not self.recompute and not self.return_sequences
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Any]:
         """Computes the output, and what the gradient needs."""
@@ -280,7 +283,8 @@ class _Plan:
 
     def _lengths(self, inputs: Tensor) -> tuple[Any, Any, Any]:
         """Steps in a whole segment, how many of those, and what remains."""
-        steps, length = ops.shape(inputs)[1], self.length
+        steps = ops.shape(inputs)[1]
+        length: Any = _segment_length(inputs.shape[1], self.recompute)
         if not isinstance(steps, int):
             # XLA knows the shape by then, and compiles what will not run, too.
             length = ops.maximum(1, ops.minimum(steps, length))

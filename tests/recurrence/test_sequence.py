@@ -154,8 +154,8 @@ def kept(monkeypatch):
 
     def with_gradient(forward, backward, **kwargs):
         def function(*inputs):
-            output, (_, *saved) = forward(*map(ops.convert_to_tensor, inputs))
-            leaves = keras.tree.flatten(saved)
+            output, saved = forward(*map(ops.convert_to_tensor, inputs))
+            leaves = keras.tree.flatten(saved[2:])
             # What a loop has collected is a list of tensors on TensorFlow.
             tensors = [x.array.stack() if hasattr(x, "array") else x for x in leaves]
             counts.append(sum(ops.size(x) for x in tensors if x is not None))
