@@ -19,7 +19,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all faults lint stubs timit bench reproduce fuzz break-runs properties test-processors clean python timit-dir
+.PHONY: help demo test test-all faults lint stubs timit bench export-table reproduce fuzz break-runs properties test-processors clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -72,6 +72,9 @@ bench: $(VENV)/.test ## run the benchmarks in their short form
 	$(run) benchmarks/speech_pipeline.py
 	$(run) benchmarks/recurrence.py --form short --xla no
 	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py --form short
+
+export-table: $(VENV)/.test ## export every layer in every format, and compare: [OUT=out/export]
+	$(run) benchmarks/export_table.py $(OUT:%=--out %)
 
 reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=... OUT=... FRESH=1 LIST=1]
 	$(run) examples/reproduce.py --set $(or $(SET),quick) $(DATA:%=--data-dir %) \

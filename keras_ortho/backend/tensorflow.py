@@ -124,6 +124,7 @@ def scan(
         lambda index, *_: index >= 0 if reverse else index < length,
         body,
         (tf.convert_to_tensor(first, tf.int32), tuple(carry), arrays),
+        maximum_iterations=length,  # XLA asks for it to differentiate the loop.
     )
     return carry, tuple(
         _Steps(array, shape, length)

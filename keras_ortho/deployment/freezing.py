@@ -61,6 +61,11 @@ def freeze(model: keras.layers.Layer) -> Any:
                 f"Received: model={model.name}"
             )
         _copy_weights(old, new)
+    # Keras exports what has been called.
+    if isinstance(copy, keras.Sequential):
+        copy(copy.inputs[0])
+    elif isinstance(copy, keras.Model):
+        copy(copy.input)
     return copy
 
 

@@ -81,9 +81,11 @@ def step_model(model: Any) -> keras.Model:
         lambda layer: tree.map_structure(state_input, layer.get_initial_state(1))
     )
     outputs = frame.through(model, inputs)
-    return keras.Model(
+    step = keras.Model(
         [*inputs, *states], [*outputs, *frame.new_states], name=f"{model.name}_step"
     )
+    step(step.inputs)  # Keras exports what has been called.
+    return step
 
 
 def initial_states(model: Any, batch_size: int) -> list[np.ndarray]:

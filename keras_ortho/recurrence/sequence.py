@@ -71,8 +71,8 @@ def recurrence(
             gradient: `True` for segments of about the square root of the number of
             steps, an int for segments of so many. Default: `False`.
         training: Whether a gradient will be asked for. Without it there is one loop
-            over all steps and no segment, and a gradient that is asked for all the
-            same computes the states again. Default: `True`.
+            over all steps, without segments, and a gradient that is asked for all the
+            same is the backend's. Default: `True`.
 
     Returns:
         Tensor of shape `(batch, time, n)`, or `(batch, n)`, the last state.
@@ -83,11 +83,11 @@ def recurrence(
         dropped=state_mask is not None,
         return_sequences=return_sequences,
         recompute=recompute,
-        training=training,
         pieces=min(batch_pieces(), inputs.shape[0] or batch_pieces()),
     )
     nothing = ops.zeros((), dtype=inputs.dtype)
-    return with_gradient(plan.forward, plan.backward, once=True)(
+    compute = with_gradient(plan.forward, plan.backward, once=True)
+    return (compute if training else plan.infer)(
         inputs,
         kernel,
         recurrent_kernel,
@@ -122,7 +122,6 @@ class _Plan:
     dropped: bool
     return_sequences: bool
     recompute: bool | int
-    training: bool
     pieces: int
 
     @property
@@ -132,9 +131,6 @@ class _Plan:
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Any]:
         """Computes the output, and what the gradient needs."""
-        if not self.training:
-            pieces = [self._infer(tensors, piece) for piece in self._cut(tensors)]
-            return _concatenate(pieces, axis=0), (tensors,)
         outputs, saved = zip(
             *(self._forward(tensors, piece) for piece in self._cut(tensors)),
             strict=True,
@@ -144,10 +140,6 @@ class _Plan:
 
     def backward(self, saved: Any, upstream: Tensor) -> tuple[Tensor, ...]:
         """Computes the gradient of every tensor."""
-        if not self.training:
-            again = dataclasses.replace(self, training=True)
-            (tensors,) = saved
-            return again.backward(again.forward(*tensors)[1], upstream)
         tensors, output, saved_pieces = saved
         *_, mask, state_mask = tensors
         gradients = [
@@ -171,6 +163,11 @@ class _Plan:
             return [(0, batch)]
         bounds = [batch * i // self.pieces for i in range(self.pieces + 1)]
         return [(a, b - a) for a, b in itertools.pairwise(bounds)]
+
+    def infer(self, *tensors: Tensor) -> Tensor:
+        """Computes the output alone."""
+        pieces = [self._infer(tensors, piece) for piece in self._cut(tensors)]
+        return _concatenate(pieces, axis=0)
 
     def _infer(self, tensors: Sequence[Tensor], piece: tuple[Any, Any]) -> Tensor:
         """Computes the output of a piece."""

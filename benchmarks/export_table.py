@@ -1,0 +1,159 @@
+"""Exports every layer in every format, and compares what the files compute.
+
+Each layer is frozen (`keras_ortho.freeze`), with a dense layer behind it, and exported
+as a model of whole sequences and as one of a single step, which is fed with its own
+states. The files are run in a process without this package, by TensorFlow, ONNX
+Runtime and LiteRT, the last with its built-in operations only. The sequences have any
+batch and any length; LiteRT has no lists of tensors, and gets eight steps of one
+sequence written one after the other (`unroll=True`).
+
+Run it as `python benchmarks/export_table.py [--out out/export]`; it needs the extra
+`export`, and writes a table with the largest difference to the model, over its largest
+output, or the reason why there is none.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from architectures import LAYERS
+from machine import ROOT, machine
+from tqdm import tqdm
+
+from keras_ortho import cells, freeze, initial_states, step_model
+
+UNITS, FEATURES, BATCH, STEPS, UNROLLED = 16, 3, 2, 70, 8
+FORMATS: dict[str, dict[str, Any]] = {
+    "saved_model": {"format": "tf_saved_model"},
+    "onnx": {"format": "onnx"},
+    "tflite": {
+        "format": "litert",
+        "target_spec": {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]},
+    },
+}
+TITLES = {"saved_model": "SavedModel", "onnx": "ONNX", "tflite": "LiteRT built-ins"}
+
+
+def main() -> None:
+    """Runs the command."""
+    options = parse()
+    keras.utils.set_random_seed(0)
+    options.out.mkdir(parents=True, exist_ok=True)
+    x = np.random.default_rng(0).normal(size=(BATCH, STEPS, FEATURES))
+    data = {"x": x.astype("float32")}
+    failed: dict[str, str] = {}
+    for name in tqdm(options.only, unit="layer"):
+        model = trained(name)
+        data[f"{name}_sequence"] = data[f"{name}_step"] = model.predict(
+            data["x"], verbose=0
+        )
+        frozen = freeze(model)
+        for number, state in enumerate(initial_states(frozen, BATCH)):
+            data[f"{name}_state_{number}"] = state
+        unrolled = rebuilt(name, model)
+        for suffix, arguments in FORMATS.items():
+            sequence = unrolled if suffix == "tflite" else frozen
+            for kind, what in (("sequence", sequence), ("step", step_model(frozen))):
+                file = f"{name}-{kind}.{suffix}"
+                try:
+                    what.export(str(options.out / file), verbose=False, **arguments)
+                except Exception as error:
+                    failed[file] = f"{type(error).__name__}: {error}"[:300]
+    np.savez(options.out / "data.npz", **data)  # type: ignore[arg-type]
+    table = describe(options.only, run_files(options.out) | failed)
+    (options.out / "table.md").write_text(table)
+    print(table)
+
+
+def trained(name: str) -> keras.Model:
+    """A model with biases and input kernels that are not about zero."""
+    model = keras.Sequential(
+        [
+            keras.Input((None, FEATURES)),
+            layer(name, return_sequences=True),
+            keras.layers.Dense(2),
+        ]
+    )
+    random = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        if variable.name in ("kernel", "bias"):
+            variable.assign_add(0.1 * random.normal(size=variable.shape))
+    return model
+
+
+def rebuilt(name: str, model: keras.Model) -> keras.Model:
+    """The same frozen, eight steps of one sequence one after the other."""
+    copy = keras.Sequential(
+        [
+            keras.Input((UNROLLED, FEATURES), batch_size=1),
+            layer(name, return_sequences=True, unroll=True),
+            keras.layers.Dense(2),
+        ]
+    )
+    copy.set_weights(model.get_weights())
+    return freeze(copy)
+
+
+def layer(name: str, **changed: Any) -> keras.layers.Layer:
+    """A layer of `LAYERS` with other arguments of Keras's."""
+    made = eval(LAYERS[name], {**vars(cells), "keras": keras, "n": UNITS})
+    return type(made).from_config({**made.get_config(), **changed})
+
+
+def run_files(folder: Path) -> dict[str, Any]:
+    """Runs the files and gives their differences or errors."""
+    command = [sys.executable, "benchmarks/exported_files.py", str(folder.resolve())]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"The files were not run. Received: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.rpartition("RESULT ")[2])
+
+
+def describe(names: list[str], found: dict[str, Any]) -> str:
+    """Writes the table, with the reasons for what is not there below it."""
+    columns = [(suffix, kind) for suffix in FORMATS for kind in ("sequence", "step")]
+    lines = [
+        "| layer | " + " | ".join(f"{TITLES[s]}, {k}" for s, k in columns) + " |",
+        "|---|" + "--:|" * len(columns),
+    ]
+    reasons: dict[str, str] = {}
+    for name in names:
+        row = [f"`{LAYERS[name]}`"]
+        for suffix, kind in columns:
+            value = found[f"{name}-{kind}.{suffix}"]
+            if isinstance(value, str):
+                reasons[f"{LAYERS[name]}, {TITLES[suffix]}, {kind}"] = value
+            row.append("none" if isinstance(value, str) else f"{value:.1e}")
+        lines.append("| " + " | ".join(row) + " |")
+    about = machine()
+    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
+    lines += ["", f"(n = {UNITS}; {about['commit']}, {versions}, {export_versions()}.)"]
+    lines += [f"- {where}: {reason}" for where, reason in reasons.items()]
+    return "\n".join(lines) + "\n"
+
+
+def export_versions() -> str:
+    """The versions of what the extra `export` installs."""
+    packages = ("tf2onnx", "onnx", "onnxruntime", "ai-edge-litert")
+    return ", ".join(f"{p} {importlib.metadata.version(p)}" for p in packages)
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
+    parser.add_argument("--out", type=Path, default=Path("out/export"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What is exported runs elsewhere, and gives what the model gives."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from keras_ortho import ENRNN, SVDRNN, ScoRNN, ScoRNNCell, freeze
+
+ON_TENSORFLOW = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="jax2onnx is not in the extra"
+)
+for package in ("tf2onnx", "onnxruntime", "ai_edge_litert"):
+    if not importlib.util.find_spec(package):
+        pytest.skip(f"{package} comes with the extra export", allow_module_level=True)
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.backends
+def test_a_saved_model_of_any_length(tmp_path):
+    import tensorflow as tf
+
+    layer = ENRNN(4, 3, return_sequences=True)
+    model = keras.Sequential([keras.Input((None, 3)), layer, keras.layers.Dense(2)])
+    frozen = freeze(model)
+    frozen.export(str(tmp_path / "model"), format="tf_saved_model", verbose=False)
+    loaded = tf.saved_model.load(tmp_path / "model")
+    for shape in ((2, 70, 3), (1, 5, 3)):
+        x = np.random.default_rng(0).normal(size=shape).astype("float32")
+        atol = shape[1] * 20 * np.finfo("float32").eps
+        np.testing.assert_allclose(loaded.serve(x), frozen(x), atol=atol)
+
+
+@ON_TENSORFLOW
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        # More than one segment of the recurrence, where it has any.
+        (lambda: ScoRNN(6), (2, 130, 3)),
+        (lambda: SVDRNN(6, return_sequences=True, go_backwards=True), (None, 61, 3)),
+        (lambda: keras.layers.RNN(ScoRNNCell(6)), (None, None, 3)),
+    ],
+)
+def test_onnx_of_what_is_not_frozen(layer, shape, tmp_path):
+    """The converter computes the kernel, of which the file has the value."""
+    import onnxruntime
+
+    model = keras.Sequential([keras.Input(batch_shape=shape), layer()])
+    model.layers[0].cell.kernel.assign_add(np.full((3, 6), 0.3))
+    shape = [size or other for size, other in zip(shape, (2, 70, 3), strict=True)]
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    expected = model.predict(x, verbose=0)
+    model.export(str(tmp_path / "model.onnx"), format="onnx", verbose=False)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = session.run(None, {session.get_inputs()[0].name: x})
+    # Each step a sum of nine products of about 1.
+    atol = shape[1] * 20 * np.finfo("float32").eps
+    np.testing.assert_allclose(found, expected, atol=atol)
+
+
+@ON_TENSORFLOW
+@pytest.mark.slow
+def test_the_table_of_formats(tmp_path):
+    command = [sys.executable, "benchmarks/export_table.py", "--out", str(tmp_path)]
+    command += ["--only", "ScoRNN", "GORU", "ENRNN"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    rows = (tmp_path / "table.md").read_text().splitlines()[2:5]
+    errors = [float(value) for row in rows for value in row.split("|")[2:-1]]
+    assert len(errors) == 18
+    assert max(errors) <= 1e-5
