@@ -8,8 +8,9 @@ PYTHON ?= $(shell for python in $(VENV)/bin/python \
 	"$$python" scripts/check_system.py --version-only 2>/dev/null && \
 	echo "$$python" && exit; done; echo python3)
 run = $(VENV)/bin/python
-# Two processes: most of a test is tracing, which keeps one core busy.
-pytest = $(run) -m pytest -n 2
+# Two processes: most of a test is tracing, which keeps one core busy. Each takes whole
+# files, whose tests share what they trace.
+pytest = $(run) -m pytest -n 2 --dist loadfile
 
 define check_system
 @command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON). On Debian and \

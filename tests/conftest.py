@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,19 @@ def pytest_configure(config):
     os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     if "XLA_FLAGS" in os.environ:
         return
-    trial = TRIAL[os.environ.get("KERAS_BACKEND", "tensorflow")]
-    quick = os.environ | {"XLA_FLAGS": QUICK_TO_COMPILE}
-    command = [sys.executable, "-c", trial]
-    done = subprocess.run(command, env=quick, capture_output=True, check=False)
-    # A process ends at a flag that its XLA does not know.
-    os.environ["XLA_FLAGS"] = "" if done.returncode else QUICK_TO_COMPILE
+    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    cache = getattr(config, "cache", None)
+    key = f"xla_flags/{backend}-{version(backend)}"
+    flags = cache.get(key, None) if cache else None
+    if flags is None:
+        quick = os.environ | {"XLA_FLAGS": QUICK_TO_COMPILE}
+        command = [sys.executable, "-c", TRIAL[backend]]
+        done = subprocess.run(command, env=quick, capture_output=True, check=False)
+        # A process ends at a flag that its XLA does not know.
+        flags = "" if done.returncode else QUICK_TO_COMPILE
+        if cache:
+            cache.set(key, flags)
+    os.environ["XLA_FLAGS"] = flags
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,11 +14,11 @@ from keras_ortho.optimizers import RMSpropTF1
 ORDERS = {
     "Keras first": "import keras, keras_ortho",
     "Keras second": "import keras_ortho, keras",
-    "TensorFlow second": "import keras_ortho, tensorflow, keras",
     "module that others need": "import keras_ortho.activations, keras",
 }
 MORE_ORDERS = {
     "module of Keras": "import keras_ortho, keras.saving",
+    "TensorFlow second": "import keras_ortho, tensorflow, keras",
     "TensorFlow first": "import tensorflow, keras_ortho, keras",
     "module without Keras": "import keras_ortho.audio, keras",
     "class": "from keras_ortho import ScoRNN; import keras",

@@ -70,13 +70,17 @@ def assert_same_weights(model, expected):
         np.testing.assert_array_equal(value, wanted)
 
 
-@pytest.mark.parametrize(("kill_at", "steps"), [(1, None), (3, None), (3, 2)])
-def test_a_killed_run_ends_as_an_unbroken_one(kill_at, steps, tmp_path):
+@pytest.mark.parametrize(
+    ("make", "kill_at", "steps"),
+    [(recurrent, 3, None), (dense, 1, None), (dense, 3, 2)],
+)
+def test_a_killed_run_ends_as_an_unbroken_one(make, kill_at, steps, tmp_path):
     """With another order of the data in each pass over them."""
-    unbroken, expected = run(tmp_path / "unbroken", steps_per_epoch=steps)
+    given = {"make": make, "steps_per_epoch": steps}
+    unbroken, expected = run(tmp_path / "unbroken", **given)
     with pytest.raises(Killed):
-        run(tmp_path / "broken", kill_at=kill_at, steps_per_epoch=steps)
-    resumed, history = run(tmp_path / "broken", steps_per_epoch=steps)
+        run(tmp_path / "broken", kill_at=kill_at, **given)
+    resumed, history = run(tmp_path / "broken", **given)
     assert [row["epoch"] for row in history] == [1, 2, 3, 4]
     assert figures(history) == figures(expected)
     assert_same_weights(resumed, unbroken)
@@ -112,9 +116,9 @@ def test_a_finished_run_only_loads(tmp_path):
 
 @pytest.mark.slow_on_jax
 def test_more_epochs_go_on(tmp_path):
-    run(tmp_path / "two", epochs=2)
-    _, history = run(tmp_path / "two")
-    _, expected = run(tmp_path / "four")
+    run_dense(tmp_path / "two", epochs=2)
+    _, history = run_dense(tmp_path / "two")
+    _, expected = run_dense(tmp_path / "four")
     assert figures(history) == figures(expected)
 
 
@@ -274,7 +278,7 @@ def forged(monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(training._Run, "on_epoch_end", on_epoch_end)
-            model, history = run(folder, epochs=len(figures), **kwargs)
+            model, history = run_dense(folder, epochs=len(figures), **kwargs)
         return model, history, weights
 
     return forge
@@ -342,7 +346,7 @@ def test_the_number_of_batches_must_be_known(tmp_path):
 
 @pytest.mark.slow_on_jax
 def test_shows_progress(tmp_path, capsys):
-    run(tmp_path, progress=True)
+    run_dense(tmp_path, progress=True)
     shown = capsys.readouterr().out
     assert "4/4" in shown
     assert "val_loss" in shown

@@ -14,8 +14,16 @@ def run(name, folder, *arguments):
     return json.loads((folder / "run.json").read_text())
 
 
-# That of char-ptb takes longer: tests/examples/test_char_ptb.py.
-@pytest.mark.parametrize("name", [name for name in TASKS if name != "char-ptb"])
+# What the others of images do differently, `tests/tasks` and `facts.py` hold.
+ALIKE = ("mnist", "sequence-mnist", "pixel-cifar10")
+EXAMPLES = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else [])
+    for name in TASKS
+    if name != "char-ptb"  # Which takes longer: tests/examples/test_char_ptb.py.
+]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_smoke(name, tmp_path):
     model = "enrnn" if name == "adding" else "scornn"
     record = run(name, tmp_path, "--smoke", "--model", model)

@@ -53,8 +53,18 @@ def numpy_states(values, mask, state_mask, function):
     return np.stack(states, axis=1)
 
 
-@pytest.mark.parametrize("recompute", [False, True, 5])
-@pytest.mark.parametrize("return_sequences", [False, True])
+@pytest.mark.parametrize(
+    ("return_sequences", "recompute"),
+    [
+        (False, False),
+        (False, True),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [(False, 5), (True, False), (True, True)]
+        ),
+        (True, 5),
+    ],
+)
 @pytest.mark.parametrize(
     ("steps", "masked", "dropped", "complex_state"),
     [
