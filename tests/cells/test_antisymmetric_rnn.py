@@ -7,7 +7,8 @@ from keras_ortho import AntisymmetricRNN, AntisymmetricRNNCell
 from keras_ortho.initializers import AntisymmetricNormal
 from keras_ortho.parametrizations import antisymmetry_error
 from tests import reference
-from tests.gradients import gradients, weight_gradients
+from tests.cells.building import assert_gradients, builder, weights_of
+from tests.gradients import gradients
 
 pytestmark = pytest.mark.backends
 
@@ -22,14 +23,7 @@ VARIANTS = [
 ]
 
 
-def weights_of(layer):
-    return {w.name: ops.convert_to_numpy(w) for w in layer.weights}
-
-
-def built(cls=AntisymmetricRNN, units=7, features=3, **kwargs):
-    layer = cls(units, **kwargs)
-    layer.build((None, None, features) if cls is AntisymmetricRNN else (None, features))
-    return layer
+built = builder(AntisymmetricRNN, 7)
 
 
 def by_definition(x, weights, step_size, diffusion, h=None, activation=np.tanh):
@@ -85,22 +79,12 @@ def test_gradients(variant):
         return_sequences=True,
         dtype="float64",
     )
-    weights = weights_of(layer)
-    x = np.random.default_rng(0).normal(size=(2, 4, 2))
-    upstream = np.random.default_rng(1).normal(size=(2, 4, 4))
-
-    _, found = weight_gradients(layer, lambda h: ops.sum(h * upstream), x)
-    assert set(found) == set(weights)
-    for name, gradient in found.items():
-        expected = reference.central_differences(
-            lambda value, name=name: np.sum(
-                upstream * by_definition(x, {**weights, name: value}, 0.3, 0.01)
-            ),
-            weights[name],
-            EPS64 ** (1 / 3),
-        )
-        atol = 100 * EPS64 ** (2 / 3)
-        np.testing.assert_allclose(gradient, expected, atol=atol, err_msg=name)
+    assert_gradients(
+        layer,
+        lambda x, weights: by_definition(x, weights, 0.3, 0.01),
+        atol=100 * EPS64 ** (2 / 3),
+        shape=(2, 4, 2),
+    )
 
 
 def test_literal_values():
@@ -142,34 +126,6 @@ def test_diffusion_makes_the_step_stable():
         assert (np.abs(np.linalg.eigvals(jacobian)).max() <= 1) == stable
 
 
-@pytest.mark.parametrize(
-    ("units", "features", "variant", "published"),
-    [
-        # MNIST, 10k and 10k; CIFAR-10 pixel by pixel, 36k, 37k, and the ablation, 42k,
-        # which comes out with the gate.
-        (128, 1, VARIANTS[0], 9_674),
-        (128, 1, VARIANTS[1], 9_930),
-        (256, 3, VARIANTS[0], 36_234),
-        (256, 3, VARIANTS[1], 37_258),
-        (196, 3, VARIANTS[3], 41_954),
-        # CIFAR-10 with noise by the equations; the paper's table has 36k and 37k, the
-        # counts of the rows above.
-        (256, 96, VARIANTS[0], 60_042),
-        (256, 96, VARIANTS[1], 84_874),
-    ],
-)
-@pytest.mark.slow_on_jax
-def test_parameter_counts(units, features, variant, published):
-    model = keras.Sequential(
-        [
-            keras.Input((None, features)),
-            AntisymmetricRNN(units, **variant),
-            keras.layers.Dense(10),
-        ]
-    )
-    assert model.count_params() == published
-
-
 @pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
     weights = weights_of(built(units=100, features=50, gated=True))
@@ -205,8 +161,6 @@ def test_set_recurrent_matrix(variant):
 def test_matrices_that_it_cannot_have():
     cell = built(AntisymmetricRNNCell, units=4)
     before = cell.get_weights()
-    with pytest.raises(ValueError, match=r"Received: matrix.shape=\(5, 5\)"):
-        cell.set_recurrent_matrix(np.eye(5))
     with pytest.raises(ValueError, match="skew-symmetric.*Received: a matrix with"):
         cell.set_recurrent_matrix(np.eye(4))
     np.testing.assert_array_equal(cell.get_weights()[1], before[1])
@@ -215,10 +169,6 @@ def test_matrices_that_it_cannot_have():
         ablation.set_recurrent_matrix(np.full((4, 4), np.inf))
     with pytest.raises(ValueError, match="skew-symmetric"):
         built(AntisymmetricRNNCell, recurrent_initializer="orthogonal")
-    with pytest.raises(ValueError, match="with built=False"):
-        AntisymmetricRNNCell(3).set_recurrent_matrix(np.zeros((3, 3)))
-    with pytest.raises(ValueError, match="with built=False"):
-        AntisymmetricRNNCell(3).recurrent_matrix()
 
 
 def test_the_ablation_takes_any_matrix():

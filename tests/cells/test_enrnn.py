@@ -8,16 +8,13 @@ from keras_ortho.diagnostics import MissingRadiusGradients
 from keras_ortho.initializers import ScaledRotations
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
+from tests.cells.building import weights_of
 from tests.gradients import weight_gradients
 
 pytestmark = pytest.mark.backends
 
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
 JAX = keras.backend.backend() == "jax"
-
-
-def weights_of(layer):
-    return {w.name: ops.convert_to_numpy(w) for w in layer.weights}
 
 
 def built(cls=ENRNN, q=4, s=3, features=2, **kwargs):
@@ -338,26 +335,6 @@ def test_starts_with_the_papers_settings():
     np.testing.assert_array_equal(
         layer.cell.get_initial_state(2)[0], np.zeros((2, 160))
     )
-
-
-@pytest.mark.parametrize(
-    ("units", "coupling", "features", "outputs", "published"),
-    [
-        # Copying, adding, TIMIT.
-        ((172, 20), True, 10, 9, 22_395),
-        ((96, 64), True, 2, 1, 15_441),
-        ((374, 94), False, 129, 129, 199_928),
-    ],
-)
-@pytest.mark.slow_on_jax
-@pytest.mark.slow_on_jax
-def test_parameter_counts_of_the_papers(units, coupling, features, outputs, published):
-    layer = ENRNN(*units, coupling=coupling)
-    dense = keras.layers.Dense(outputs)
-    layer.build((None, None, features))
-    dense.build((None, sum(units)))
-    weights = layer.trainable_weights + dense.trainable_weights
-    assert sum(w.size for w in map(np.asarray, weights)) == published
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8])

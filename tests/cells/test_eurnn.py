@@ -1,11 +1,11 @@
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_ortho import EURNN, EURNNCell
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
+from tests.cells.building import weights_of
 from tests.parametrizations.rotations import (
     one_by_one,
     random_unitary,
@@ -15,10 +15,6 @@ from tests.parametrizations.rotations import (
 pytestmark = pytest.mark.backends
 
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
-
-
-def weights_of(layer):
-    return {w.name: ops.convert_to_numpy(w) for w in layer.weights}
 
 
 def built(units=6, features=3, **kwargs):
@@ -108,40 +104,11 @@ def test_starts_with_the_papers_settings():
     assert orthogonality_error(built(units=64).recurrent_matrix()) <= 128 * EPS32
 
 
-def num_parameters(units, features, outputs, **kwargs):
-    """With a read-out of the real part, as in the authors' code."""
-    model = keras.Sequential(
-        [
-            keras.Input((None, features)),
-            EURNN(units, real_output=True, **kwargs),
-            keras.layers.Dense(outputs),
-        ]
-    )
-    return sum(np.asarray(w).size for w in model.trainable_weights)
-
-
 @pytest.mark.parametrize("units", [4, 16, 64])
 def test_full_capacity_has_as_many_angles_as_unitary_matrices_have_dimensions(units):
     layer = built(units, capacity=units)
     free = [w for name, w in weights_of(layer).items() if "phases" in name]
     assert sum(w.size for w in free) + free[0].size == units**2
-
-
-@pytest.mark.slow_on_jax
-def test_mnist_is_an_exception_among_the_parameter_counts():
-    """The scoRNN paper gives about 9k for 512 units and two layers."""
-    assert num_parameters(512, 1, 10, capacity=2) == 8_200
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "expected"), [({"capacity": 2}, 4_607), ({"style": "fft"}, 8_193)]
-)
-@pytest.mark.slow_on_jax
-def test_adding_is_an_exception_among_the_parameter_counts(kwargs, expected):
-    """The scoRNN paper gives about 3k and 7k: an input kernel counted as real."""
-    found = num_parameters(512, 2, 1, **kwargs)
-    assert found == expected
-    assert (found - 2 * 512) // 1000 == (3 if "capacity" in kwargs else 7)
 
 
 @pytest.mark.parametrize(
@@ -180,12 +147,8 @@ def test_too_few_layers_for_a_matrix(kwargs):
 def test_matrices_that_do_not_fit():
     layer = built(4, capacity=4)
     before = layer.get_weights()
-    for matrix, message in (
-        (np.eye(5), r"Received: matrix.shape=\(5, 5\)"),
-        (2 * np.eye(4), "must be unitary"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            layer.set_recurrent_matrix(matrix)
+    with pytest.raises(ValueError, match="must be unitary"):
+        layer.set_recurrent_matrix(2 * np.eye(4))
     for value, old in zip(layer.get_weights(), before, strict=True):
         np.testing.assert_array_equal(value, old)
 

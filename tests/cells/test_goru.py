@@ -1,20 +1,15 @@
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_ortho import GORU, GORUCell
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
-from tests.gradients import weight_gradients
+from tests.cells.building import assert_gradients, weights_of
 from tests.parametrizations.rotations import one_by_one
 
 pytestmark = pytest.mark.backends
 
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
-
-
-def weights_of(layer):
-    return {w.name: ops.convert_to_numpy(w) for w in layer.weights}
 
 
 def built(units=8, features=3, **kwargs):
@@ -69,20 +64,12 @@ def test_against_numpy(n, capacity, style):
 @pytest.mark.parametrize(("n", "capacity", "style"), LAYOUTS)
 def test_gradients(n, capacity, style):
     layer = lively(built(n, capacity=capacity, style=style, dtype="float64"))
-    random = np.random.default_rng(1)
-    x, upstream = random.normal(size=(2, 4, 3)), random.normal(size=(2, n))
-    _, found = weight_gradients(layer, lambda h: ops.sum(h * upstream), x)
-    weights = weights_of(layer)
-    step = EPS64 ** (1 / 3)
-    for name, gradient in found.items():
-
-        def function(value, name=name):
-            return np.sum(goru(x, {**weights, name: value}, style)[:, -1] * upstream)
-
-        expected = reference.central_differences(function, weights[name], step)
-        np.testing.assert_allclose(
-            gradient, expected, atol=1000 * n * EPS64 ** (2 / 3), err_msg=name
-        )
+    assert_gradients(
+        layer,
+        lambda x, weights: goru(x, weights, style)[:, -1],
+        atol=1000 * n * EPS64 ** (2 / 3),
+        shape=(2, 4, 3),
+    )
 
 
 @pytest.mark.slow_on_jax

@@ -739,6 +739,31 @@ def test_dropout_must_be_a_fraction(architecture, name, rate):
         architecture.layer(**architecture.arguments, **{name: rate})
 
 
+def test_what_needs_a_built_cell(architecture):
+    def cell():
+        return architecture.cell(**architecture.arguments, trainable_initial_state=True)
+
+    calls = [
+        lambda: cell().recurrent_matrix(),
+        lambda: cell().get_initial_state(1),
+    ]
+    if architecture.matrices:  # Or none can be set at all.
+        matrix = np.eye(architecture.units)
+        calls.append(lambda: cell().set_recurrent_matrix(matrix))
+    for call in calls:
+        with pytest.raises(ValueError, match="Received: .* with built=False"):
+            call()
+
+
+def test_a_matrix_of_another_shape(architecture):
+    cell = make_cell(architecture)
+    before = cell.get_weights()
+    with pytest.raises(ValueError, match=r"Received: .*shape"):
+        cell.set_recurrent_matrix(np.eye(architecture.units + 1))
+    for value, old in zip(cell.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(value, old)
+
+
 def test_modrelu_needs_its_bias(architecture):
     with pytest.raises(
         ValueError, match="Received: activation='modrelu', use_bias=False"
