@@ -126,9 +126,10 @@ def copy_tree(destination: Path) -> None:
         text=True,
     ).stdout
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():  # It may have been deleted since.
+        if (ROOT / name).exists():  # It may have been deleted since.
             (destination / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, destination / name)
+            # A link to a folder, too, through which the broken file is imported.
+            shutil.copyfile(ROOT / name, destination / name, follow_symlinks=False)
 
 
 def check_unbroken(root: Path, faults: list[Fault], limit: float) -> None:

@@ -50,6 +50,13 @@ def test_tests_that_cannot_run_are_an_error(tmp_path):
         run(tmp_path)
 
 
+def test_a_link_is_copied_as_one(tmp_path):
+    """Without it the package would be imported from the tree that is not broken."""
+    plant_faults.copy_tree(tmp_path)
+    link = Path("keras_ortho", "data_prep")
+    assert (tmp_path / link).readlink() == (ROOT / link).readlink()
+
+
 def test_every_fault_of_the_table_can_be_planted():
     faults = plant_faults.read_faults()
     assert len(faults) >= 50
