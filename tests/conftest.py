@@ -40,6 +40,8 @@ def pytest_configure(config):
         return
     # librosa's loops over a few frames are run sooner than compiled.
     os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    # NumPy's threads wait for each other busily, on cores that two processes share.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if "XLA_FLAGS" in os.environ:
         return
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
@@ -70,25 +72,24 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.slow)
         if not item.get_closest_marker("slow"):
             cases.setdefault((item.parent, item.originalname), []).append(item)
-    # JAX compiles each: of a test's cases the first and the last run there, of those of
-    # an architecture what `tests/cells/conftest.py` chooses.
+    # JAX compiles each: of a test's cases the last, commonly the largest, runs there,
+    # of those of an architecture what `tests/cells/conftest.py` chooses.
     for same in cases.values():
-        for item in same[1:-1]:
+        for item in same[:-1]:
             if "architecture" not in item.callspec.params:
                 item.add_marker(pytest.mark.slow)
 
 
 def _save_time_on_tensorflow(config, items):
-    # Of a test's cases one is compiled by XLA, which takes the longest.
+    # Of the tests of a file one is compiled by XLA, which takes the longest.
     seen = set()
     for item in items:
-        test = (item.parent, item.originalname)
         case = getattr(item, "callspec", None)
         if case is None or case.params.get("jit_compile") is not True:
             continue
-        if "architecture" not in case.params and test in seen:
+        if "architecture" not in case.params and item.parent in seen:
             item.add_marker(pytest.mark.slow)
-        seen.add(test)
+        seen.add(item.parent)
     if "not slow" not in config.option.markexpr:
         return
     import tensorflow as tf
@@ -105,8 +106,9 @@ def _trace_training_steps_once():
     make_train_function = keras.Model.make_train_function
 
     def make(model, force=False):
-        if model.built and not model.run_eagerly and not model.optimizer.built:
-            model.optimizer.build(model.trainable_variables)
+        optimizer = model.optimizer
+        if model.built and not (model.run_eagerly or optimizer.built):
+            optimizer.build(model.trainable_variables)
         return make_train_function(model, force)
 
     keras.Model.make_train_function = make

@@ -13,8 +13,16 @@ from keras_ortho.architectures import ARCHITECTURES
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Pages of one architecture each, whose examples are alike: `make test` runs scoRNN's.
+ALIKE = {"antisymmetric", "enrnn", "eurnn", "factorized", "goru"}
+ALIKE |= {"nnrnn", "ornn", "scurnn", "svdrnn", "urnn"}
 EXAMPLES = [
-    pytest.param(path, match, id=f"{path.name}-{number}")
+    pytest.param(
+        path,
+        match,
+        id=f"{path.name}-{number}",
+        marks=[pytest.mark.slow] if path.stem in ALIKE else [],
+    )
     for path in PAGES
     for number, match in enumerate(BLOCK.finditer(path.read_text("utf-8")))
 ]

@@ -39,10 +39,8 @@ def test_examples_run(name, tmp_path, monkeypatch):
     names = {**vars(keras_ortho), **vars(audio), **vars(module)}
     names |= {"np": np, "keras": keras, "speech": np.sin(np.arange(1000) / 5)}
     runner = doctest.DocTestRunner(AnyOutput())
-    for test in doctest.DocTestFinder(exclude_empty=True).find(
-        module, name, globs=names
-    ):
-        if "model" in test.docstring:
+    for test in doctest.DocTestFinder().find(module, name, globs=names):
+        if any("model" in example.source for example in test.examples):
             layers = [keras.Input((3, 2)), keras_ortho.ScoRNN(4)]
             test.globs["model"] = keras.Sequential(layers)
         report = []

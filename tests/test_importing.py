@@ -12,11 +12,11 @@ from keras_ortho.optimizers import RMSpropTF1
 
 # Each ends with a `keras` to load the model with.
 ORDERS = {
-    "Keras first": "import keras, keras_ortho",
     "Keras second": "import keras_ortho, keras",
     "module that others need": "import keras_ortho.activations, keras",
 }
 MORE_ORDERS = {
+    "Keras first": "import keras, keras_ortho",
     "module of Keras": "import keras_ortho, keras.saving",
     "TensorFlow second": "import keras_ortho, tensorflow, keras",
     "TensorFlow first": "import tensorflow, keras_ortho, keras",

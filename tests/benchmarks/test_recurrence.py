@@ -24,7 +24,7 @@ def run(task):
     return json.loads(done.stdout.rpartition("RESULT ")[2])
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_times_of_all_candidates():
     sys.path.insert(0, str(FOLDER))
     try:

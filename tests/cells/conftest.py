@@ -17,12 +17,15 @@ FOR_ALL = {
         "name": ["layer"],
         "program": ["training"],
     },
-    "test_layer_equals_its_cell": {"unroll": [False]},
+    # On JAX `test_layer_stock_and_loop` compares values and gradients of all.
+    "test_layer_equals_its_cell": {"unroll": [False]}
+    | ({"architecture": KINDS} if ON_JAX else {}),
     "test_the_layer_has_the_gradient_of_the_stock_loop": {
         "masked": [True],
         "recompute": [False],
         "return_sequences": [True] if ON_JAX else [False, True],
-    },
+    }
+    | ({"architecture": KINDS} if ON_JAX else {}),
 }
 # Tracing is cheap, and a shape that is lost gives other numbers, not an error.
 FOR_ALL["test_a_program_is_told_the_shapes_that_lstm_tells"] = {
@@ -42,6 +45,10 @@ if not ON_JAX:
         "test_keras_layer_checks": {"kwargs": [{}], "architecture": KINDS},
         "test_missing_arguments": {},
         "test_mixed_precision": {"policy": ["mixed_bfloat16"]},
+        "test_trains_in_mixed_precision": {
+            "policy": ["mixed_bfloat16"],
+            "architecture": KINDS,
+        },
         "test_saves_and_loads": {"wrapped": [False]},
         "test_shared_arguments_have_an_effect": {},
         "test_units_must_be_a_positive_integer": {},

@@ -213,8 +213,18 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("stock", [False, True])
+# Of Keras's layer around the cell those that differ most.
+OF_STOCK = ("fit", "call", "stateless_call")
+
+
+@pytest.mark.parametrize(
+    ("stock", "way"),
+    [(False, way) for way in WAYS]
+    + [
+        pytest.param(True, way, marks=[] if way in OF_STOCK else [pytest.mark.slow])
+        for way in WAYS
+    ],
+)
 def test_normalizes_for_ever(stock, way):
     layer = built()
     if stock:

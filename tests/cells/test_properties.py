@@ -42,7 +42,7 @@ EACH = 25 if CASES else 3
 MODES = ("eager", "graph", "graph", "xla") if CASES else ("eager", "eager", "graph")
 if ON_JAX:  # Where each eager call would compile its loops anew.
     MODES = ("graph",)
-STRUCTURES = -(-CASES // (EACH * len(LAYERS))) or (1 if ON_JAX else 2)
+STRUCTURES = -(-CASES // (EACH * len(LAYERS))) or 1
 
 pytestmark = pytest.mark.backends
 

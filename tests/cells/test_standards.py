@@ -464,6 +464,12 @@ def test_mixed_precision(architecture, policy):
         * float(ops.cast(np.finfo("float32").eps, "float32"))
         * 2 ** (16 if compute == "bfloat16" else 13),
     )
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_trains_in_mixed_precision(architecture, policy):
+    x = sequences()
+    layer = make_layer(architecture, dtype=policy)
     model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
     model.compile("sgd", "mse")
     before = layer.get_weights()

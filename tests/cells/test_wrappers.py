@@ -288,7 +288,7 @@ ESSENTIAL = [
 IN_ALL = ("ScoRNN", "ENRNN", "GORU")
 # Those of scoRNN that take seconds together; on JAX, which traces whole shapes, all
 # are slow.
-QUICK = ["encoder and decoder", "time distributed after", "masking", "permute"]
+QUICK = ["encoder and decoder", "time distributed after"]
 if keras.backend.backend() == "jax":
     QUICK = []
 

@@ -15,7 +15,7 @@ def run(name, folder, *arguments):
 
 
 # What the others of images do differently, `tests/tasks` and `facts.py` hold.
-ALIKE = ("mnist", "sequence-mnist", "pixel-cifar10")
+ALIKE = ("mnist", "permuted-mnist", "sequence-mnist", "pixel-cifar10")
 EXAMPLES = [
     pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else [])
     for name in TASKS

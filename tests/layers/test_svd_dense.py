@@ -291,6 +291,7 @@ def test_trains_saves_and_loads(jit_compile, margin, tmp_path):
     np.testing.assert_array_equal(model(x), loaded(x))
 
 
+@pytest.mark.slow_on_jax
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float16"])
 def test_low_precision(policy):
     layer = built(6, 5, dtype=policy)
@@ -322,6 +323,7 @@ def test_is_built_within_fit():
     assert np.isfinite(layer.kernel_matrix()).all()
 
 
+@pytest.mark.slow_on_jax
 def test_many_layers_pass_signals_on():
     """A linear svdMLP keeps the length of what goes through it."""
     x = np.random.default_rng(0).normal(size=(3, 8))

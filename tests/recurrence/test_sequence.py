@@ -257,7 +257,7 @@ def test_shapes_that_are_not_known_when_it_is_traced(return_sequences, jit_compi
         input_signature=[tf.TensorSpec(s, "float64") for s in shapes],
         jit_compile=jit_compile,
     )
-    for steps, batch in [(1, 1), (20, 2), (56, 3), (120, 5)]:
+    for steps, batch in [(1, 1), (56, 3), (70, 2)]:
         values, _, _ = problem(steps, batch=batch)
         tensors = [tf.constant(v) for v in values.values()]
         expected, expected_gradients = run(*tensors)
