@@ -20,7 +20,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all faults lint stubs timit bench export-table reproduce fuzz break-runs properties test-processors clean python timit-dir
+.PHONY: help demo test test-all faults lint stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -51,6 +51,17 @@ properties: $(VENV)/.test ## hold layers to 10 000 random cases a backend: [CASE
 
 test-processors: $(VENV)/.test ## run the tests of the numerics as on other processors, hours
 	$(run) scripts/processors.py
+
+# The oldest versions that setup.cfg allows, and the newest that install.
+test-versions: ## run a short suite on the oldest and the newest TensorFlow and Keras
+	@for versions in "tensorflow==2.20.0 keras==3.15.0" "--upgrade tensorflow keras"; do \
+	$(PYTHON) -m venv --clear out/versions && \
+	out/versions/bin/python -m pip install -q -e ".[all,dev]" && \
+	out/versions/bin/python -m pip install -q $$versions && \
+	out/versions/bin/python -m pip list | grep -Ei "^(keras|tensorflow|numpy) " && \
+	KERAS_BACKEND=tensorflow out/versions/bin/python -m pytest -q -n 2 -m "not slow" \
+	tests/test_keras_internals.py tests/cells/test_standards.py tests/cells/test_saved.py \
+	tests/deployment || exit 1; done
 
 lint: $(VENV)/.test ## check style, types and the Dockerfile
 	$(VENV)/bin/ruff check .

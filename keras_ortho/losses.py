@@ -13,10 +13,10 @@ is padding. Then the squared errors of the frames are divided
 
 import keras
 from keras import ops
-from keras.src.backend import get_keras_mask  # there is no public getter
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fits
+from keras_ortho.keras_internals import get_keras_mask
 
 
 def flatten_frames(

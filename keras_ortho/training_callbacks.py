@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.diagnostics.finding import sublayers
+from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 
 
@@ -39,7 +39,9 @@ class ResetStates(keras.callbacks.Callback):
 
     def _layers(self) -> list[CarriedState]:
         return [
-            layer for layer in sublayers(self.model) if isinstance(layer, CarriedState)
+            layer
+            for layer in layers_within(self.model)
+            if isinstance(layer, CarriedState)
         ]
 
     def _reset(self) -> None:

@@ -21,7 +21,7 @@ from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.cells.keras_internals import (
+from keras_ortho.keras_internals import (
     AutocastScope,
     DropoutRNNCell,
     current_call,

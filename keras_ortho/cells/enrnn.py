@@ -9,12 +9,12 @@ from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.keras_internals import (
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.keras_internals import (
     call_is_training,
     current_call,
     within_call,
 )
-from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
 from keras_ortho.parametrizations.spectral_radius import eigenpair_report
 

@@ -13,7 +13,7 @@ from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.keras_internals import AutocastScope, rnn
+from keras_ortho.keras_internals import AutocastScope, rnn
 from keras_ortho.recurrence import recurrence
 
 

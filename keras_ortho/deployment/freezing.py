@@ -5,8 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.cells.keras_internals import Functional, layers_within
 from keras_ortho.deployment.twins import FREEZABLE, twin, twin_weights
+from keras_ortho.keras_internals import Functional, layers_within
 
 
 def freeze(model: keras.layers.Layer) -> Any:

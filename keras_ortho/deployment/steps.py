@@ -16,7 +16,7 @@ from keras import ops, tree
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.keras_internals import Functional, run_through
+from keras_ortho.keras_internals import Functional, run_through
 from keras_ortho.layers import CarriedState, TrainedInitialState
 
 # The frames of the check.

@@ -1,8 +1,8 @@
 """The recurrent layers of a model."""
 
-from typing import Any
-
 import keras
+
+from keras_ortho.keras_internals import layers_within
 
 
 def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
@@ -29,7 +29,7 @@ def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
             f"Received: {model.name} with built=False"
         )
     layers = [
-        layer for layer in sublayers(model) if isinstance(layer, keras.layers.RNN)
+        layer for layer in layers_within(model) if isinstance(layer, keras.layers.RNN)
     ]
     if not layers:
         raise ValueError(
@@ -75,25 +75,12 @@ def find_layer(
             f"`layer` must tell which of several recurrent layers is meant: {names}. "
             f"Received: layer={layer!r}"
         )
-    for outer in sublayers(model):
+    for outer in layers_within(model):
         if isinstance(outer, keras.layers.TimeDistributed) and any(
-            inner is chosen[0] for inner in sublayers(outer)
+            inner is chosen[0] for inner in layers_within(outer)
         ):
             raise ValueError(
                 "`layer` must not be within `TimeDistributed`, which calls it often. "
                 f"Received: layer={chosen[0].name!r} in {outer.name!r}"
             )
     return chosen[0]
-
-
-def sublayers(model: keras.layers.Layer) -> list[Any]:
-    """Lists a layer and all layers in it.
-
-    Args:
-        model: A layer or a model.
-
-    Returns:
-        The layers, each once.
-    """
-    # Keras's only public list, `Model.layers`, ends at the first level.
-    return model._flatten_layers()

@@ -6,13 +6,13 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
-from keras.src.backend import get_keras_mask  # there is no public getter
 
 from keras_ortho.backend.differentiation import gradients
 from keras_ortho.backend.types import Tensor
 from keras_ortho.diagnostics.probe import Probe
 from keras_ortho.diagnostics.states import entries
 from keras_ortho.diagnostics.steps import exact
+from keras_ortho.keras_internals import get_keras_mask
 
 
 def gradient_norms(

@@ -6,7 +6,7 @@ import keras
 
 from keras_ortho.cells import ENRNNCell
 from keras_ortho.checks import check_count
-from keras_ortho.diagnostics.finding import sublayers
+from keras_ortho.keras_internals import layers_within
 
 
 class MissingRadiusGradients(keras.callbacks.Callback):
@@ -60,7 +60,7 @@ class MissingRadiusGradients(keras.callbacks.Callback):
         if self._updates % self.every:
             return
         if not self._cells:  # A model may be built by its first batch.
-            cells = {id(x): x for x in sublayers(self.model)}.values()
+            cells = {id(x): x for x in layers_within(self.model)}.values()
             self._cells = [x for x in cells if isinstance(x, ENRNNCell)]
         if hasattr(self.model, "jax_state_sync"):
             # On JAX `fit` holds the weights by itself, and the variables have none.

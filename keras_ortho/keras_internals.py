@@ -1,10 +1,10 @@
-"""What the cells need of Keras that is not public, imported here and nowhere else."""
+"""What the package needs of Keras that is not public, used here and nowhere else."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from keras.src.backend import AutocastScope, rnn
+from keras.src.backend import AutocastScope, get_keras_mask, rnn
 from keras.src.backend.common.global_state import (
     get_global_attribute,
     set_global_attribute,
@@ -19,6 +19,7 @@ __all__ = [
     "Functional",
     "call_is_training",
     "current_call",
+    "get_keras_mask",
     "layers_within",
     "rnn",
     "run_through",
