@@ -26,7 +26,8 @@ SOURCES = [
 # The extras that hold no requirement of the code's.
 TOOLS = {"all", "cuda", "dev"}
 # What a requirement imports without requiring it.
-INDIRECT = {"importlib-resources"}
+# The last two by `model.export`, of Keras.
+INDIRECT = {"importlib-resources", "onnx", "tf2onnx"}
 
 # Imports all of the package where neither the modules of the first argument nor, once
 # Keras has loaded what it likes, those of the second are installed. Prints what it
