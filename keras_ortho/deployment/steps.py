@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
-import ml_dtypes
 import numpy as np
 from keras import ops, tree
 
@@ -241,9 +240,9 @@ def _near(x: Tensor, y: Tensor) -> bool:
     dtype = keras.backend.standardize_dtype(x.dtype)
     if not keras.backend.is_float_dtype(dtype):
         return bool(ops.all(x == y))
-    room = float(ml_dtypes.finfo(dtype).eps) ** 0.5
+    unit = 2.0**-7 if dtype == "bfloat16" else float(np.finfo(dtype).eps)
     x, y = ops.cast(x, "float32"), ops.cast(y, "float32")
-    return bool(ops.max(ops.abs(x - y)) <= room * (1 + ops.max(ops.abs(x))))
+    return bool(ops.max(ops.abs(x - y)) <= unit**0.5 * (1 + ops.max(ops.abs(x))))
 
 
 def _is_tensor(x: Any) -> bool:
