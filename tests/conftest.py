@@ -42,9 +42,9 @@ def pytest_configure(config):
     os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     # NumPy's threads wait for each other busily, on cores that two processes share.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if "XLA_FLAGS" in os.environ:
-        return
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    if "XLA_FLAGS" in os.environ or backend not in TRIAL:
+        return
     cache = getattr(config, "cache", None)
     key = f"xla_flags/{backend}-{version(backend)}"
     flags = cache.get(key, None) if cache else None
@@ -63,7 +63,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     import keras  # After the settings above.
 
-    if keras.backend.backend() != "jax":
+    if keras.backend.backend() == "tensorflow":
         _save_time_on_tensorflow(config, items)
         return
     cases = {}
