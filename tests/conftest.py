@@ -38,8 +38,6 @@ def pytest_configure(config):
     # Once, before a backend is loaded; pytest's other processes inherit it.
     if "not slow" not in config.option.markexpr:
         return
-    # librosa's loops over a few frames are run sooner than compiled.
-    os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     # NumPy's threads wait for each other busily, on cores that two processes share.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
