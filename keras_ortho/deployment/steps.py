@@ -15,12 +15,19 @@ from keras import ops, tree
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
+from keras_ortho.deployment.causality import (
+    MIXES,
+    check_call,
+    check_pointwise,
+    check_recurrent,
+    is_tensor,
+    no_step,
+    recurrent_layer,
+)
 from keras_ortho.keras_internals import Functional, run_through
-from keras_ortho.layers import CarriedState, TrainedInitialState
 
 # The frames of the check.
 _FRAMES = 3
-_MIXES = "does not work on each frame by itself"
 
 
 def step_model(model: Any) -> keras.Model:
@@ -136,21 +143,21 @@ class _Frame:
     def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(operation, Functional | keras.Sequential):
             return run_through(operation, args[0], self._call)
-        tensors = [x for x in tree.flatten((args, kwargs)) if _is_tensor(x)]
+        tensors = [x for x in tree.flatten((args, kwargs)) if is_tensor(x)]
         last = [x for x in tensors if self._is_last(x)]
-        _check_call(operation, kwargs)
-        recurrent = _recurrent(operation)
+        check_call(operation, kwargs)
+        recurrent = recurrent_layer(operation)
         if recurrent is not None:
-            _check_recurrent(recurrent, tensors, last)
+            check_recurrent(recurrent, tensors, last)
             return self._step(operation, recurrent, args[0])
         outputs = operation(*args, **kwargs)
         flat = tree.flatten(outputs)
         if last:
             if len(last) < len(tensors):
-                raise _no_step(operation, "joins a last output to a sequence")
+                raise no_step(operation, "joins a last output to a sequence")
             self._last += flat
         elif any(tuple(y.shape[1:2]) != (1,) for y in flat):
-            raise _no_step(operation, _MIXES)
+            raise no_step(operation, MIXES)
         else:
             self.calls.append((operation, (args, kwargs), outputs))
         return outputs
@@ -209,76 +216,8 @@ def _check_causal(model: Any, batch_size: int | None = None) -> list[Tensor]:
     if not initial:
         raise ValueError(f"`model` has no recurrent layer. Received: {model.name}")
     for calls in zip(*(frame.calls for frame in frames), strict=True):
-        _check_pointwise(*zip(*calls, strict=True))
+        check_pointwise(*zip(*calls, strict=True))
     return initial
-
-
-def _check_pointwise(operations: tuple, given: tuple, outputs: tuple) -> None:
-    """Holds a layer, called with all frames, to what it gave for each."""
-    operation = operations[0]
-
-    def join(*frames: Any) -> Any:
-        return ops.concatenate(frames, axis=1) if _is_tensor(frames[0]) else frames[0]
-
-    try:
-        args, kwargs = tree.map_structure(join, *given)
-        wanted = tree.flatten(tree.map_structure(join, *outputs))
-        received = tree.flatten(operation(*args, **kwargs))
-    except Exception as error:
-        raise _no_step(operation, _MIXES) from error
-    for whole, each in zip(received, wanted, strict=True):
-        if tuple(whole.shape) != tuple(each.shape) or not _near(whole, each):
-            raise _no_step(operation, _MIXES)
-
-
-def _near(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors are equal but for rounding.
-
-    What mixes frames is off by about its own size, and rounding by some units of the
-    last place: the square root of such a unit is far from both.
-    """
-    dtype = keras.backend.standardize_dtype(x.dtype)
-    if not keras.backend.is_float_dtype(dtype):
-        return bool(ops.all(x == y))
-    unit = 2.0**-7 if dtype == "bfloat16" else float(np.finfo(dtype).eps)
-    x, y = ops.cast(x, "float32"), ops.cast(y, "float32")
-    return bool(ops.max(ops.abs(x - y)) <= unit**0.5 * (1 + ops.max(ops.abs(x))))
-
-
-def _is_tensor(x: Any) -> bool:
-    return isinstance(x, keras.KerasTensor) or ops.is_tensor(x)
-
-
-def _recurrent(operation: Any) -> keras.layers.RNN | None:
-    """The recurrent layer that an operation is, or that it runs from other states."""
-    if isinstance(operation, CarriedState | TrainedInitialState):
-        operation = operation.layer
-    return operation if isinstance(operation, keras.layers.RNN) else None
-
-
-def _check_call(operation: Any, kwargs: dict[str, Any]) -> None:
-    if isinstance(operation, keras.layers.Bidirectional):
-        raise _no_step(operation, "reads the sequence from its end, too")
-    masks = isinstance(operation, keras.layers.Masking)
-    masks = masks or getattr(operation, "mask_zero", False)
-    if masks or kwargs.get("mask") is not None:
-        raise _no_step(operation, "has a mask: frames that do not count are left out")
-
-
-def _check_recurrent(layer: keras.layers.RNN, tensors: list, last: list) -> None:
-    if layer.go_backwards:
-        raise _no_step(layer, "reads the sequence from its end")
-    if len(tensors) > 1:
-        raise _no_step(layer, "begins with a state that is computed")
-    if last:
-        raise _no_step(layer, "comes after a layer with `return_sequences=False`")
-
-
-def _no_step(operation: Any, reason: str) -> ValueError:
-    return ValueError(
-        f"`model` has no single step: `{operation.name}` {reason}. "
-        f"Received: {operation.name}, a `{type(operation).__name__}`"
-    )
 
 
 def _random_frame(

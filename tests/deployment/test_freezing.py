@@ -125,7 +125,8 @@ def test_a_functional_model_with_shared_layers():
     last = ORNN(5)(layers.Add()([a, b]) + 1, initial_state=state)
     model = keras.Model({"a": first, "b": second}, [last, a])
     frozen = freeze(model)
-    assert len(frozen.weights) == 3 + len(ORNN(5).weights or range(4))
+    # The shared layer's once, and one more of the other, its trained initial state.
+    assert len(frozen.weights) == 3 + 4
     given = {"a": X, "b": X[:, ::-1]}
     for found, expected in zip(frozen(given), model(given), strict=True):
         np.testing.assert_allclose(found, expected, atol=ATOL)

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from keras import layers
+from keras import layers, ops
 
 from keras_ortho import (
     GORU,
@@ -14,6 +14,7 @@ from keras_ortho import (
     initial_states,
     step_model,
 )
+from keras_ortho.deployment.causality import near
 from keras_ortho.layers import CarriedState, TrainedInitialState
 from tests.cells.architectures import ARCHITECTURES
 
@@ -116,6 +117,15 @@ def test_states_and_several_inputs_and_outputs():
     np.testing.assert_allclose(found[0], y[:, 0], atol=ATOL)
     np.testing.assert_allclose(found[1], state, atol=ATOL)
     np.testing.assert_array_equal(found[1], found[2])
+
+
+def test_rounding_does_not_pass_for_a_mix_of_frames():
+    """Neighbors of float64 may lie on either side of a number halfway in float32."""
+    half = 1 + 2.0**-24
+    for dtype, other in (("float64", half * (1 + 2.0**-52)), ("float32", 1 + 2.0**-22)):
+        x, y = (ops.convert_to_tensor([v], dtype=dtype) for v in (half, other))
+        assert near(x, y)
+        assert not near(x, y + 0.01)
 
 
 def with_initial_state():

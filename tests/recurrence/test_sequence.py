@@ -157,6 +157,29 @@ def test_recomputing_changes_nothing(return_sequences):
             np.testing.assert_allclose(value, other, atol=atol)
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="JAX compiles all by XLA"
+)
+def test_xla_differentiates_the_loop_without_segments():
+    import tensorflow as tf
+
+    values, _, _ = problem(40)
+
+    tensors = [tf.constant(value) for value in values.values()]
+
+    @tf.function(jit_compile=True)
+    def compiled(training):
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            states = recurrence(*tensors, find("modrelu", False), training=training)
+            loss = ops.sum(ops.sin(states))
+        return tape.gradient(loss, tensors)
+
+    for value, other in zip(compiled(False), compiled(True), strict=True):
+        atol = 40 * 10 * EPS * np.abs(other).max()
+        np.testing.assert_allclose(value, other, atol=atol)
+
+
 @pytest.fixture
 def kept(monkeypatch):
     """Counts the numbers that a call keeps for its gradient, besides in- and output."""

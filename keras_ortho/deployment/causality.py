@@ -1,0 +1,134 @@
+"""What has a single step, and what has none: each layer of a model is asked."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_ortho.backend.precision import wide_dtype
+from keras_ortho.backend.types import Tensor
+from keras_ortho.layers import CarriedState, TrainedInitialState
+
+MIXES = "does not work on each frame by itself"
+
+
+def no_step(operation: Any, reason: str) -> ValueError:
+    """Makes the error that names a layer without a step.
+
+    Args:
+        operation: The layer, or an operation of Keras.
+        reason: What it does, to follow its name.
+
+    Returns:
+        The error, to be raised.
+    """
+    return ValueError(
+        f"`model` has no single step: `{operation.name}` {reason}. "
+        f"Received: {operation.name}, a `{type(operation).__name__}`"
+    )
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether something is a tensor, be it a symbolic one."""
+    return isinstance(x, keras.KerasTensor) or ops.is_tensor(x)
+
+
+def recurrent_layer(operation: Any) -> keras.layers.RNN | None:
+    """Finds the recurrent layer that an operation is, or runs from other states.
+
+    Args:
+        operation: A layer or an operation of Keras.
+
+    Returns:
+        The layer, whose cell makes the step, or `None`.
+    """
+    if isinstance(operation, CarriedState | TrainedInitialState):
+        operation = operation.layer
+    return operation if isinstance(operation, keras.layers.RNN) else None
+
+
+def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
+    """Refuses layers that look ahead, and masks.
+
+    Args:
+        operation: The layer, or an operation of Keras.
+        kwargs: What it is called with by name.
+
+    Raises:
+        ValueError: If it is refused.
+    """
+    if isinstance(operation, keras.layers.Bidirectional):
+        raise no_step(operation, "reads the sequence from its end, too")
+    masks = isinstance(operation, keras.layers.Masking)
+    masks = masks or getattr(operation, "mask_zero", False)
+    if masks or kwargs.get("mask") is not None:
+        raise no_step(operation, "has a mask: frames that do not count are left out")
+
+
+def check_recurrent(layer: keras.layers.RNN, tensors: list, last: list) -> None:
+    """Refuses a recurrent layer that no frame can be given to by itself.
+
+    Args:
+        layer: The layer.
+        tensors: All tensors that it is called with.
+        last: Those of them that come from a last output, and are no sequence.
+
+    Raises:
+        ValueError: If it is refused.
+    """
+    if layer.go_backwards:
+        raise no_step(layer, "reads the sequence from its end")
+    if len(tensors) > 1:
+        raise no_step(layer, "begins with a state that is computed")
+    if last:
+        raise no_step(layer, "comes after a layer with `return_sequences=False`")
+
+
+def check_pointwise(operations: tuple, given: tuple, outputs: tuple) -> None:
+    """Holds a layer, called with all frames, to what it gave for each.
+
+    Args:
+        operations: The layer, once for each frame.
+        given: Its arguments for each frame, with a time axis of length one.
+        outputs: What it gave for each.
+
+    Raises:
+        ValueError: If it gives something else for all of them.
+    """
+    operation = operations[0]
+
+    def join(*frames: Any) -> Any:
+        return ops.concatenate(frames, axis=1) if is_tensor(frames[0]) else frames[0]
+
+    try:
+        args, kwargs = tree.map_structure(join, *given)
+        wanted = tree.flatten(tree.map_structure(join, *outputs))
+        received = tree.flatten(operation(*args, **kwargs))
+    except Exception as error:
+        raise no_step(operation, MIXES) from error
+    for whole, each in zip(received, wanted, strict=True):
+        if tuple(whole.shape) != tuple(each.shape) or not near(whole, each):
+            raise no_step(operation, MIXES)
+
+
+def near(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors are equal but for rounding.
+
+    What mixes frames is off by about its own size, and rounding by some units of the
+    last place: the square root of such a unit is far from both.
+
+    Args:
+        x: Tensor of any shape and dtype.
+        y: Tensor of the same shape and dtype.
+
+    Returns:
+        Whether they are; of integers and booleans whether they are equal.
+    """
+    dtype = keras.backend.standardize_dtype(x.dtype)
+    if not keras.backend.is_float_dtype(dtype):
+        return bool(ops.all(x == y))
+    unit = 2.0**-7 if dtype == "bfloat16" else float(np.finfo(dtype).eps)
+    # Not fewer bits than they have: two neighbors would be far apart then.
+    x, y = ops.cast(x, wide_dtype(dtype)), ops.cast(y, wide_dtype(dtype))
+    return bool(ops.max(ops.abs(x - y)) <= unit**0.5 * (1 + ops.max(ops.abs(x))))
