@@ -7,23 +7,27 @@ An epoch of 2 000 updates takes a minute on two cores at T = 200, three at T = 7
 
 import keras
 
-from experiments.layers import make_layer
+from experiments.building import build
+from experiments.command import command
 from experiments.optimizers import make_optimizer
-from experiments.options import plain_errors, read_task
 from experiments.runs import fit
+from experiments.settings import Settings
 from keras_ortho.tasks import adding
 
 
-@plain_errors()
-def main() -> None:
+@command("adding")
+def main(settings: Settings) -> None:
     """Builds the network, trains it, and writes what came of it."""
-    settings = read_task("adding", __doc__)
-    keras.utils.set_random_seed(settings.seed)
-    layer = make_layer(settings.model, settings.units, settings.arguments)
-    task = adding.load(settings.length, **settings.data)
-    model = keras.Sequential(
-        [keras.Input((settings.length, 2)), layer, keras.layers.Dense(1)]
+    task = adding.load(
+        settings.length, shuffle=not settings.fixed_order, **settings.data
     )
+
+    def network(layer: keras.layers.Layer) -> keras.Model:
+        return keras.Sequential(
+            [keras.Input((settings.length, 2)), layer, keras.layers.Dense(1)]
+        )
+
+    model, settings = build(network, settings)
     model.compile(
         make_optimizer(settings.rates, len(task.train)),
         "mse",

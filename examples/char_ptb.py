@@ -11,10 +11,11 @@ where to get them.
 import keras
 from keras import ops
 
-from experiments.layers import make_layer
+from experiments.building import build
+from experiments.command import command
 from experiments.optimizers import make_optimizer
-from experiments.options import plain_errors, read_task
 from experiments.runs import fit
+from experiments.settings import Settings
 from keras_ortho.layers import CarriedState
 from keras_ortho.metrics import BitsPerCharacter
 from keras_ortho.tasks import characters
@@ -26,23 +27,19 @@ from keras_ortho.training_callbacks import ResetStates
 EMBEDDED = (keras.layers.LSTM, keras.layers.GRU)
 
 
-@plain_errors()
-def main() -> None:
+@command("char-ptb")
+def main(settings: Settings) -> None:
     """Builds the network, trains it, and writes what came of it."""
-    settings = read_task("char-ptb", __doc__)
-    keras.utils.set_random_seed(settings.seed)
-    layer = make_layer(
-        settings.model,
-        settings.units,
-        settings.arguments,
-        return_sequences=True,
-        return_state=True,
-    )
     # The text has one order, whatever the seed.
     data = {name: value for name, value in settings.data.items() if name != "seed"}
     text = characters.load(unroll=settings.unroll, **data)
     shape = settings.batch_size, settings.unroll
-    model = network(layer, text.num_classes, shape)
+    model, settings = build(
+        lambda layer: network(layer, text.num_classes, shape),
+        settings,
+        return_sequences=True,
+        return_state=True,
+    )
     model.compile(
         make_optimizer(settings.rates, len(text.train)),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),

@@ -7,25 +7,27 @@ An update of the papers' batch of 20 at T = 1 000 takes about 0.1 s on two cores
 
 import keras
 
-from experiments.layers import make_layer
+from experiments.building import build
+from experiments.command import command
 from experiments.optimizers import make_optimizer
-from experiments.options import plain_errors, read_task
 from experiments.runs import fit
+from experiments.settings import Settings
 from keras_ortho.tasks import copying
 
 
-@plain_errors()
-def main() -> None:
+@command("copying")
+def main(settings: Settings) -> None:
     """Builds the network, trains it, and writes what came of it."""
-    settings = read_task("copying", __doc__)
-    keras.utils.set_random_seed(settings.seed)
-    layer = make_layer(
-        settings.model, settings.units, settings.arguments, return_sequences=True
-    )
     task = copying.load(settings.length, **{"valid_size": 200, **settings.data})
-    # Ten symbols, the pause, and as many steps to give them back.
-    inputs = keras.Input((settings.length + 20, 10))
-    model = keras.Sequential([inputs, layer, keras.layers.Dense(copying.NUM_CLASSES)])
+
+    def network(layer: keras.layers.Layer) -> keras.Model:
+        # Ten symbols, the pause, and as many steps to give them back.
+        inputs = keras.Input((settings.length + 20, 10))
+        return keras.Sequential(
+            [inputs, layer, keras.layers.Dense(copying.NUM_CLASSES)]
+        )
+
+    model, settings = build(network, settings, return_sequences=True)
     model.compile(
         make_optimizer(settings.rates, len(task.train)),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),

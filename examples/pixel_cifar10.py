@@ -8,20 +8,22 @@ An update of the paper's batch of 128 at n = 256 takes about a second on two cor
 
 import keras
 
-from experiments.layers import make_layer
-from experiments.options import plain_errors, read_task
+from experiments.building import build
+from experiments.command import command
 from experiments.runs import fit_classifier
+from experiments.settings import Settings
 from keras_ortho.tasks import pixels
 
 
-@plain_errors()
-def main() -> None:
+@command("pixel-cifar10")
+def main(settings: Settings) -> None:
     """Builds the network, trains it, and writes what came of it."""
-    settings = read_task("pixel-cifar10", __doc__)
-    keras.utils.set_random_seed(settings.seed)
-    layer = make_layer(settings.model, settings.units, settings.arguments)
     task = pixels.cifar10(form="pixels", **settings.data)
-    model = keras.Sequential([keras.Input((1024, 3)), layer, keras.layers.Dense(10)])
+
+    def network(layer: keras.layers.Layer) -> keras.Model:
+        return keras.Sequential([keras.Input((1024, 3)), layer, keras.layers.Dense(10)])
+
+    model, settings = build(network, settings)
     fit_classifier(model, task, settings)
 
 

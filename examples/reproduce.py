@@ -14,17 +14,20 @@ results/SECTION.png, and RESULTS.md; `--report` only writes the latter two anew.
 
 `quick` takes some minutes on two cores, `standard` about ten hours. `full` adds every
 preset at its paper's own length, on all data, and takes weeks: `--list` says how long,
-from the records of similar runs, and runs nothing. `--only` takes a part; several parts
-may run at once, and of two commands that come to the same run one leaves it out.
+from the records of similar runs, and runs nothing. `--only` takes a part. `--jobs`
+makes several runs at once, each with its share of the cores; of two commands that come
+to the same run one leaves it out.
 """
 
 import argparse
+import functools
 import shutil
-import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.catalog import SETS, select
+from experiments.engine import run_all, run_command
 from experiments.options import plain_errors
 from experiments.report import write_report
 from experiments.sections import Run
@@ -54,37 +57,45 @@ def main() -> None:
     if options.list:
         return
     folders.results.mkdir(parents=True, exist_ok=True)
-    missing, busy = [], []
-    for run in runs:
-        if folders.is_done(run, options.fresh):
-            continue
-        if not folders.has_data(run):
-            missing.append(run)
-            continue
-        try:
-            with locked(folders.results, f".{run.name}.lock"):
-                if not folders.is_done(run, options.fresh):  # By now.
-                    carry_out(run, folders)
-        except BlockingIOError as error:
-            busy.append(f"Left out: {run.name}. {error}")
-            continue
-        write_report(options.out)
     write_report(options.out)
-    for run in missing:
-        print(f"Left out for want of {run.data} in --data-dir: {run.name}")
-    if busy:
-        raise SystemExit("\n".join(busy))
+    left = [run for run in runs if not folders.is_done(run, options.fresh)]
+    by_name = {run.name: run for run in left if folders.has_data(run)}
+    make = functools.partial(carry_out, by_name, folders, options.fresh, options.jobs)
+    places = {name: folders.work / name for name in by_name}
+    failed = []
+    for name, wrong in run_all(make, places, options.jobs):
+        if wrong:
+            failed.append(f"Not done: {name}. {wrong}")
+        else:
+            write_report(options.out)
+    for run in left:
+        if run.name not in by_name:
+            print(f"Left out for want of {run.data} in --data-dir: {run.name}")
+    if failed:
+        raise SystemExit("\n".join(failed))
 
 
-def carry_out(run: Run, folders: Folders) -> None:
-    """Does a run, and puts its results in their place, the record last."""
-    print(f"\n{run.name}", flush=True)
-    folder = folders.work / run.name
-    subprocess.run(command(run, folder, folders.data), check=True)
-    for file, name in run.products.items():
-        remove_asides(folders.results / name)
-        with replacing(folders.results / name) as aside:
-            shutil.copyfile(folder / file, aside)
+def carry_out(
+    runs: Mapping[str, Run], folders: Folders, fresh: bool, jobs: int, name: str
+) -> None:
+    """Does a run, and puts its results in their place, the record last.
+
+    Raises:
+        BlockingIOError: If another command is at it.
+        RunFailedError: If it fails.
+    """
+    run = runs[name]
+    with locked(folders.results, f".{name}.lock"):
+        if folders.is_done(run, fresh):  # By now.
+            return
+        if jobs == 1:
+            print(f"\n{name}", flush=True)
+        folder = folders.work / name
+        run_command(command(run, folder, folders.data), folder, jobs)
+        for file, result in run.products.items():
+            remove_asides(folders.results / result)
+            with replacing(folders.results / result) as aside:
+                shutil.copyfile(folder / file, aside)
 
 
 def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
@@ -109,6 +120,7 @@ def parse() -> argparse.Namespace:
     add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10, timit")
     add("--out", type=Path, default=Path(), help="for RESULTS.md and results (.)")
     add("--work", type=Path, default=Path("out/reproduce"), help="(out/reproduce)")
+    add("--jobs", type=int, default=1, metavar="N", help="runs at once (1)")
     add("--fresh", action="store_true", help="train what has a record anew, too")
     add("--list", action="store_true", help="run nothing, only say what there is to")
     add("--report", action="store_true", help="run nothing, only report")

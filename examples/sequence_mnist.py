@@ -8,21 +8,23 @@ An epoch takes seconds on two cores.
 
 import keras
 
-from experiments.layers import make_layer
-from experiments.options import plain_errors, read_task
+from experiments.building import build
+from experiments.command import command
 from experiments.runs import fit_classifier
+from experiments.settings import Settings
 from keras_ortho.tasks import pixels
 
 
-@plain_errors()
-def main() -> None:
+@command("sequence-mnist")
+def main(settings: Settings) -> None:
     """Builds the network, trains it, and writes what came of it."""
-    settings = read_task("sequence-mnist", __doc__)
-    keras.utils.set_random_seed(settings.seed)
-    layer = make_layer(settings.model, settings.units, settings.arguments)
     task = pixels.mnist(steps=settings.length, **settings.data)
-    inputs = keras.Input((settings.length, 784 // settings.length))
-    model = keras.Sequential([inputs, layer, keras.layers.Dense(10)])
+
+    def network(layer: keras.layers.Layer) -> keras.Model:
+        inputs = keras.Input((settings.length, 784 // settings.length))
+        return keras.Sequential([inputs, layer, keras.layers.Dense(10)])
+
+    model, settings = build(network, settings)
     fit_classifier(model, task, settings)
 
 

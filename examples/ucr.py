@@ -8,21 +8,23 @@ A data set takes seconds to minutes on two cores.
 
 import keras
 
-from experiments.layers import make_layer
-from experiments.options import plain_errors, read_task
+from experiments.building import build
+from experiments.command import command
 from experiments.runs import fit_classifier
+from experiments.settings import Settings
 from keras_ortho.tasks import ucr
 
 
-@plain_errors()
-def main() -> None:
+@command("ucr")
+def main(settings: Settings) -> None:
     """Builds the network, trains it, and writes what came of it."""
-    settings = read_task("ucr", __doc__)
-    keras.utils.set_random_seed(settings.seed)
-    layer = make_layer(settings.model, settings.units, settings.arguments)
     task = ucr.load(settings.name, **settings.data)
-    inputs = keras.Input(task.train.element_spec[0].shape[1:])
-    model = keras.Sequential([inputs, layer, keras.layers.Dense(task.num_classes)])
+
+    def network(layer: keras.layers.Layer) -> keras.Model:
+        inputs = keras.Input(task.train.element_spec[0].shape[1:])
+        return keras.Sequential([inputs, layer, keras.layers.Dense(task.num_classes)])
+
+    model, settings = build(network, settings)
     fit_classifier(model, task, settings)
 
 

@@ -10,12 +10,15 @@ import keras
 import numpy as np
 
 from experiments.optimizers import PARTS, part_of
+from experiments.own_layers import find_maker, is_own, make_own
 from keras_ortho import AntisymmetricRNN, cells
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import irnn, lstm, rnn
 
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
+# Units to look at a layer with: few, and whole numbers of heads or blocks of them.
+_TRIAL = 16
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,9 @@ class Kind:
 
     @property
     def counts(self) -> list[str]:
-        """The arguments of `make` that are numbers of units."""
-        names = inspect.signature(self.make).parameters
-        return [name for name in names if name.endswith("units")]
+        """The arguments of `make` that are numbers of units, or else its first."""
+        names = list(inspect.signature(self.make).parameters)
+        return [name for name in names if name.endswith("units")] or names[:1]
 
     @functools.cached_property
     def parts(self) -> tuple[str, ...]:
@@ -45,7 +48,7 @@ class Kind:
         Phases belong to the recurrent matrix, too, and have its optimizer unless they
         are given one.
         """
-        layer = self.make(*[2 for _ in self.counts])
+        layer = self.make(*[_TRIAL for _ in self.counts])
         layer.build((None, 1, 1))
         found = {part_of(variable) for variable in layer.trainable_variables}
         return tuple(part for part in PARTS if part in found)
@@ -86,13 +89,49 @@ LAYERS = {
 }
 
 
+def kind_of(model: str) -> Kind:
+    """Finds a recurrent layer to choose.
+
+    Args:
+        model: One of `LAYERS`, or where a user's own is: see `find_maker`.
+
+    Raises:
+        ValueError: If there is no such model.
+
+    Example:
+    >>> kind_of("lstm").title, kind_of("keras.layers:LSTM").title
+    ('LSTM', 'LSTM')
+    """
+    if is_own(model):
+        maker = find_maker(model)
+        make: Any = functools.partial(make_own, maker)
+        make.__signature__ = inspect.signature(maker)
+        return Kind(model.rpartition(":")[2], make)
+    if model not in LAYERS:
+        raise ValueError(
+            f"`model` must be one of {list(LAYERS)}, or package.module:Name or "
+            f"file.py:Name of a layer or a cell of your own. Received: {model!r}"
+        )
+    return LAYERS[model]
+
+
+def trial_units(model: str) -> Units:
+    """Gives units that a model takes, to look at it with.
+
+    Example:
+    >>> trial_units("lstm"), trial_units("enrnn")
+    (16, (16, 16))
+    """
+    return _TRIAL if len(kind_of(model).counts) == 1 else (_TRIAL, _TRIAL)
+
+
 def make_layer(
     model: str, units: Units, arguments: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> keras.layers.Layer:
     """Makes a recurrent layer.
 
     Args:
-        model: One of `LAYERS`.
+        model: One of `LAYERS`, or where a user's own is: see `find_maker`.
         units: Number of units; for `"enrnn"` a pair of the long-term and the
             short-term ones.
         arguments: Arguments of the layer besides, as a user may choose them. Default:
@@ -108,9 +147,7 @@ def make_layer(
     >>> make_layer("scornn", 170, {"negative_ones": 85}).units
     170
     """
-    if model not in LAYERS:
-        raise ValueError(f"`model` must be one of {list(LAYERS)}. Received: {model!r}")
-    kind, sizes = LAYERS[model], units if isinstance(units, tuple) else (units,)
+    kind, sizes = kind_of(model), units if isinstance(units, tuple) else (units,)
     if len(sizes) != len(kind.counts):
         pair = f"a pair of {' and '.join(kind.counts)}"
         wanted = "one number" if len(kind.counts) == 1 else pair
@@ -121,7 +158,8 @@ def make_layer(
     makers: list[Any] = [kind.make, *filter(None, [kind.extends])]
     own = {name for each in makers for name in inspect.signature(each).parameters}
     unknown = set(arguments or {}) - (own - taken)
-    if unknown:
+    # What a class of a user's own hands on by `**kwargs` is not known here.
+    if unknown and not (is_own(model) and "kwargs" in own and not unknown & taken):
         raise ValueError(
             f"`arguments` of {model} must be some of {sorted(own - taken)}. "
             f"Received: {sorted(unknown)}"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments import smoke
-from experiments.layers import LAYERS, Units
+from experiments.layers import LAYERS, Units, kind_of, make_layer, trial_units
 from experiments.optimizers import PARTS
-from experiments.presets import find
+from experiments.presets import PRESETS, find
 from experiments.settings import SIZES, Settings, settle, settle_run
 from keras_ortho.extras import require
 
@@ -115,16 +115,43 @@ def read_task(
     if given.smoke and given.preset:
         raise ValueError("--smoke is small, and --preset is not. Received: both")
     check_values(given)
+    if given.jobs and not given.seeds:
+        raise ValueError(f"--jobs is for --seeds. Received: --jobs {given.jobs}")
     _check_folder(given)
     made = _smoke_data(given, task.smoke)
     for setting, what in task.needed.items():
         if not (made.get(setting) or getattr(given, setting)):
             raise ValueError(f"{_flag(setting)} must name {what}. Received: none")
-    preset = None
+    length = getattr(given, "length", None) or task.usual.get("length")
+    preset = matched = None
     if given.preset:
-        length = getattr(given, "length", None) or task.usual.get("length")
         preset = find(name, given.model, given.units, length)
-    return settle_run(name, vars(given), preset, made, task.usual)
+    if given.match:
+        matched = _matched(name, given, length)
+    settings = settle_run(name, vars(given), preset, matched, made, task.usual)
+    # What is wrong with the layer is said before data are read.
+    units = trial_units(given.model) if matched else settings.units
+    make_layer(given.model, units, settings.arguments)
+    return settings
+
+
+def _matched(
+    task: str, given: argparse.Namespace, length: int | None
+) -> tuple[str, Units, Mapping[str, Any]]:
+    """Says what network is to be matched: its paper's, or one of `--units`."""
+    of_papers = {(row.task, row.model, row.units) for row in PRESETS}
+    if any(
+        (task, given.match) == (of, model) and given.units in (None, units)
+        for of, model, units in of_papers
+    ):
+        row = find(task, given.match, given.units, length)
+        return row.model, row.units, row.arguments
+    if given.units is None:
+        raise ValueError(
+            f"--match needs --units, as no paper has {given.match} on {task}. "
+            "Received: none"
+        )
+    return given.match, given.units, {}
 
 
 def read_comparison(
@@ -164,6 +191,7 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
         description=description,
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder for the results")
@@ -194,7 +222,20 @@ def comparison_parser(
 def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
     task, parser = TASKS[name], new_parser(description, WRITES)
     add = parser.add_argument
-    add("--model", choices=list(LAYERS), default="scornn", help="(scornn)")
+    add(
+        "--model",
+        type=read_model,
+        default="scornn",
+        metavar="MODEL",
+        help=f"one of {', '.join(LAYERS)} (scornn), or a layer or cell of your own: "
+        "package.module:Name, file.py:Name",
+    )
+    add(
+        "--match",
+        type=read_model,
+        metavar="MODEL",
+        help="have as many parameters as this model in its paper, or else with --units",
+    )
     add("--preset", choices=["paper"], help="take the settings of the model's paper")
     add("--units", type=read_units, help="or, for enrnn, LONG/SHORT (128)")
     add(
@@ -219,6 +260,8 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
         help=f"updates between validations ({usual}); with --epochs about as many, so "
         "that an epoch can be divided",
     )
+    add("--seeds", type=int, metavar="N", help="run from --seed and the next N - 1")
+    add("--jobs", type=int, metavar="N", help="with --seeds: N runs at once (1)")
     add("--resume", action="store_true", help="go on with the run in the folder")
     add("--jit-compile", action="store_true", help="compile by XLA")
     if task.length:
@@ -226,6 +269,8 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
         add("--length", type=int, help=usual)
     if task.data:
         add("--data-dir", type=Path, help=task.data)
+    if name == "adding":
+        add("--fixed-order", action="store_true", help="the same in each epoch")
     if name == "noise-padded-cifar10":
         add("--fixed-noise", action="store_true", help="the same in each epoch")
     if name == "ucr":
@@ -240,6 +285,23 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
 def _add_sizes(parser: argparse.ArgumentParser, counted: str) -> None:
     for size in SIZES:
         parser.add_argument(_flag(size), type=int, help=counted)
+
+
+def read_model(text: str) -> str:
+    """Checks the name of a model.
+
+    Raises:
+        argparse.ArgumentTypeError: If there is none of this name.
+
+    Example:
+    >>> read_model("scornn")
+    'scornn'
+    """
+    try:
+        kind_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def read_units(text: str) -> Units:
@@ -298,7 +360,8 @@ def check_values(given: argparse.Namespace) -> None:
 
 
 def _check_folder(given: argparse.Namespace) -> None:
-    started = (given.out / "run" / "settings.json").exists()
+    runs = [given.out, *given.out.glob("seed-*")]
+    started = any((folder / "run" / "settings.json").exists() for folder in runs)
     if started and not given.resume:
         raise ValueError(
             "--out holds a run: go on with it by --resume, or name another folder. "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.sealed import read_sealed
@@ -139,22 +140,40 @@ def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
 
 def draw(
     path: Path,
-    curves: Mapping[str, Mapping[str, Any]],
+    runs: Mapping[str, Sequence[Mapping[str, Any]]],
     monitor: str,
     **kwargs: Any,
 ) -> None:
     """Draws a validated figure of runs against their updates.
 
+    Of several seeds that is the median, in a band from the least to the greatest.
+
     Args:
         path: PNG file to write.
-        curves: Records by name.
+        runs: The records of each name, one a seed.
         monitor: Name of the figure.
         **kwargs: As for `plot_curves`.
     """
+    values = {name: _stack(found, f"val_{monitor}") for name, found in runs.items()}
     plot_curves(
         path,
-        {name: record["curves"][f"val_{monitor}"] for name, record in curves.items()},
-        x={name: record["updates"] for name, record in curves.items()},
+        {name: np.median(of, axis=0) for name, of in values.items()},
+        x={
+            name: found[0]["updates"][: values[name].shape[1]]
+            for name, found in runs.items()
+        },
+        bands={
+            name: (of.min(axis=0), of.max(axis=0))
+            for name, of in values.items()
+            if len(of) > 1
+        },
         xlabel="update",
         **kwargs,
     )
+
+
+def _stack(records: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
+    """A row for each record, as long as the shortest."""
+    curves = [record["curves"][name] for record in records]
+    length = min(map(len, curves))
+    return np.array([curve[:length] for curve in curves])

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from experiments.catalog import SECTIONS
-from experiments.layers import LAYERS
+from experiments.comparison import (
+    model_table,
+    records_of,
+    row_title,
+    spread,
+    values_of,
+)
+from experiments.papers import overview
 from experiments.records import draw, read_record
 from experiments.sections import Comparison, Section
 from experiments.tables import table
@@ -23,6 +30,11 @@ epoch is chosen on validation data; a figure that is chosen on the test data, as
 papers do, is named the best on the test data. `results/` holds the record of each run
 with all its settings, curves and versions. Where one seed is named, how far another
 would differ has not been measured.
+"""
+MAP = """## The papers' tables and figures
+
+What is here of each. "In part" is shorter than in the paper, of fewer networks or on
+fewer data; runs without a record have not been made.
 """
 # Figures as a table by itself calls them.
 ABOUT = {
@@ -48,7 +60,7 @@ def write_report(folder: Path) -> None:
     with locked(results, ".report.lock", wait=True):
         for name in ("RESULTS.md", *(f"results/{s.name}.png" for s in SECTIONS)):
             remove_asides(folder / name)
-        parts = [HEAD]
+        parts = [HEAD, MAP, *overview(results), ""]
         for section in SECTIONS:
             lines = (
                 _section(section, results)
@@ -79,17 +91,8 @@ def _comparison(section: Comparison, folder: Path) -> list[str]:
 
 
 def _section(section: Section, folder: Path) -> list[str]:
-    records: dict[str, list[dict[str, Any]]] = {}
-    names = ["figures"]
-    if not section.across:
-        names += ["settings.units", "parameters", "updates", "seconds"]
-    if section.picture:
-        names += ["monitor", "curves", "updates"]
-    for row in section.models:
-        paths = [folder / f"{section.record(row, s)}.json" for s in section.seeds]
-        found = [read_record(p, names) for p in paths if p.exists()]
-        if found:
-            records[row] = found
+    found = {row: records_of(section, row, folder) for row in section.models}
+    records = {row: of for row, of in found.items() if of}
     if not records:
         return []
     everything = [record for row in records.values() for record in row]
@@ -99,7 +102,7 @@ def _section(section: Section, folder: Path) -> list[str]:
         baseline = first.get("baseline")
         draw(
             folder / f"{section.name}.png",
-            {row_title(row): found[0] for row, found in records.items()},
+            {row_title(row): found for row, found in records.items()},
             first["monitor"],
             baselines={"baseline": baseline} if baseline else None,
             ylabel=section.ylabel,
@@ -125,38 +128,11 @@ def _about(record: dict[str, Any]) -> str:
     )
 
 
-def row_title(row: str) -> str:
-    """Names a row of a section: the model, and what tells it apart.
-
-    Example:
-    >>> row_title("svdrnn as in the paper")
-    'svdRNN as in the paper'
-    """
-    model, _, more = row.partition(" ")
-    return f"{LAYERS[model].title} {more}".strip()
-
-
 def _by_model(section: Section, records: Records) -> list[str]:
     """The table with a row for each model."""
-    everything = [record for found in records.values() for record in found]
-    columns = list(dict.fromkeys(name for r in everything for name in r["figures"]))
-    rows = []
-    for row, found in records.items():
-        first = found[0]
-        units = first["settings"]["units"]
-        rows.append(
-            [
-                row_title(row),
-                "/".join(map(str, units)) if isinstance(units, list) else str(units),
-                f"{first['parameters']:,}",
-                f"{first['updates'][-1]:,}",
-                *(spread(_values(found, column)) for column in columns),
-                section.published.get(row, ""),
-                f"{statistics.fmean(r['seconds'] for r in found) / 60:.3g}",
-            ]
-        )
-    head = ["model", "units", "parameters", "updates", *columns]
-    return table([*head, "published", "minutes"], rows)
+    rows = {row_title(row): found for row, found in records.items()}
+    published = {row_title(row): text for row, text in section.published.items()}
+    return table(*model_table(rows, published, section.early))
 
 
 def _across(section: Section, records: Records) -> list[str]:
@@ -174,7 +150,7 @@ def _across(section: Section, records: Records) -> list[str]:
             found = {model: records.get(f"{model} {name}", ()) for model in models}
             cells = [name, spread(_constant(found))]
             for model in models:
-                measured = spread(_values(found[model], figure))
+                measured = spread(values_of(found[model], figure))
                 published = section.published.get(f"{model} {name}", "")
                 cells.append(f"{measured}, {published}")
             rows.append(cells)
@@ -201,7 +177,7 @@ def _means(
     cells = [f"**{title}**", spread(_over_names(constant, seeds))]
     for model in models:
         found = [records.get(f"{model} {name}", ()) for name in names]
-        runs = [_values(each, figure) for each in found]
+        runs = [values_of(each, figure) for each in found]
         published = [section.published.get(f"{model} {name}") for name in names]
         known = [float(value) for value in published if value]
         whole = f"{statistics.fmean(known):.3f}" if len(known) == len(names) else ""
@@ -225,25 +201,3 @@ def _constant(found: Records) -> list[float]:
         if record.get("baseline") is not None
     }
     return [known[seed] for seed in sorted(known)]
-
-
-def spread(values: Sequence[float]) -> str:
-    """Writes figures as their mean, and of different ones the standard deviation.
-
-    Args:
-        values: A figure of each seed.
-
-    Example:
-    >>> spread([0.7, 0.8, 0.75]), spread([0.5, 0.5]), spread([])
-    ('0.75 ± 0.05', '0.5', '')
-    """
-    if not values:
-        return ""
-    mean = f"{statistics.fmean(values):.4g}"
-    if len(set(values)) == 1:
-        return mean
-    return f"{mean} ± {statistics.stdev(values):.2g}"
-
-
-def _values(found: Sequence[Mapping[str, Any]], figure: str) -> list[float]:
-    return [r["figures"][figure] for r in found if figure in r["figures"]]

@@ -6,7 +6,8 @@ from typing import Any
 
 import keras
 
-from experiments.layers import LAYERS, trained_parameters
+from experiments.engine import write_progress
+from experiments.layers import kind_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.records import draw, run_record, summary
 from experiments.settings import Settings
@@ -28,7 +29,10 @@ MONITORS = {
     "bits per character": "bits_per_character",
 }
 # Settings that change nothing about what comes out, or are in it already.
-UNRECORDED = ("out", "resume", "tensorboard", "data_dir", "preset")
+UNRECORDED = (
+    *("out", "resume", "tensorboard", "data_dir", "preset"),
+    *("match", "matched", "seeds", "jobs"),
+)
 # A longer run goes on from a shorter one, if its stretches are the same.
 CHANGEABLE = ("task", "epochs", "steps")
 # Columns of the tables of all comparisons.
@@ -79,7 +83,7 @@ def fit(
     kept = settings.record(*UNRECORDED, *CHANGEABLE)
     if each != (settings.evaluate_every or len(task.train)):
         kept["evaluate_every"] = each
-    record = run_record(settings.record(*UNRECORDED))
+    record = run_record(recorded_settings(settings))
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
     callbacks = list(callbacks)
@@ -90,7 +94,8 @@ def fit(
         callbacks.append(TestFigures(task.test, list(test_callbacks)))
     if settings.tensorboard:
         callbacks.append(keras.callbacks.TensorBoard(out / "tensorboard"))
-    title = LAYERS[settings.model].title
+    title = kind_of(settings.model).title
+    callbacks.append(_Progress(out, times))
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):
         for file in (RECORD, PICTURE):
@@ -118,7 +123,7 @@ def fit(
         write_sealed(out / RECORD, record)
         draw(
             out / PICTURE,
-            {title: record},
+            {title: [record]},
             monitor,
             baselines={baseline: task.baseline} if task.baseline else None,
             ylabel=f"validation {monitor.replace('_', ' ')}",
@@ -127,6 +132,22 @@ def fit(
     for name, value in record["figures"].items():
         print(f"{name}: {value:.5g}")
     return record
+
+
+def recorded_settings(settings: Settings) -> dict[str, Any]:
+    """The settings of a run that its record has."""
+    return settings.record(*UNRECORDED)
+
+
+class _Progress(keras.callbacks.Callback):
+    """Says in the folder of a run how many of its stretches are done."""
+
+    def __init__(self, folder: Path, times: int) -> None:
+        super().__init__()
+        self.folder, self.times = folder, times
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        write_progress(self.folder, epoch, self.times)
 
 
 def fit_classifier(

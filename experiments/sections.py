@@ -49,6 +49,7 @@ class Section:
             for each model and all figures.
         apart: With `across`, what no model can be compared on, which the means leave
             out.
+        early: An epoch whose test figure stands beside the last one's. 0: none.
         seeds: The seeds of each run, whose figures the table gives the mean and the
             standard deviation of.
     """
@@ -65,6 +66,7 @@ class Section:
     picture: bool = True
     across: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    early: int = 0
     seeds: tuple[int, ...] = (0,)
 
     @property

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.layers import LAYERS
+from experiments.layers import Units, kind_of
 from experiments.optimizers import PARTS
 from experiments.presets import Preset
 
@@ -63,6 +63,7 @@ def settle_run(
     task: str,
     given: Mapping[str, Any],
     preset: Preset | None,
+    matched: tuple[str, Units, Mapping[str, Any]] | None,
     *others: Mapping[str, Any],
 ) -> Settings:
     """Settles the training of one recurrent network.
@@ -71,6 +72,8 @@ def settle_run(
         task: Name of the task.
         given: What the command line says, as for `settle`.
         preset: The settings of the paper, if they are wanted.
+        matched: The model, the units and the arguments of the network to have as
+            many parameters as, if that is wanted.
         *others: What a smoke run and the task have, as for `settle`.
 
     Returns:
@@ -86,12 +89,15 @@ def settle_run(
         usual |= {name: getattr(preset, name) for name in USUAL}
     if given["epochs"] or given["steps"]:  # In place of both.
         usual |= {"epochs": None, "steps": None}
-    own = {"task": task, **given}
+    if matched:
+        name, units, _ = matched
+        usual["source"] = f"as many parameters as {name} with {_text(units)} units"
+    own = {"task": task, "matched": matched, **given}
     arguments = {**usual.pop("arguments"), **dict(own.pop("argument"))}
     rules = {"others": own.pop("rate")}
     rules |= {part: own.pop(f"{part}_rate") for part in PARTS}
     rules = {part: rule for part, rule in rules.items() if rule is not None}
-    parts = {"others", *LAYERS[given["model"]].parts}
+    parts = {"others", *kind_of(given["model"]).parts}
     for part in rules.keys() - parts:
         raise ValueError(
             f"--{part}-rate is for variables that {given['model']} lacks. "
@@ -101,3 +107,7 @@ def settle_run(
     usual["arguments"] = arguments
     usual["rates"] = {part: rates[part] for part in rates if part in parts}
     return settle(own, *others, usual)
+
+
+def _text(units: Units) -> str:
+    return "/".join(map(str, units)) if isinstance(units, tuple) else str(units)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments.building import closest_units
 from experiments.layers import LAYERS, Units, make_layer, trained_parameters
 from experiments.presets import Preset, find
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
-from keras_ortho.baselines import closest_size
 from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE
 
 EPOCHS = 200
@@ -21,13 +21,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 # Rules of the recurrent matrix. ENRNN's authors have Adam 1e-4 for it in all of their
 # experiments with speech and text.
 RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
-# Units of the network of each size, where these are not the size itself.
-_UNITS: dict[str, Callable[[int], Units]] = {
-    # As 374 and 94 of the dissertation's network for speech.
-    "enrnn": lambda size: (size, max(1, round(size * 94 / 374))),
-    "eurnn": lambda size: 2 * size,
-    "goru": lambda size: 2 * size,
-}
 
 
 def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Preset]:
@@ -100,7 +93,11 @@ def matched_rows(
         own = arguments.get(model, {})
         found: Units = units
         if model != "scornn":
-            found = closest_units(model, parameters, own, **shape)
+            found = closest_units(
+                model,
+                parameters,
+                lambda units: count_parameters(model, units, own, **shape),
+            )
         return Preset(
             "timit",
             model,
@@ -136,30 +133,6 @@ def count_parameters(
     layer.build((None, None, features))
     width = layer.compute_output_shape((None, 1, features))[-1]
     return trained_parameters(layer) + (width + 1) * outputs
-
-
-def closest_units(
-    model: str,
-    parameters: int,
-    arguments: Mapping[str, Any],
-    features: int,
-    outputs: int,
-) -> Units:
-    """Finds the units whose `count_parameters` is nearest, the fewer of two.
-
-    They are any positive number, an even one for EURNN and GORU, and for ENRNN
-    long-term and short-term units as 374 to 94.
-
-    Example:
-    >>> closest_units("lstm", 83_121, {}, features=129, outputs=129)
-    84
-    """
-    units_of = _UNITS.get(model, lambda size: size)
-
-    def count(size: int) -> int:
-        return count_parameters(model, units_of(size), arguments, features, outputs)
-
-    return units_of(closest_size(count, parameters))
 
 
 def describe(row: Preset) -> dict[str, Any]:

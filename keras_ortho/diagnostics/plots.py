@@ -16,6 +16,7 @@ def plot_curves(
     curves: Mapping[str, Sequence[float]],
     *,
     x: Mapping[str, Sequence[float]] | None = None,
+    bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     baselines: Mapping[str, float] | None = None,
     xlabel: str = "epoch",
     ylabel: str = "loss",
@@ -27,6 +28,8 @@ def plot_curves(
         path: PNG file to write.
         curves: Values by name, one an epoch.
         x: Where on the x axis, for each curve. Default: 1, 2, ...
+        bands: The lower and the upper end of a band around a curve, by its name, such
+            as the least and the greatest of several seeds. Default: none.
         baselines: Horizontal lines by name. Default: none.
         xlabel: What the x axis shows. Default: `"epoch"`.
         ylabel: What the y axis shows, with its unit. Default: `"loss"`.
@@ -44,7 +47,11 @@ def plot_curves(
     for number, (name, values) in enumerate(curves.items()):
         places = np.arange(1, len(values) + 1) if x is None else x[name]
         # There are ten colors.
-        axes[0].plot(places, values, "-" if number < 10 else "--", label=name)
+        (line,) = axes[0].plot(places, values, "-" if number < 10 else "--", label=name)
+        if bands and name in bands:
+            axes[0].fill_between(
+                places, *bands[name], color=line.get_color(), alpha=0.2, linewidth=0
+            )
     for name, level in (baselines or {}).items():
         axes[0].axhline(level, color="gray", linestyle="--", linewidth=1)
         axes[0].annotate(

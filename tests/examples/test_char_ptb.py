@@ -70,7 +70,7 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
         (["--data-dir", "x", "--unroll", "0"], "--unroll must be positive"),
         (["--data-dir", "x", "--model", "irnn", "--preset", "paper"], "no paper has"),
         (["--data-dir", "x", "--resume"], "--resume needs a folder"),
-        (["--model", "transformer"], "invalid choice"),
+        (["--model", "transformer"], "must be one of"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -2,10 +2,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from experiments import engine
 from experiments.records import run_record
 from keras_ortho.locks import locked
 from tests.examples.modules import load_example
@@ -14,26 +14,25 @@ from tests.examples.modules import load_example
 @pytest.fixture
 def runs(monkeypatch):
     """The commands of the runs, each of which leaves its record and nothing else."""
-    commands, original = [], subprocess.run
+    commands = []
 
-    def run(command, **kwargs):
-        if "--out" not in command:
-            return original(command, **kwargs)
-        assert kwargs == {"check": True}
+    def run(command, folder, jobs):
+        assert command[command.index("--out") + 1] == str(folder)
+        assert jobs == 1
         commands.append(command)
-        folder = Path(command[command.index("--out") + 1])
         (folder / "run").mkdir(parents=True, exist_ok=True)
         (folder / "run" / "settings.json").write_text("{}")
         record = run_record({"seed": 0, "units": 4, "model": "rnn"})
         record |= {
             "figures": {"test accuracy there": 0.5, "best test accuracy": 0.5},
+            "monitor": "error_rate",
             "parameters": 3,
+            "curves": {},
         }
         record |= {"updates": [10], "seconds": 60.0}
         (folder / "run.json").write_text(json.dumps(record))
-        return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(engine, "run_command", run)
     return commands
 
 
@@ -141,7 +140,7 @@ def test_of_two_commands_one_leaves_a_run_out(monkeypatch, tmp_path, runs, data)
         pytest.raises(SystemExit) as error,
     ):
         reproduce(monkeypatch, tmp_path, *CBF, data)
-    assert "Left out: ucr-rnn-cbf-seed-1. Another process" in str(error.value)
+    assert "Not done: ucr-rnn-cbf-seed-1. Another process" in str(error.value)
     assert f"process {os.getpid()} on" in str(error.value)
     seeds = [command[command.index("--seed") + 1] for command in runs]
     assert seeds == ["0", "2"]

@@ -83,15 +83,15 @@ def test_report(tmp_path):
     record = json.loads((tmp_path / "run/run.json").read_text())
     text = (tmp_path / "RESULTS.md").read_text()
     assert f"## {section.title}\n" in text
-    (row,) = [line for line in text.splitlines() if line.startswith("| scoRNN")]
+    (row,) = [line for line in text.splitlines() if line.startswith("| scoRNN | ")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[1:4] == ["8", f"{record['parameters']:,}", "40"]
-    figures = [float(cell) for cell in cells[4 : 4 + len(record["figures"])]]
+    assert cells[1:5] == ["8", f"{record['parameters']:,}", "1", "40"]
+    figures = [float(cell) for cell in cells[5 : 5 + len(record["figures"])]]
     assert figures == pytest.approx(list(record["figures"].values()), rel=5e-4)
     assert "As expected." in text
     assert f"commit {record['commit']}" in text
     assert (results / f"{section.name}.png").stat().st_size > 1000
-    assert "Copying" not in text
+    assert "## Copying" not in text
     # A flipped digit is no other result.
     path = results / f"{section.name}-scornn.json"
     seconds = f'"seconds": {record["seconds"]}'
@@ -129,13 +129,15 @@ def ucr_records(folder, figures, baseline=None):
                 "test accuracy there": accuracy,
                 "best test accuracy": accuracy + 0.125,
             }
+            record |= {"monitor": "error_rate", "parameters": 3, "curves": {}}
+            record |= {"updates": [10], "seconds": 60.0}
             path = folder / "results" / f"{section.record(row, seed)}.json"
             path.write_text(json.dumps(record))
 
 
 def ucr_rows(folder, name):
     write_report(folder)
-    lines = (folder / "RESULTS.md").read_text().splitlines()
+    lines = (folder / "RESULTS.md").read_text().partition("## UCR")[2].splitlines()
     head = next(line for line in lines if line.startswith("|")).split(" | ")
     rows = [line.split(" | ") for line in lines if line.startswith(f"| {name}")]
     return [dict(zip(head, row, strict=True)) for row in rows]

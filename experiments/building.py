@@ -1,0 +1,71 @@
+"""The network of a run: its recurrent layer chosen, and as large as another."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from experiments.layers import Units, make_layer, trained_parameters
+from experiments.settings import Settings
+from keras_ortho.baselines import closest_size
+
+# Units of the network of each size, where these are not the size itself.
+_UNITS: dict[str, Callable[[int], Units]] = {
+    # As 374 and 94 of the dissertation's network for speech.
+    "enrnn": lambda size: (size, max(1, round(size * 94 / 374))),
+    "eurnn": lambda size: 2 * size,
+    "goru": lambda size: 2 * size,
+}
+
+
+def build(
+    network: Callable[[keras.layers.Layer], keras.Model],
+    settings: Settings,
+    **returns: Any,
+) -> tuple[keras.Model, Settings]:
+    """Builds a network around the recurrent layer of the settings.
+
+    The weights of a seed are the same whatever was built before.
+
+    Args:
+        network: Makes the network of a recurrent layer.
+        settings: The settings. With `match` the units are those of about as many
+            trained parameters as its model has in the same network.
+        **returns: Arguments of the layer, such as `return_sequences=True`.
+
+    Returns:
+        The network, and the settings with the units that it has.
+    """
+
+    def sized(units: Units) -> keras.Model:
+        keras.utils.set_random_seed(settings.seed)
+        own = settings.model, units, settings.arguments
+        return network(make_layer(*own, **returns))
+
+    if settings.match is None:
+        return sized(settings.units), settings
+    other = make_layer(*settings.matched, **returns)
+    parameters = trained_parameters(network(other))
+    units = closest_units(
+        settings.model, parameters, lambda units: trained_parameters(sized(units))
+    )
+    return sized(units), Settings(**{**vars(settings), "units": units})
+
+
+def closest_units(model: str, parameters: int, count: Callable[[Any], int]) -> Units:
+    """Finds the units with which something has about as many parameters as another.
+
+    They are any positive number, an even one for EURNN and GORU, and for ENRNN
+    long-term and short-term units as 374 to 94.
+
+    Args:
+        model: Name of the layer.
+        parameters: The number to come near to.
+        count: Gives the number of parameters with so many units.
+
+    Example:
+    >>> closest_units("goru", 50, lambda units: units * units)
+    8
+    """
+    units_of = _UNITS.get(model, lambda size: size)
+    return units_of(closest_size(lambda size: count(units_of(size)), parameters))

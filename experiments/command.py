@@ -1,0 +1,46 @@
+"""What the command line of a task does with the example that trains its network."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+from experiments.comparison import write_comparison
+from experiments.options import plain_errors, read_task
+from experiments.records import read_record
+from experiments.runs import RECORD
+from experiments.seeds import run_seeds
+from experiments.settings import Settings
+
+
+def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], None]]:
+    """Makes a command of a function that builds and trains a network.
+
+    The command reads its options, whose `--help` begins with the docstring of the
+    function's module, and calls the function: with `--seeds` once for each seed, each
+    time in a process of its own.
+
+    Args:
+        task: Name of the task, one of `TASKS`.
+
+    Example:
+    >>> @command("adding")
+    ... def main(settings):
+    ...     print(settings.units)
+    """
+
+    def decorate(main: Callable[[Settings], None]) -> Callable[[], None]:
+        @functools.wraps(main)
+        @plain_errors()
+        def run() -> None:
+            script = Path(inspect.getfile(main))
+            settings = read_task(task, inspect.getdoc(inspect.getmodule(main)) or "")
+            if settings.seeds is None:
+                main(settings)
+                write_comparison(settings.out, [read_record(settings.out / RECORD)])
+            else:
+                run_seeds(script, settings)
+
+        return run
+
+    return decorate

@@ -1,0 +1,205 @@
+"""The table and the figure of several models on one task."""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.catalog import SECTIONS
+from experiments.layers import kind_of
+from experiments.records import draw, read_record
+from experiments.sections import Section
+from experiments.settings import SIZES
+from experiments.tables import write_table
+from keras_ortho.files import remove_asides
+
+# A record of each seed.
+Records = Sequence[Mapping[str, Any]]
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+TABLE, PICTURE = "comparison.md", "comparison.png"
+# Settings that say on what a network was trained: where they are equal, networks can
+# be compared.
+DATA = ("task", "length", "name", "unroll", "fixed_noise", "fixed_order", *SIZES)
+# What a record must have for a row of the table and a curve.
+NEEDED = ("figures", "monitor", "parameters", "updates", "seconds", "curves")
+
+
+def write_comparison(folder: Path, records: Records, results: Path = RESULTS) -> str:
+    """Writes `comparison.md` and `comparison.png`: runs beside those on record.
+
+    Args:
+        folder: Where to.
+        records: The record of each seed of one model, as `read_record` gives them.
+        results: Folder of the records to compare with. Default: the checkout's.
+
+    Returns:
+        The table; empty, and nothing is written, for one seed with nothing to compare.
+
+    Raises:
+        ValueError: If a record is damaged. The message names it.
+    """
+    first = records[0]
+    title = kind_of(first["settings"]["model"]).title
+    own = f"{title} (here)"
+    rows: dict[str, Records] = {own: records} | dict(recorded(first, results))
+    if len(rows) == len(records) == 1:
+        return ""
+    remove_asides(folder / TABLE)
+    remove_asides(folder / PICTURE)
+    baseline = first.get("baseline")
+    draw(
+        folder / PICTURE,
+        rows,
+        first["monitor"],
+        baselines={"baseline": baseline} if baseline else None,
+        ylabel=f"validation {first['monitor'].replace('_', ' ')}",
+        log=first["monitor"] != "bits_per_character",
+    )
+    return write_table(folder / TABLE, *model_table(rows))
+
+
+def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Records]]:
+    """Finds the records of networks that were trained on the same data.
+
+    Args:
+        like: A record of these data.
+        results: Folder of the records.
+
+    Yields:
+        A title, and the record of each seed.
+
+    Raises:
+        ValueError: If a record is damaged. The message names it.
+    """
+    wanted = _data(like)
+    script = like["settings"]["task"].replace("-", "_")
+    for section in SECTIONS:
+        if not isinstance(section, Section) or section.script != script:
+            continue
+        for row in section.models:
+            found = records_of(section, row, results)
+            if found and _data(found[0]) == wanted:
+                yield f"{row_title(row)}, {found[0]['updates'][-1]:,} updates", found
+
+
+def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]]:
+    """Reads the records of a row of a section, one for each seed that there is.
+
+    Raises:
+        ValueError: If one is damaged. The message names it.
+    """
+    paths = [results / f"{section.record(row, seed)}.json" for seed in section.seeds]
+    return [read_record(path, NEEDED) for path in paths if path.exists()]
+
+
+def _data(record: Mapping[str, Any]) -> dict[str, Any]:
+    """On what data a record is; options that did not exist then are off."""
+    return {name: record["settings"].get(name) or None for name in DATA}
+
+
+def row_title(row: str) -> str:
+    """Names a row of a section: the model, and what tells it apart.
+
+    Example:
+    >>> row_title("svdrnn as in the paper")
+    'svdRNN as in the paper'
+    """
+    model, _, more = row.partition(" ")
+    return f"{kind_of(model).title} {more}".strip()
+
+
+def model_table(
+    rows: Mapping[str, Records],
+    published: Mapping[str, str] | None = None,
+    early: int = 0,
+) -> tuple[list[str], list[list[str]]]:
+    """Makes the table with a row for each model: its titles, and its rows.
+
+    Args:
+        rows: The records of each title, one a seed.
+        published: What the papers report, by title. Default: none, and no such column.
+        early: An epoch whose test figure is given, too. Default: 0, none.
+
+    Example:
+    >>> record = {"settings": {"units": 4, "epochs": 2}, "parameters": 3,
+    ...           "updates": [5, 10], "figures": {"loss": 0.5}, "seconds": 60.0}
+    >>> titles, _ = model_table({"RNN": [record]})
+    >>> titles[:4]
+    ['model', 'units', 'parameters', 'seeds']
+    """
+    everything = [record for found in rows.values() for record in found]
+    columns = list(dict.fromkeys(name for r in everything for name in r["figures"]))
+    by_epochs = any(record["settings"].get("epochs") for record in everything)
+    titles = ["model", "units", "parameters", "seeds", "updates", *columns]
+    titles += [f"test {_figure(everything[0])} after epoch {early}"] if early else []
+    titles += ["published"] if published else []
+    titles += ["seconds an epoch"] if by_epochs else []
+    return [*titles, "minutes"], [
+        [
+            title,
+            _units(found[0]),
+            f"{found[0]['parameters']:,}",
+            str(len(found)),
+            f"{found[0]['updates'][-1]:,}",
+            *(spread(values_of(found, column)) for column in columns),
+            *([spread(_at_epoch(found, early))] if early else []),
+            *([published.get(title, "")] if published else []),
+            *([_seconds_an_epoch(found)] if by_epochs else []),
+            f"{statistics.fmean(r['seconds'] for r in found) / 60:.3g}",
+        ]
+        for title, found in rows.items()
+    ]
+
+
+def _units(record: Mapping[str, Any]) -> str:
+    units = record["settings"]["units"]
+    return "/".join(map(str, units)) if isinstance(units, list) else str(units)
+
+
+def _seconds_an_epoch(records: Records) -> str:
+    lengths = [(r["seconds"], r["settings"].get("epochs")) for r in records]
+    seconds = [of_all / epochs for of_all, epochs in lengths if epochs]
+    return f"{statistics.fmean(seconds):.3g}" if seconds else ""
+
+
+def _figure(record: Mapping[str, Any]) -> str:
+    return {"error_rate": "accuracy"}.get(record["monitor"], record["monitor"])
+
+
+def _at_epoch(records: Records, epoch: int) -> list[float]:
+    """The figure on the test data after an epoch, in which there may be several."""
+    found = []
+    for record in records:
+        monitor, updates = record["monitor"], record["updates"]
+        epochs = record["settings"].get("epochs")
+        if not epochs:  # Updates were counted, or what a batch is of is not known.
+            continue
+        wanted = epoch * updates[-1] / epochs
+        index = next(i for i, update in enumerate(updates) if update >= wanted)
+        value = record["curves"][f"test_{monitor}"][index]
+        found.append(1 - value if monitor == "error_rate" else value)
+    return found
+
+
+def spread(values: Sequence[float]) -> str:
+    """Writes figures as their mean, and of different ones the standard deviation.
+
+    Args:
+        values: A figure of each seed.
+
+    Example:
+    >>> spread([0.7, 0.8, 0.75]), spread([0.5, 0.5]), spread([])
+    ('0.75 ± 0.05', '0.5', '')
+    """
+    if not values:
+        return ""
+    mean = f"{statistics.fmean(values):.4g}"
+    if len(set(values)) == 1:
+        return mean
+    return f"{mean} ± {statistics.stdev(values):.2g}"
+
+
+def values_of(records: Records, figure: str) -> list[float]:
+    """Lists a figure of each record that has it."""
+    return [r["figures"][figure] for r in records if figure in r["figures"]]

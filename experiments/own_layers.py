@@ -1,0 +1,127 @@
+"""Recurrent layers and cells of a user's own, from a module or a file."""
+
+import functools
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import keras
+
+
+def is_own(model: str) -> bool:
+    """Whether a model is named by where its class is.
+
+    Example:
+    >>> is_own("scornn"), is_own("mymodule:MyLayer"), is_own("models/my.py:MyCell")
+    (False, True, True)
+    """
+    return ":" in model
+
+
+@functools.cache
+def find_maker(model: str) -> Callable[..., Any]:
+    """Finds the class, or a function that makes a layer or a cell.
+
+    Args:
+        model: `"package.module:Name"`, where the module can be imported from the
+            folder that the command runs in, or `"folder/file.py:Name"`.
+
+    Raises:
+        ValueError: If there is no such module, file or name, or nothing to call.
+
+    Example:
+    >>> find_maker("keras.layers:SimpleRNN").__name__
+    'SimpleRNN'
+    """
+    where, _, name = model.rpartition(":")
+    if not where or not name:
+        raise ValueError(
+            f"`model` must be package.module:Name or file.py:Name. Received: {model!r}"
+        )
+    module = _from_file(Path(where)) if where.endswith(".py") else _from_path(where)
+    maker = getattr(module, name, None)
+    if not callable(maker):
+        raise ValueError(
+            f"`model`: {where} has no class or function {name}. Received: {model!r}"
+        )
+    return maker
+
+
+def _from_path(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Not of a module that is there and needs another.
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            raise ValueError(
+                f"`model`: there is no module {name} on the path or in {here}. "
+                f"Received: {name!r}"
+            ) from error
+        raise
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ValueError(f"`model`: there is no such file. Received: {str(path)!r}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None  # For what ends in .py.
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # What is defined in it is pickled and saved by the name of its module.
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_own(
+    maker: Callable[..., Any],
+    *sizes: int,
+    return_sequences: bool = False,
+    return_state: bool = False,
+    **arguments: Any,
+) -> keras.layers.Layer:
+    """Makes a recurrent layer, of a cell `keras.layers.RNN` around it.
+
+    Args:
+        maker: As `find_maker` gives it.
+        *sizes: Its units.
+        return_sequences: As of `keras.layers.RNN`. Default: `False`.
+        return_state: As of `keras.layers.RNN`. Default: `False`.
+        **arguments: Its other arguments.
+
+    Raises:
+        ValueError: If it is neither such a layer nor a cell, or could not be saved.
+
+    Example:
+    >>> layer = make_own(keras.layers.SimpleRNNCell, 8, return_sequences=True)
+    >>> type(layer).__name__
+    'RNN'
+    """
+    returns = {"return_sequences": return_sequences, "return_state": return_state}
+    made = maker(*sizes, **arguments)
+    if not isinstance(made, keras.layers.Layer):
+        raise ValueError(f"`model` must make a Keras layer or cell. Received: {made}")
+    if not hasattr(made, "return_sequences"):
+        if not hasattr(made, "state_size"):
+            raise ValueError(
+                "`model` must make a recurrent layer, which has `return_sequences`, "
+                f"or a cell, which has `state_size`. Received: {made}"
+            )
+        made = keras.layers.RNN(made, **returns)
+    elif any(returns.values()):
+        made = maker(*sizes, **arguments, **returns)
+    try:
+        made.get_config()
+    except NotImplementedError as error:
+        # Else it would be known when the trained network is to be saved.
+        raise ValueError(
+            f"`model` must make a layer that can be saved: {error} Received: {made}"
+        ) from error
+    return made

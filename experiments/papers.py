@@ -1,0 +1,268 @@
+"""The papers' tables and figures, and what there is of each here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.catalog import SECTIONS
+from experiments.sections import Comparison, Section
+from experiments.tables import table
+
+SCORNN = "scoRNN, Helfrich et al., 2018"
+SCURNN = "scuRNN, Maduranga et al., 2019"
+ENRNN = "ENRNN, Helfrich and Ye, 2020, by the dissertation, section 2.7"
+BNP = "BNP, Helfrich, dissertation, 2020, chapter 3"
+ANTISYMMETRIC = "AntisymmetricRNN, Chang et al., 2019"
+SVDRNN = "svdRNN, Zhang et al., 2018, by the submission to ICLR"
+FULL = ", as long as the papers"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or a figure of a paper.
+
+    Attributes:
+        paper: The paper.
+        number: What the paper calls it.
+        shows: What it shows.
+        whole: Beginnings of the titles of the sections that have it at the paper's
+            length, on all data and with all networks.
+        part: Titles of sections that have less of it.
+        otherwise: Where else it is, or why it is not here.
+    """
+
+    paper: str
+    number: str
+    shows: str
+    whole: tuple[str, ...] = ()
+    part: tuple[str, ...] = ()
+    otherwise: str = ""
+
+
+ITEMS = (
+    *(
+        Item(
+            SCORNN,
+            "figure 1",
+            f"copying, T = {length}",
+            (f"Copying, T = {length}{FULL}",),
+            (f"Copying, T = {length}",),
+        )
+        for length in (1_000, 2_000)
+    ),
+    *(
+        Item(
+            SCORNN,
+            "figure 2",
+            f"adding, T = {length}",
+            (f"Adding, T = {length}{FULL}",),
+            part,
+        )
+        for length, part in (
+            (200, ("Adding, T = 200",)),
+            (400, ()),
+            (750, ("Adding, T = 750",)),
+        )
+    ),
+    Item(
+        SCORNN,
+        "table 1, figure 3",
+        "pixel MNIST",
+        (f"Pixel MNIST{FULL}",),
+        ("Pixel MNIST, 5 epochs",),
+    ),
+    Item(
+        SCORNN,
+        "table 1, figure 3",
+        "permuted MNIST",
+        (f"Permuted MNIST{FULL}",),
+        ("Permuted MNIST, 5 epochs",),
+    ),
+    Item(SCORNN, "table 2", "TIMIT", ("TIMIT, ",), ("TIMIT sample",)),
+    Item(
+        SCORNN,
+        "figure 4",
+        "orthogonality over epochs, n = 512",
+        otherwise="`ManifoldDistanceLog` draws it of any run",
+    ),
+    Item(SCORNN, "figure 5", "gradients over time", ("Gradients over time",)),
+    Item(
+        SCORNN,
+        "table 3",
+        "seconds an epoch of MNIST",
+        otherwise="on another machine: docs/speed.md",
+    ),
+    Item(SCURNN, "", "copying, T = 2000", (), ("Copying, T = 2000",)),
+    Item(SCURNN, "", "adding, T = 750", (f"Adding, T = 750{FULL}",)),
+    Item(SCURNN, "", "pixel MNIST", (f"Pixel MNIST{FULL}",)),
+    Item(SCURNN, "", "permuted MNIST", (f"Permuted MNIST{FULL}",)),
+    Item(
+        ENRNN,
+        "figure 2.12",
+        "adding, T = 750",
+        (f"Adding, T = 750{FULL}",),
+        ("Adding, T = 750",),
+    ),
+    Item(
+        ENRNN,
+        "figure 2.13",
+        "copying, T = 2000",
+        (f"Copying, T = 2000{FULL}",),
+        ("Copying, T = 2000",),
+    ),
+    Item(ENRNN, "table 2.4, figure 2.14", "TIMIT", ("TIMIT, ",), ("TIMIT sample",)),
+    Item(
+        ENRNN,
+        "table 2.5",
+        "characters of the Penn Treebank",
+        (f"Characters of the Penn Treebank{FULL}",),
+        ("Characters of the Penn Treebank, an epoch",),
+    ),
+    Item(
+        ENRNN,
+        "figures 2.15, 2.16",
+        "which inputs a state depends on",
+        ("Which inputs a state depends on",),
+    ),
+    Item(
+        ENRNN,
+        "figures 2.17, 2.18",
+        "adding, T = 750, by the number of short-term units",
+        otherwise="not run; `examples/adding.py --model enrnn --units LONG/SHORT`",
+    ),
+    Item(BNP, "figure 3.3", "CIFAR-10", (), ("BNP on CIFAR-10",)),
+    *(
+        Item(
+            ANTISYMMETRIC,
+            number,
+            shows,
+            (f"{title}{FULL}",),
+            part,
+        )
+        for number, shows, title, part in (
+            ("table 1", "pixel MNIST", "Pixel MNIST", ()),
+            ("table 1", "permuted MNIST", "Permuted MNIST", ()),
+            ("table 2", "pixel CIFAR-10", "Pixel CIFAR-10", ()),
+            (
+                "table 2",
+                "noise-padded CIFAR-10",
+                "Noise-padded CIFAR-10",
+                ("Noise-padded CIFAR-10, 600 updates",),
+            ),
+        )
+    ),
+    Item(
+        ANTISYMMETRIC,
+        "figures 1, 3, 4, 5",
+        "trajectories of two units",
+        ("Trajectories of two units",),
+    ),
+    Item(
+        ANTISYMMETRIC,
+        "figure 2",
+        "eigenvalues of the Jacobian over a sequence",
+        (),
+        ("Eigenvalues of the Jacobian over a sequence",),
+    ),
+    Item(SVDRNN, "table 1", "operations", otherwise="a count, no experiment"),
+    Item(SVDRNN, "table 3, figure 1", "time series of UCR", (), ("UCR",)),
+    Item(
+        SVDRNN,
+        "table 2, figure 2",
+        "MNIST, a pixel a step",
+        (f"Pixel MNIST{FULL}",),
+    ),
+    *(
+        Item(
+            SVDRNN,
+            "figure 2",
+            f"MNIST in {length} steps",
+            (f"Rows of MNIST, T = {length}{FULL}",),
+        )
+        for length in (28, 112)
+    ),
+    Item(SVDRNN, "figure 3", "deep networks on MNIST", ("Deep networks on MNIST",)),
+    Item(
+        SVDRNN,
+        "figure 4",
+        "adding, L = 30, 100, 300",
+        (),
+        ("Adding, T = 200",),
+    ),
+    Item(
+        SVDRNN,
+        "figure 5",
+        "copying",
+        otherwise="not run; `examples/copying.py --model svdrnn`",
+    ),
+)
+
+
+def overview(results: Path) -> list[str]:
+    """Lays out the map of the papers: what is here of each table and figure.
+
+    Args:
+        results: The folder of the records.
+    """
+    titles = ["paper", "table or figure", "shows", "here", "`reproduce.py --set`"]
+    return table(titles, _rows(results))
+
+
+def _rows(results: Path) -> Iterator[list[str]]:
+    paper = ""
+    for item in ITEMS:
+        standing = [
+            *_standing("", _find(item.whole), results),
+            *_standing("in part: ", _find(item.part), results),
+        ]
+        here = "; ".join(standing) or item.otherwise or "not run"
+        sections = _find(item.whole) or _find(item.part)
+        command = f"`{sections[0].set} --only {_prefix(sections)}`" if sections else ""
+        first = item.paper if item.paper != paper else ""
+        paper = item.paper
+        yield [first, item.number, item.shows, here, command]
+
+
+def _find(titles: tuple[str, ...]) -> list[Section | Comparison]:
+    """The sections of titles, or, of one that ends with a space, that begin so."""
+    return [
+        section
+        for section in SECTIONS
+        for title in titles
+        if section.title == title
+        or (title.endswith(" ") and section.title.startswith(title))
+    ]
+
+
+def _standing(
+    before: str, sections: list[Section | Comparison], results: Path
+) -> Iterator[str]:
+    """Says how many of the runs of sections are recorded, if any are."""
+    runs = [run for section in sections for run in section.runs()]
+    done = [run for run in runs if (results / f"{run.name}.json").exists()]
+    if not done:
+        return
+    title = next(s.title for s in sections if done[0] in s.runs())
+    link = f"[{title}](#{anchor(title)})"
+    count = "" if len(done) == len(runs) else f", {len(done)} of {len(runs)} runs"
+    yield f"{before}{link}{count}"
+
+
+def anchor(title: str) -> str:
+    """The anchor that GitHub gives a heading.
+
+    Example:
+    >>> anchor("Adding, T = 200")
+    'adding-t--200'
+    """
+    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
+    return kept.replace(" ", "-")
+
+
+def _prefix(sections: list[Section | Comparison]) -> str:
+    """How the names of all runs of sections begin, and those of no other."""
+    names = [section.name for section in sections]
+    first = names[0]
+    while not all(name.startswith(first) for name in names):
+        first = first.rpartition("-")[0]
+    return first

@@ -1,0 +1,76 @@
+"""One run of a task from each of several seeds, and what they come to together."""
+
+import argparse
+import functools
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.comparison import write_comparison
+from experiments.engine import run_all, run_named
+from experiments.records import read_record
+from experiments.runs import RECORD, recorded_settings
+from experiments.settings import Settings
+from keras_ortho.locks import locked
+
+# Of a command with `--seeds`; each run has its own, or none.
+OWN = ("--seeds", "--jobs", "--seed", "--out")
+
+
+def run_seeds(script: Path, settings: Settings) -> None:
+    """Runs a script from each seed, and writes their table and their figure.
+
+    Each run has its folder, `seed-0` and so on, as if it had been made by itself. With
+    `--resume` those that are done are left as they are.
+
+    Args:
+        script: The example.
+        settings: Its settings, with `seeds` and `jobs`.
+
+    Raises:
+        BlockingIOError: If another command makes runs in the folder.
+        ValueError: If a record is damaged.
+        SystemExit: If a run failed. The message names it, and says why.
+    """
+    given = _without_own(sys.argv[1:])
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    folders = {f"seed-{seed}": settings.out / f"seed-{seed}" for seed in seeds}
+    with locked(settings.out):
+        commands = {}
+        for seed, (name, folder) in zip(seeds, folders.items(), strict=True):
+            if _is_done(folder, settings):
+                print(f"{name} is done.")
+                continue
+            own = ["--seed", str(seed), "--out", str(folder)]
+            if (folder / "run" / "settings.json").exists():
+                own.append("--resume")
+            commands[name] = [sys.executable, str(script), *given, *own]
+        jobs = settings.jobs or 1
+        make = functools.partial(run_named, commands, folders, jobs)
+        left = {name: folders[name] for name in commands}
+        ended = dict(run_all(make, left, jobs)) if left else {}
+        failed = [f"{name}: {wrong}" for name, wrong in ended.items() if wrong]
+        if failed:
+            raise SystemExit("\n".join(failed))
+        records = [read_record(folder / RECORD) for folder in folders.values()]
+        text = write_comparison(settings.out, records)
+    print(f"\n{text}\n\nTable and figure are in {settings.out}")
+
+
+def _without_own(arguments: Sequence[str]) -> list[str]:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in OWN:
+        parser.add_argument(option)
+    parser.add_argument("--resume", action="store_true")
+    return parser.parse_known_args(arguments)[1]
+
+
+def _is_done(folder: Path, settings: Settings) -> bool:
+    """Whether a folder has the record of a run by these settings."""
+    if not (folder / RECORD).exists():
+        return False
+    recorded = read_record(folder / RECORD)["settings"]
+    wanted = json.loads(json.dumps(recorded_settings(settings)))
+    open_ones = {"seed"} | ({"units"} if settings.match else set())
+    return all(recorded.get(k) == v for k, v in wanted.items() if k not in open_ones)

@@ -1,0 +1,94 @@
+"""The table and the figure of runs beside those on record."""
+
+import pytest
+
+from experiments.catalog import SECTIONS
+from experiments.comparison import model_table, recorded, write_comparison
+from experiments.records import run_record
+from keras_ortho.sealed import write_sealed
+
+(ADDING,) = (s for s in SECTIONS if s.title == "Adding, T = 200")
+SETTINGS = {"task": "adding", "model": "rnn", "units": 4, "epochs": 2, "length": 200}
+
+
+def made(test, *, seed=0, epochs=2, **settings):
+    """The record of a run whose test figures are given, and the validated ones."""
+    own = {**SETTINGS, "seed": seed, "epochs": epochs, **settings}
+    return run_record(own) | {
+        "figures": {"test mse there": test[-1]},
+        "monitor": "loss",
+        "parameters": 29,
+        "updates": [10 * (i + 1) for i in range(len(test))],
+        "seconds": 30.0 * epochs,
+        "curves": {"val_loss": [2 * value for value in test], "test_loss": test},
+    }
+
+
+@pytest.fixture
+def results(tmp_path):
+    """The record of two models, one of other sequences."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for row, length in (("scornn", 200), ("lstm", 400)):
+        record = made([0.5, 0.25], length=length, model=row)
+        write_sealed(folder / f"{ADDING.record(row, 0)}.json", record)
+    return folder
+
+
+def rows(text):
+    head, _, *lines = (line.strip("| ").split(" | ") for line in text.splitlines())
+    return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+def test_stands_beside_what_has_the_same_data(tmp_path, results):
+    own = [made([0.4, 0.2]), made([0.6, 0.1, 0.3], seed=1)]
+    text = write_comparison(tmp_path, own, results)
+    assert (tmp_path / "comparison.md").read_text() == text + "\n"
+    first, second = rows(text)
+    assert first["model"] == "RNN (here)"
+    assert first["seeds"] == "2"
+    # 0.2 and 0.3.
+    assert first["test mse there"] == "0.25 ± 0.071"
+    assert first["seconds an epoch"] == "30"
+    assert second["model"] == "scoRNN, 20 updates"
+    assert second["test mse there"] == "0.25"
+    assert (tmp_path / "comparison.png").stat().st_size > 1000
+
+
+def test_other_settings_of_the_data_are_no_comparison(results):
+    for other in ({"length": 199}, {"train_size": 50}, {"fixed_order": True}):
+        assert not dict(recorded(made([0.5], **other), results))
+    assert dict(recorded(made([0.5], fixed_order=False), results))
+
+
+def test_one_run_alone_is_not_compared(tmp_path, results):
+    assert write_comparison(tmp_path, [made([0.5], length=7)], results) == ""
+    assert not (tmp_path / "comparison.md").exists()
+
+
+def test_a_damaged_record_is_named(tmp_path, results):
+    path = results / f"{ADDING.record('scornn', 0)}.json"
+    path.write_text(path.read_text().replace("0.25", "0.24"))
+    with pytest.raises(ValueError, match=f"{path} is damaged"):
+        write_comparison(tmp_path, [made([0.5])], results)
+
+
+def test_the_early_epoch_is_that_of_the_test_data():
+    """Two stretches an epoch: the second epoch ends with the fourth."""
+    record = made([0.9, 0.8, 0.7, 0.6, 0.5, 0.4], epochs=3)
+    titles, (row,) = model_table({"RNN": [record]}, {"RNN": "0.1"}, early=2)
+    cells = dict(zip(titles, row, strict=True))
+    assert cells["test loss after epoch 2"] == "0.6"
+    assert cells["published"] == "0.1"
+    rates = record | {"monitor": "error_rate"}
+    rates["curves"] = {"test_error_rate": record["curves"]["test_loss"]}
+    titles, (row,) = model_table({"RNN": [rates]}, early=2)
+    assert dict(zip(titles, row, strict=True))["test accuracy after epoch 2"] == "0.4"
+
+
+def test_a_run_in_updates_has_no_epochs():
+    records = {"A": [made([0.5, 0.4])], "B": [made([0.5]) | {"settings": {"units": 3}}]}
+    titles, (first, second) = model_table(records, early=1)
+    assert dict(zip(titles, first, strict=True))["seconds an epoch"] == "30"
+    of_second = dict(zip(titles, second, strict=True))
+    assert of_second["seconds an epoch"] == of_second["test loss after epoch 1"] == ""

@@ -1,0 +1,157 @@
+"""A layer of a user's own, by its module or its file."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from experiments import own_layers
+from experiments.layers import kind_of, make_layer
+from tests.examples.modules import run_example
+
+MODULE = '''
+import keras
+from keras import ops
+
+
+class Leaky(keras.layers.Layer):
+    """h_t = (1 - rate) h_{t-1} + rate tanh(W x_t), as a cell."""
+
+    def __init__(self, units, rate=0.5, **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.rate = units, rate
+        self.state_size = self.output_size = units
+
+    def build(self, input_shape):
+        self.kernel = self.add_weight(shape=(input_shape[-1], self.units))
+
+    def call(self, inputs, states):
+        state = states[0]
+        new = ops.tanh(inputs @ self.kernel)
+        state = (1 - self.rate) * state + self.rate * new
+        return state, [state]
+
+
+class Wide(keras.layers.GRU):
+    pass
+
+
+def made(units, activation="tanh"):
+    return keras.layers.SimpleRNN(units, activation=activation)
+
+
+class NoConfig(keras.layers.RNN):
+    def __init__(self, cell_units, net=None, **kwargs):
+        super().__init__(keras.layers.SimpleRNNCell(cell_units), **kwargs)
+        self.net = net
+
+    def get_config(self):
+        raise NotImplementedError("The network has no config.")
+
+
+dense = keras.layers.Dense
+number = 3
+'''
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    own_layers.find_maker.cache_clear()
+    (tmp_path / "ownlayers.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "ownlayers", raising=False)
+    return tmp_path / "ownlayers.py"
+
+
+def test_a_cell_becomes_a_layer(module):
+    layer = make_layer("ownlayers:Leaky", 5, {"rate": 0.25}, return_sequences=True)
+    assert type(layer) is keras.layers.RNN
+    assert layer.cell.rate == 0.25
+    x = np.ones((2, 3, 4), "float32")
+    new = np.tanh(np.ones(4) @ keras.ops.convert_to_numpy(_kernel(layer, x)))
+    outputs = keras.ops.convert_to_numpy(layer(x))
+    # Constant inputs: 1 - (1 - rate)^t of what the state comes to.
+    expected = np.stack([(1 - 0.75**t) * new for t in (1, 2, 3)])
+    # Sums of four numbers in float32.
+    np.testing.assert_allclose(outputs, [expected] * 2, atol=1e-6)
+
+
+def _kernel(layer, x):
+    layer.build(x.shape)
+    return layer.cell.kernel
+
+
+@pytest.mark.parametrize("where", ["ownlayers", "{file}"])
+def test_classes_and_functions(module, where):
+    where = where.format(file=module)
+    wide = make_layer(f"{where}:Wide", 5, {"reset_after": False}, return_state=True)
+    assert (type(wide).__name__, wide.units, wide.return_state) == ("Wide", 5, True)
+    assert wide.get_config()["reset_after"] is False
+    made = make_layer(f"{where}:made", 4, {"activation": "relu"})
+    assert (made.units, made.activation) == (4, keras.activations.relu)
+    kind = kind_of(f"{where}:Wide")
+    assert (kind.title, kind.counts, kind.parts) == ("Wide", ["units"], ())
+
+
+def test_the_groups_of_our_own_cells_are_known():
+    assert kind_of("keras_ortho:ScoRNNCell").parts == ("recurrent",)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("ownlayers:Missing", "has no class or function Missing"),
+        ("ownlayers:number", "has no class or function number"),
+        ("nomodule:Layer", "there is no module nomodule"),
+        ("ownlayers.inner:Layer", "there is no module ownlayers.inner"),
+        ("missing.py:Layer", "there is no such file"),
+        (":Layer", "must be package.module:Name"),
+        ("ownlayers:", "must be package.module:Name"),
+        ("ownlayers:dense", "must make a recurrent layer"),
+        ("ownlayers:NoConfig", "can be saved: The network has no config."),
+        ("chess", "must be one of"),
+    ],
+)
+def test_what_is_no_layer_is_named(module, model, message):
+    with pytest.raises(ValueError, match=message) as error:
+        make_layer(model, 4)
+    assert "Received: " in str(error.value)
+
+
+def test_arguments_of_a_class_are_checked(module):
+    with pytest.raises(ValueError, match=r"Received: \['color'\]"):
+        make_layer("ownlayers:made", 4, {"color": "red"})
+    with pytest.raises(ValueError, match="must be some of"):
+        make_layer("ownlayers:Wide", 4, {"return_sequences": True})
+
+
+def test_an_error_within_a_module_is_shown_as_it_is(module):
+    module.with_name("broken.py").write_text("import not_there_either\n")
+    with pytest.raises(ModuleNotFoundError, match="not_there_either"):
+        kind_of("broken:Layer")
+
+
+def test_a_run_of_a_cell_of_ones_own(module, tmp_path):
+    """Trained, matched, saved: as any other model."""
+    arguments = ["--smoke", "--model", "ownlayers:Leaky", "--match", "rnn"]
+    run_example("adding", "--out", tmp_path / "out", *arguments, "--units", "8")
+    record = json.loads((tmp_path / "out/run.json").read_text())
+    # SimpleRNN: 8 (8 + 2 + 1) + 9 = 97; Leaky: 2 n + n + 1 = 97 at n = 32.
+    assert (record["settings"]["units"], record["parameters"]) == (32, 97)
+    assert record["settings"]["source"] == "as many parameters as rnn with 8 units"
+    assert record["settings"]["rates"] == {"others": "adam 1e-3"}
+    assert (tmp_path / "out/run/best.keras").exists()
+
+
+@pytest.mark.slow
+def test_the_command_finds_what_lies_where_it_is_run(module, tmp_path):
+    example = Path(__file__).resolve().parents[2] / "examples" / "adding.py"
+    own = ["--model", "ownlayers:Leaky", "--seeds", "2", "--jobs", "2", "--out", "out"]
+    subprocess.run([sys.executable, example, "--smoke", *own], cwd=tmp_path, check=True)
+    table = (tmp_path / "out/comparison.md").read_text()
+    assert "| Leaky (here) | 8 |" in table

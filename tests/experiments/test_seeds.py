@@ -1,0 +1,140 @@
+"""`--seeds` and `--jobs`: several runs, what they come to, and going on with them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_ortho.locks import locked
+from tests.examples.modules import run_example
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "adding.py"
+SMALL = ["--smoke", "--model", "rnn", "--units", "4"]
+
+
+def record(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+def outcome(folder):
+    """What a run came to, without when and how fast."""
+    found = record(folder)
+    return {name: found[name] for name in ("curves", "figures", "updates")}
+
+
+def command(out, *arguments):
+    return [sys.executable, str(EXAMPLE), *SMALL, "--out", str(out), *arguments]
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    out = tmp_path_factory.mktemp("seeds") / "out"
+    arguments = command(out, "--seed", "1", "--seeds", "2", "--jobs", "2")
+    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+    return out, done.stdout
+
+
+def test_each_is_the_run_of_its_seed(seeds, tmp_path):
+    out, _ = seeds
+    run_example("adding", *SMALL, "--seed", "2", "--out", tmp_path / "alone")
+    alone, among = outcome(tmp_path / "alone"), outcome(out / "seed-2")
+    assert alone["updates"] == among["updates"]
+    # The number of threads may change the order of sums.
+    for name, curve in alone["curves"].items():
+        np.testing.assert_allclose(among["curves"][name], curve, rtol=1e-3)
+    assert outcome(out / "seed-1")["curves"] != among["curves"]
+    assert not (out / "seed-0").exists()
+
+
+def test_the_table_has_mean_and_deviation(seeds):
+    out, printed = seeds
+    table = (out / "comparison.md").read_text()
+    assert table in printed
+    head, _, row = (line.strip("| ").split(" | ") for line in table.splitlines())
+    cells = dict(zip(head, row, strict=True))
+    values = [
+        record(out / f"seed-{seed}")["figures"]["test mse there"] for seed in (1, 2)
+    ]
+    mean, deviation = map(float, cells["test mse there"].split(" ± "))
+    assert mean == pytest.approx(np.mean(values), rel=1e-3)
+    assert deviation == pytest.approx(np.std(values, ddof=1), rel=0.05)
+    assert cells["seeds"] == "2"
+    assert (out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_what_is_done_is_left_and_more_seeds_are_added(seeds, tmp_path, capfd):
+    out = tmp_path / "out"
+    shutil.copytree(seeds[0], out)
+    before = {n: (out / f"seed-{n}/run.json").stat().st_mtime_ns for n in (1, 2)}
+    given = ["--seed", "1", "--seeds", "3", "--resume", "--out", out]
+    run_example("adding", *SMALL, *given)
+    assert "seed-1 is done.\nseed-2 is done." in capfd.readouterr().out
+    for n, time_of in before.items():
+        assert (out / f"seed-{n}/run.json").stat().st_mtime_ns == time_of
+    assert record(out / "seed-3")["settings"]["seed"] == 3
+    # Other settings are no continuation, and spoil nothing.
+    with pytest.raises(SystemExit, match="seed-1: .*status 2"):
+        run_example(
+            "adding", *SMALL, *given[:-3], "--out", out, "--resume", "--rate", "sgd 1"
+        )
+    assert (out / "seed-1/run.json").stat().st_mtime_ns == before[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--jobs", "2"], "--jobs is for --seeds. Received: --jobs 2"),
+        (["--seeds", "0"], "--seeds must be positive. Received: 0"),
+        (["--seeds", "2", "--resume"], "--resume needs a folder that holds a run"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_options(arguments, message, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_example("adding", *SMALL, *arguments, "--out", tmp_path / "out")
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_second_command_is_told_who_is_at_it(seeds, tmp_path, capsys):
+    with locked(tmp_path), pytest.raises(SystemExit):
+        run_example("adding", *SMALL, "--seeds", "2", "--out", tmp_path)
+    assert f"process {os.getpid()} on " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_to_the_same_figures(tmp_path):
+    arguments = "--epochs", "12", "--seeds", "2", "--jobs", "2"
+    whole = tmp_path / "whole"
+    subprocess.run(command(whole, *arguments), check=True)
+    out = tmp_path / "killed"
+    process = subprocess.Popen(command(out, *arguments))
+    # As soon as one has come some way.
+    end = time.monotonic() + 120
+    while not any(out.glob("seed-*/run/best.weights.h5")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while _held(out / "seed-0") or _held(out / "seed-1"):  # Until its runs end, too.
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert not (out / "comparison.md").exists()
+    subprocess.run(command(out, *arguments, "--resume"), check=True)
+    for seed in (0, 1):
+        assert outcome(out / f"seed-{seed}") == outcome(whole / f"seed-{seed}")
+
+
+def _held(folder):
+    try:
+        with locked(folder), locked(folder / "run"):
+            return False
+    except BlockingIOError:
+        return True
