@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.catalog import SECTIONS
-from experiments.layers import kind_of
+from experiments.layers import title_of
 from experiments.records import draw, read_record
 from experiments.sections import Section
 from experiments.settings import SIZES
@@ -40,9 +40,13 @@ def write_comparison(folder: Path, records: Records, results: Path = RESULTS) ->
         ValueError: If a record is damaged. The message names it.
     """
     first = records[0]
-    title = kind_of(first["settings"]["model"]).title
+    title = title_of(first["settings"]["model"])
     own = f"{title} (here)"
-    rows: dict[str, Records] = {own: records} | dict(recorded(first, results))
+    rows: dict[str, Records] = {own: records}
+    for name, found in recorded(first, results):
+        # Of two runs of a model, by how long they are.
+        known = f"{name}, {found[0]['updates'][-1]:,} updates"
+        rows[known if name in rows else name] = found
     if len(rows) == len(records) == 1:
         return ""
     remove_asides(folder / TABLE)
@@ -53,6 +57,7 @@ def write_comparison(folder: Path, records: Records, results: Path = RESULTS) ->
         rows,
         first["monitor"],
         baselines={"baseline": baseline} if baseline else None,
+        emphasized=own,
         ylabel=f"validation {first['monitor'].replace('_', ' ')}",
         log=first["monitor"] != "bits_per_character",
     )
@@ -80,7 +85,7 @@ def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Reco
         for row in section.models:
             found = records_of(section, row, results)
             if found and _data(found[0]) == wanted:
-                yield f"{row_title(row)}, {found[0]['updates'][-1]:,} updates", found
+                yield row_title(row), found
 
 
 def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]]:
@@ -106,7 +111,7 @@ def row_title(row: str) -> str:
     'svdRNN as in the paper'
     """
     model, _, more = row.partition(" ")
-    return f"{kind_of(model).title} {more}".strip()
+    return f"{title_of(model)} {more}".strip()
 
 
 def model_table(

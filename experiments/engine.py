@@ -173,7 +173,6 @@ def _display(folders: Mapping[str, Path]) -> Iterator[set[str]]:
         total=len(folders),
         bar_format="{l_bar}{bar}| {n:.1f} of {total} runs [{elapsed}<{remaining}]"
         "{postfix}",
-        maxinterval=60,
     )
 
     def show() -> None:
@@ -181,9 +180,11 @@ def _display(folders: Mapping[str, Path]) -> Iterator[set[str]]:
             parts = {name: read_progress(folder) for name, folder in folders.items()}
             parts |= dict.fromkeys(ended, 1.0)
             running = [f"{name} {p:.0%}" for name, p in parts.items() if 0 < p < 1]
+            done, bar.n = bar.n, sum(parts.values())
             bar.set_postfix_str(", ".join(running), refresh=False)
-            # Drawn as often as tqdm does, which a file need not hold.
-            bar.update(sum(parts.values()) - bar.n)
+            # A file need not hold how the time goes by.
+            if bar.n != done or bar.fp.isatty():
+                bar.refresh()
 
     watch = threading.Thread(target=show, daemon=True)
     watch.start()

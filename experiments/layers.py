@@ -106,13 +106,23 @@ def kind_of(model: str) -> Kind:
         maker = find_maker(model)
         make: Any = functools.partial(make_own, maker)
         make.__signature__ = inspect.signature(maker)
-        return Kind(model.rpartition(":")[2], make)
+        return Kind(title_of(model), make)
     if model not in LAYERS:
         raise ValueError(
             f"`model` must be one of {list(LAYERS)}, or package.module:Name or "
             f"file.py:Name of a layer or a cell of your own. Received: {model!r}"
         )
     return LAYERS[model]
+
+
+def title_of(model: str) -> str:
+    """Names a model for pictures and tables; its module need not be there.
+
+    Example:
+    >>> title_of("scornn"), title_of("mymodule:MyCell")
+    ('scoRNN', 'MyCell')
+    """
+    return model.rpartition(":")[2] if is_own(model) else kind_of(model).title
 
 
 def trial_units(model: str) -> Units:

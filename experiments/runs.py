@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from experiments.engine import write_progress
-from experiments.layers import kind_of, trained_parameters
+from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.records import draw, run_record, summary
 from experiments.settings import Settings
@@ -94,7 +94,7 @@ def fit(
         callbacks.append(TestFigures(task.test, list(test_callbacks)))
     if settings.tensorboard:
         callbacks.append(keras.callbacks.TensorBoard(out / "tensorboard"))
-    title = kind_of(settings.model).title
+    title = title_of(settings.model)
     callbacks.append(_Progress(out, times))
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):

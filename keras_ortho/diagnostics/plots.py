@@ -18,6 +18,7 @@ def plot_curves(
     x: Mapping[str, Sequence[float]] | None = None,
     bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
     baselines: Mapping[str, float] | None = None,
+    emphasized: str = "",
     xlabel: str = "epoch",
     ylabel: str = "loss",
     log: bool = False,
@@ -31,6 +32,8 @@ def plot_curves(
         bands: The lower and the upper end of a band around a curve, by its name, such
             as the least and the greatest of several seeds. Default: none.
         baselines: Horizontal lines by name. Default: none.
+        emphasized: Name of a curve that is to stand out, black and broad. Default:
+            none.
         xlabel: What the x axis shows. Default: `"epoch"`.
         ylabel: What the y axis shows, with its unit. Default: `"loss"`.
         log: Whether the y axis is logarithmic, where there is a positive value at

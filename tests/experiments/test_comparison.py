@@ -50,7 +50,7 @@ def test_stands_beside_what_has_the_same_data(tmp_path, results):
     # 0.2 and 0.3.
     assert first["test mse there"] == "0.25 ± 0.071"
     assert first["seconds an epoch"] == "30"
-    assert second["model"] == "scoRNN, 20 updates"
+    assert second["model"] == "scoRNN"
     assert second["test mse there"] == "0.25"
     assert (tmp_path / "comparison.png").stat().st_size > 1000
 
