@@ -29,11 +29,13 @@ from pathlib import Path
 from experiments.catalog import SETS, select
 from experiments.engine import run_all, run_command
 from experiments.options import plain_errors
+from experiments.records import brief, read_record
 from experiments.report import write_report
 from experiments.sections import Run
 from experiments.standing import Folders, listing, standing
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.locks import locked
+from keras_ortho.sealed import write_sealed
 
 HERE = Path(__file__).resolve().parent
 
@@ -93,8 +95,12 @@ def carry_out(
         folder = folders.work / name
         run_command(command(run, folder, folders.data), folder, jobs)
         for file, result in run.products.items():
-            remove_asides(folders.results / result)
-            with replacing(folders.results / result) as aside:
+            path = folders.results / result
+            remove_asides(path)
+            if run.brief:
+                write_sealed(path, brief(read_record(folder / file)), one_line=True)
+                continue
+            with replacing(path) as aside:
                 shutil.copyfile(folder / file, aside)
 
 

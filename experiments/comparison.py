@@ -21,8 +21,8 @@ TABLE, PICTURE = "comparison.md", "comparison.png"
 # Settings that say on what a network was trained: where they are equal, networks can
 # be compared.
 DATA = ("task", "length", "name", "unroll", "fixed_noise", "fixed_order", *SIZES)
-# What a record must have for a row of the table and a curve.
-NEEDED = ("figures", "monitor", "parameters", "updates", "seconds", "curves")
+# What a record must have for a row of the table.
+NEEDED = ("figures", "monitor", "parameters", "updates", "seconds")
 
 
 def write_comparison(folder: Path, records: Records, results: Path = RESULTS) -> str:
@@ -54,7 +54,7 @@ def write_comparison(folder: Path, records: Records, results: Path = RESULTS) ->
     baseline = first.get("baseline")
     draw(
         folder / PICTURE,
-        rows,
+        {name: of for name, of in rows.items() if "curves" in of[0]},
         first["monitor"],
         baselines={"baseline": baseline} if baseline else None,
         emphasized=own,

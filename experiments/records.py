@@ -18,6 +18,9 @@ from keras_ortho.sealed import read_sealed
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
+# What a record has of each stretch of a run, and of some of them.
+CURVES = ("curves", "best_validation", "best_test", "last", "controls")
+
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Describes a run that begins, so that it can be done again.
@@ -136,6 +139,17 @@ def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
     """
     made = ("commit", "keras", "backend", "backend_version", "python", "cores")
     return read_sealed(path, ["settings.seed", *made, *names])
+
+
+def brief(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Leaves out of a record what a table of many runs does not need: the curves.
+
+    Example:
+    >>> brief({"figures": {"loss": 0.5}, "updates": [5, 10], "curves": {}})
+    {'figures': {'loss': 0.5}, 'updates': [10]}
+    """
+    kept = {name: value for name, value in record.items() if name not in CURVES}
+    return kept | {"updates": record["updates"][-1:]}
 
 
 def draw(

@@ -18,6 +18,8 @@ class Run:
         data_option: The option that takes it.
         products: The files that are its results, by what the example calls them, and
             what they are called among all results; the record, NAME.json, comes last.
+        brief: Whether the record among the results is without curves, in one line: of
+            runs that only a table needs.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Run:
     data: str
     data_option: str
     products: Mapping[str, str]
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Section:
                 self.data,
                 "--data-dir",
                 {"run.json": f"{self.record(row, seed)}.json"},
+                bool(self.across),
             )
             for row, more in self.models.items()
             for seed in self.seeds

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.forecast import Cost, duration, planned, recorded, seconds, spread
-from experiments.records import read_record
+from experiments.records import brief, read_record
 from experiments.sections import Run
 
 
@@ -36,9 +36,11 @@ class Folders:
         """Whether the record of a run is the one that lies in its folder of work."""
         own = self.work / run.name / list(run.products)[-1]
         record = self.record(run)
-        return (
-            own.exists() and record.exists() and own.read_bytes() == record.read_bytes()
-        )
+        if not (own.exists() and record.exists()):
+            return False
+        if run.brief:
+            return brief(read_record(own)) == read_record(record)
+        return own.read_bytes() == record.read_bytes()
 
     def is_done(self, run: Run, fresh: bool = False) -> bool:
         """Whether a run need not be done; `fresh` counts only what was trained here.

@@ -15,7 +15,9 @@ SEAL = "sha256_of_the_rest"
 _INNERMOST = re.compile(r"([\[{])\n([^\[\]{}]*)\n\s*([\]}])")
 
 
-def write_sealed(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
+def write_sealed(
+    path: str | os.PathLike[str], values: Mapping[str, Any], *, one_line: bool = False
+) -> None:
     """Writes values as JSON with a checksum.
 
     A list or an object that holds no other takes one line.
@@ -23,6 +25,7 @@ def write_sealed(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
     Args:
         path: File to write.
         values: What it holds.
+        one_line: Whether all of it takes one line. Default: `False`.
 
     Example:
 
@@ -32,7 +35,9 @@ def write_sealed(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
     """
     with replacing(path) as aside:
         sealed = {**values, SEAL: _seal(json.loads(json.dumps(values)))}
-        text = _INNERMOST.sub(_on_one_line, json.dumps(sealed, indent=1))
+        text = json.dumps(sealed, indent=None if one_line else 1)
+        if not one_line:
+            text = _INNERMOST.sub(_on_one_line, text)
         aside.write_text(text + "\n", "utf-8")
 
 

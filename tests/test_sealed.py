@@ -76,3 +76,10 @@ def test_what_holds_no_other_takes_one_line(tmp_path):
     assert '  "best": {"a": 1, "b": "c,  d\\n"},' in lines
     assert '   "[ ",' in lines
     assert read_sealed(path) == values
+
+
+def test_all_in_one_line(tmp_path):
+    path = tmp_path / "values.json"
+    write_sealed(path, VALUES, one_line=True)
+    assert path.read_text("utf-8").count("\n") == 1
+    assert read_sealed(path) == VALUES

@@ -8,6 +8,7 @@ import pytest
 from experiments import engine
 from experiments.records import run_record
 from keras_ortho.locks import locked
+from keras_ortho.sealed import read_sealed, write_sealed
 from tests.examples.modules import load_example
 
 
@@ -51,6 +52,12 @@ def test_runs_what_is_not_done(monkeypatch, tmp_path, runs):
     assert [command[command.index("--seed") + 1] for command in runs] == list("012")
     assert "0.5" in (tmp_path / "report" / "RESULTS.md").read_text()
     assert not any("--resume" in command for command in runs)
+    # Of so many runs a record is without curves.
+    (text, *_) = [
+        path.read_text() for path in (tmp_path / "report/results").glob("*.json")
+    ]
+    assert "curves" not in text
+    assert text.count("\n") == 1
     reproduce(monkeypatch, tmp_path, *only)
     assert len(runs) == 3
     # Without its record a run has been broken off: it goes on.
@@ -79,8 +86,8 @@ def test_says_what_has_a_record_and_trains_it_anew_when_asked(
     assert len(runs) == 3
     # A record that came with the checkout is not of a run that lies here.
     came = tmp_path / "report" / "results" / "ucr-rnn-cbf-seed-1.json"
-    record = json.loads(came.read_text())
-    came.write_text(json.dumps({**record, "commit": "elsewhere"}))
+    record = read_sealed(came)
+    write_sealed(came, {**record, "commit": "elsewhere"})
     reproduce(monkeypatch, tmp_path, *CBF, data)
     text = capsys.readouterr().out
     assert "3 of 3 records are in" in text

@@ -1,0 +1,104 @@
+"""The tables of several models on many data sets, one for each figure."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from experiments.comparison import Records, row_title, spread, values_of
+from experiments.sections import Section
+from experiments.tables import table
+
+# Figures as a table by itself calls them.
+ABOUT = {
+    "test accuracy there": "test accuracy at the best validation",
+    "best test accuracy": "best test accuracy of all epochs",
+}
+
+
+def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]:
+    """Lays out a table for each figure of a section: a row a data set, models beside.
+
+    Below are the means over the data sets on which all models have been run, and on
+    how many of these the published figure is within two standard deviations of the
+    mean of the seeds.
+
+    Args:
+        section: The section.
+        records: The records of each of its rows that has any.
+    """
+    models, names = (
+        list(dict.fromkeys(row.partition(" ")[part] for row in section.models))
+        for part in (0, 2)
+    )
+    titles = [f"{row_title(model)}, published" for model in models]
+    lines = []
+    for figure in section.across:
+        rows = []
+        for name in names:
+            found = {model: records.get(f"{model} {name}", ()) for model in models}
+            if not any(found.values()):  # Not run.
+                continue
+            cells = [name, spread(_constant(found))]
+            for model in models:
+                measured = spread(values_of(found[model], figure))
+                published = section.published.get(f"{model} {name}", "")
+                cells.append(f"{measured}, {published}")
+            rows.append(cells)
+        rows += _summary(section, records, figure, models, names)
+        lines += ["", f"The {ABOUT.get(figure, figure)}:", ""]
+        lines += table(["", "most frequent class", *titles], rows)
+    return lines[1:]
+
+
+def _summary(
+    section: Section,
+    records: Mapping[str, Records],
+    figure: str,
+    models: Sequence[str],
+    names: Sequence[str],
+) -> list[list[str]]:
+    """The rows over all data sets on which each model has been run from each seed."""
+    seeds = len(section.seeds)
+    whole = [
+        name
+        for name in names
+        if all(len(records.get(f"{m} {name}", ())) == seeds for m in models)
+    ]
+    kept = [name for name in whole if name not in section.apart]
+    if not kept:
+        return []
+    without = " and ".join(name for name in whole if name in section.apart)
+    title = f"mean of {len(kept)}" + (f", without {without}" if without else "")
+    constant = [_constant({m: records[f"{m} {name}"] for m in models}) for name in kept]
+    means, near = (
+        [f"**{title}**", spread(_each_seed(constant))],
+        ["**published within two deviations**", ""],
+    )
+    for model in models:
+        runs = [values_of(records[f"{model} {name}"], figure) for name in kept]
+        published = [float(section.published[f"{model} {name}"]) for name in kept]
+        means.append(f"{spread(_each_seed(runs))}, {statistics.fmean(published):.3f}")
+        within = [_is_near(*pair) for pair in zip(published, runs, strict=True)]
+        near.append(f"{sum(within)} of {len(within)}")
+    return [means, near]
+
+
+def _is_near(published: float, values: Sequence[float]) -> bool:
+    """Whether a figure, of three places, is within two deviations of those of seeds."""
+    distance = abs(published - statistics.fmean(values))
+    return distance <= 2 * statistics.stdev(values) + 0.0005
+
+
+def _each_seed(runs: Sequence[Sequence[float]]) -> list[float]:
+    """The mean of each seed over all data sets, which is what varies."""
+    return [statistics.fmean(seed) for seed in zip(*runs, strict=False)]
+
+
+def _constant(found: Mapping[str, Records]) -> list[float]:
+    """The accuracy of the class that is most frequent in training, for each seed."""
+    known = {
+        record["settings"]["seed"]: 1 - record["baseline"]
+        for records in found.values()
+        for record in records
+        if record.get("baseline") is not None
+    }
+    return [known[seed] for seed in sorted(known)]
