@@ -183,6 +183,17 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         {},
         ylabel="validation MSE",
     ),
+    # As scoRNN's code has it; where ENRNN's has another order in each epoch.
+    Section(
+        "Adding, T = 750, in one order",
+        "adding",
+        f"--preset paper --length 750 --epochs 10 --fixed-order {XLA}",
+        {"scornn": "", "enrnn": "", "lstm": ""},
+        {},
+        ylabel="validation MSE",
+        early=6,
+        seeds=(0, 1, 2),
+    ),
     Section(
         "Copying, T = 1000",
         "copying",

@@ -61,7 +61,7 @@ ITEMS = (
         for length, part in (
             (200, ("Adding, T = 200",)),
             (400, ()),
-            (750, ("Adding, T = 750",)),
+            (750, ("Adding, T = 750", "Adding, T = 750, in one order")),
         )
     ),
     Item(

@@ -158,7 +158,7 @@ def test_report_with_models_side_by_side(tmp_path):
 
 
 def test_what_is_over_all_data_sets(tmp_path):
-    """Each seed's 0.5, 0.6 and 0.7 of two sets; ECG200, and half a set, are left out."""
+    """Each seed's 0.5, 0.6, 0.7 of two sets; ECG200 and a set in part are left out."""
     figures = {
         f"{model} {name}": [0.5 + by, 0.6 + by, 0.7 + by]
         for model in ("rnn", "lstm", "ornn", "svdrnn")
