@@ -33,9 +33,16 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments.layers import LAYERS, make_layer, trained_parameters
+from experiments.layers import LAYERS, make_layer, title_of, trained_parameters
 from experiments.optimizers import make_optimizer
-from experiments.options import check_values, new_parser, plain_errors, read_units
+from experiments.options import (
+    check_values,
+    new_parser,
+    plain_errors,
+    read_model,
+    read_units,
+)
+from experiments.own_layers import is_own
 from experiments.presets import Preset
 from experiments.records import run_record
 from experiments.settings import Settings, settle
@@ -109,16 +116,17 @@ def main() -> None:
         # Whatever models stand before it.
         keras.utils.set_random_seed(settings.seed)
         model = network(row, mean)
-        name = LAYERS[row.model].title
+        name = title_of(row.model)
+        folder = name if is_own(row.model) else row.model
         print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
             model,
             data.passes,
-            out / row.model,
+            out / folder,
             epochs=row.epochs or EPOCHS,
             validation_data=data.valid,
             monitor="val_valid_frame_mse",
-            callbacks=[keras.callbacks.TensorBoard(out / "tensorboard" / row.model)]
+            callbacks=[keras.callbacks.TensorBoard(out / "tensorboard" / folder)]
             if settings.tensorboard
             else [],
             settings=describe(row)
@@ -205,10 +213,11 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
     add(
         "--models",
         nargs="+",
-        choices=list(LAYERS),
+        type=read_model,
         default=["scornn", "lstm"],
         metavar="MODEL",
-        help=f"some of {', '.join(LAYERS)} (scornn lstm)",
+        help=f"some of {', '.join(LAYERS)}, or layers or cells of your own: "
+        "package.module:Name, file.py:Name (scornn lstm)",
     )
     add("--preset", choices=["paper"], help="take the settings of the models' papers")
     add(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from experiments.building import closest_units
-from experiments.layers import LAYERS, Units, make_layer, trained_parameters
+from experiments.layers import Units, kind_of, make_layer, trained_parameters
 from experiments.presets import Preset, find
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
 from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE
@@ -80,7 +80,7 @@ def matched_rows(
     >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
     [224, 84]
     """
-    if recurrent_rate is not None and not any(LAYERS[model].parts for model in models):
+    if recurrent_rate is not None and not any(kind_of(model).parts for model in models):
         raise ValueError(
             "`recurrent_rate` is for free variables of a recurrent matrix, which "
             f"{', '.join(models)} lacks. Received: recurrent_rate={recurrent_rate}"
@@ -116,7 +116,7 @@ def _rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, s
     if model in STOCK:
         return {"others": f"adam {rate} clip 1"}
     kind, usual = RECURRENT.get(model, ("rmsprop", 1e-3))
-    own = dict.fromkeys(LAYERS[model].parts[-1:], f"{kind} {recurrent_rate or usual}")
+    own = dict.fromkeys(kind_of(model).parts[-1:], f"{kind} {recurrent_rate or usual}")
     return {"others": f"adam {rate}", **own}
 
 

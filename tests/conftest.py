@@ -78,6 +78,44 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.slow)
 
 
+ARITHMETIC = ("add", "sub", "mul", "truediv", "pow", "matmul")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _tensors_beside_arrays():
+    """Has PyTorch's tensors and NumPy's arrays mix as those of the other backends."""
+    import keras
+
+    if keras.backend.backend() != "torch":
+        yield
+        return
+    import numpy as np
+    import torch
+    from keras.src.backend.common import dtypes
+
+    def array(tensor, dtype=None, copy=None):
+        tensor = tensor.detach().cpu()
+        found = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def taking_arrays(method):
+        def call(tensor, other):
+            arrays = isinstance(other, np.ndarray | np.generic)
+            return method(tensor, torch.as_tensor(other) if arrays else other)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        # Keras takes float64 for float32 there, but it must be there to test with.
+        patch.setitem(dtypes.BIT64_TO_BIT32_DTYPE, "float64", "float64")
+        patch.setattr(torch.Tensor, "__array__", array)
+        for name in ARITHMETIC:
+            for full in (f"__{name}__", f"__r{name}__"):
+                method = getattr(torch.Tensor, full)
+                patch.setattr(torch.Tensor, full, taking_arrays(method))
+        yield
+
+
 def _save_time_on_tensorflow(config, items):
     # Of the tests of a file one is compiled by XLA, which takes the longest.
     seen = set()

@@ -12,7 +12,7 @@ from keras_ortho.activations import (
     smoothed_modrelu,
 )
 from tests import reference
-from tests.gradients import gradients
+from tests.gradients import gradients, second_derivative
 
 pytestmark = pytest.mark.backends
 
@@ -148,24 +148,6 @@ def test_exact_without_a_bias_is_the_identity(dtype):
     z = np.array(z if dtype == "float16" else [*z, 1e-30, 1e25], dtype)
     found = complex_modrelu(z, np.zeros(len(z) // 2, dtype))
     np.testing.assert_array_equal(found, z)
-
-
-def second_derivative(function, point):
-    """Of a function of a number, by automatic differentiation twice."""
-    if keras.backend.backend() == "jax":
-        import jax
-
-        return jax.grad(jax.grad(function))(point)
-    import tensorflow as tf
-
-    point = tf.constant(point)
-    with tf.GradientTape() as outer:
-        outer.watch(point)
-        with tf.GradientTape() as inner:
-            inner.watch(point)
-            value = function(point)
-        first = inner.gradient(value, point)
-    return outer.gradient(first, point)
 
 
 @pytest.mark.parametrize("radius", [0.0, 0.5])

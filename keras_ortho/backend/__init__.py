@@ -36,8 +36,12 @@ else:
         slice_steps,
         stack,
         tanh,
-        with_gradient,
     )
+
+    if keras.backend.backend() == "torch":
+        from keras_ortho.backend.torch import with_gradient
+    else:
+        from keras_ortho.backend.autodiff import with_gradient
 
 __all__ = [
     "batch_pieces",

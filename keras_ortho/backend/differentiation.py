@@ -12,12 +12,12 @@ def check_backend() -> None:
     """Checks that gradients and compiled functions are at hand.
 
     Raises:
-        RuntimeError: If the backend is neither TensorFlow nor JAX.
+        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
     """
-    if keras.backend.backend() not in ("tensorflow", "jax"):
+    if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
         raise RuntimeError(
-            "The diagnostics that differentiate need the backend TensorFlow or JAX. "
-            f"Received: KERAS_BACKEND={keras.backend.backend()}"
+            "The diagnostics that differentiate need the backend TensorFlow, JAX or "
+            f"PyTorch. Received: KERAS_BACKEND={keras.backend.backend()}"
         )
 
 
@@ -31,13 +31,15 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
         A function with the same value.
 
     Raises:
-        RuntimeError: If the backend is neither TensorFlow nor JAX.
+        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
     """
     check_backend()
     if keras.backend.backend() == "jax":
         import jax
 
         return jax.jit(function)
+    if keras.backend.backend() == "torch":  # Which computes at once.
+        return function
     import tensorflow as tf
 
     compiled = tf.function(function, autograph=False)
@@ -62,13 +64,20 @@ def gradients(
         The gradient with respect to each input, zeros where there is none.
 
     Raises:
-        RuntimeError: If the backend is neither TensorFlow nor JAX.
+        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
     """
     check_backend()
     if keras.backend.backend() == "jax":
         import jax
 
         return jax.grad(function, argnums=tuple(range(len(inputs))))(*inputs)
+    if keras.backend.backend() == "torch":
+        import torch
+
+        inputs = [x.detach().requires_grad_() for x in inputs]
+        return torch.autograd.grad(
+            function(*inputs), inputs, allow_unused=True, materialize_grads=True
+        )
     import tensorflow as tf
 
     inputs = [tf.identity(x) for x in inputs]

@@ -152,10 +152,10 @@ class BNPDense(ParametrizedDense):
         **kwargs: Any,
     ) -> None:
         epsilon = checks.check_number("epsilon", epsilon, positive=True)
-        if keras.backend.backend() not in ("tensorflow", "jax"):
+        if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
             raise NotImplementedError(
-                "`BNPDense` needs a gradient of its own, which it has on TensorFlow "
-                f"and JAX. Received: KERAS_BACKEND={keras.backend.backend()}"
+                "`BNPDense` needs a gradient of its own, which it has on TensorFlow, "
+                f"JAX and PyTorch. Received: KERAS_BACKEND={keras.backend.backend()}"
             )
         super().__init__(
             units,

@@ -124,7 +124,8 @@ class CarriedState(keras.layers.Wrapper):
         Returns:
             Tensor of shape `(batch, time, n)`.
         """
-        initial = [ops.cast(state, self.compute_dtype) for state in self.states]
+        # Copies: PyTorch's gradient needs what the states are changed from.
+        initial = [ops.copy(ops.cast(s, self.compute_dtype)) for s in self.states]
         outputs, *last = self.layer(
             sequences, initial_state=initial, mask=mask, training=training
         )

@@ -94,7 +94,7 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, and rounding harms the right side
     # less: by a factor of ten where A is large.
     identity = ops.eye(size, dtype=inverse.dtype)
-    return (2.0 * inverse - identity) * ops.stop_gradient(signs)
+    return (2.0 * inverse - identity) * ops.stop_gradient(ops.convert_to_tensor(signs))
 
 
 def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:

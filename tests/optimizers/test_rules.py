@@ -188,10 +188,10 @@ def test_a_cell_of_ones_own(tmp_path):
 
 def test_names_of_optimizers():
     made = paper_optimizer("rmsprop", "adam", "sgd").optimizers
-    recurrent, unitary, others = (type(optimizer) for optimizer in made)
-    assert recurrent is keras.optimizers.RMSprop
-    assert unitary is keras.optimizers.SGD
-    assert others is keras.optimizers.Adam
+    kinds = (keras.optimizers.RMSprop, keras.optimizers.SGD, keras.optimizers.Adam)
+    # On PyTorch, Keras makes one of a class of its own below each.
+    for optimizer, kind in zip(made, kinds, strict=True):
+        assert isinstance(optimizer, kind)
 
 
 @pytest.mark.parametrize("name", ["recurrent", "others", "unitary"])

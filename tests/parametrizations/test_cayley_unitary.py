@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -7,7 +6,7 @@ from keras_ortho.parametrizations import scaled_cayley_unitary, unitarity_error
 from keras_ortho.parametrizations.cayley_unitary import symmetric_matrix
 from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
-from tests.gradients import gradients
+from tests.gradients import gradients, second_derivative
 
 pytestmark = pytest.mark.backends
 
@@ -200,25 +199,8 @@ def test_second_derivative():
         )
         return ops.sum(kernel * upstream)
 
-    found = hessian_product(function, values[1], direction)
+    found = second_derivative(function, values[1], direction)
     np.testing.assert_allclose(found, expected, atol=1000 * n * EPS ** (2 / 3))
-
-
-def hessian_product(function, point, direction):
-    if keras.backend.backend() == "jax":
-        import jax
-
-        return jax.grad(lambda a: jax.grad(function)(a) @ direction)(point)
-    import tensorflow as tf
-
-    point = tf.constant(point)
-    with tf.GradientTape() as outer:
-        outer.watch(point)
-        with tf.GradientTape() as inner:
-            inner.watch(point)
-            value = function(point)
-        along = tf.reduce_sum(inner.gradient(value, point) * direction)
-    return outer.gradient(along, point)
 
 
 def test_shapes_must_agree():

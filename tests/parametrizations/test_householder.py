@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -17,7 +16,7 @@ from keras_ortho.parametrizations.reflectors import (
     unit_reflectors,
 )
 from tests import reference
-from tests.gradients import gradients
+from tests.gradients import gradients, second_derivative
 from tests.parametrizations.test_kahan import random_orthogonal
 
 pytestmark = pytest.mark.backends
@@ -117,23 +116,6 @@ def test_second_derivative():
         (ahead - behind) / (2 * STEP),
         atol=1000 * n * EPS ** (2 / 3),
     )
-
-
-def second_derivative(function, point, direction):
-    if keras.backend.backend() == "jax":
-        import jax
-
-        return np.asarray(jax.grad(lambda a: jax.grad(function)(a) @ direction)(point))
-    import tensorflow as tf
-
-    a = tf.constant(point)
-    with tf.GradientTape() as outer:
-        outer.watch(a)
-        with tf.GradientTape() as inner:
-            inner.watch(a)
-            value = function(a)
-        along = tf.reduce_sum(inner.gradient(value, a) * direction)
-    return outer.gradient(along, a).numpy()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -15,39 +15,19 @@ from keras_ortho.parametrizations.block_iteration import FIRST_STEPS, IDLE_FROM
 from keras_ortho.parametrizations.dominant import MOST_SQUARINGS, dominant_subspace
 from keras_ortho.parametrizations.small_eigenvalues import eigenvalues
 from tests import reference
-from tests.gradients import gradients
+from tests.gradients import gradients, traced, value_and_gradient
 
 pytestmark = pytest.mark.backends
 
 EPS = np.finfo("float64").eps
-JAX = keras.backend.backend() == "jax"
-
-
-def traced(function, **kwargs):
-    """The function in the graph or program that a model holds."""
-    if JAX:
-        import jax
-
-        return jax.jit(function)
-    import tensorflow as tf
-
-    return tf.function(function, **kwargs)
+TENSORFLOW = keras.backend.backend() == "tensorflow"
 
 
 eigenpair = traced(dominant_eigenpair)
 
 
 def _radius_and_gradient(matrix):
-    if JAX:
-        import jax
-
-        return jax.value_and_grad(spectral_radius)(matrix)
-    import tensorflow as tf
-
-    with tf.GradientTape() as tape:
-        tape.watch(matrix)
-        radius = spectral_radius(matrix)
-    return radius, tape.gradient(radius, matrix)
+    return value_and_gradient(spectral_radius, matrix)
 
 
 _traced_radius_and_gradient = traced(_radius_and_gradient)
@@ -286,20 +266,8 @@ def test_compiled(kind, dtype):
     def function(t):
         return ops.sum(normalize_spectral_radius(t, True, 0.1)[0] * upstream)
 
-    if JAX:
-        import jax
-
-        compiled = jax.jit(jax.value_and_grad(function))
-    else:
-        import tensorflow as tf
-
-        @functools.partial(tf.function, jit_compile=True)
-        def compiled(t):
-            with tf.GradientTape() as tape:
-                tape.watch(t)
-                value = function(t)
-            return value, tape.gradient(value, t)
-
+    kwargs = {"jit_compile": True} if TENSORFLOW else {}
+    compiled = traced(functools.partial(value_and_gradient, function), **kwargs)
     value, found = compiled(ops.convert_to_tensor(matrix))
     (expected,) = gradients(function, matrix)
     atol = 1000 * 12 * np.finfo(dtype).eps

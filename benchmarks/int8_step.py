@@ -1,0 +1,140 @@
+"""Measures what a network for permuted MNIST loses in 8-bit LiteRT, a pixel a call.
+
+The trained network is frozen, its step (`keras_ortho.step_model`) is exported to LiteRT
+in several precisions, and each file reads the test images pixel by pixel.
+
+Run it as `python benchmarks/int8_step.py --model out/permuted-mnist/run/best.keras
+--data-dir MNIST`, with what `examples/permuted_mnist.py` trained; it writes a table and
+a JSON file. TensorFlow backend.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from exported_files import runner
+from machine import machine
+from tqdm import tqdm
+
+import keras_ortho
+from keras_ortho.tasks import pixels
+
+# Of as many pixels of a batch of training images the ranges are taken.
+PIXELS = 784
+BATCH = 50
+INTEGERS = {"optimizations": [tf.lite.Optimize.DEFAULT]}
+PRECISIONS: dict[str, tuple[dict[str, Any], bool]] = {
+    "float32": ({}, False),
+    "weights float16": (
+        INTEGERS | {"target_spec": {"supported_types": [tf.float16]}},
+        False,
+    ),
+    "weights int8": (INTEGERS, False),
+    "weights and activations int8": (
+        INTEGERS
+        | {"target_spec": {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]}},
+        True,
+    ),
+    "weights int8, activations int16": (
+        INTEGERS
+        | {
+            "target_spec": {
+                "supported_ops": [
+                    tf.lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+                ]
+            }
+        },
+        True,
+    ),
+}
+
+
+def main() -> None:
+    """Runs the benchmark from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--model", type=Path, required=True, help="a .keras file")
+    parser.add_argument("--data-dir", type=Path, help="folder of MNIST")
+    parser.add_argument("--images", type=int, default=10_000, help="of the test")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    model = keras_ortho.freeze(keras.models.load_model(options.model))
+    task = pixels.mnist(
+        steps=784, permuted=True, batch_size=BATCH, data_dir=options.data_dir
+    )
+    batches = list(task.test.take(options.images // BATCH).as_numpy_iterator())
+    images, labels = (np.concatenate(part) for part in zip(*batches, strict=True))
+    step = keras_ortho.step_model(model)
+    start = [np.asarray(s) for s in keras_ortho.initial_states(model, len(images))]
+    trained = np.argmax(model.predict(images, batch_size=BATCH, verbose=0), -1)
+    rows = [{"name": "as trained", "accuracy": float(np.mean(trained == labels))}]
+    (some, _) = next(task.train.as_numpy_iterator())
+    for name, (arguments, ranges) in PRECISIONS.items():
+        own = dict(arguments)
+        if ranges:
+            own["representative_dataset"] = lambda: _walk(step, model, some)
+        path = options.out / f"step-{name.replace(' ', '-').replace(',', '')}.tflite"
+        row: dict[str, Any] = {"name": name}
+        rows.append(row)
+        try:
+            step.export(path, format="litert", verbose=False, **own)
+        except RuntimeError as error:  # Of the converter, for an operation it lacks.
+            row["error"] = str(error).strip().splitlines()[-1]
+            continue
+        began = time.perf_counter()
+        found = _classes(runner(path), images, start, name)
+        row |= {
+            "bytes": path.stat().st_size,
+            "accuracy": float(np.mean(found == labels)),
+            "other class": float(np.mean(found != trained)),
+            "seconds": time.perf_counter() - began,
+        }
+    about = {**machine(), "images": len(images), "model": str(options.model)}
+    (options.out / "int8-step.json").write_text(json.dumps({**about, "rows": rows}))
+    text = "\n".join(_table(rows))
+    (options.out / "int8-step.md").write_text(text + "\n")
+    print(text)
+
+
+def _walk(
+    step: keras.Model, model: keras.Model, images: np.ndarray
+) -> Iterator[dict[str, np.ndarray]]:
+    """What goes into each step of some images."""
+    states = [np.asarray(s) for s in keras_ortho.initial_states(model, len(images))]
+    for pixel in images.swapaxes(0, 1)[:PIXELS]:
+        names = [f"state_{i}" for i in range(len(states))]
+        yield {"x": pixel, **dict(zip(names, states, strict=True))}
+        _, *states = (np.asarray(each) for each in step([pixel, *states]))
+
+
+def _classes(
+    run: Callable[..., list[np.ndarray]],
+    images: np.ndarray,
+    states: list[np.ndarray],
+    name: str,
+) -> np.ndarray:
+    for pixel in tqdm(images.swapaxes(0, 1), desc=name, unit="pixel"):
+        logits, *states = run(pixel, *states)
+    return np.argmax(logits, -1)
+
+
+def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield "| step | bytes | test accuracy | another class than as trained |"
+    yield "|---|--:|--:|--:|"
+    for row in rows:
+        if "error" in row:
+            yield f"| {row['name']} | {row['error']} | | |"
+            continue
+        size = f"{row['bytes']:,}" if "bytes" in row else ""
+        other = f"{row['other class']:.4f}" if "other class" in row else ""
+        yield f"| {row['name']} | {size} | {row['accuracy']:.4f} | {other} |"
+
+
+if __name__ == "__main__":
+    main()
