@@ -20,7 +20,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all faults lint stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -36,6 +36,10 @@ test: $(VENV)/.test ## run the tests on both backends, without the slow ones
 test-all: $(VENV)/.test ## run all tests on both backends
 	KERAS_BACKEND=jax $(pytest) -m backends
 	KERAS_BACKEND=tensorflow $(pytest)
+
+test-torch: $(VENV)/.test ## run the tests of all backends on PyTorch, which it installs
+	$(run) -m pip install -q -e ".[bench]"
+	KERAS_BACKEND=torch $(pytest) -m "backends and not slow"
 
 faults: $(VENV)/.test ## plant faults, one at a time, and say which the tests find
 	$(run) scripts/plant_faults.py

@@ -62,6 +62,7 @@ def test_lists_the_targets_by_default(make):
         "demo",
         "test",
         "test-all",
+        "test-torch",
         "properties",
         "test-processors",
         "test-versions",

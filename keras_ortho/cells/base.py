@@ -395,7 +395,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         if not self.trainable_initial_state:
             return [ops.zeros(shape, dtype=self.compute_dtype)]
         state = ops.cast(self.initial_state, self.compute_dtype)
-        return [ops.broadcast_to(state, shape)]
+        # A copy: on PyTorch a stateful layer writes into what it is given here.
+        return [ops.copy(ops.broadcast_to(state, shape))]
 
     def call(
         self, inputs: Tensor, states: list[Tensor] | Tensor, training: bool = False

@@ -232,6 +232,9 @@ class RecurrentLayer(keras.layers.RNN):
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         loop = self._stock_loop if self.unroll else self._whole_sequence
+        if self.stateful:
+            # PyTorch writes the next state over it, and its gradient needs this one.
+            initial_state = [ops.copy(state) for state in initial_state]
         last_output, outputs, states = loop(sequences, initial_state, mask, training)
         if mask is not None:
             shown = mask

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from tests.cells.cases import ON_JAX, Structure
+from tests.cells.cases import Structure
 
 Evaluation = Callable[..., tuple[list[Any], dict[str, Any]]]
 
@@ -21,8 +21,8 @@ def evaluation(layer: keras.layers.RNN, structure: Structure) -> Evaluation:
     own dtype) and `"start"` (where there is one). It changes a stateful layer's state.
     """
     of_inputs = structure.inputs is None
-    make = _jax if ON_JAX else _tensorflow
-    evaluate = make(layer, structure, of_inputs)
+    make = {"jax": _jax, "tensorflow": _tensorflow, "torch": _torch}
+    evaluate = make[keras.backend.backend()](layer, structure, of_inputs)
 
     def call(x: Any, start: list, mask: list, coefficients: list) -> Any:
         outputs, found = evaluate(x, start, mask, coefficients)
@@ -117,6 +117,29 @@ def _spec(tensor: Any, structure: Structure) -> Any:
     if structure.unknown[1] and (len(shape) == 3 or tensor.dtype == tf.bool):
         shape[1] = None
     return tf.TensorSpec(shape, tensor.dtype)
+
+
+def _torch(
+    layer: keras.layers.RNN, structure: Structure, of_inputs: bool
+) -> Callable[..., Any]:
+    """In eager mode, whatever mode is wanted."""
+    import torch
+
+    def call(x: Any, start: list, mask: list, coefficients: list) -> Any:
+        x = torch.as_tensor(x)
+        start = [torch.as_tensor(state).requires_grad_() for state in start]
+        mask = [torch.as_tensor(each) for each in mask]
+        if of_inputs:
+            x.requires_grad_()
+        outputs, _ = _call(layer, layer, structure, x, **_given(start, mask))
+        value = _value(outputs, [torch.as_tensor(c) for c in coefficients])
+        wanted = [v.value for v in layer.trainable_variables] + [x] * of_inputs + start
+        found = torch.autograd.grad(
+            value, wanted, allow_unused=True, materialize_grads=True
+        )
+        return outputs, found
+
+    return call
 
 
 def _jax(

@@ -9,12 +9,11 @@ from keras_ortho.initializers import ScaledRotations
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
 from tests.cells.building import weights_of
-from tests.gradients import weight_gradients
+from tests.gradients import traced, weight_gradients
 
 pytestmark = pytest.mark.backends
 
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
-JAX = keras.backend.backend() == "jax"
 
 
 def built(cls=ENRNN, q=4, s=3, features=2, **kwargs):
@@ -180,14 +179,7 @@ def stateless_call(layer):
     def apply(trainable, fixed, x):
         return layer.stateless_call(trainable, fixed, x, training=True)[1]
 
-    if JAX:
-        import jax
-
-        apply = jax.jit(apply)
-    else:
-        import tensorflow as tf
-
-        apply = tf.function(apply)
+    apply = traced(apply)
 
     def train():
         values = apply(
@@ -263,7 +255,9 @@ def test_leaves_the_switch_to_a_cell_around_it():
     assert not bool(ops.convert_to_numpy(cell.normalize))
 
 
-@pytest.mark.skipif(JAX, reason="a tape is TensorFlow's")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="a tape is TensorFlow's"
+)
 @pytest.mark.parametrize("jit_compile", [None, False, True])
 def test_training_step_of_the_users_own(jit_compile):
     import tensorflow as tf

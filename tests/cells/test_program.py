@@ -10,6 +10,9 @@ from tests.cells.architectures import ARCHITECTURES
 
 pytestmark = [
     pytest.mark.backends,
+    pytest.mark.skipif(
+        keras.backend.backend() == "torch", reason="PyTorch has no program to read"
+    ),
     pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str),
 ]
 

@@ -148,8 +148,11 @@ def test_other_precisions(policy):
     model = random_model(layer)
     frozen = freeze(model)
     assert frozen.layers[0].dtype_policy == layer.dtype_policy
-    # The kernel is made in the precision of its variables before and after.
-    np.testing.assert_array_equal(frozen(X), model(X))
+    # The kernel is made in the precision of its variables before and after. PyTorch
+    # may multiply by it in another order, as it lies in another order in memory.
+    on_torch = keras.backend.backend() == "torch"
+    atol = on_torch * 5 * X.shape[1] * np.finfo("float64").eps
+    np.testing.assert_allclose(frozen(X), model(X), rtol=0, atol=atol)
 
 
 @keras.saving.register_keras_serializable(package="tests")

@@ -96,12 +96,12 @@ def test_all_of_them(tmp_path):
     model = make()
     logs = all_logs(tmp_path)
     fit(model, logs.values())
-    for value, expected in zip(model.variables, plain.variables, strict=True):
-        np.testing.assert_array_equal(np.asarray(value), np.asarray(expected))
-    for value, expected in zip(
-        model.optimizer.variables, plain.optimizer.variables, strict=True
-    ):
-        np.testing.assert_array_equal(np.asarray(value), np.asarray(expected))
+    variables = [*model.variables, *model.optimizer.variables]
+    of_plain = [*plain.variables, *plain.optimizer.variables]
+    # On PyTorch, Keras draws for all layers from one generator, which calls change.
+    if keras.backend.backend() != "torch":
+        for value, expected in zip(variables, of_plain, strict=True):
+            np.testing.assert_array_equal(np.asarray(value), np.asarray(expected))
 
     last = {}
     for name, log in logs.items():
