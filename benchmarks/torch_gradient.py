@@ -1,0 +1,76 @@
+"""Measures on PyTorch what the gradient of the recurrence by hand is worth.
+
+A training step of each layer, over the same step where PyTorch differentiates the loop
+over time by itself; the two take turns in one process, in processor time.
+
+Run it as `KERAS_BACKEND=torch python benchmarks/torch_gradient.py`; it writes a table
+and a JSON file. `pip install ".[bench]"` for PyTorch.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from machine import machine
+
+from keras_ortho import ORNN, AntisymmetricRNN, ScoRNN, ScuRNN
+from keras_ortho.backend import autodiff
+from keras_ortho.backend.torch import with_gradient
+from keras_ortho.recurrence import sequence
+
+LAYERS = {
+    "ScoRNN(170)": lambda: ScoRNN(170),
+    "ScuRNN(116)": lambda: ScuRNN(116),
+    "ORNN(128, reflections=16)": lambda: ORNN(128, reflections=16),
+    "AntisymmetricRNN(128)": lambda: AntisymmetricRNN(128),
+}
+STEPS, BATCH = 200, 50
+
+
+def main() -> None:
+    """Runs the benchmark from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--repeats", type=int, default=20, help="of each step")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args()
+    if keras.backend.backend() != "torch":
+        parser.error("it is about KERAS_BACKEND=torch")
+    by_hand = True
+
+    def chosen(forward: Any, backward: Any, *, once: bool = False) -> Any:
+        make = with_gradient if by_hand else autodiff.with_gradient
+        return make(forward, backward, once=once)
+
+    sequence.with_gradient = chosen  # What the recurrence asks for at each call.
+    rows: dict[str, float] = {}
+    x = np.random.default_rng(0).random((BATCH, STEPS, 2), "float32")
+    y = x.sum((1, 2))[:, None] / STEPS
+    for name, make in LAYERS.items():
+        model = keras.Sequential(
+            [keras.Input((STEPS, 2)), make(), keras.layers.Dense(1)]
+        )
+        model.compile("adam", "mse")
+        seconds: dict[bool, list[float]] = {True: [], False: []}
+        for turn in range(2 * options.repeats + 4):
+            by_hand = turn % 2 == 0
+            began = time.process_time()
+            model.train_on_batch(x, y)
+            seconds[by_hand].append(time.process_time() - began)
+        hand, auto = (statistics.median(seconds[k][2:]) for k in (True, False))
+        rows[name] = hand / auto
+    lines = ["| training step | by hand / PyTorch's own |", "|---|--:|"]
+    lines += [f"| `{name}` | {ratio:.2f} |" for name, ratio in rows.items()]
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "torch-gradient"
+    path.with_suffix(".json").write_text(json.dumps({**machine(), "ratios": rows}))
+    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
