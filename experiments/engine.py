@@ -114,14 +114,16 @@ def run_command(command: Sequence[str], folder: Path, jobs: int = 1) -> None:
 
 
 def _wait(command: Sequence[str], folder: Path | None = None, **own: Any) -> None:
-    parent = os.getppid()
+    # With a folder this is a worker, to end with its parent; else a command, which may
+    # outlive the shell that it was started from.
+    parent = os.getppid() if folder else None
     with subprocess.Popen(command, preexec_fn=_end_with_parent, **own) as process:
         try:
             while True:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_SECONDS)
                     break
-                if os.getppid() != parent:
+                if parent not in (None, os.getppid()):
                     raise RunFailedError("the process that started the runs has ended")
         finally:
             process.terminate()

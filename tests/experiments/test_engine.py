@@ -121,6 +121,42 @@ def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     _until(lambda: not any(map(_lives, pids)))
 
 
+LATE = """
+import pathlib, time
+pathlib.Path({folder!r}, "begun").write_text("")
+while not pathlib.Path({folder!r}, "on my own").exists():
+    time.sleep(0.05)
+time.sleep(1.5)
+pathlib.Path({folder!r}, "done").write_text("")
+"""
+ONE = """
+import sys
+from experiments.engine import run_command
+run_command([sys.executable, "-c", {code!r}], None)
+"""
+
+
+def test_a_command_outlives_its_shell(tmp_path):
+    """As one that was started by `nohup` does."""
+    one = ONE.format(code=LATE.format(folder=str(tmp_path)))
+    shell = subprocess.Popen(
+        [sys.executable, "-c", SHELL, sys.executable, one],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    _until((tmp_path / "begun").exists)
+    shell.kill()
+    shell.wait(60)
+    (tmp_path / "on my own").write_text("")
+    _until((tmp_path / "done").exists)
+
+
+SHELL = """
+import subprocess, sys, time
+subprocess.Popen([sys.argv[1], "-c", sys.argv[2]])
+time.sleep(600)
+"""
+
+
 def _until(holds):
     end = time.monotonic() + 60
     while not holds():
