@@ -70,6 +70,14 @@ def _from_path(name: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"`model`: there is no such file. Received: {str(path)!r}")
+    known = sys.modules.get(path.stem)
+    if known is not None:
+        if Path(getattr(known, "__file__", None) or "").resolve() == path.resolve():
+            return known
+        raise ValueError(
+            f"`model`: another module is called {path.stem}: rename the file. "
+            f"Received: {str(path)!r}"
+        )
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None  # For what ends in .py.
     assert spec.loader is not None

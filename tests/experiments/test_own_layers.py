@@ -62,6 +62,7 @@ number = 3
 def module(tmp_path, monkeypatch):
     own_layers.find_maker.cache_clear()
     (tmp_path / "ownlayers.py").write_text(MODULE)
+    (tmp_path / "json.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "ownlayers", raising=False)
@@ -110,6 +111,7 @@ def test_the_groups_of_our_own_cells_are_known():
         ("nomodule:Layer", "there is no module nomodule"),
         ("ownlayers.inner:Layer", "there is no module ownlayers.inner"),
         ("missing.py:Layer", "there is no such file"),
+        ("json.py:Layer", "another module is called json"),
         (":Layer", "must be package.module:Name"),
         ("ownlayers:", "must be package.module:Name"),
         ("ownlayers:dense", "must make a recurrent layer"),
