@@ -12,7 +12,7 @@ has no data is left out, and named. DATA holds the folders mnist, ucr, ptb and c
 and timit with what `keras-ortho-data` wrote. Writes results/RUN.json for each run,
 results/SECTION.png, and RESULTS.md; `--report` only writes the latter two anew.
 
-`quick` takes some minutes on two cores, `standard` about ten hours. `full` adds every
+`quick` takes some minutes on two cores, `standard` about a day. `full` adds every
 preset at its paper's own length, on all data, and takes weeks: `--list` says how long,
 from the records of similar runs, and runs nothing. `--only` takes a part. `--jobs`
 makes several runs at once, each with its share of the cores; of two commands that come

@@ -219,20 +219,22 @@ SECTIONS: tuple[Section | Comparison, ...] = (
     ),
     *(
         Section(
-            f"{title}, 5 epochs",
+            f"{title}, {epochs} epochs",
             script,
-            f"--preset paper --epochs 5 {XLA}",
+            f"--preset paper --epochs {epochs} {XLA}",
             dict.fromkeys(published, ""),
             published,
             data="mnist",
             ylabel="validation error rate",
-            early=1,
+            early=early,
         )
-        for title, script, published in (
-            ("Pixel MNIST", "mnist", {"scornn": "accuracy 0.973"}),
+        for title, script, epochs, early, published in (
+            ("Pixel MNIST", "mnist", 60, 5, {"scornn": "accuracy 0.973"}),
             (
                 "Permuted MNIST",
                 "permuted_mnist",
+                5,
+                1,
                 {"scornn": "accuracy 0.943", "lstm": "accuracy 0.920"},
             ),
         )

@@ -69,7 +69,7 @@ ITEMS = (
         "table 1, figure 3",
         "pixel MNIST",
         (f"Pixel MNIST{FULL}",),
-        ("Pixel MNIST, 5 epochs",),
+        ("Pixel MNIST, 60 epochs",),
     ),
     Item(
         SCORNN,

@@ -69,6 +69,7 @@ def test_the_table_has_mean_and_deviation(seeds):
     assert (out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_what_is_done_is_left_and_more_seeds_are_added(seeds, tmp_path, capfd):
     out = tmp_path / "out"
     shutil.copytree(seeds[0], out)
