@@ -50,7 +50,10 @@ def plot_curves(
     for number, (name, values) in enumerate(curves.items()):
         places = np.arange(1, len(values) + 1) if x is None else x[name]
         # There are ten colors.
-        (line,) = axes[0].plot(places, values, "-" if number < 10 else "--", label=name)
+        style: dict[str, Any] = {"linestyle": "-" if number < 10 else "--"}
+        if name == emphasized:
+            style |= {"color": "black", "linewidth": 3, "zorder": 3}
+        (line,) = axes[0].plot(places, values, label=name, **style)
         if bands and name in bands:
             axes[0].fill_between(
                 places, *bands[name], color=line.get_color(), alpha=0.2, linewidth=0
