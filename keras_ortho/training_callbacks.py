@@ -5,8 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.checks import check_count
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
+from keras_ortho.layers.ortho_dense import OrthoDense
+from keras_ortho.parametrizations.rebased import Rebased
 
 
 class ResetStates(keras.callbacks.Callback):
@@ -91,6 +95,69 @@ class ResetStates(keras.callbacks.Callback):
         for layer, values in zip(self._layers(), self._kept, strict=True):
             for state, value in zip(layer.states, values, strict=True):
                 state.assign(value)
+
+
+class Rebase(keras.callbacks.Callback):
+    """Moves the bases of `Rebased` parametrizations, after every so many updates.
+
+    The free variables are then set to zero, as in the paper; a layer that moves its
+    base by itself leaves them where they are. With `steps_per_execution` above 1 the
+    base moves at the first opportunity, which may be some updates later.
+
+    Args:
+        every: Number of updates, a positive integer. Default: 100, the paper's.
+
+    Raises:
+        ValueError: If `every` is out of its range; in `fit` if the model has no layer
+            with a base.
+
+    Example:
+    >>> callback = Rebase(every=100)
+
+    Reference:
+
+    - [Lezcano-Casado, 2019](https://arxiv.org/abs/1909.09501), algorithm 1
+    """
+
+    def __init__(self, every: int = 100) -> None:
+        super().__init__()
+        self.every = check_count("every", every)
+        self._updates = 0
+        self._last_batch = -1
+
+    def _layers(self) -> list[Any]:
+        return [
+            layer
+            for layer in layers_within(self.model)
+            if isinstance(layer, RecurrentCell | OrthoDense)
+            and isinstance(layer.parametrization, Rebased)
+        ]
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Checks that there are bases."""
+        if not self._layers():
+            raise ValueError(
+                "`model` must contain a layer with a `Rebased` parametrization. "
+                f"Received: {self.model.name} with none"
+            )
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Counts the batches of an epoch from its begin."""
+        self._last_batch = -1
+
+    def on_train_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Moves the bases, where that is due."""
+        self._updates += batch - self._last_batch
+        self._last_batch = batch
+        if self._updates < self.every:
+            return
+        self._updates = 0
+        if keras.backend.backend() == "jax":
+            self.model.jax_state_sync()  # Within `fit` the variables are elsewhere.
+        for layer in self._layers():
+            layer.rebase()
 
 
 class TestFigures(keras.callbacks.Callback):

@@ -378,9 +378,9 @@ class SVDRNNCell(svdrnn.SVDRNNCell):
 class ScoRNN(scornn.ScoRNN):
     cell_class: ClassVar[type[scornn.ScoRNNCell]]
     def __init__(self, units: int, negative_ones: int | float = 0.5, *,
-        recurrent_initializer: Any = "henaff_skew", activation: Any = "modrelu",
-        use_bias: bool = True, kernel_initializer: Any = "small_uniform",
-        bias_initializer: Any = "zeros",
+        rebase_every: int | None = None, recurrent_initializer: Any = "henaff_skew",
+        activation: Any = "modrelu", use_bias: bool = True,
+        kernel_initializer: Any = "small_uniform", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -394,9 +394,9 @@ class ScoRNN(scornn.ScoRNN):
 
 class ScoRNNCell(scornn.ScoRNNCell):
     def __init__(self, units: int, negative_ones: int | float = 0.5, *,
-        recurrent_initializer: Any = "henaff_skew", activation: Any = "modrelu",
-        use_bias: bool = True, kernel_initializer: Any = "small_uniform",
-        bias_initializer: Any = "zeros",
+        rebase_every: int | None = None, recurrent_initializer: Any = "henaff_skew",
+        activation: Any = "modrelu", use_bias: bool = True,
+        kernel_initializer: Any = "small_uniform", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -407,7 +407,8 @@ class ScoRNNCell(scornn.ScoRNNCell):
 
 class ScuRNN(scurnn.ScuRNN):
     cell_class: ClassVar[type[scurnn.ScuRNNCell]]
-    def __init__(self, units: int, *, kernel_initializer: Any = "glorot_uniform",
+    def __init__(self, units: int, *, rebase_every: int | None = None,
+        kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         bias_initializer: Any = "small_uniform", trainable_initial_state: bool = True,
         activation: Any = "modrelu", use_bias: bool = True,
@@ -423,7 +424,8 @@ class ScuRNN(scurnn.ScuRNN):
         autocast: bool = True, name: Any = None) -> None: ...
 
 class ScuRNNCell(scurnn.ScuRNNCell):
-    def __init__(self, units: int, *, kernel_initializer: Any = "glorot_uniform",
+    def __init__(self, units: int, *, rebase_every: int | None = None,
+        kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         bias_initializer: Any = "small_uniform", trainable_initial_state: bool = True,
         activation: Any = "modrelu", use_bias: bool = True,

@@ -24,6 +24,7 @@ from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.keras_internals import (
     AutocastScope,
     DropoutRNNCell,
+    call_is_training,
     current_call,
 )
 from keras_ortho.optimizers.groups import set_group
@@ -375,6 +376,17 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         for variable, value in zip(self._free, values, strict=True):
             variable.assign(value)
 
+    def rebase(self) -> None:
+        """Moves the base of a `Rebased` parametrization to `W`, which stays as it is.
+
+        The free variables are then zero.
+
+        Raises:
+            ValueError: If the cell is not built, or its parametrization has no base.
+        """
+        arguments.check_built(self)
+        self._parametrization().rebase(self._free, self.factorization_dtype)
+
     @property
     def factorization_dtype(self) -> str:
         """The dtype to make `W` in: that of the variables, at least float32."""
@@ -536,6 +548,10 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Returns:
             The mask of the inputs, or `None` without dropout.
         """
+        if self.parametrization is not None and call_is_training():
+            self.parametrization.begin_training_pass(
+                self._free, self.factorization_dtype
+            )
         self._sequence = sequence = self._begin_sequence(step_input)
         return sequence.input_mask
 

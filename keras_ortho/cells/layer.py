@@ -124,6 +124,14 @@ class RecurrentLayer(keras.layers.RNN):
         """
         self.cell.set_recurrent_matrix(matrix)
 
+    def rebase(self) -> None:
+        """Moves the base of a `Rebased` parametrization to `W`, see the cell's method.
+
+        Raises:
+            ValueError: As the cell's method.
+        """
+        self.cell.rebase()
+
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
     ) -> None:

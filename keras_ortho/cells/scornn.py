@@ -9,7 +9,8 @@ from keras_ortho import checks
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.parametrizations.cayley import ScaledCayley
+from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
+from keras_ortho.parametrizations.rebased import rebased
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -28,6 +29,9 @@ class ScoRNNCell(RecurrentCell):
             setting of the task; the paper takes a half for the copying task and
             a tenth for pixels and speech. Not used where `recurrent_initializer`
             gives a matrix, which brings its signs along. Default: 0.5.
+        rebase_every: After how many passes of training a base matrix moves to `W`, a
+            positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
+            `None`, there is no base.
         recurrent_initializer: Initializer of the free entries of `A`. Or any
             initializer of Keras that yields an orthogonal matrix, such as
             `"orthogonal"` or `"identity"`, or an array, taken through the
@@ -39,8 +43,8 @@ class ScoRNNCell(RecurrentCell):
     Weights:
         `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
         order, of shape `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of
-        shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of shape `(n,)`,
-        where it is trained.
+        shape `(n,)`; with a base those of `Rebased` besides; `bias` of shape `(n,)`;
+        `initial_state` of shape `(n,)`, where it is trained.
 
     Example:
     >>> layer = keras.layers.RNN(ScoRNNCell(170, negative_ones=85))
@@ -57,16 +61,18 @@ class ScoRNNCell(RecurrentCell):
         units: int,
         negative_ones: int | float = 0.5,
         *,
+        rebase_every: int | None = None,
         recurrent_initializer: Any = "henaff_skew",
         **kwargs: Any,
     ) -> None:
         super().__init__(
             units=units,
-            parametrization=ScaledCayley(negative_ones),
+            parametrization=rebased(ScaledCayley(negative_ones), rebase_every),
             recurrent_initializer=recurrent_initializer,
             **kwargs,
         )
         self.negative_ones = negative_ones
+        self.rebase_every = rebase_every
 
     def set_author_weights(
         self,
@@ -122,8 +128,12 @@ class ScoRNNCell(RecurrentCell):
             self.bias.assign(b)
         if U is not None:
             self.kernel.assign(U)
-        self.recurrent_skew.assign(A[np.triu_indices(n, 1)])
-        self.recurrent_signs.assign(D)
+        entries = A[np.triu_indices(n, 1)]
+        if self.rebase_every is None:
+            self.recurrent_skew.assign(entries)
+            self.recurrent_signs.assign(D)
+        else:
+            self.set_recurrent_matrix(scaled_cayley(entries.astype("float64"), D))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -7,6 +7,7 @@ import keras
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.cayley_unitary import ScaledCayleyUnitary
+from keras_ortho.parametrizations.rebased import rebased
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -23,6 +24,9 @@ class ScuRNNCell(RecurrentCell):
 
     Args:
         units: Number of complex units `n`, a positive integer.
+        rebase_every: After how many passes of training a base matrix moves to `W`, a
+            positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
+            `None`, there is no base.
         kernel_initializer: Initializer of the input kernel, of shape `(m, 2n)`.
             Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of the free entries of `Re A`; `Im A` is then
@@ -42,7 +46,8 @@ class ScuRNNCell(RecurrentCell):
         `kernel` of shape `(m, 2n)`; `recurrent_skew_real`, the strict upper triangle
         of `Re A` in row order, of shape `(n (n - 1) / 2,)`; `recurrent_skew_imag`, the
         upper triangle of `Im A` with its diagonal, of shape `(n (n + 1) / 2,)`;
-        `recurrent_phases` of shape `(n,)`, in radians; `bias` of shape `(n,)`;
+        `recurrent_phases` of shape `(n,)`, in radians; with a base those of `Rebased`
+        besides; `bias` of shape `(n,)`;
         `initial_state` of shape `(2n,)`, where it is trained.
 
     Example:
@@ -61,6 +66,7 @@ class ScuRNNCell(RecurrentCell):
         self,
         units: int,
         *,
+        rebase_every: int | None = None,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         bias_initializer: Any = "small_uniform",
@@ -69,13 +75,14 @@ class ScuRNNCell(RecurrentCell):
     ) -> None:
         super().__init__(
             units=units,
-            parametrization=ScaledCayleyUnitary(),
+            parametrization=rebased(ScaledCayleyUnitary(), rebase_every),
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer,
             trainable_initial_state=trainable_initial_state,
             **kwargs,
         )
+        self.rebase_every = rebase_every
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

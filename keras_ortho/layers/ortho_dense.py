@@ -117,6 +117,33 @@ class OrthoDense(ParametrizedDense):
             set_group(weight, variable.group)
             self._free.append(weight)
 
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        """Computes the output.
+
+        Args:
+            inputs: Tensor of shape `(batch, ..., m)`.
+            training: Whether the base of a `Rebased` parametrization may move.
+
+        Returns:
+            Tensor of shape `(batch, ..., n)`.
+        """
+        if training:
+            self.parametrization.begin_training_pass(
+                self._free, self.factorization_dtype
+            )
+        return super().call(inputs)
+
+    def rebase(self) -> None:
+        """Moves the base of a `Rebased` parametrization to the square matrix.
+
+        The kernel stays as it is, and the free variables are then zero.
+
+        Raises:
+            ValueError: If the layer is not built, or its parametrization has no base.
+        """
+        arguments.check_built(self)
+        self.parametrization.rebase(self._free, self.factorization_dtype)
+
     def kernel_matrix(self) -> Tensor:
         """Makes the kernel `W`, part of the square matrix, from its variables.
 

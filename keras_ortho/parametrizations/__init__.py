@@ -19,7 +19,11 @@ from keras_ortho.parametrizations.cayley_unitary import (
     scaled_cayley_unitary_inverse,
 )
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
-from keras_ortho.parametrizations.exponential import skew_exponential
+from keras_ortho.parametrizations.exponential import (
+    SkewExponential,
+    skew_exponential,
+    skew_logarithm,
+)
 from keras_ortho.parametrizations.factorized import FactorizedCayley
 from keras_ortho.parametrizations.full_unitary import FullUnitary
 from keras_ortho.parametrizations.givens import (
@@ -43,6 +47,7 @@ from keras_ortho.parametrizations.orthogonality import (
     random_unitary,
     unitarity_error,
 )
+from keras_ortho.parametrizations.rebased import Rebased
 from keras_ortho.parametrizations.restricted_unitary import (
     RestrictedUnitary,
     restricted_unitary,
@@ -74,9 +79,11 @@ __all__ = [
     "Householder",
     "Parametrization",
     "RealSchur",
+    "Rebased",
     "RestrictedUnitary",
     "ScaledCayley",
     "ScaledCayleyUnitary",
+    "SkewExponential",
     "Unstructured",
     "antisymmetric",
     "antisymmetric_inverse",
@@ -102,6 +109,7 @@ __all__ = [
     "schur_inverse",
     "schur_matrix",
     "skew_exponential",
+    "skew_logarithm",
     "spectral_deviation",
     "spectral_radius",
     "svd_inverse",

@@ -2,7 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -108,6 +108,9 @@ class Parametrization:
     is_complex: ClassVar[bool] = False
     # What an initializer of the free variables must make; `""` takes all.
     takes: ClassVar[str] = ""
+    # Whether the map is orthogonal, or unitary, and near zero reaches every such matrix
+    # near the one of zero: see `Rebased`.
+    full_at_zero: ClassVar[bool] = False
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the variables behind a matrix.
@@ -210,6 +213,32 @@ class Parametrization:
             ]
             matrix = ops.convert_to_numpy(self.matrix(*values))
         return self._of_units(matrix, size)
+
+    def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
+        """Changes variables that are not trained, before a layer makes its matrix.
+
+        A layer calls it once in each of its calls for training, within the compiled
+        step. By default nothing changes.
+
+        Args:
+            variables: What a layer has created for `variables`.
+            dtype: Dtype to make the matrix in.
+        """
+
+    def rebase(self, variables: Sequence[Any], dtype: str) -> None:
+        """Moves the base of a `Rebased` to the matrix as it is.
+
+        Args:
+            variables: What a layer has created for `variables`.
+            dtype: Dtype to make the matrix in.
+
+        Raises:
+            ValueError: If there is no base.
+        """
+        raise ValueError(
+            "`rebase` needs a base, which `keras_ortho.parametrizations.Rebased` adds. "
+            f"Received: {type(self).__name__}"
+        )
 
     def start(
         self, name: str, initializer: Any, size: int, dtype: str

@@ -231,6 +231,7 @@ class ScaledCayley(Parametrization):
     """
 
     takes = "skew entries"
+    full_at_zero = True
 
     def __init__(self, negative_ones: int | float = 0.5) -> None:
         self.negative_ones = negative_ones

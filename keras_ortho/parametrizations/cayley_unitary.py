@@ -264,6 +264,7 @@ class ScaledCayleyUnitary(Parametrization):
 
     is_complex = True
     takes = "skew entries"
+    full_at_zero = True
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the free entries of `A` and the phases of `D`."""

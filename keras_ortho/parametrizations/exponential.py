@@ -10,13 +10,21 @@ matrix is orthogonal by itself.
 """
 
 import math
+from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.skew import skew_matrix
+from keras_ortho.extras import require
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.orthogonality import (
+    nearest_orthogonal,
+    random_orthogonal,
+)
+from keras_ortho.parametrizations.skew import HenaffSkew, num_entries, skew_matrix
 
 # Coefficients of `q`, and up to which norm the approximant is exact to rounding
 # (Higham, table 2.3; Al-Mohy and Higham, 2009, for float32).
@@ -137,3 +145,84 @@ def skew_exponential(entries: Tensor) -> Tensor:
     halves = ops.convert_to_tensor(0.5 ** np.arange(_MAX_SQUARINGS + 1), skew.dtype)
     scale = ops.take(halves, ops.cast(squarings, "int32"))
     return _square(_pade(skew * scale), squarings)
+
+
+def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
+    """The smallest skew-symmetric matrix with a given exponential.
+
+    It needs SciPy, which the extra `linalg` installs.
+
+    Args:
+        matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
+            rounding unit of its dtype, of determinant 1; the nearest orthogonal matrix
+            is used.
+
+    Returns:
+        Array of shape `(n (n - 1) / 2,)`, float64: the strict upper triangle of `A` in
+        row order. The moduli of its eigenvalues are at most pi.
+
+    Raises:
+        ValueError: If the matrix is not square, not real, not finite, not orthogonal,
+            or of determinant -1.
+        ImportError: If SciPy is not installed.
+
+    Example:
+    >>> skew_logarithm(np.array([[0.0, 1.0], [-1.0, 0.0]]))
+    array([1.57079633])
+    """
+    orthogonal = nearest_orthogonal(matrix)
+    schur = require("scipy.linalg", extra="linalg").schur
+    # Of an orthogonal matrix it is diagonal but for rotations of two neighbors.
+    blocks, basis = schur(orthogonal, output="real")
+    skew = np.zeros_like(blocks)
+    pairs = np.flatnonzero(np.diagonal(blocks, -1))
+    skew[pairs, pairs + 1] = np.arctan2(blocks[pairs, pairs + 1], blocks[pairs, pairs])
+    alone = np.setdiff1d(np.arange(len(blocks)), np.concatenate([pairs, pairs + 1]))
+    turned = alone[blocks[alone, alone] < 0]
+    if len(turned) % 2:
+        raise ValueError(
+            "`matrix` must be of determinant 1, as every exponential of a "
+            "skew-symmetric matrix is. Received: one of determinant -1"
+        )
+    skew[turned[::2], turned[1::2]] = math.pi
+    skew = basis @ (skew - skew.T) @ basis.T
+    return skew[np.triu_indices(len(skew), 1)]
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class SkewExponential(Parametrization):
+    """All rotations, `W = exp(A)` with a skew-symmetric `A`: expRNN's.
+
+    The free variables start as those of scoRNN, which the paper calls Cayley's
+    initialization.
+
+    Example:
+    >>> from keras_ortho import OrthoRNN
+    >>> layer = OrthoRNN(8, SkewExponential())
+
+    Reference:
+
+    - [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
+    """
+
+    takes = "skew entries"
+    full_at_zero = True
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the free entries of `A`."""
+        initializer = initializer or HenaffSkew()
+        return [FreeVariable("recurrent_skew", (num_entries(size),), initializer)]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = exp(A)`."""
+        return skew_exponential(*values)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the smallest `A`, see `skew_logarithm`; it needs SciPy."""
+        return (skew_logarithm(matrix),)
+
+    def sample(self, size: int, seed: int | None = None) -> np.ndarray:
+        """Draws a rotation, each as likely."""
+        matrix = random_orthogonal(size, seed)
+        matrix[0] *= np.linalg.slogdet(matrix)[0]
+        return matrix

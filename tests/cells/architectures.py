@@ -17,7 +17,7 @@ from keras_ortho import (
     cells,
     initializers,
 )
-from keras_ortho.parametrizations import Parametrization, ScaledCayley
+from keras_ortho.parametrizations import Parametrization, Rebased, ScaledCayley
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,8 +136,12 @@ def _other(name: str, default: Any) -> Any:
 
 _COSINES = frozenset({"Cos", "cos"})
 _SPECIAL: dict[str, dict[str, Any]] = {
-    "ScoRNN": {"given": {"negative_ones": 2}, "num_factorizations": 1},
-    "ScuRNN": {"num_factorizations": 1},
+    "ScoRNN": {
+        "given": {"negative_ones": 2},
+        "changed": {"rebase_every": 5},
+        "num_factorizations": 1,
+    },
+    "ScuRNN": {"changed": {"rebase_every": 5}, "num_factorizations": 1},
     "ENRNN": {
         # Small enough a matrix not to be divided at once, and not far from it.
         "given": {"long_term_units": 4, "short_term_units": 3, "negative_ones": 1},
@@ -174,7 +178,7 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "NNRNN": {"changed": {"map": "cayley"}, "num_factorizations": 1},
     "FactorizedRNN": {"given": {"spectral_margin": 0.25}, "num_factorizations": 2},
     "OrthoRNN": {
-        "given": {"parametrization": ScaledCayley(2)},
+        "given": {"parametrization": Rebased(ScaledCayley(2), rebase_every=2)},
         "num_factorizations": 1,
     },
 }

@@ -18,9 +18,11 @@ from keras_ortho.parametrizations import (
     Householder,
     Parametrization,
     RealSchur,
+    Rebased,
     RestrictedUnitary,
     ScaledCayley,
     ScaledCayleyUnitary,
+    SkewExponential,
     Unstructured,
 )
 
@@ -49,6 +51,10 @@ SETS = {
     "restricted": (RestrictedUnitary(), False),
     "full": (FullUnitary(half_gradient=True), True),
     "enrnn": (EigenvalueNormalized(4, 2, 1, True, 0.5), True),
+    "exponential": (SkewExponential(), True),
+    "rebased": (Rebased(ScaledCayley(1), 2), True),
+    "rebased-unitary": (Rebased(ScaledCayleyUnitary()), True),
+    "rebased-exponential": (Rebased(SkewExponential(), 3), True),
     "enrnn-uncoupled": (EigenvalueNormalized(4, 2, coupling=False), True),
 }
 each = pytest.mark.parametrize(("kind", "invertible"), SETS.values(), ids=SETS)
@@ -140,11 +146,11 @@ def test_parts_are_orthogonal(kind, invertible):
 
 
 @each
-def test_free_initializers_reach_the_first_variable(kind, invertible):
+def test_free_initializers_reach_the_first_trained_variable(kind, invertible):
     class Ones(FreeInitializer, keras.initializers.Ones):
         pass
 
-    first = kind.variables(N, Ones())[0]
+    first = next(v for v in kind.variables(N, Ones()) if v.trainable)
     value = ops.convert_to_numpy(first.initializer(first.shape, dtype="float64"))
     if kind.takes == "reflectors":  # Each is scaled to the length 1.
         value = value / value[0]

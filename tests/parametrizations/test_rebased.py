@@ -1,0 +1,338 @@
+"""A base that follows the training: the paper's algorithm, on paper and in layers."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho import OrthoDense, OrthoRNN, ScoRNN, ScuRNN
+from keras_ortho.parametrizations import (
+    Householder,
+    Rebased,
+    ScaledCayley,
+    ScaledCayleyUnitary,
+    SkewExponential,
+    orthogonality_error,
+    random_orthogonal,
+    random_unitary,
+)
+from keras_ortho.parametrizations.cayley import diagonal_signs
+from keras_ortho.training_callbacks import Rebase
+from tests import reference
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
+]
+
+EPS = np.finfo("float64").eps
+N = 5
+
+
+def exponential(entries):
+    """By its eigenvectors, which a skew-symmetric matrix has."""
+    values, vectors = np.linalg.eigh(1j * reference.skew(entries, N))
+    return ((vectors * np.exp(-1j * values)) @ vectors.conj().T).real
+
+
+def cayley(entries):
+    return reference.scaled_cayley(entries, diagonal_signs(N, 2))
+
+
+MAPS = {
+    "cayley": (ScaledCayley(2), cayley),
+    "exponential": (SkewExponential(), exponential),
+}
+both = pytest.mark.parametrize(("kind", "map"), MAPS.values(), ids=MAPS)
+
+
+def products(y_true, y_pred):
+    """A loss with the gradient `y_true` of the sum over a batch."""
+    return ops.sum(y_true * y_pred, axis=-1)
+
+
+def dense(kind):
+    """A layer whose output for the identity is the matrix."""
+    keras.utils.set_random_seed(0)
+    layer = OrthoDense(N, kind, use_bias=False, dtype="float64")
+    model = keras.Sequential([keras.Input((N,), dtype="float64"), layer])
+    entries = np.random.default_rng(1).normal(size=N * (N - 1) // 2)
+    skew_of(layer).assign(entries)
+    return model, layer, entries
+
+
+def skew_of(layer):
+    (found,) = layer.trainable_variables
+    return found
+
+
+def values(layer):
+    return {v.name: ops.convert_to_numpy(v) for v in layer.variables}
+
+
+@both
+def test_is_its_definition(kind, map):
+    random = np.random.default_rng(0)
+    _, layer, entries = dense(Rebased(kind))
+    np.testing.assert_allclose(layer.kernel_matrix(), map(entries), atol=1e3 * EPS)
+    base, origin = random_orthogonal(N, 1), random.normal(size=entries.shape)
+    by_name = {v.name: v for v in layer.variables}
+    by_name["recurrent_base"].assign(base)
+    by_name["recurrent_skew_origin"].assign(origin)
+    np.testing.assert_allclose(
+        layer.kernel_matrix(), base @ map(entries - origin), atol=1e3 * EPS
+    )
+
+
+def test_complex_units():
+    layer = OrthoRNN(4, Rebased(ScaledCayleyUnitary()), dtype="float64")
+    plain = OrthoRNN(4, ScaledCayleyUnitary(), dtype="float64")
+    for made in (layer, plain):
+        made.build((None, 3, 2))
+    random = np.random.default_rng(0)
+    moved = {w.name: random.normal(size=w.shape) for w in plain.cell.variables}
+    origins = {name: random.normal(size=value.shape) for name, value in moved.items()}
+    base = random_unitary(4, 1)
+    for w in plain.cell.variables:
+        if w.name.startswith("recurrent"):
+            w.assign(moved[w.name] - origins[w.name])
+    for w in layer.cell.variables:
+        if w.name == "recurrent_base":
+            w.assign(np.concatenate([base.real, base.imag], axis=1))
+        elif w.name.endswith("_origin"):
+            w.assign(origins[w.name.removesuffix("_origin")])
+        elif w.name in moved:
+            w.assign(moved[w.name])
+    real = np.block([[base.real, base.imag], [-base.imag, base.real]])
+    expected = real @ ops.convert_to_numpy(plain.recurrent_matrix())
+    np.testing.assert_allclose(layer.recurrent_matrix(), expected, atol=1e3 * EPS)
+    layer.rebase()
+    np.testing.assert_allclose(layer.recurrent_matrix(), expected, atol=1e3 * EPS)
+    for w in layer.cell.trainable_variables:
+        if w.name.startswith("recurrent"):
+            np.testing.assert_array_equal(w, 0)
+
+
+def descend(map, entries, gradient, rate, updates, every):
+    """The paper's algorithm with plain descent, by central differences."""
+    base, start = np.eye(N), map(np.zeros_like(entries))
+    step = EPS ** (1 / 3)
+    for update in range(updates):
+        if update and update % every == 0:
+            base = base @ map(entries) @ start.T
+            entries = np.zeros_like(entries)
+        slope = reference.central_differences(
+            lambda a, base=base: np.sum((base @ map(a)) * gradient), entries, step
+        )
+        entries = entries - rate * slope
+    return base @ map(entries)
+
+
+@both
+@pytest.mark.parametrize("by", ["itself", "itself, compiled", "a callback"])
+def test_is_the_algorithm_of_the_paper(kind, map, by):
+    kind = Rebased(kind) if by == "a callback" else Rebased(kind, rebase_every=3)
+    model, layer, entries = dense(kind)
+    gradient = np.random.default_rng(2).normal(size=(N, N))
+    rate, updates = 0.1, 8
+    # The loss is the mean over the rows of the identity.
+    optimizer = keras.optimizers.SGD(N * rate)
+    model.compile(optimizer, products, jit_compile=by == "itself, compiled")
+    model.fit(
+        np.tile(np.eye(N), (2, 1)),
+        np.tile(gradient, (2, 1)),
+        batch_size=N,
+        epochs=updates // 2,
+        shuffle=False,
+        verbose=0,
+        callbacks=[Rebase(every=3)] if by == "a callback" else [],
+    )
+    expected = descend(map, entries, gradient, rate, updates, every=3)
+    without = descend(map, entries, gradient, rate, updates, every=updates)
+    tolerance = 100 * updates * N * EPS ** (2 / 3)
+    np.testing.assert_allclose(layer.kernel_matrix(), expected, atol=tolerance)
+    assert np.abs(expected - without).max() > 100 * tolerance
+    found = values(layer)
+    if by == "a callback":
+        assert np.abs(found["recurrent_skew_origin"]).max() == 0
+    else:
+        assert found["recurrent_passes"] == 2
+        assert np.abs(found["recurrent_skew_origin"]).max() > 0.1
+    assert np.abs(found["recurrent_base"] - np.eye(N)).max() > 0.1
+
+
+def test_only_training_counts():
+    model, layer, _ = dense(Rebased(ScaledCayley(), rebase_every=1))
+    x = np.eye(N)
+    expected = ops.convert_to_numpy(layer.kernel_matrix())
+    model.compile("sgd", "mse")
+    model.predict(x, verbose=0)
+    model.evaluate(x, x, verbose=0)
+    model(x)
+    assert values(layer)["recurrent_passes"] == 0
+    model(x, training=True)
+    assert values(layer)["recurrent_passes"] == 1
+    before = values(layer)["recurrent_base"]
+    np.testing.assert_array_equal(before, np.eye(N))
+    model(x, training=True)
+    assert values(layer)["recurrent_passes"] == 1
+    assert np.abs(values(layer)["recurrent_base"] - before).max() > 0.1
+    np.testing.assert_allclose(layer.kernel_matrix(), expected, atol=1e3 * EPS)
+
+
+@pytest.mark.parametrize("make", [ScoRNN, ScuRNN])
+def test_a_layer_of_the_package_rebases_itself(make, tmp_path):
+    """And a run that was broken off goes on to the same weights."""
+    x = np.random.default_rng(0).normal(size=(12, 6, 2)).astype("float32")
+    y = x.sum(axis=1)
+
+    def trained(broken_after):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential(
+            [keras.Input((6, 2)), make(8, rebase_every=2), keras.layers.Dense(2)]
+        )
+        model.compile(keras.optimizers.RMSprop(1e-2), "mse")
+        fit = {"batch_size": 4, "shuffle": False, "verbose": 0}
+        model.fit(x, y, epochs=broken_after, **fit)
+        if broken_after < 3:
+            model.save(tmp_path / "model.keras")
+            model = keras.saving.load_model(tmp_path / "model.keras")
+            model.fit(x, y, epochs=3 - broken_after, **fit)
+        return model
+
+    whole, broken = trained(3), trained(1)
+    cell = whole.layers[0].cell
+    assert cell.rebase_every == 2
+    assert int(cell.recurrent_passes) == 1  # Of nine passes.
+    assert np.abs(cell.recurrent_base - np.eye(*cell.recurrent_base.shape)).max() > 0.01
+    # The same program, compiled at another time.
+    for a, b in zip(whole.get_weights(), broken.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_without_a_base_the_weights_are_those_of_before():
+    layer = ScoRNN(4)
+    layer.build((None, None, 1))
+    names = {w.name for w in layer.weights}
+    assert names == {"kernel", "recurrent_skew", "recurrent_signs", "bias"}
+
+
+@pytest.mark.parametrize("kind", [ScaledCayley(1), SkewExponential()])
+def test_any_orthogonal_matrix_can_be_the_base(kind):
+    for turn in (1.0, -1.0):
+        matrix = np.diag([turn, 1, 1, 1]) @ random_orthogonal(4, 0)
+        layer = OrthoRNN(4, Rebased(kind), recurrent_initializer=matrix)
+        layer.build((None, None, 1))
+        np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=1e-6)
+        layer.set_recurrent_matrix(matrix.T)
+        np.testing.assert_allclose(layer.recurrent_matrix(), matrix.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [16, pytest.param(171, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [ScaledCayley(1), SkewExponential()])
+def test_orthogonal_after_10_000_updates(kind, n):
+    """Under a constant torque, which drives `A` to where it would be without a base."""
+    every, rate, updates = 20, 0.1, 10_000
+    torque = np.random.default_rng(0).normal(size=n * (n - 1) // 2).astype("float32")
+    layer = OrthoDense(
+        n,
+        Rebased(kind, every),
+        use_bias=False,
+        kernel_regularizer=lambda entries: -ops.sum(entries * torque),
+    )
+    model = keras.Sequential([keras.Input((n,)), layer])
+    sgd = keras.optimizers.SGD(rate)
+    model.compile(sgd, lambda y, x: 0.0 * ops.sum(x), steps_per_execution=500)
+    eye = np.tile(np.eye(n, dtype="float32"), (500, 1))
+    for _ in range(updates // 500):
+        model.fit(eye, eye, batch_size=n, verbose=0)
+    entries = ops.convert_to_numpy(skew_of(layer))
+    assert np.abs(entries).max() > 1e3
+    near = entries - values(layer)["recurrent_skew_origin"]
+    # The sum of ten thousand numbers in float32.
+    room = updates * np.finfo("float32").eps * np.abs(entries).max()
+    assert np.abs(near).max() <= every * rate * np.abs(torque).max() + room
+    error = orthogonality_error(layer.kernel_matrix())
+    assert error <= n * np.finfo("float32").eps
+
+
+REPLICAS = """
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_ortho import ScoRNN
+
+cpus = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(
+    cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+strategies = {
+    "one": tf.distribute.get_strategy(),
+    "two": tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]),
+}
+random = np.random.default_rng(0)
+x = random.normal(size=(8, 5, 2))
+y = random.normal(size=(8, 3))
+found = {}
+for name, strategy in strategies.items():
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = keras.Sequential(
+            [
+                keras.Input((5, 2), dtype="float64"),
+                ScoRNN(3, rebase_every=2, dtype="float64"),
+            ]
+        )
+        model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
+    model.fit(tf.data.Dataset.from_tensors((x, y)), epochs=5, verbose=0)
+    found[name] = model.get_weights()
+print(max(np.abs(a - b).max() for a, b in zip(found["one"], found["two"])))
+"""
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="replicas are TensorFlow's"
+)
+def test_replicas_move_one_base():
+    ended = subprocess.run(
+        [sys.executable, "-c", REPLICAS],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+    # Five steps of sums of numbers of order one, in float64.
+    assert float(ended.stdout.split()[-1]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Rebased(Householder()), "`parametrization`"),
+        (lambda: Rebased(Rebased(ScaledCayley())), "`parametrization`"),
+        (lambda: Rebased(ScaledCayley(), rebase_every=0), "`rebase_every`"),
+        (lambda: ScoRNN(4, rebase_every=1.5), "`rebase_every`"),
+        (lambda: Rebase(every=0), "`every`"),
+    ],
+)
+def test_what_is_refused(make, message):
+    with pytest.raises(ValueError, match=f"{message} must .* Received: "):
+        make()
+
+
+def test_without_a_base():
+    layer = ScoRNN(4)
+    with pytest.raises(ValueError, match="built"):
+        layer.rebase()
+    layer.build((None, None, 1))
+    with pytest.raises(ValueError, match="`rebase` needs a base, .* Received: Scaled"):
+        layer.rebase()
+    model = keras.Sequential([keras.Input((3, 1)), layer])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="`model` must contain .* Received: "):
+        model.fit(np.ones((2, 3, 1)), np.ones((2, 4)), callbacks=[Rebase()], verbose=0)
