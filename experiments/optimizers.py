@@ -20,6 +20,7 @@ PARTS = ("phases", "recurrent", "unitary")
 KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "rmsprop": RMSpropTF1,
     "adam": keras.optimizers.Adam,
+    "adamw": keras.optimizers.AdamW,
     "adagrad": keras.optimizers.Adagrad,
     "sgd": keras.optimizers.SGD,
     "stiefel": StiefelDescent,
@@ -28,13 +29,14 @@ KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
 # What may follow the rate, and the arguments of the optimizer that it sets.
 WORDS: dict[str, list[str]] = {
     "clip": ["clipvalue"],
+    "clipnorm": ["global_clipnorm"],
     "betas": ["beta_1", "beta_2"],
     "momentum": ["momentum"],
     "decay": [],
     "plateau": [],
 }
 # Which of them only some kinds have; these may be 0.
-OF_KINDS = {"betas": ("adam",), "momentum": ("sgd", "rmsprop")}
+OF_KINDS = {"betas": ("adam", "adamw"), "momentum": ("sgd", "rmsprop")}
 
 
 def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
@@ -42,9 +44,10 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
 
     Args:
         rule: A kind and a rate, and in any order what else there is: `clip` and the
-            largest entry of a gradient, `betas` and Adam's two decays, `momentum` and
-            that of SGD or RMSprop, `decay` and what the rate is multiplied with after
-            each pass over the data, `plateau` and what it is multiplied with after a
+            largest entry of a gradient, `clipnorm` and the largest norm of all the
+            gradients together, `betas` and Adam's two decays, `momentum` and that of
+            SGD or RMSprop, `decay` and what the rate is multiplied with after each pass
+            over the data, `plateau` and what it is multiplied with after a
             pass whose validation is no better than the best before, for which `Plateau`
             must be among the callbacks: `"adam 1e-3"`, `"rmsprop 1e-3 clip 1"`,
             `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
@@ -67,8 +70,9 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     except (KeyError, ValueError):
         raise ValueError(
             f"`rule` must be one of {list(KINDS)}, a positive rate, and perhaps some "
-            "of 'clip 1', 'betas 0.9 0.999' of adam, 'momentum 0.9' of sgd or rmsprop, "
-            "'decay 0.99' or 'plateau 0.5', with numbers in their ranges. "
+            "of 'clip 1', 'clipnorm 1', 'betas 0.9 0.999' of adam or adamw, 'momentum "
+            "0.9' of sgd or rmsprop, 'decay 0.99' or 'plateau 0.5', with numbers in "
+            "their ranges. "
             f"Received: {rule!r}"
         ) from None
     learning_rate: Any = number
@@ -102,7 +106,7 @@ def _options(kind: str, words: Sequence[str]) -> dict[str, list[float]]:
         count = max(1, len(WORDS[word]))
         if word in found or len(words) < count or kind not in OF_KINDS.get(word, KINDS):
             raise ValueError
-        high = math.inf if word == "clip" else 1.0
+        high = math.inf if word.startswith("clip") else 1.0
         closed = word in OF_KINDS
         found[word] = [_between(text, high, closed) for text in words[:count]]
         words = words[count:]
@@ -193,7 +197,8 @@ def make_optimizer(
         rules: Rules as `parse` reads them: of `"others"`, and, where they differ from
             it, of `"recurrent"`, the free variables of the recurrent matrix,
             `"phases"`, those of scuRNN's diagonal, and `"unitary"`, the matrix of
-            the full-capacity uRNN.
+            the full-capacity uRNN. Parts with the rule of the others share its
+            optimizer.
         updates: As for `parse`. Default: `None`.
 
     Returns:
@@ -212,7 +217,11 @@ def make_optimizer(
             f"Received: {sorted(parts)}"
         )
     others = parse(rules["others"], updates)
-    chosen = {part: parse(rules[part], updates) for part in PARTS if part in parts}
+    chosen = {
+        part: parse(rules[part], updates)
+        for part in PARTS
+        if part in parts and rules[part] != rules["others"]
+    }
     if not chosen:
         return others
     # A saved network of the package's own groups loads without this module.

@@ -58,6 +58,12 @@ TASKS = {
         data="",
         length="the sequences",
     ),
+    "addition": Task(
+        lambda folder: smoke.sums(),
+        {"digits": 3, "batch_size": 32},
+        data="",
+        sizes="questions (nine tenths of 50 000, and half of the rest)",
+    ),
     "mnist": Task(smoke.mnist),
     "permuted-mnist": Task(smoke.mnist),
     "sequence-mnist": Task(smoke.mnist, {"length": 28}, length="the sequences"),
@@ -269,6 +275,8 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
         add("--length", type=int, help=usual)
     if task.data:
         add("--data-dir", type=Path, help=task.data)
+    if name == "addition":
+        add("--digits", type=int, help="of a number, at most (3)")
     if name == "adding":
         add("--fixed-order", action="store_true", help="the same in each epoch")
     if name == "noise-padded-cifar10":

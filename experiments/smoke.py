@@ -26,6 +26,11 @@ def sequences(length: int) -> dict[str, Any]:
     return {"length": length, "evaluate_every": 20, **sizes}
 
 
+def sums() -> dict[str, Any]:
+    """Gives the settings of a few short sums."""
+    return {"digits": 1, "train_size": 40, "valid_size": 7, "test_size": 7}
+
+
 def mnist(folder: Path) -> dict[str, Any]:
     """Writes images as MNIST's files: the number of lit rows is the class.
 

@@ -290,7 +290,7 @@ def trained_by(model, optimizer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", [task for task in TASKS if task != "addition"])
 def test_the_examples_make_these_networks(task, tmp_path, monkeypatch):
     preset = next(preset for preset in PRESETS if preset.task == task)
     made = []

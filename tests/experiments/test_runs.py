@@ -35,9 +35,9 @@ def test_smoke(name, tmp_path):
     monitor = record["monitor"]
     best = min(record["curves"][f"val_{monitor}"])
     assert record["best_validation"][f"val_{monitor}"] == best
-    # Two classes or ten, as many of each.
+    # Two classes or ten, as many of each; not of the digits of a sum.
     assert record["baseline"] > 0
-    if monitor == "error_rate":
+    if monitor == "error_rate" and name != "addition":
         assert record["baseline"] == pytest.approx(0.5 if name == "ucr" else 0.9)
     assert (len(record["controls"]) == 2) == (name == "noise-padded-cifar10")
     for control, rate in record["controls"].items():

@@ -1,0 +1,104 @@
+"""The study behind the defaults of the layers: many short runs, and what came out.
+
+    python examples/defaults.py --data-dir DATA --jobs 2
+    python examples/defaults.py --only copying-200-scornn
+
+Each run is one of the other examples, in a process of its own; one that was broken off
+goes on, one whose row is in the table is not done again. DATA holds the folders mnist
+and ucr; what has no data is left out, and named. Writes results/defaults.csv, a row for
+each run, as it ends, and the tables results/defaults.md; `--report` only writes these.
+
+The screen takes about eight hours on a core, the finals four.
+"""
+
+import argparse
+import functools
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.engine import run_all, run_command
+from experiments.options import plain_errors
+from experiments.records import read_record
+from experiments.study import Trial, add_row, outcome, read_rows, screen, write_tables
+from keras_ortho.locks import locked
+
+HERE = Path(__file__).resolve().parent
+
+
+@plain_errors()
+def main() -> None:
+    """Runs what is left, and tabulates.
+
+    Raises:
+        SystemExit: If a run failed.
+    """
+    options = parse()
+    table = options.out / "defaults.csv"
+    trials = [] if options.report else screen()
+    if options.only:
+        trials = [t for t in trials if t.name.startswith(tuple(options.only))]
+    done = set(read_rows(table))
+    left = {t.name: t for t in trials if t not in done}
+    without = [t for t in left.values() if not has_data(t, options.data_dir)]
+    for trial in without:
+        print(f"Left out for want of {trial.run().data} in --data-dir: {trial.name}")
+        del left[trial.name]
+    print(f"{len(trials) - len(left)} of {len(trials)} are done or left out")
+    options.out.mkdir(parents=True, exist_ok=True)
+    make = functools.partial(carry_out, left, table, options)
+    failed = []
+    for name, wrong in run_all(
+        make, {name: options.work / name for name in left}, options.jobs
+    ):
+        if wrong:
+            failed.append(f"Not done: {name}. {wrong}")
+    write_tables(options.out / "defaults.md", read_rows(table))
+    if failed:
+        raise SystemExit("\n".join(failed))
+
+
+def has_data(trial: Trial, data_dir: Path | None) -> bool:
+    """Whether there is the data that a trial needs."""
+    data = trial.run().data
+    return not data or bool(data_dir and (data_dir / data).exists())
+
+
+def carry_out(
+    trials: Mapping[str, Trial], table: Path, options: argparse.Namespace, name: str
+) -> None:
+    """Makes a trial, and adds its row to the table.
+
+    Raises:
+        BlockingIOError: If another command is at it.
+        RunFailedError: If it fails.
+    """
+    run, folder = trials[name].run(), options.work / name
+    with locked(options.work, f".{name}.lock"):
+        command = [sys.executable, str(HERE / f"{run.script}.py")]
+        command += ["--out", str(folder), *run.arguments]
+        if run.data:
+            command += [run.data_option, str(options.data_dir / run.data)]
+        if (folder / "run" / "settings.json").exists():
+            command.append("--resume")
+        run_command(command, folder, options.jobs)
+        add_row(table, outcome(trials[name], read_record(folder / "run.json")))
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--only", nargs="+", metavar="PREFIX", help="runs whose names begin so")
+    add("--data-dir", type=Path, help="folder with mnist and ucr")
+    add("--out", type=Path, default=Path("results"), help="for the table (results)")
+    add("--work", type=Path, default=Path("out/defaults"), help="(out/defaults)")
+    add("--jobs", type=int, default=1, metavar="N", help="runs at once (1)")
+    add("--report", action="store_true", help="run nothing, only tabulate")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+"""The study of the defaults: what is varied, on which tasks, and what is measured.
+
+A coarse screen varies one setting at a time around a common one, on tasks that take a
+minute, from one seed; the finals have the settings that are left on all tasks, from
+three seeds.
+"""
+
+import csv
+import math
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.sections import Run
+from experiments.tables import table
+from keras_ortho.files import replacing
+from keras_ortho.locks import locked
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A task of the study.
+
+    Attributes:
+        script: The example, without `.py`.
+        arguments: Its arguments, but for those of the setting.
+        thresholds: Figures on the validation data, the updates to which are counted,
+            the first of them the one that settings are compared by.
+        monitor: What the figures are of, in the curves of a record.
+        data: Folder of the data that it needs, below the one of all data.
+        is_short: Whether the screen has it.
+    """
+
+    script: str
+    arguments: str
+    thresholds: tuple[float, ...]
+    monitor: str = "val_loss"
+    data: str = ""
+    is_short: bool = False
+
+
+def _copying(delay: int, steps: int) -> Problem:
+    # What no memory costs, halved, and a tenth of it.
+    baseline = 10 * math.log(8) / (delay + 20)
+    sizes = f"--train-size {32 * steps} --valid-size 200 --test-size 100"
+    return Problem(
+        "copying",
+        f"--length {delay} --batch-size 32 --steps {steps} --evaluate-every 20 {sizes}",
+        (baseline / 2, baseline / 10),
+        is_short=delay <= 200,
+    )
+
+
+def _adding(length: int, steps: int) -> Problem:
+    return Problem(
+        "adding",
+        f"--length {length} --steps {steps} --evaluate-every 100 --test-size 1000",
+        (0.01,),
+        is_short=length <= 200,
+    )
+
+
+def _addition(digits: int, epochs: int) -> Problem:
+    return Problem(
+        "addition",
+        f"--digits {digits} --epochs {epochs}",
+        (0.1, 0.01),
+        "val_error_rate",
+        is_short=digits <= 2,
+    )
+
+
+def _ucr(name: str) -> Problem:
+    return Problem(
+        "ucr",
+        f"--name {name} --steps 600 --evaluate-every 20",
+        (0.2, 0.1),
+        "val_error_rate",
+        "ucr",
+        is_short=name == "FacesUCR",
+    )
+
+
+PROBLEMS = {
+    "copying-200": _copying(200, 600),
+    "adding-200": _adding(200, 3_000),
+    "addition-2": _addition(2, 30),
+    "ucr-faces": _ucr("FacesUCR"),
+    "copying-300": _copying(300, 1_000),
+    "copying-1000": _copying(1_000, 600),
+    "adding-750": _adding(750, 6_000),
+    "addition-3": _addition(3, 40),
+    "ucr-cricket": _ucr("CricketX"),
+    "ucr-ecg": _ucr("ECG5000"),
+    "ucr-words": _ucr("FiftyWords"),
+    "permuted-mnist": Problem(
+        "permuted_mnist",
+        "--epochs 2 --evaluate-every 275",
+        (0.15,),
+        "val_error_rate",
+        "mnist",
+    ),
+}
+# The architectures of the study, and the number of units that keeps them comparable.
+MODELS = {
+    "scornn": "128",
+    "scurnn": "64",
+    "enrnn": "102/26",
+    "ornn": "128",
+    "svdrnn": "128",
+    "goru": "128",
+    "nnrnn": "128",
+    "antisymmetric": "128",
+    "lstm": "128",
+    "gru": "128",
+}
+BASELINES = ("lstm", "gru")
+# What all settings have unless they say otherwise: one optimizer for all variables.
+COMMON = {
+    "kernel_initializer": "glorot_uniform",
+    "rate": "adam 1e-3",
+}
+TWO = {"recurrent-rate": "rmsprop 1e-4"}
+SETTINGS: dict[str, dict[str, str]] = {
+    "common": {},
+    "small kernel": {"kernel_initializer": "small_uniform"},
+    "normal kernel": {"kernel_initializer": "he_normal"},
+    "random matrix": {"recurrent_initializer": "orthogonal"},
+    "small bias": {"bias_initializer": "small_uniform"},
+    "rate 3e-4": {"rate": "adam 3e-4"},
+    "rate 3e-3": {"rate": "adam 3e-3"},
+    "clipped": {"rate": "adam 1e-3 clipnorm 1"},
+    "AdamW": {"rate": "adamw 1e-3"},
+    "RMSprop": {"rate": "rmsprop 1e-3"},
+    "slow matrix": {"recurrent-rate": "adam 1e-4"},
+    "two optimizers": TWO,
+    "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
+    "two optimizers, small kernel": {**TWO, "kernel_initializer": "small_uniform"},
+}
+# Settings of the layer alone, for those that have them.
+OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
+# Of LSTM and GRU only the optimizer is varied: the rest is Keras's.
+_OF_OPTIMIZERS = {"rate", "recurrent-rate"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A run of the study.
+
+    Attributes:
+        problem: One of `PROBLEMS`.
+        model: One of `MODELS`.
+        setting: One of `SETTINGS`, or of `OF_MODELS`.
+        seed: Its seed.
+    """
+
+    problem: str
+    model: str
+    setting: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Names the trial, for its folder."""
+        words = f"{self.problem} {self.model} {self.setting} {self.seed}"
+        return "-".join(words.replace(",", "").lower().split())
+
+    def run(self) -> Run:
+        """Gives the run of the example."""
+        problem = PROBLEMS[self.problem]
+        words = [*shlex.split(problem.arguments), "--model", self.model]
+        words += ["--units", MODELS[self.model], "--seed", str(self.seed)]
+        for name, value in self._chosen().items():
+            if name.endswith("rate"):
+                words += [f"--{name}", value]
+            else:
+                words += ["--argument", f"{name}={value}"]
+        return Run(
+            self.name, problem.script, words, problem.data, "--data-dir", {}, True
+        )
+
+    def _chosen(self) -> dict[str, str]:
+        own = {name: chosen for name, (_, chosen) in OF_MODELS.items()}
+        chosen = {**COMMON, **{**SETTINGS, **own}[self.setting]}
+        if self.model in BASELINES:
+            return {"rate": chosen["rate"]}
+        return {"recurrent-rate": chosen["rate"], **chosen}
+
+
+def screen() -> list[Trial]:
+    """Lists the trials of the screen, scoRNN's first."""
+    return [
+        Trial(problem, model, setting, 0)
+        for model in MODELS
+        for problem, each in PROBLEMS.items()
+        if each.is_short
+        for setting in _settings(model)
+    ]
+
+
+def _settings(model: str) -> Iterable[str]:
+    for name, chosen in SETTINGS.items():
+        if model not in BASELINES or chosen.keys() <= {"rate"}:
+            yield name
+    for name, (models, _) in OF_MODELS.items():
+        if model in models:
+            yield name
+
+
+def outcome(trial: Trial, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Reads what the table needs of a record.
+
+    Args:
+        trial: The trial.
+        record: The record of its run.
+
+    Returns:
+        The updates to each threshold, `None` where it was not reached, the best and
+        the last figure on the validation data, and the seconds of an update.
+    """
+    problem = PROBLEMS[trial.problem]
+    curve = record["curves"][problem.monitor]
+    updates = record["updates"]
+    reached = [
+        next((n for n, v in zip(updates, curve, strict=True) if v <= wanted), None)
+        for wanted in problem.thresholds
+    ]
+    return {
+        "problem": trial.problem,
+        "model": trial.model,
+        "setting": trial.setting,
+        "seed": trial.seed,
+        "updates": updates[-1],
+        "first": reached[0],
+        "second": reached[1] if len(reached) > 1 else None,
+        "best": min(curve),
+        "last": curve[-1],
+        "milliseconds": round(1e3 * record["seconds"] / updates[-1], 2),
+        "commit": record["commit"],
+    }
+
+
+def read_rows(path: Path) -> dict[Trial, dict[str, str]]:
+    """Reads the table of the outcomes.
+
+    Args:
+        path: CSV file, which need not be there.
+
+    Returns:
+        The row of each trial, in the order of the file.
+    """
+    if not path.exists():
+        return {}
+    with open(path, newline="", encoding="utf-8") as file:
+        return {
+            Trial(row["problem"], row["model"], row["setting"], int(row["seed"])): row
+            for row in csv.DictReader(file)
+        }
+
+
+def add_row(path: Path, row: Mapping[str, Any]) -> None:
+    """Adds an outcome to the table, sorted so that a difference shows what is new."""
+    with locked(path.parent, f".{path.name}.lock", wait=True):
+        rows = [*read_rows(path).values(), {k: _text(v) for k, v in row.items()}]
+        rows.sort(key=lambda r: (r["model"], r["problem"], r["setting"], r["seed"]))
+        with replacing(path) as aside, open(aside, "w", newline="") as file:
+            writer = csv.DictWriter(file, list(row), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
+    """Writes a table for each problem, of settings by models.
+
+    A cell has the updates to the first threshold, or else the last figure in brackets.
+
+    Args:
+        path: The file.
+        rows: As `read_rows` gives them.
+    """
+    lines: list[str] = []
+    for problem, kind in PROBLEMS.items():
+        found = {t: row for t, row in rows.items() if t.problem == problem}
+        models = [model for model in MODELS if any(t.model == model for t in found)]
+        settings = [
+            name
+            for name in (*SETTINGS, *OF_MODELS)
+            if any(t.setting == name for t in found)
+        ]
+        if not found:
+            continue
+        lines += ["", f"## {problem}, updates to {kind.thresholds[0]:.3g}", ""]
+        cells = [
+            [name, *(_cell(found, model, name) for model in models)]
+            for name in settings
+        ]
+        lines += table(["setting", *models], cells, right=True)
+    with replacing(path) as aside:
+        aside.write_text("\n".join(lines[1:]) + "\n")
+
+
+def _cell(rows: Mapping[Trial, Mapping[str, str]], model: str, setting: str) -> str:
+    own = [r for t, r in rows.items() if (t.model, t.setting) == (model, setting)]
+    if not own:
+        return ""
+    if all(row["first"] for row in own):
+        return f"{np.median([int(row['first']) for row in own]):.0f}"
+    return f"({np.median([float(row['last']) for row in own]):.3g})"

@@ -1,0 +1,107 @@
+"""The study of the defaults: its runs, its rows and its tables."""
+
+import pytest
+
+from experiments.options import read_task
+from experiments.study import (
+    BASELINES,
+    MODELS,
+    PROBLEMS,
+    SETTINGS,
+    Trial,
+    add_row,
+    outcome,
+    read_rows,
+    screen,
+    write_tables,
+)
+from keras_ortho import ScoRNN
+
+RECORD = {
+    "updates": [20, 40, 60],
+    "curves": {"val_loss": [0.06, 0.04, 0.002]},
+    "seconds": 3.0,
+    "commit": "abc",
+}
+
+
+def settings_of(trial):
+    run = trial.run()
+    data = ["--data-dir", "data"] if run.data else []
+    task = run.script.replace("_", "-")
+    return read_task(task, "", ["--out", "out", *run.arguments, *data])
+
+
+def test_every_trial_of_the_screen_can_be_run():
+    trials = screen()
+    assert len(set(trials)) == len(trials)
+    assert len({trial.name for trial in trials}) == len(trials)
+    assert {trial.model for trial in trials} == MODELS.keys()
+    for trial in trials:
+        settings = settings_of(trial)
+        assert settings.model == trial.model
+        assert settings.units in (128, 64, (102, 26))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_every_problem_can_be_run(problem):
+    assert settings_of(Trial(problem, "scornn", "common", 1)).seed == 1
+
+
+def test_what_a_setting_says():
+    common = settings_of(Trial("copying-200", "scornn", "common", 0))
+    assert common.rates == {"others": "adam 1e-3", "recurrent": "adam 1e-3"}
+    assert common.arguments == {"kernel_initializer": "glorot_uniform"}
+    paper = settings_of(
+        Trial("copying-200", "scornn", "two optimizers, small kernel", 0)
+    )
+    assert paper.rates == {"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"}
+    default = ScoRNN(8).kernel_initializer.get_config()
+    assert paper.arguments == {"kernel_initializer": "small_uniform"}
+    assert default["minval"] == -0.01
+    rebased = settings_of(Trial("copying-200", "scurnn", "rebased", 0))
+    assert rebased.arguments["rebase_every"] == 100
+    for model in BASELINES:  # Of which only the optimizer is varied.
+        clipped = settings_of(Trial("adding-200", model, "clipped", 0))
+        assert clipped.rates == {"others": "adam 1e-3 clipnorm 1"}
+        assert clipped.arguments == {}
+
+
+def test_the_setting_of_the_papers_is_one():
+    assert SETTINGS["two optimizers, small kernel"] == {
+        "recurrent-rate": "rmsprop 1e-4",
+        "kernel_initializer": "small_uniform",
+    }
+
+
+def test_outcomes():
+    trial = Trial("copying-200", "scornn", "common", 0)
+    found = outcome(trial, RECORD)
+    # Half of what no memory costs is 0.0473, a tenth 0.0095.
+    assert (found["first"], found["second"]) == (40, 60)
+    assert (found["best"], found["last"], found["updates"]) == (0.002, 0.002, 60)
+    assert found["milliseconds"] == 50
+    never = outcome(trial, RECORD | {"curves": {"val_loss": [0.1, 0.09, 0.095]}})
+    assert (never["first"], never["second"]) == (None, None)
+    assert (never["best"], never["last"]) == (0.09, 0.095)
+
+
+def test_rows_are_kept_and_tabulated(tmp_path):
+    path = tmp_path / "defaults.csv"
+    assert read_rows(path) == {}
+    slow = RECORD | {"curves": {"val_loss": [0.06, 0.06, 0.05]}}
+    for seed, record in enumerate((RECORD, RECORD, slow)):
+        trial = Trial("copying-200", "scornn", "common", seed)
+        add_row(path, outcome(trial, record))
+    other = Trial("copying-200", "lstm", "common", 0)
+    add_row(path, outcome(other, slow))
+    rows = read_rows(path)
+    assert len(rows) == 4
+    assert next(iter(rows)) == other  # In the order of their names.
+    assert rows[trial]["first"] == ""
+    write_tables(tmp_path / "defaults.md", rows)
+    text = (tmp_path / "defaults.md").read_text()
+    # Of three seeds one did not reach it: then the median of the last figures.
+    assert "| common | (0.002) | (0.05) |" in text
+    assert "| setting | scornn | lstm |" in text
+    assert list(tmp_path.glob("*.lock")) == []
