@@ -5,6 +5,8 @@ Keras poses it (keras.io, "Sequence to sequence learning for performing number
 addition").
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from keras_ortho.tasks.pipeline import (
@@ -92,7 +94,7 @@ def _pairs(count: int, digits: int, random: np.random.Generator) -> np.ndarray:
             return drawn[:count]
 
 
-def _places(texts: object) -> np.ndarray:
+def _places(texts: Iterable[str]) -> np.ndarray:
     place = {character: index for index, character in enumerate(CHARACTERS)}
     return np.array([[place[c] for c in text] for text in texts], "uint8")
 
