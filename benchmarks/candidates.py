@@ -142,7 +142,7 @@ def _compiled(function: Callable[[], Any], jit_compile: bool) -> Callable[[], An
     return lambda: [x.numpy() for x in traced()]
 
 
-def floor_steps(shape: Shape) -> Steps:
+def floor_steps(shape: Shape, heads: int = 1) -> Steps:
     """The matrix products of a training step alone: no plain recurrence has less.
 
     A product of state and matrix at each step, forward and backward, and one over
@@ -150,34 +150,39 @@ def floor_steps(shape: Shape) -> Steps:
 
     Args:
         shape: The shape.
+        heads: Number of blocks on the diagonal of the matrix. Default: 1.
 
     Returns:
         The products of a training step, and of a step of inference.
     """
-    n = shape.units
+    order = shape.units // heads
     random = np.random.default_rng(0)
-    matrix = np.linalg.qr(random.normal(size=(n, n)))[0]
+    rows = (order,) if heads == 1 else (heads, order)
+    state = ops.convert_to_tensor(random.normal(size=(shape.batch, *rows)), "float32")
+    matrix = np.linalg.qr(random.normal(size=(*rows, order)))[0]
     kernel = ops.convert_to_tensor(matrix, "float32")
-    state = ops.convert_to_tensor(random.normal(size=(shape.batch, n)), "float32")
+    product, outer = "bi,ij->bj", "bi,bj->ij"
+    if heads > 1:
+        product, outer = "bhi,hij->bhj", "bhi,bhj->hij"
 
     def states() -> tuple[Any, Any]:
         def step(carry: tuple, index: Any, entries: tuple) -> tuple:
             (state,) = carry
-            state = ops.matmul(state, kernel)
+            state = ops.einsum(product, state, kernel)
             return (state,), (state,)
 
         (last,), (states,) = scan(
             step,
             (state,),
             length=shape.steps,
-            collect=(((shape.batch, n), "float32"),),
+            collect=(((shape.batch, *rows), "float32"),),
         )
-        return last, ops.reshape(stack(states), (-1, n))
+        return last, ops.reshape(stack(states), (-1, *rows))
 
     def train() -> tuple[Any, ...]:
-        _, rows = states()
+        _, befores = states()
         last, others = states()
-        return last, ops.matmul(ops.transpose(rows), others)
+        return last, ops.einsum(outer, befores, others)
 
     return (
         _compiled(train, shape.jit_compile),

@@ -377,7 +377,7 @@ class SVDRNNCell(svdrnn.SVDRNNCell):
 
 class ScoRNN(scornn.ScoRNN):
     cell_class: ClassVar[type[scornn.ScoRNNCell]]
-    def __init__(self, units: int, negative_ones: int | float = 0.5, *,
+    def __init__(self, units: int, negative_ones: int | float = 0.5, *, heads: int = 1,
         rebase_every: int | None = None, recurrent_initializer: Any = "henaff_skew",
         activation: Any = "modrelu", use_bias: bool = True,
         kernel_initializer: Any = "small_uniform", bias_initializer: Any = "zeros",
@@ -393,7 +393,7 @@ class ScoRNN(scornn.ScoRNN):
         autocast: bool = True, name: Any = None) -> None: ...
 
 class ScoRNNCell(scornn.ScoRNNCell):
-    def __init__(self, units: int, negative_ones: int | float = 0.5, *,
+    def __init__(self, units: int, negative_ones: int | float = 0.5, *, heads: int = 1,
         rebase_every: int | None = None, recurrent_initializer: Any = "henaff_skew",
         activation: Any = "modrelu", use_bias: bool = True,
         kernel_initializer: Any = "small_uniform", bias_initializer: Any = "zeros",
@@ -407,7 +407,7 @@ class ScoRNNCell(scornn.ScoRNNCell):
 
 class ScuRNN(scurnn.ScuRNN):
     cell_class: ClassVar[type[scurnn.ScuRNNCell]]
-    def __init__(self, units: int, *, rebase_every: int | None = None,
+    def __init__(self, units: int, *, heads: int = 1, rebase_every: int | None = None,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         bias_initializer: Any = "small_uniform", trainable_initial_state: bool = True,
@@ -424,7 +424,7 @@ class ScuRNN(scurnn.ScuRNN):
         autocast: bool = True, name: Any = None) -> None: ...
 
 class ScuRNNCell(scurnn.ScuRNNCell):
-    def __init__(self, units: int, *, rebase_every: int | None = None,
+    def __init__(self, units: int, *, heads: int = 1, rebase_every: int | None = None,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         bias_initializer: Any = "small_uniform", trainable_initial_state: bool = True,

@@ -34,6 +34,7 @@ from keras_ortho.parametrizations.free import check_makes
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.precise_activations import precise
 from keras_ortho.recurrence import Pointwise, find
+from keras_ortho.recurrence.blocks import times
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +42,7 @@ class PlainStep:
     """A step `f(x U + h W)` as the recurrence takes it, for one sequence.
 
     Attributes:
-        recurrent_kernel: `W` in the compute dtype.
+        recurrent_kernel: `W` in the compute dtype, or its blocks.
         bias: The bias, or zeros.
         activation: The activation with its derivative.
         input_mask: What to multiply the inputs with, or `None`.
@@ -452,13 +453,14 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Args:
             inputs: Tensor of shape `(batch, m)`.
             state: Tensor of shape `(batch, state_size)`.
-            recurrent_kernel: `W` in the compute dtype.
+            recurrent_kernel: `W` in the compute dtype, or its blocks, as `step_kernel`
+                returns it.
 
         Returns:
             Tensor of shape `(batch, state_size)`.
         """
         return self.activate(
-            ops.matmul(inputs, self.kernel) + ops.matmul(state, recurrent_kernel)
+            ops.matmul(inputs, self.kernel) + times(state, recurrent_kernel)
         )
 
     def read_out(self, states: Tensor) -> Tensor:
@@ -526,13 +528,32 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         )
 
     def _begin_sequence(self, inputs: Tensor) -> _Sequence:
-        matrix = self.recurrent_kernel if self.frozen else self.recurrent_matrix()
         return _Sequence(
-            recurrent_kernel=ops.cast(matrix, self.compute_dtype),
+            recurrent_kernel=ops.cast(self.step_kernel(), self.compute_dtype),
             input_mask=self._mask(inputs, self.dropout),
             state_mask=None,
             call=current_call(self),
         )
+
+    def step_kernel(self) -> Tensor:
+        """Makes `W` as `step` takes it: of heads the blocks, without the zeros.
+
+        Returns:
+            Tensor of shape `(n, n)` as `recurrent_matrix` returns it, or what `blocks`
+            of the parametrization returns, where that has heads, and no class of the
+            cell a step of its own.
+        """
+        if self.frozen:
+            return self.recurrent_kernel
+        if self.step_heads > 1:
+            return self._parametrization().blocks(*self.free_values())
+        return self.recurrent_matrix()
+
+    @property
+    def step_heads(self) -> int:
+        """Number of heads that a step knows of."""
+        kind = self.parametrization
+        return kind.heads if kind is not None and self.is_plain else 1
 
     def _mask(self, like: Tensor, rate: float) -> Tensor | None:
         if rate == 0:
@@ -634,8 +655,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
                 "A cell can be made a frozen one before it is built. "
                 f"Received: {self.name} with built=True"
             )
+        self.parametrization = PlainMatrix(self.complex_state, self.step_heads)
         self.frozen = True
-        self.parametrization = PlainMatrix(self.complex_state)
 
 
 # What a user of a cell gives: its class gives the parametrization.

@@ -10,6 +10,7 @@ from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
+from keras_ortho.parametrizations.heads import in_heads
 from keras_ortho.parametrizations.rebased import rebased
 
 
@@ -28,7 +29,12 @@ class ScoRNNCell(RecurrentCell):
             count in `0 .. n`, a float in `[0, 1]` a fraction of the units. A
             setting of the task; the paper takes a half for the copying task and
             a tenth for pixels and speech. Not used where `recurrent_initializer`
-            gives a matrix, which brings its signs along. Default: 0.5.
+            gives a matrix, which brings its signs along. With heads it is of each
+            head. Default: 0.5.
+        heads: Number of blocks on the diagonal of `W`, each orthogonal and trained by
+            itself, with zeros beside them; a divisor of `n`. For large `n`: a step
+            costs `n^2 / heads` multiplications. See
+            `keras_ortho.parametrizations.Heads`. Default: 1.
         rebase_every: After how many passes of training a base matrix moves to `W`, a
             positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
             `None`, there is no base.
@@ -43,8 +49,8 @@ class ScoRNNCell(RecurrentCell):
     Weights:
         `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
         order, of shape `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of
-        shape `(n,)`; with a base those of `Rebased` besides; `bias` of shape `(n,)`;
-        `initial_state` of shape `(n,)`, where it is trained.
+        shape `(n,)`; with heads or a base those of `Heads` or `Rebased`; `bias` of
+        shape `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
 
     Example:
     >>> layer = keras.layers.RNN(ScoRNNCell(170, negative_ones=85))
@@ -61,17 +67,21 @@ class ScoRNNCell(RecurrentCell):
         units: int,
         negative_ones: int | float = 0.5,
         *,
+        heads: int = 1,
         rebase_every: int | None = None,
         recurrent_initializer: Any = "henaff_skew",
         **kwargs: Any,
     ) -> None:
         super().__init__(
             units=units,
-            parametrization=rebased(ScaledCayley(negative_ones), rebase_every),
+            parametrization=in_heads(
+                rebased(ScaledCayley(negative_ones), rebase_every), heads
+            ),
             recurrent_initializer=recurrent_initializer,
             **kwargs,
         )
         self.negative_ones = negative_ones
+        self.heads = heads
         self.rebase_every = rebase_every
 
     def set_author_weights(
@@ -129,11 +139,12 @@ class ScoRNNCell(RecurrentCell):
         if U is not None:
             self.kernel.assign(U)
         entries = A[np.triu_indices(n, 1)]
-        if self.rebase_every is None:
+        if self.rebase_every is None and self.heads == 1:
             self.recurrent_skew.assign(entries)
             self.recurrent_signs.assign(D)
         else:
-            self.set_recurrent_matrix(scaled_cayley(entries.astype("float64"), D))
+            signs = D.astype("float64")
+            self.set_recurrent_matrix(scaled_cayley(entries.astype("float64"), signs))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -7,6 +7,7 @@ import keras
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.cayley_unitary import ScaledCayleyUnitary
+from keras_ortho.parametrizations.heads import in_heads
 from keras_ortho.parametrizations.rebased import rebased
 
 
@@ -24,6 +25,10 @@ class ScuRNNCell(RecurrentCell):
 
     Args:
         units: Number of complex units `n`, a positive integer.
+        heads: Number of blocks on the diagonal of `W`, each unitary and trained by
+            itself, with zeros beside them; a divisor of `n`. For large `n`: a step
+            costs `4 n^2 / heads` multiplications. See
+            `keras_ortho.parametrizations.Heads`. Default: 1.
         rebase_every: After how many passes of training a base matrix moves to `W`, a
             positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
             `None`, there is no base.
@@ -46,9 +51,9 @@ class ScuRNNCell(RecurrentCell):
         `kernel` of shape `(m, 2n)`; `recurrent_skew_real`, the strict upper triangle
         of `Re A` in row order, of shape `(n (n - 1) / 2,)`; `recurrent_skew_imag`, the
         upper triangle of `Im A` with its diagonal, of shape `(n (n + 1) / 2,)`;
-        `recurrent_phases` of shape `(n,)`, in radians; with a base those of `Rebased`
-        besides; `bias` of shape `(n,)`;
-        `initial_state` of shape `(2n,)`, where it is trained.
+        `recurrent_phases` of shape `(n,)`, in radians; with heads or a base those of
+        `Heads` or `Rebased`; `bias` of shape `(n,)`; `initial_state` of shape `(2n,)`,
+        where it is trained.
 
     Example:
     >>> layer = keras.layers.RNN(ScuRNNCell(116))
@@ -66,6 +71,7 @@ class ScuRNNCell(RecurrentCell):
         self,
         units: int,
         *,
+        heads: int = 1,
         rebase_every: int | None = None,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
@@ -75,13 +81,16 @@ class ScuRNNCell(RecurrentCell):
     ) -> None:
         super().__init__(
             units=units,
-            parametrization=rebased(ScaledCayleyUnitary(), rebase_every),
+            parametrization=in_heads(
+                rebased(ScaledCayleyUnitary(), rebase_every), heads
+            ),
             kernel_initializer=kernel_initializer,
             recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer,
             trainable_initial_state=trainable_initial_state,
             **kwargs,
         )
+        self.heads = heads
         self.rebase_every = rebase_every
 
 

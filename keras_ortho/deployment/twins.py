@@ -86,7 +86,7 @@ def twin_weights(layer: Any) -> dict[str, Tensor]:
     """
     made = {}
     if isinstance(layer, RecurrentCell):
-        made = {"recurrent_kernel": layer.recurrent_matrix()}
+        made = {"recurrent_kernel": layer.step_kernel()}
     elif isinstance(layer, ParametrizedDense):
         made = {"kernel": layer.kernel_matrix()}
     return {**{weight.name: weight for weight in layer.weights}, **made}
@@ -102,6 +102,7 @@ def _is_simple(cell: RecurrentCell) -> bool:
     return (
         _is_ours(cell)
         and cell.is_plain
+        and cell.step_heads == 1
         and cell.output_size == cell.state_size
         and not cell.trainable_initial_state
         and not modrelu_names.is_modrelu(cell.activation)

@@ -36,6 +36,7 @@ from keras_ortho.parametrizations.givens_inverse import (
     givens_orthogonal_inverse,
     givens_unitary_inverse,
 )
+from keras_ortho.parametrizations.heads import Heads
 from keras_ortho.parametrizations.householder import (
     Householder,
     householder_inverse,
@@ -76,6 +77,7 @@ __all__ = [
     "FullUnitary",
     "GivensOrthogonal",
     "GivensUnitary",
+    "Heads",
     "Householder",
     "Parametrization",
     "RealSchur",

@@ -111,6 +111,8 @@ class Parametrization:
     # Whether the map is orthogonal, or unitary, and near zero reaches every such matrix
     # near the one of zero: see `Rebased`.
     full_at_zero: ClassVar[bool] = False
+    # Number of blocks on the diagonal, beside which there are only zeros: see `Heads`.
+    heads: int = 1
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the variables behind a matrix.
@@ -146,6 +148,18 @@ class Parametrization:
 
         Returns:
             Tensor of shape `(n, n)`, of complex units `(2n, 2n)`, in their dtype.
+        """
+        raise NotImplementedError
+
+    def blocks(self, *values: Tensor) -> Tensor:
+        """Makes the blocks alone, where there are several.
+
+        Args:
+            *values: The values of the variables, as `matrix` takes them.
+
+        Returns:
+            Tensor of shape `(heads, n / heads, n / heads)`, of complex units
+            `(heads, 2, n / heads, 2, n / heads)`.
         """
         raise NotImplementedError
 

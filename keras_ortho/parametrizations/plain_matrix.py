@@ -6,6 +6,7 @@ import keras
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.block_diagonal import block_diagonal, blocks_shape
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -17,18 +18,25 @@ class PlainMatrix(Parametrization):
     Args:
         is_complex: Whether the units are complex. The weight is then the real form.
             Default: `False`.
+        heads: Number of blocks on the diagonal. The weight is then the blocks, see
+            `keras_ortho.parametrizations.Heads`. Default: 1.
 
     Example:
     >>> PlainMatrix().variables(8)[0].shape
     (8, 8)
     """
 
-    def __init__(self, is_complex: bool = False) -> None:
+    def __init__(self, is_complex: bool = False, heads: int = 1) -> None:
         self.is_complex = is_complex  # type: ignore[misc]  # Of each by itself here.
+        self.heads = heads
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the matrix."""
-        shape = (2 * size, 2 * size) if self.is_complex else (size, size)
+        """Lists the matrix, or its blocks."""
+        shape: tuple[int, ...] = (size, size)
+        if self.heads > 1:
+            shape = blocks_shape(size, self.heads, self.is_complex)
+        elif self.is_complex:
+            shape = (2 * size, 2 * size)
         return [FreeVariable("recurrent_kernel", shape, "zeros", group="others")]
 
     def start(
@@ -39,6 +47,10 @@ class PlainMatrix(Parametrization):
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Gives the matrix."""
+        return block_diagonal(values[0]) if self.heads > 1 else values[0]
+
+    def blocks(self, *values: Tensor) -> Tensor:
+        """Gives the blocks."""
         return values[0]
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ from keras import ops
 from keras_ortho.backend import scan, stack
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.recurrence.blocks import outer_sum, times, transposed
 from keras_ortho.recurrence.pointwise import Pointwise
 
 # Steps in a turn of a loop: halves what the loop itself costs.
@@ -125,7 +126,7 @@ def _after(
     weights: Weights, segment: Segment, state: Tensor, projected: Tensor, mask: list
 ) -> Tensor:
     """The state after a step."""
-    product = ops.matmul(segment.drop(state), weights.recurrent_kernel)
+    product = times(segment.drop(state), weights.recurrent_kernel)
     after = weights.activation.value(projected + product, weights.bias)
     return ops.where(mask[0] > 0, after, state) if mask else after
 
@@ -157,7 +158,7 @@ def segment_gradients(
         before = ops.concatenate([segment.start[None], states], axis=0)[:-1]
         product = _product(segment.drop(before), weights.recurrent_kernel)
         kept = weights.project(segment.inputs) + product
-    transposed = ops.transpose(weights.recurrent_kernel)
+    backward_kernel = transposed(weights.recurrent_kernel)
     masks = _masks(segment)
     aboves = () if above is None else (above,)
     exact = wide_dtype(states.dtype)
@@ -168,7 +169,7 @@ def segment_gradients(
             gradient = gradient + others.pop()
         into = gradient * others[0] if masks else gradient
         into, term = activation.pull(kept, weights.bias, into)
-        before = segment.drop(ops.matmul(into, transposed))
+        before = segment.drop(times(into, backward_kernel))
         if masks:
             before = before + gradient * (1 - others[0])
         return (before, into, to_bias + ops.cast(term, exact)), (into,)
@@ -186,17 +187,20 @@ def segment_gradients(
     )
     gradients = stack(collected)
 
-    def sums(inputs: Tensor, gradients: Tensor) -> Tensor:
-        product = ops.matmul(ops.transpose(_rows(inputs)), _rows(gradients))
-        return ops.cast(product, exact)
+    def sums(inputs: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
+        return ops.cast(outer_sum(_rows(inputs), _rows(gradients), kernel), exact)
 
     # In two, or the states would have to be copied, a step further on.
-    to_recurrent = sums(segment.drop(segment.start), first)
-    to_recurrent = to_recurrent + sums(segment.drop(states[:-1]), gradients[1:])
+    recurrent = weights.recurrent_kernel
+    to_recurrent = sums(segment.drop(segment.start), first, recurrent)
+    to_recurrent = to_recurrent + sums(
+        segment.drop(states[:-1]), gradients[1:], recurrent
+    )
+    to_kernel = sums(segment.inputs, gradients, weights.kernel)
     return (
         gradient,
-        _product(gradients, ops.transpose(weights.kernel)),
-        (sums(segment.inputs, gradients), to_recurrent, ops.sum(to_bias, axis=0)),
+        _product(gradients, transposed(weights.kernel)),
+        (to_kernel, to_recurrent, ops.sum(to_bias, axis=0)),
     )
 
 
@@ -205,8 +209,8 @@ def _rows(x: Tensor) -> Tensor:
     return ops.reshape(x, (-1, x.shape[-1]))
 
 
-def _product(x: Tensor, matrix: Tensor) -> Tensor:
-    """`x @ matrix`, for all steps of all sequences in one product."""
+def _product(x: Tensor, kernel: Tensor) -> Tensor:
+    """`x` times a kernel, for all steps of all sequences in one product."""
     steps, batch = ops.shape(x)[:2]
-    product = ops.matmul(_rows(x), matrix)
-    return ops.reshape(product, (steps, batch, matrix.shape[-1]))
+    product = times(_rows(x), kernel)
+    return ops.reshape(product, (steps, batch, product.shape[-1]))

@@ -58,7 +58,8 @@ def recurrence(
     Args:
         inputs: Tensor of shape `(batch, time, m)`.
         kernel: `U`, of shape `(m, n)`.
-        recurrent_kernel: `W`, of shape `(n, n)`, for row vectors.
+        recurrent_kernel: `W`, of shape `(n, n)`, for row vectors. Or the blocks of a
+            block-diagonal one, as `keras_ortho.recurrence.blocks` takes them.
         bias: Tensor of the shape that the activation takes, mostly `(n,)`.
         initial_state: Tensor of shape `(batch, n)`.
         activation: One of `keras_ortho.recurrence.find`.
@@ -181,9 +182,9 @@ class _Plan:
         self, tensors: Sequence[Tensor], piece: tuple[Any, Any]
     ) -> tuple[Tensor, Any]:
         """Computes the output of a piece, and what its gradient needs."""
-        inputs, _, recurrent_kernel, _, state, *_ = tensors
+        inputs, kernel, _, _, state, *_ = tensors
         length, count, rest = self._lengths(inputs)
-        batch, units = piece[1], recurrent_kernel.shape[0]
+        batch, units = piece[1], kernel.shape[-1]
         state = _rows(state, piece)
 
         def step(carry: tuple, index: Tensor, _: tuple) -> tuple:

@@ -17,7 +17,7 @@ from keras_ortho import (
     cells,
     initializers,
 )
-from keras_ortho.parametrizations import Parametrization, Rebased, ScaledCayley
+from keras_ortho.parametrizations import Heads, Parametrization, Rebased, ScaledCayley
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,10 +138,10 @@ _COSINES = frozenset({"Cos", "cos"})
 _SPECIAL: dict[str, dict[str, Any]] = {
     "ScoRNN": {
         "given": {"negative_ones": 2},
-        "changed": {"rebase_every": 5},
+        "changed": {"heads": 2, "rebase_every": 5},
         "num_factorizations": 1,
     },
-    "ScuRNN": {"changed": {"rebase_every": 5}, "num_factorizations": 1},
+    "ScuRNN": {"changed": {"heads": 3, "rebase_every": 5}, "num_factorizations": 1},
     "ENRNN": {
         # Small enough a matrix not to be divided at once, and not far from it.
         "given": {"long_term_units": 4, "short_term_units": 3, "negative_ones": 1},
@@ -178,8 +178,11 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "NNRNN": {"changed": {"map": "cayley"}, "num_factorizations": 1},
     "FactorizedRNN": {"given": {"spectral_margin": 0.25}, "num_factorizations": 2},
     "OrthoRNN": {
-        "given": {"parametrization": Rebased(ScaledCayley(2), rebase_every=2)},
-        "num_factorizations": 1,
+        "given": {
+            "units": 8,
+            "parametrization": Heads(Rebased(ScaledCayley(1), rebase_every=2), heads=2),
+        },
+        "num_factorizations": 2,
     },
 }
 ARCHITECTURES = [

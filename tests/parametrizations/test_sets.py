@@ -15,6 +15,7 @@ from keras_ortho.parametrizations import (
     FullUnitary,
     GivensOrthogonal,
     GivensUnitary,
+    Heads,
     Householder,
     Parametrization,
     RealSchur,
@@ -55,6 +56,10 @@ SETS = {
     "rebased": (Rebased(ScaledCayley(1), 2), True),
     "rebased-unitary": (Rebased(ScaledCayleyUnitary()), True),
     "rebased-exponential": (Rebased(SkewExponential(), 3), True),
+    "heads": (Heads(ScaledCayley(1), 2), True),
+    "unitary-heads": (Heads(ScaledCayleyUnitary(), 3), True),
+    "rebased-heads": (Heads(Rebased(ScaledCayley(1), 2), 2), True),
+    "few-reflectors-in-heads": (Heads(Householder(1), 2), False),
     "enrnn-uncoupled": (EigenvalueNormalized(4, 2, coupling=False), True),
 }
 each = pytest.mark.parametrize(("kind", "invertible"), SETS.values(), ids=SETS)
@@ -182,6 +187,7 @@ def test_orthogonal_samples_are_as_likely_as_any():
     ("kind", "size", "message"),
     [
         (ScaledCayley(7), 6, "`negative_ones`"),
+        (Heads(ScaledCayley(), 4), 6, "`units`"),
         (Householder(7), 6, "`reflections`"),
         (GivensUnitary(2), 5, "even"),
         (EigenvalueNormalized(4, 2), 5, "The units"),

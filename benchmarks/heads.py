@@ -1,0 +1,84 @@
+"""Measures a layer of many units with heads over what its products alone take.
+
+A training step of `ScoRNN(n, heads=h)`, of `ScoRNN(n)` and of `SimpleRNN(n)` over the
+products with blocks of that many heads: a loop forward, one backward, and the product
+for the gradient. All take turns in one process; the backend is Keras's.
+
+Run it as `python benchmarks/heads.py [--units 1024] [--heads 8] [--out DIR]`; it writes
+a table and a JSON file.
+"""
+
+import argparse
+import functools
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from candidates import Shape, floor_steps, keras_steps
+from machine import machine
+from tqdm import tqdm
+
+from keras_ortho import ScoRNN
+
+
+def main() -> None:
+    """Runs the benchmark from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    add = functools.partial(parser.add_argument, type=int)
+    add("--units", default=1_024)
+    add("--heads", nargs="+", default=[2, 4, 8])
+    add("--steps", default=100)
+    add("--batch", default=64)
+    add("--repeats", default=15, help="of each training step")
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    options = parser.parse_args()
+    shape = Shape(options.units, options.steps, options.batch, jit_compile=False)
+    steps: dict[str, Callable[[], Any]] = {
+        "SimpleRNN": keras_steps(keras.layers.SimpleRNN, shape)[0],
+        "ScoRNN": keras_steps(ScoRNN, shape)[0],
+        "products, 1": floor_steps(shape)[0],
+    }
+    for heads in options.heads:
+        make = functools.partial(ScoRNN, heads=heads)
+        steps[f"ScoRNN, {heads}"] = keras_steps(make, shape)[0]
+        steps[f"products, {heads}"] = floor_steps(shape, heads)[0]
+    seconds = _in_turns(steps, options.repeats)
+    lines = [
+        f"| n = {shape.units}, T = {shape.steps}, B = {shape.batch} | ms "
+        "| over its products | over SimpleRNN |",
+        "|---|--:|--:|--:|",
+    ]
+    for name, own in seconds.items():
+        floor = seconds[f"products, {name.partition(', ')[2] or 1}"]
+        lines.append(
+            f"| {name} | {1e3 * own:.1f} | {own / floor:.2f} "
+            f"| {own / seconds['SimpleRNN']:.2f} |"
+        )
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / f"heads-{keras.backend.backend()}"
+    about = {**machine(), "shape": vars(shape), "seconds": seconds}
+    path.with_suffix(".json").write_text(json.dumps(about, indent=1))
+    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+def _in_turns(steps: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """The median of each, in seconds."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for step in steps.values():  # To compile.
+        step()
+        step()
+    for _ in tqdm(range(repeats)):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            times[name].append(time.perf_counter() - start)
+    return {name: float(np.median(own)) for name, own in times.items()}
+
+
+if __name__ == "__main__":
+    main()

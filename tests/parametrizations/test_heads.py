@@ -1,0 +1,231 @@
+"""Heads: blocks on their own, in layers of every kind that a user makes of them."""
+
+import keras
+import numpy as np
+import pytest
+import scipy.linalg
+from keras import ops
+
+import keras_ortho
+from keras_ortho import OrthoDense, OrthoRNN, OrthoRNNCell, ScoRNN, ScoRNNCell, ScuRNN
+from keras_ortho.parametrizations import (
+    Heads,
+    Householder,
+    Rebased,
+    ScaledCayley,
+    ScaledCayleyUnitary,
+    orthogonality_error,
+    random_orthogonal,
+)
+from tests import reference
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
+]
+
+EPS, EPS32 = np.finfo("float64").eps, np.finfo("float32").eps
+
+
+def test_a_layer_against_numpy():
+    layer = ScoRNN(
+        6,
+        negative_ones=1,
+        heads=2,
+        dtype="float64",
+        kernel_initializer="glorot_uniform",
+        bias_initializer="small_uniform",
+    )
+    x = np.random.default_rng(0).normal(size=(3, 5, 2))
+    found = layer(x)
+    weights = {w.name: ops.convert_to_numpy(w) for w in layer.weights}
+    blocks = [
+        reference.scaled_cayley(
+            weights[f"head_{head}_recurrent_skew"], np.array([1.0, 1.0, -1.0])
+        )
+        for head in range(2)
+    ]
+    assert np.abs(blocks[0] - blocks[1]).max() > 0.01  # Each starts by itself.
+    matrix = scipy.linalg.block_diag(*blocks)
+    np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=100 * EPS)
+    state = np.zeros((3, 6))
+    for t in range(5):
+        state = reference.modrelu(
+            x[:, t] @ weights["kernel"] + state @ matrix, weights["bias"]
+        )
+    np.testing.assert_allclose(found, state, atol=1e3 * EPS * np.abs(state).max())
+
+
+def test_a_seed_makes_all_heads():
+    def start(seed):
+        keras.utils.set_random_seed(1)
+        layer = ScoRNN(
+            8,
+            heads=4,
+            recurrent_initializer=keras_ortho.initializers.HenaffSkew(seed=seed),
+        )
+        layer.build((None, None, 1))
+        return ops.convert_to_numpy(layer.recurrent_matrix())
+
+    np.testing.assert_array_equal(start(3), start(3))
+    assert np.abs(start(3) - start(4)).max() > 0.01
+
+
+@pytest.mark.parametrize("cls", [ScoRNN, ScuRNN])
+def test_starts_from_a_matrix(cls):
+    order = 3
+    layer = cls(2 * order, heads=2, recurrent_initializer="orthogonal", dtype="float64")
+    layer.build((None, None, 1))
+    matrix = ops.convert_to_numpy(layer.recurrent_matrix())
+    assert orthogonality_error(matrix) <= 100 * len(matrix) * EPS
+    blocks = [random_orthogonal(order, seed) for seed in (0, 1)]
+    given = scipy.linalg.block_diag(*blocks)
+    layer = cls(2 * order, heads=2, recurrent_initializer=given, dtype="float64")
+    layer.build((None, None, 1))
+    expected = given if cls is ScoRNN else reference.complex_block(given)
+    atol = 100 * len(matrix) * EPS
+    np.testing.assert_allclose(layer.recurrent_matrix(), expected, atol=atol)
+    layer.set_recurrent_matrix(np.eye(2 * order))
+    np.testing.assert_allclose(layer.recurrent_matrix(), np.eye(len(matrix)), atol=atol)
+
+
+def test_author_weights():
+    skew = np.zeros((4, 4))
+    skew[0, 1], skew[1, 0], skew[2, 3], skew[3, 2] = 0.5, -0.5, 2.0, -2.0
+    cell = ScoRNNCell(4, heads=2, dtype="float64")
+    cell.build((None, 1))
+    cell.set_author_weights(skew, D=np.array([1, -1, 1, 1]))
+    np.testing.assert_allclose(
+        cell.recurrent_matrix(),
+        np.linalg.solve(np.eye(4) + skew, np.eye(4) - skew) @ np.diag([1, -1, 1, 1]),
+        atol=100 * EPS,
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ScoRNN(6, heads=4), "`units`"),
+        (lambda: ScoRNN(6, heads=0), "`heads`"),
+        (lambda: ScoRNN(6, heads=2.0), "`heads`"),
+        (lambda: ScoRNN(6, heads=2, negative_ones=4), "`negative_ones`"),
+        (lambda: Heads(Heads(ScaledCayley(), 2), 2), "`parametrization`"),
+        (lambda: Rebased(Heads(ScaledCayley(), 2)), "`parametrization`"),
+    ],
+)
+def test_errors(make, message):
+    with pytest.raises(ValueError, match=f"{message}.*Received"):
+        make()
+
+
+def test_another_matrix_is_refused():
+    layer = ScoRNN(4, heads=2)
+    layer.build((None, None, 1))
+    before = ops.convert_to_numpy(layer.recurrent_matrix())
+    with pytest.raises(ValueError, match="zero outside of its 2 blocks.*Received"):
+        layer.set_recurrent_matrix(random_orthogonal(4, 0))
+    np.testing.assert_array_equal(layer.recurrent_matrix(), before)
+
+
+@pytest.mark.parametrize("rebase_every", [None, 3])
+def test_trains_saves_and_loads(tmp_path, rebase_every):
+    keras.utils.set_random_seed(0)
+    layer = ScoRNN(
+        8, heads=2, rebase_every=rebase_every, kernel_initializer="glorot_uniform"
+    )
+    model = keras.Sequential([keras.Input((10, 1)), layer, keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.01), "mse", jit_compile=True)
+    x = np.random.default_rng(0).normal(size=(64, 10, 1)).astype("float32")
+    history = model.fit(x, x.sum(axis=1), batch_size=16, epochs=10, verbose=0)
+    losses = history.history["loss"]
+    assert losses[-1] < 0.5 * losses[0]
+    matrix = ops.convert_to_numpy(layer.recurrent_matrix())
+    assert orthogonality_error(matrix) <= 8 * 10 * EPS32
+    np.testing.assert_array_equal(matrix[:4, 4:], 0)
+    np.testing.assert_array_equal(matrix[4:, :4], 0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(
+        loaded.predict(x, verbose=0), model.predict(x, verbose=0)
+    )
+
+
+def test_every_base_is_moved():
+    layer = ScoRNN(6, heads=2, rebase_every=5, dtype="float64")
+    layer.build((None, None, 1))
+    matrix = ops.convert_to_numpy(layer.recurrent_matrix())
+    layer.rebase()
+    np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=100 * EPS)
+    for head in range(2):
+        np.testing.assert_array_equal(
+            getattr(layer.cell, f"head_{head}_recurrent_skew"), 0
+        )
+
+
+class Doubled(OrthoRNNCell):
+    """A step of one's own, that knows of no heads."""
+
+    def step(self, inputs, state, recurrent_kernel):
+        assert len(recurrent_kernel.shape) == 2
+        return self.activate(
+            ops.matmul(inputs, self.kernel) + 2 * ops.matmul(state, recurrent_kernel)
+        )
+
+
+@pytest.mark.parametrize("activation", ["modrelu", "tanh"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **kwargs: ScoRNN(6, heads=2, return_sequences=True, **kwargs),
+        lambda **kwargs: ScuRNN(6, heads=2, return_sequences=True, **kwargs),
+        lambda **kwargs: keras.layers.RNN(
+            Doubled(6, Heads(Householder(2), 2), **kwargs), return_sequences=True
+        ),
+    ],
+    ids=["real", "complex", "own-step"],
+)
+def test_freezing(make, activation):
+    keras.utils.set_random_seed(0)
+    layer = make(
+        activation=activation, kernel_initializer="glorot_uniform", dtype="float64"
+    )
+    model = keras.Sequential([keras.Input((None, 2), dtype="float64"), layer])
+    frozen = keras_ortho.freeze(model)
+    x = np.random.default_rng(0).normal(size=(3, 7, 2))
+    np.testing.assert_allclose(frozen(x), model(x), atol=1e3 * EPS)
+    names = [weight.name for weight in frozen.weights]
+    assert "recurrent_kernel" in names
+    assert not any(name.startswith("head") for name in names)
+
+
+def test_an_exported_step_has_the_blocks_alone():
+    """And no product with the zeros: a frozen layer keeps n^2 / heads numbers."""
+    layer = ScoRNN(12, heads=3, activation="tanh")
+    model = keras.Sequential([keras.Input((None, 2)), layer])
+    frozen = keras_ortho.freeze(model)
+    (kernel,) = [w for w in frozen.weights if w.name == "recurrent_kernel"]
+    assert tuple(kernel.shape) == (3, 4, 4)
+
+
+def test_a_dense_layer_has_the_whole_matrix():
+    layer = OrthoDense(4, Heads(ScaledCayley(), 2), use_bias=False, dtype="float64")
+    matrix = ops.convert_to_numpy(layer(np.eye(4)))
+    assert orthogonality_error(matrix) <= 100 * EPS
+    np.testing.assert_array_equal(matrix[:2, 2:], 0)
+
+
+def test_diagnostics_tell_the_heads_apart():
+    layer = OrthoRNN(6, Heads(ScaledCayleyUnitary(), 3))
+    layer.build((None, None, 1))
+    parts = layer.cell.parametrization.parts(*layer.cell.free_values())
+    assert list(parts) == ["head_0", "head_1", "head_2"]
+    assert all(part.shape == (4, 4) for part in parts.values())
+
+
+def test_distance():
+    """Of the blocks from orthogonal ones, and of the rest from zero."""
+    kind = Heads(ScaledCayley(), 2)
+    matrix = np.diag([1.0, 1.0, 1.0, 2.0])
+    assert kind.distance(matrix) == pytest.approx(3.0)  # ||W^T W - I||_F
+    matrix[0, 3] = 4.0
+    assert kind.distance(matrix) == pytest.approx(5.0)

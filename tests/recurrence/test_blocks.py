@@ -1,0 +1,136 @@
+"""A recurrence over blocks against one in NumPy over the matrix, with its zeros."""
+
+import keras
+import numpy as np
+import pytest
+import scipy.linalg
+from keras import ops
+
+from keras_ortho.recurrence import find, recurrence
+from keras_ortho.recurrence.blocks import outer_sum, times, transposed
+from tests import reference
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+EPS = np.finfo("float64").eps
+HEADS, ORDER, ROWS = 2, 3, 5
+UNITS = HEADS * ORDER
+both = pytest.mark.parametrize("complex_state", [False, True], ids=["real", "complex"])
+
+
+def blocks_of(complex_state, seed=0):
+    random = np.random.default_rng(seed)
+    blocks = random.normal(size=(HEADS, ORDER, ORDER))
+    if complex_state:
+        blocks = blocks + 1j * random.normal(size=blocks.shape)
+    return np.linalg.qr(blocks)[0]
+
+
+def as_kernel(blocks):
+    """Blocks as the recurrence takes them."""
+    if not np.iscomplexobj(blocks):
+        return blocks
+    forms = [reference.complex_block(block) for block in blocks]
+    return np.reshape(forms, (HEADS, 2, ORDER, 2, ORDER))
+
+
+def as_matrix(blocks):
+    """The whole matrix."""
+    matrix = scipy.linalg.block_diag(*blocks)
+    return reference.complex_block(matrix) if np.iscomplexobj(blocks) else matrix
+
+
+@both
+def test_products(complex_state):
+    blocks = blocks_of(complex_state)
+    kernel, matrix = as_kernel(blocks), as_matrix(blocks)
+    random = np.random.default_rng(1)
+    states, upstream = random.normal(size=(2, ROWS, len(matrix)))
+    atol = 10 * len(matrix) * EPS * np.abs(states).max() * np.abs(upstream).max()
+    np.testing.assert_allclose(times(states, kernel), states @ matrix, atol=atol)
+    np.testing.assert_allclose(
+        times(states, transposed(kernel)), states @ matrix.T, atol=atol
+    )
+    # Its product with any other kernel is the derivative in the direction of that.
+    other = blocks_of(complex_state, seed=2)
+    np.testing.assert_allclose(
+        np.sum(ops.convert_to_numpy(outer_sum(states, upstream, kernel)) * kernel),
+        np.sum(upstream * (states @ matrix)),
+        atol=ROWS * len(matrix) * atol,
+    )
+    np.testing.assert_allclose(
+        np.sum(
+            ops.convert_to_numpy(outer_sum(states, upstream, kernel)) * as_kernel(other)
+        ),
+        np.sum(upstream * (states @ as_matrix(other))),
+        atol=ROWS * len(matrix) * atol,
+    )
+
+
+@both
+@pytest.mark.parametrize("activation", ["modrelu", "tanh"])
+@pytest.mark.parametrize("return_sequences", [False, True])
+def test_against_numpy(complex_state, activation, return_sequences):
+    rule = keras.activations.tanh if activation == "tanh" else activation
+    steps, size = 70, UNITS * (1 + complex_state)
+    random = np.random.default_rng(3)
+    modulus = complex_state and activation == "modrelu"
+    x, u, b, h = (
+        random.normal(size=shape)
+        for shape in [(ROWS, steps, 2), (2, size), (size // (1 + modulus),), (1, size)]
+    )
+    h, b = np.repeat(h, ROWS, axis=0), 0.1 * b
+    blocks = blocks_of(complex_state)
+    mask = random.random((ROWS, steps)) < 0.7
+    state_mask = 2.0 * (random.random((ROWS, size)) < 0.5)
+
+    def function(z):
+        if activation == "tanh":
+            return np.tanh(z + b)
+        if not complex_state:
+            return reference.modrelu(z, b)
+        return reference.as_reals(reference.complex_modrelu(reference.as_complex(z), b))
+
+    def states(kernel):
+        state, found = h, []
+        for t in range(steps):
+            new = function(x[:, t] @ u + (state * state_mask) @ kernel)
+            state = np.where(mask[:, t, None], new, state)
+            found.append(state)
+        return np.stack(found, axis=1) if return_sequences else state
+
+    expected = states(as_matrix(blocks))
+    upstream = random.normal(size=expected.shape)
+    found = []
+
+    def loss(kernel):
+        tensors = [ops.convert_to_tensor(a) for a in (x, u, kernel, b, h)]
+        found.append(
+            recurrence(
+                *tensors,
+                find(rule, complex_state),
+                mask=mask,
+                state_mask=ops.convert_to_tensor(state_mask),
+                return_sequences=return_sequences,
+            )
+        )
+        return ops.sum(found[-1] * upstream)
+
+    (gradient,) = gradients(loss, as_kernel(blocks))
+    loss(as_kernel(blocks))
+    scale = 10 * size * EPS * steps * np.abs(expected).max()
+    np.testing.assert_allclose(found[-1], expected, atol=scale)
+    step = 1e-6
+    other = blocks_of(complex_state, seed=4)
+    ahead, behind = (
+        np.sum(upstream * states(as_matrix(blocks + sign * step * other)))
+        for sign in (1, -1)
+    )
+    total = np.abs(upstream).sum() * np.abs(expected).max()
+    np.testing.assert_allclose(
+        np.sum(gradient * as_kernel(other)),
+        (ahead - behind) / (2 * step),
+        rtol=1e-4,
+        atol=1e-4 * steps * total * (step + 10 * size * EPS / step),
+    )
