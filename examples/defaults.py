@@ -20,7 +20,15 @@ from pathlib import Path
 from experiments.engine import run_all, run_command
 from experiments.options import plain_errors
 from experiments.records import read_record
-from experiments.study import Trial, add_row, outcome, read_rows, screen, write_tables
+from experiments.study import (
+    Trial,
+    add_row,
+    finals,
+    outcome,
+    read_rows,
+    screen,
+    write_tables,
+)
 from keras_ortho.locks import locked
 
 HERE = Path(__file__).resolve().parent
@@ -35,7 +43,7 @@ def main() -> None:
     """
     options = parse()
     table = options.out / "defaults.csv"
-    trials = [] if options.report else screen()
+    trials = [] if options.report else list(dict.fromkeys([*screen(), *finals()]))
     if options.only:
         trials = [t for t in trials if t.name.startswith(tuple(options.only))]
     done = set(read_rows(table))

@@ -54,6 +54,13 @@ class Kind:
         return tuple(part for part in PARTS if part in found)
 
 
+def _of_its_paper(layer: Any, **fixed: Any) -> Callable[..., keras.layers.Layer]:
+    """What makes a layer with the settings of its paper, and some that are fixed."""
+    make: Any = functools.partial(layer.from_paper, **fixed)
+    make.__signature__ = inspect.signature(functools.partial(layer, **fixed))
+    return make
+
+
 _SIMPLE = keras.layers.SimpleRNN
 # By their file, those that `--model` calls otherwise; by their class, those that the
 # papers do.
@@ -70,17 +77,17 @@ _TITLES = {
 }
 LAYERS = {
     _NAMES.get(file, file.replace("_", "-")): Kind(
-        _TITLES.get(name, name), getattr(cells, name)
+        _TITLES.get(name, name), _of_its_paper(getattr(cells, name))
     )
     for name, file in ARCHITECTURES.items()
 } | {
     "antisymmetric-gated": Kind(
-        "AntisymmetricRNN with gates", functools.partial(AntisymmetricRNN, gated=True)
+        "AntisymmetricRNN with gates", _of_its_paper(AntisymmetricRNN, gated=True)
     ),
     # With gates, by the number of parameters that the paper gives.
     "antisymmetric-ablation": Kind(
         "unstructured ablation",
-        functools.partial(AntisymmetricRNN, gated=True, antisymmetric=False),
+        _of_its_paper(AntisymmetricRNN, gated=True, antisymmetric=False),
     ),
     "lstm": Kind("LSTM", lstm, keras.layers.LSTM),
     "gru": Kind("GRU", keras.layers.GRU),
@@ -138,7 +145,7 @@ def trial_units(model: str) -> Units:
 def make_layer(
     model: str, units: Units, arguments: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> keras.layers.Layer:
-    """Makes a recurrent layer.
+    """Makes a recurrent layer, one of this package with the settings of its paper.
 
     Args:
         model: One of `LAYERS`, or where a user's own is: see `find_maker`.
@@ -174,10 +181,7 @@ def make_layer(
             f"`arguments` of {model} must be some of {sorted(own - taken)}. "
             f"Received: {sorted(unknown)}"
         )
-    # With complex units the papers' runs have the modReLU of their authors' code.
-    is_complex = getattr(getattr(kind.make, "cell_class", None), "complex_state", False)
-    usual = {"activation": "smoothed_modrelu"} if is_complex else {}
-    return kind.make(*sizes, **{**usual, **(arguments or {}), **kwargs})
+    return kind.make(*sizes, **(arguments or {}), **kwargs)
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:

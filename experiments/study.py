@@ -105,6 +105,7 @@ PROBLEMS = {
         "mnist",
     ),
 }
+FINALS = ("copying-300", "adding-200", "copying-1000", "permuted-mnist", "addition-3")
 # The architectures of the study, and the number of units that keeps them comparable.
 MODELS = {
     "scornn": "128",
@@ -125,6 +126,7 @@ COMMON = {
     "rate": "adam 1e-3",
 }
 TWO = {"recurrent-rate": "rmsprop 1e-4"}
+PAPERS = "two optimizers, small kernel"
 SETTINGS: dict[str, dict[str, str]] = {
     "common": {},
     "small kernel": {"kernel_initializer": "small_uniform"},
@@ -139,7 +141,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "slow matrix": {"recurrent-rate": "adam 1e-4"},
     "two optimizers": TWO,
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
-    "two optimizers, small kernel": {**TWO, "kernel_initializer": "small_uniform"},
+    PAPERS: {**TWO, "kernel_initializer": "small_uniform"},
 }
 # Settings of the layer alone, for those that have them.
 OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
@@ -199,6 +201,22 @@ def screen() -> list[Trial]:
         for problem, each in PROBLEMS.items()
         if each.is_short
         for setting in _settings(model)
+    ]
+
+
+def finals() -> list[Trial]:
+    """Lists the trials from three seeds: what is left of the settings, and baselines.
+
+    They are on the tasks that the papers, and dtriv's authors, have curves of.
+    """
+    left = {"scornn": ("common", "clipped", PAPERS), "lstm": ("common", "clipped")}
+    left |= {"gru": left["lstm"]}
+    return [
+        Trial(problem, model, setting, seed)
+        for problem in FINALS
+        for seed in range(3)
+        for model, settings in left.items()
+        for setting in settings
     ]
 
 
@@ -305,8 +323,41 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
             for name in settings
         ]
         lines += table(["setting", *models], cells, right=True)
+    for problem in FINALS:
+        lines += _seeds(problem, rows)
     with replacing(path) as aside:
         aside.write_text("\n".join(lines[1:]) + "\n")
+
+
+def _seeds(problem: str, rows: Mapping[Trial, Mapping[str, str]]) -> list[str]:
+    """A table of what was run from several seeds: medians and ranges."""
+    cells = []
+    for model in MODELS:
+        for setting in (*SETTINGS, *OF_MODELS):
+            own = [
+                row
+                for t, row in rows.items()
+                if (t.problem, t.model, t.setting) == (problem, model, setting)
+            ]
+            if len(own) > 1:
+                figures = [_spread(own, name) for name in ("first", "second", "best")]
+                cells.append([model, setting, str(len(own)), *figures])
+    if not cells:
+        return []
+    wanted = [f"updates to {t:.3g}" for t in PROBLEMS[problem].thresholds]
+    kept = [0, 1, 2, 3, *([4] if len(wanted) > 1 else []), 5]
+    titles = ["model", "setting", "seeds", *wanted, "best figure"]
+    cells = [[row[i] for i in kept] for row in cells]
+    title = f"## {problem}, several seeds: median, least and most"
+    return ["", title, "", *table(titles, cells, right=True)]
+
+
+def _spread(rows: list[Mapping[str, str]], name: str) -> str:
+    """Median and range, where all have the figure, or how many have."""
+    values = sorted(float(row[name]) for row in rows if row[name])
+    if len(values) < len(rows):
+        return f"{len(values)} of {len(rows)}"
+    return f"{np.median(values):.3g} ({values[0]:.3g} to {values[-1]:.3g})"
 
 
 def _cell(rows: Mapping[Trial, Mapping[str, str]], model: str, setting: str) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import keras
 import numpy as np
@@ -93,7 +93,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         use_bias: Whether there is a bias. modReLU without one is the identity,
             so `False` needs another activation. Default: `True`.
         kernel_initializer: Initializer of the input kernel `U`. Default:
-            `"small_uniform"`, uniform on (-0.01, 0.01).
+            `"glorot_uniform"`. Several papers have `"small_uniform"`, uniform on
+            (-0.01, 0.01): see `from_paper`.
         recurrent_initializer: Initializer of the free variables, by default the
             paper's. Or, where the map from them to `W` has an inverse, any
             initializer of Keras that yields a matrix, such as `"orthogonal"` or
@@ -150,6 +151,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     optimizer_groups: ClassVar[Mapping[str, str]] = {}
     # Arguments of the class above that a class gives itself.
     given_arguments: ClassVar[frozenset[str]] = frozenset()
+    # The paper's settings, where the defaults are others: see `from_paper`.
+    paper_arguments: ClassVar[Mapping[str, Any]] = {}
     # Whether `W` is a weight: see `keras_ortho.freeze`.
     frozen: bool = False
 
@@ -174,7 +177,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         parametrization: Parametrization | None = None,
         activation: Any = "modrelu",
         use_bias: bool = True,
-        kernel_initializer: Any = "small_uniform",
+        kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any,
         bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
@@ -245,6 +248,28 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.output_size = self.state_size
         self._free: list[keras.Variable] = []
         self._sequence: _Sequence | None = None
+
+    @classmethod
+    def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
+        """Makes a cell with the settings of the paper's experiments.
+
+        The defaults are settings that do well on many tasks with one optimizer; where
+        those of the paper, or of its authors' code, are others, the class has them as
+        `paper_arguments`.
+
+        Args:
+            *args: Arguments of the cell, by position.
+            **kwargs: Arguments of the cell, by name, which come before the paper's.
+
+        Returns:
+            A new cell.
+
+        Example:
+        >>> cell = ScoRNNCell.from_paper(170, negative_ones=17)
+        >>> type(cell.kernel_initializer).__name__
+        'SmallUniform'
+        """
+        return cls(*args, **{**cls.paper_arguments, **kwargs})
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Creates the weights.

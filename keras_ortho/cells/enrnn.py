@@ -1,6 +1,7 @@
 """ENRNN: the eigenvalue normalized recurrent neural network."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -83,6 +84,9 @@ class ENRNNCell(RecurrentCell):
     parametrization: EigenvalueNormalized
     # Their sum.
     given_arguments = frozenset({"units"})
+    paper_arguments: ClassVar[Mapping[str, Any]] = {
+        "kernel_initializer": "small_uniform"
+    }
 
     def __init__(
         self,

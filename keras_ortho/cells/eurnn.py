@@ -1,6 +1,7 @@
 """EURNN: the tunable efficient unitary recurrent neural network."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -55,6 +56,11 @@ class EURNNCell(RecurrentCell):
     """
 
     complex_state = True
+    # With the guard at zero of the authors' code.
+    paper_arguments: ClassVar[Mapping[str, Any]] = {
+        "activation": "smoothed_modrelu",
+        "kernel_initializer": "small_uniform",
+    }
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """The unitary RNN of full capacity, whose matrix an optimizer keeps unitary."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -57,6 +58,8 @@ class FullURNNCell(RecurrentCell):
     """
 
     complex_state = True
+    # With the guard at zero of the authors' code.
+    paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class GORUCell(RecurrentCell):
             `"tunable"`, neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...` by
             turns. Default: `"fft"`.
         kernel_initializer: Initializer of `U`, and of `U_r` and `U_g`, which get the
-            next seed. Default: `"small_uniform"`, uniform on (-0.01, 0.01).
+            next seed. Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of the angles. Or, in the tunable style
             with `n` layers, any initializer of Keras that yields an orthogonal
             matrix, such as `"orthogonal"` or `"identity"`, or an array, taken
@@ -72,6 +72,9 @@ class GORUCell(RecurrentCell):
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
+    paper_arguments: ClassVar[Mapping[str, Any]] = {
+        "kernel_initializer": "small_uniform"
+    }
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
         [
             "gate_kernel",

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import operator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import keras
 import numpy as np
@@ -104,6 +104,24 @@ class RecurrentLayer(keras.layers.RNN):
         super().__init__(cell, **kwargs)
         self.recompute = recompute
         self.input_spec = keras.layers.InputSpec(ndim=3)
+
+    @classmethod
+    def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
+        """Makes a layer with the settings of the paper's experiments.
+
+        Args:
+            *args: Arguments of the layer, by position.
+            **kwargs: Arguments of the layer, by name, which come before the paper's:
+                `paper_arguments` of its cell.
+
+        Returns:
+            A new layer.
+
+        Example:
+        >>> from keras_ortho import ScoRNN
+        >>> layer = ScoRNN.from_paper(170, negative_ones=17, return_sequences=True)
+        """
+        return cls(*args, **{**cls.cell_class.paper_arguments, **kwargs})
 
     def recurrent_matrix(self) -> Tensor:
         """Makes the recurrent matrix `W`, for row vectors, from its variables.

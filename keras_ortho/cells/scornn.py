@@ -1,6 +1,7 @@
 """scoRNN: the scaled Cayley orthogonal recurrent neural network."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -61,6 +62,10 @@ class ScoRNNCell(RecurrentCell):
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
+
+    paper_arguments: ClassVar[Mapping[str, Any]] = {
+        "kernel_initializer": "small_uniform"
+    }
 
     def __init__(
         self,

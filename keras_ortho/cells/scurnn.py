@@ -1,6 +1,7 @@
 """scuRNN: the scaled Cayley unitary recurrent neural network."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -66,6 +67,8 @@ class ScuRNNCell(RecurrentCell):
     """
 
     complex_state = True
+    # With the guard at zero of the authors' code.
+    paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
     def __init__(
         self,

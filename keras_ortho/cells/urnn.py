@@ -1,6 +1,7 @@
 """uRNN: the unitary evolution RNN of restricted capacity."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -61,6 +62,8 @@ class RestrictedURNNCell(RecurrentCell):
     """
 
     complex_state = True
+    # With the guard at zero of the authors' code.
+    paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
     def __init__(
         self,

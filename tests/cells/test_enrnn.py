@@ -327,7 +327,7 @@ def test_the_switch_is_saved(stock, tmp_path):
 
 @pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
-    layer = built(q=96, s=64, negative_ones=29)
+    layer = built(q=96, s=64, negative_ones=29, **ENRNNCell.paper_arguments)
     weights = weights_of(layer)
     assert np.abs(weights["kernel"]).max() <= 0.01
     np.testing.assert_array_equal(weights["bias"], 0)

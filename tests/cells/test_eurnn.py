@@ -87,7 +87,9 @@ def test_real_output_trains():
 
 @pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
-    weights = weights_of(built(units=512, capacity=4, features=10))
+    weights = weights_of(
+        built(units=512, capacity=4, features=10, **EURNNCell.paper_arguments)
+    )
     assert np.abs(weights["kernel"]).max() <= 0.01
     np.testing.assert_array_equal(weights["bias"], 0)
     drawn = [

@@ -74,7 +74,7 @@ def test_gradients(n, capacity, style):
 
 @pytest.mark.slow_on_jax
 def test_starts_with_the_authors_settings():
-    layer = built(units=128, features=10)
+    layer = built(units=128, features=10, **GORUCell.paper_arguments)
     weights = weights_of(layer)
     for name in ("kernel", "gate_kernel", "gate_recurrent_kernel"):
         assert 0.009 < np.abs(weights[name]).max() <= 0.01

@@ -109,7 +109,7 @@ def test_parity_with_the_authors_code(data_dir, name):
 
 @pytest.mark.slow_on_jax
 def test_starts_with_the_papers_settings():
-    layer = built(units=170, features=2)
+    layer = built(units=170, features=2, **ScoRNNCell.paper_arguments)
     weights = weights_of(layer)
     assert sum(w.size for w in layer.get_weights()) - 170 == 14_365 + 2 * 170 + 170
     assert np.abs(weights["kernel"]).max() <= 0.01
