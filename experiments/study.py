@@ -9,7 +9,7 @@ import csv
 import math
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ PROBLEMS = {
     "adding-200": _adding(200, 3_000),
     "addition-2": _addition(2, 30),
     "ucr-faces": _ucr("FacesUCR"),
+    "adding-200-long": replace(_adding(200, 6_000), is_short=False),
     "copying-300": _copying(300, 1_000),
     "copying-1000": _copying(1_000, 600),
     "adding-750": _adding(750, 6_000),
@@ -105,7 +106,13 @@ PROBLEMS = {
         "mnist",
     ),
 }
-FINALS = ("copying-300", "adding-200", "copying-1000", "permuted-mnist", "addition-3")
+FINALS = (
+    "copying-300",
+    "adding-200-long",
+    "copying-1000",
+    "permuted-mnist",
+    "addition-3",
+)
 # The architectures of the study, and the number of units that keeps them comparable.
 MODELS = {
     "scornn": "128",
