@@ -1,8 +1,9 @@
-"""Mean squared error of padded sequences, under both definitions in use.
+"""Losses of padded sequences: mean squared errors of frames, SI-SDR of waveforms.
 
-A batch of `B` sequences of different lengths `L` is padded to `T` frames of `F`
-bins, and `sample_weight`, `[B, T]`, is 1 where there is a frame and 0 where there
-is padding. Then the squared errors of the frames are divided
+Of the mean squared error two definitions are in use. A batch of `B` sequences of
+different lengths `L` is padded to `T` frames of `F` bins, and `sample_weight`,
+`[B, T]`, is 1 where there is a frame and 0 where there is padding. Then the squared
+errors of the frames are divided
 
 - by `F` times the number of frames, the sum of `L`: `ValidFrameMSE`,
 - by `F` times the number of frames *and* padding, `B T`: `PaddedFrameMSE`. So
@@ -11,7 +12,11 @@ is padding. Then the squared errors of the frames are divided
   other.
 """
 
+import math
+from typing import Any
+
 import keras
+import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
@@ -126,3 +131,100 @@ class PaddedFrameMSE(_FrameMSE):
         self, name: str = "padded_frame_mse", dtype: str | None = None
     ) -> None:
         super().__init__(reduction="sum_over_batch_size", name=name, dtype=dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class NegativeSISDR(keras.losses.Loss):
+    """The negative scale-invariant signal-to-distortion ratio of waveforms, in dB.
+
+    The mean over the waveforms of a batch, of those that have a sample. What is twelve
+    digits below the energy of the reference counts as silence, so the loss ends at -120
+    dB and its gradient is finite everywhere.
+
+    Args:
+        zero_mean: Whether to take the mean from either signal first. Default: `False`.
+        name: Default: `"negative_si_sdr"`.
+        dtype: The dtype to compute in. Default: Keras's `floatx`.
+
+    Call arguments:
+        y_true: `[batch, samples]`.
+        y_pred: `[batch, samples]`.
+        sample_weight: `[batch, samples]`: 1 for a sample, 0 for padding.
+
+    Example:
+    >>> y_true = np.array([[3.0, -0.5, 2.0, 7.0]])
+    >>> loss = NegativeSISDR()
+    >>> round(float(loss(y_true, np.array([[2.5, 0.0, 2.0, 8.0]]))), 2)
+    -18.4
+
+    Reference:
+
+    - [Le Roux et al., "SDR - half-baked or well done?",
+      2019](https://arxiv.org/abs/1811.02508), equation 5
+    """
+
+    def __init__(
+        self,
+        zero_mean: bool = False,
+        name: str = "negative_si_sdr",
+        dtype: str | None = None,
+    ) -> None:
+        super().__init__(name=name, reduction="mean", dtype=dtype)
+        self.zero_mean = zero_mean
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        """Computes the mean of a batch; for the arguments see the class."""
+        y_true = ops.convert_to_tensor(y_true, dtype=self.dtype)
+        mask = get_keras_mask(y_pred)
+        y_pred = ops.convert_to_tensor(y_pred, dtype=self.dtype)
+        check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
+        weights = ops.ones_like(y_pred)
+        for factor in (mask, sample_weight):
+            if factor is not None:
+                factor = ops.convert_to_tensor(factor, dtype=self.dtype)
+                check_fits("sample_weight", factor, y_pred.shape, "`y_pred`")
+                weights = weights * factor
+        there = ops.cast(ops.any(weights > 0, axis=-1), self.dtype)
+        values = self._values(y_true * weights, y_pred * weights, weights)
+        return ops.sum(there * values) / ops.maximum(ops.sum(there), 1.0)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """Computes the loss of each waveform.
+
+        Args:
+            y_true: `[batch, samples]`.
+            y_pred: `[batch, samples]`.
+
+        Returns:
+            Tensor of shape `[batch]`.
+        """
+        return self._values(y_true, y_pred, ops.ones_like(y_pred))
+
+    def _values(self, y_true: Tensor, y_pred: Tensor, weights: Tensor) -> Tensor:
+        if self.zero_mean:
+            count = ops.maximum(ops.sum(weights, axis=-1, keepdims=True), 1.0)
+            y_true, y_pred = (
+                x - weights * ops.sum(x, axis=-1, keepdims=True) / count
+                for x in (y_true, y_pred)
+            )
+        energy = ops.sum(y_true * y_true, axis=-1, keepdims=True)
+        small = 1e-12 * energy + _tiny(self.dtype)
+        share = ops.sum(y_pred * y_true, axis=-1, keepdims=True) / (energy + small)
+        target = share * y_true
+        kept, lost = (
+            ops.sum(x * x, axis=-1, keepdims=True) + small
+            for x in (target, y_pred - target)
+        )
+        decibels = (10 / math.log(10)) * (ops.log(lost) - ops.log(kept))
+        return ops.squeeze(decibels, axis=-1)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal loss."""
+        return {"zero_mean": self.zero_mean, "name": self.name, "dtype": self.dtype}
+
+
+def _tiny(dtype: str) -> float:
+    """What silence has, so that nothing is divided by zero."""
+    return float(np.sqrt(np.finfo("float64" if dtype == "float64" else "float32").tiny))

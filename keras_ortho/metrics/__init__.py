@@ -3,7 +3,7 @@
 from keras_ortho.metrics.active_level import ActiveLevel, active_level
 from keras_ortho.metrics.bits_per_character import BitsPerCharacter
 from keras_ortho.metrics.error_rate import ErrorRate
-from keras_ortho.metrics.evaluators import PESQ, STOI, Evaluator, SegmentalSNR
+from keras_ortho.metrics.evaluators import PESQ, SISDR, STOI, Evaluator, SegmentalSNR
 from keras_ortho.metrics.frame_mse import PaddedFrameMSE, ValidFrameMSE
 from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
 from keras_ortho.metrics.segsnr import (
@@ -11,12 +11,14 @@ from keras_ortho.metrics.segsnr import (
     segmental_snr,
     segmental_snr_loizou,
 )
+from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import UnscoredWarning
 from keras_ortho.metrics.speech import MeanScore, mean_scores, score_speech
 from keras_ortho.metrics.stoi import stoi
 
 __all__ = [
     "PESQ",
+    "SISDR",
     "STOI",
     "ActiveLevel",
     "BitsPerCharacter",
@@ -36,5 +38,6 @@ __all__ = [
     "score_speech",
     "segmental_snr",
     "segmental_snr_loizou",
+    "si_sdr",
     "stoi",
 ]

@@ -16,6 +16,7 @@ import numpy as np
 from keras_ortho.metrics.active_level import Version, check_version
 from keras_ortho.metrics.pesq import check_pesq_options, pesq, raw_to_mos_lqo
 from keras_ortho.metrics.segsnr import check_snr_options, segmental_snr
+from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import signal_pairs
 from keras_ortho.metrics.stoi import stoi
 
@@ -154,6 +155,36 @@ class SegmentalSNR(Evaluator):
             clamp=self.clamp,
             voicebox=self.voicebox,
         ).segmental
+
+
+class SISDR(Evaluator):
+    """Mean scale-invariant signal-to-distortion ratio of utterances, in dB.
+
+    Args:
+        sample_rate: Sampling rate in Hz, which does not matter. Default: 8000.
+        name: Default: `"si_sdr"`.
+        zero_mean: As for `keras_ortho.metrics.si_sdr`. Default: `False`.
+
+    Example:
+    >>> metric = SISDR()
+    >>> references = np.eye(2, 1000)
+    >>> metric.update(references + 0.1 * np.eye(2, 1000, k=2), references)
+    >>> round(metric.result(), 6)
+    20.0
+    """
+
+    unit = "dB"
+    bounds = (-math.inf, math.inf)
+
+    def __init__(
+        self, sample_rate: int = 8000, name: str = "si_sdr", *, zero_mean: bool = False
+    ) -> None:
+        super().__init__(sample_rate, name)
+        self.zero_mean = zero_mean
+
+    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
+        """Ratio of one pair; see `Evaluator.score`."""
+        return si_sdr(estimate, reference, zero_mean=self.zero_mean)
 
 
 class STOI(Evaluator):

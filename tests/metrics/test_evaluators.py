@@ -5,11 +5,13 @@ import pytest
 
 from keras_ortho.metrics import (
     PESQ,
+    SISDR,
     STOI,
     SegmentalSNR,
     UnscoredWarning,
     pesq,
     segmental_snr,
+    si_sdr,
     stoi,
 )
 
@@ -18,6 +20,7 @@ pytest.importorskip("pystoi")
 
 EVALUATORS = {
     SegmentalSNR: lambda *pair: segmental_snr(*pair).segmental,
+    SISDR: lambda estimate, reference, _: si_sdr(estimate, reference),
     STOI: stoi,
     PESQ: pesq,
 }
