@@ -216,8 +216,18 @@ def finals() -> list[Trial]:
 
     They are on the tasks that the papers, and dtriv's authors, have curves of.
     """
-    left = {"scornn": ("common", "clipped", PAPERS), "lstm": ("common", "clipped")}
-    left |= {"gru": left["lstm"]}
+    left = {
+        "scornn": (
+            "common",
+            "clipped",
+            "rate 3e-4",
+            "slow matrix",
+            "two optimizers",
+            PAPERS,
+        ),
+        "lstm": ("common", "clipped"),
+        "gru": ("common", "clipped"),
+    }
     return [
         Trial(problem, model, setting, seed)
         for problem in FINALS
