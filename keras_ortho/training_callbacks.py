@@ -10,7 +10,6 @@ from keras_ortho.checks import check_count
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
-from keras_ortho.parametrizations.rebased import Rebased
 
 
 class ResetStates(keras.callbacks.Callback):
@@ -130,7 +129,7 @@ class Rebase(keras.callbacks.Callback):
             layer
             for layer in layers_within(self.model)
             if isinstance(layer, RecurrentCell | OrthoDense)
-            and isinstance(layer.parametrization, Rebased)
+            and getattr(layer.parametrization, "has_base", False)
         ]
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:

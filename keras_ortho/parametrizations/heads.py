@@ -70,6 +70,7 @@ class Heads(Parametrization):
         self.heads = check_count("heads", heads)
         self.is_complex = self.parametrization.is_complex  # type: ignore[misc]
         self.takes = self.parametrization.takes  # type: ignore[misc]
+        self.has_base = self.parametrization.has_base
 
     def check(self, size: int) -> None:
         """Checks that the heads are of one size, and what the blocks check."""

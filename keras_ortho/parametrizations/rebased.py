@@ -107,6 +107,8 @@ class Rebased(Parametrization):
     - [Lezcano-Casado, 2019](https://arxiv.org/abs/1909.09501), algorithm 1
     """
 
+    has_base = True
+
     def __init__(self, parametrization: Any, rebase_every: int | None = None) -> None:
         self.parametrization = check_parametrization(parametrization)
         if not self.parametrization.full_at_zero:

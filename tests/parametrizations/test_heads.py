@@ -17,6 +17,7 @@ from keras_ortho.parametrizations import (
     orthogonality_error,
     random_orthogonal,
 )
+from keras_ortho.training_callbacks import Rebase
 from tests import reference
 
 pytestmark = [
@@ -160,6 +161,19 @@ def test_every_base_is_moved():
         np.testing.assert_array_equal(
             getattr(layer.cell, f"head_{head}_recurrent_skew"), 0
         )
+
+
+def test_the_callback_moves_every_base():
+    layer = OrthoRNN(4, Heads(Rebased(ScaledCayley(1)), heads=2), dtype="float64")
+    model = keras.Sequential([keras.Input((3, 1)), layer, keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    x = np.random.default_rng(0).normal(size=(8, 3, 1))
+    model.fit(x, x[:, 0], batch_size=4, verbose=0, callbacks=[Rebase(every=2)])
+    for head in range(2):
+        base = getattr(layer.cell, f"head_{head}_recurrent_base")
+        assert np.abs(ops.convert_to_numpy(base) - np.eye(2)).max() > 1e-4
+        skew = getattr(layer.cell, f"head_{head}_recurrent_skew")
+        np.testing.assert_array_equal(skew, 0)
 
 
 class Doubled(OrthoRNNCell):
