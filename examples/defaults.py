@@ -8,7 +8,7 @@ goes on, one whose row is in the table is not done again. DATA holds the folders
 and ucr; what has no data is left out, and named. Writes results/defaults.csv, a row for
 each run, as it ends, and the tables results/defaults.md; `--report` only writes these.
 
-The screen takes about eight hours on a core, the finals four.
+All of it takes many hours; `--only` takes a part.
 """
 
 import argparse
@@ -20,15 +20,8 @@ from pathlib import Path
 from experiments.engine import run_all, run_command
 from experiments.options import plain_errors
 from experiments.records import read_record
-from experiments.study import (
-    Trial,
-    add_row,
-    finals,
-    outcome,
-    read_rows,
-    screen,
-    write_tables,
-)
+from experiments.study import Trial, finals, screen
+from experiments.study_tables import add_row, outcome, read_rows, write_tables
 from keras_ortho.locks import locked
 
 HERE = Path(__file__).resolve().parent

@@ -1,24 +1,16 @@
-"""The study of the defaults: what is varied, on which tasks, and what is measured.
+"""The study of the defaults: what is varied, and on which tasks.
 
 A coarse screen varies one setting at a time around a common one, on tasks that take a
-minute, from one seed; the finals have the settings that are left on all tasks, from
+minute, from one seed; the finals have what is left of them on longer tasks, from
 three seeds.
 """
 
-import csv
 import math
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from experiments.sections import Run
-from experiments.tables import table
-from keras_ortho.files import replacing
-from keras_ortho.locks import locked
 
 
 @dataclass(frozen=True)
@@ -244,143 +236,3 @@ def _settings(model: str) -> Iterable[str]:
     for name, (models, _) in OF_MODELS.items():
         if model in models:
             yield name
-
-
-def outcome(trial: Trial, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads what the table needs of a record.
-
-    Args:
-        trial: The trial.
-        record: The record of its run.
-
-    Returns:
-        The updates to each threshold, `None` where it was not reached, the best and
-        the last figure on the validation data, and the seconds of an update.
-    """
-    problem = PROBLEMS[trial.problem]
-    curve = record["curves"][problem.monitor]
-    updates = record["updates"]
-    reached = [
-        next((n for n, v in zip(updates, curve, strict=True) if v <= wanted), None)
-        for wanted in problem.thresholds
-    ]
-    return {
-        "problem": trial.problem,
-        "model": trial.model,
-        "setting": trial.setting,
-        "seed": trial.seed,
-        "updates": updates[-1],
-        "first": reached[0],
-        "second": reached[1] if len(reached) > 1 else None,
-        "best": min(curve),
-        "last": curve[-1],
-        "milliseconds": round(1e3 * record["seconds"] / updates[-1], 2),
-        "commit": record["commit"],
-    }
-
-
-def read_rows(path: Path) -> dict[Trial, dict[str, str]]:
-    """Reads the table of the outcomes.
-
-    Args:
-        path: CSV file, which need not be there.
-
-    Returns:
-        The row of each trial, in the order of the file.
-    """
-    if not path.exists():
-        return {}
-    with open(path, newline="", encoding="utf-8") as file:
-        return {
-            Trial(row["problem"], row["model"], row["setting"], int(row["seed"])): row
-            for row in csv.DictReader(file)
-        }
-
-
-def add_row(path: Path, row: Mapping[str, Any]) -> None:
-    """Adds an outcome to the table, sorted so that a difference shows what is new."""
-    with locked(path.parent, f".{path.name}.lock", wait=True):
-        rows = [*read_rows(path).values(), {k: _text(v) for k, v in row.items()}]
-        rows.sort(key=lambda r: (r["model"], r["problem"], r["setting"], r["seed"]))
-        with replacing(path) as aside, open(aside, "w", newline="") as file:
-            writer = csv.DictWriter(file, list(row), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
-    """Writes a table for each problem, of settings by models.
-
-    A cell has the updates to the first threshold, or else the last figure in brackets.
-
-    Args:
-        path: The file.
-        rows: As `read_rows` gives them.
-    """
-    lines: list[str] = []
-    for problem, kind in PROBLEMS.items():
-        found = {t: row for t, row in rows.items() if t.problem == problem}
-        models = [model for model in MODELS if any(t.model == model for t in found)]
-        settings = [
-            name
-            for name in (*SETTINGS, *OF_MODELS)
-            if any(t.setting == name for t in found)
-        ]
-        if not found:
-            continue
-        lines += ["", f"## {problem}, updates to {kind.thresholds[0]:.3g}", ""]
-        cells = [
-            [name, *(_cell(found, model, name) for model in models)]
-            for name in settings
-        ]
-        lines += table(["setting", *models], cells, right=True)
-    for problem in FINALS:
-        lines += _seeds(problem, rows)
-    with replacing(path) as aside:
-        aside.write_text("\n".join(lines[1:]) + "\n")
-
-
-def _seeds(problem: str, rows: Mapping[Trial, Mapping[str, str]]) -> list[str]:
-    """A table of what was run from several seeds: medians and ranges."""
-    cells = []
-    for model in MODELS:
-        for setting in (*SETTINGS, *OF_MODELS):
-            own = [
-                row
-                for t, row in rows.items()
-                if (t.problem, t.model, t.setting) == (problem, model, setting)
-            ]
-            if len(own) > 1:
-                figures = [_spread(own, name) for name in ("first", "second", "best")]
-                cells.append([model, setting, str(len(own)), *figures])
-    if not cells:
-        return []
-    wanted = [f"updates to {t:.3g}" for t in PROBLEMS[problem].thresholds]
-    kept = [0, 1, 2, 3, *([4] if len(wanted) > 1 else []), 5]
-    titles = ["model", "setting", "seeds", *wanted, "best figure"]
-    cells = [[row[i] for i in kept] for row in cells]
-    title = f"## {problem}, several seeds: median, least and most"
-    return ["", title, "", *table(titles, cells, right=True)]
-
-
-def _spread(rows: list[Mapping[str, str]], name: str) -> str:
-    """Median and range, where all have the figure, or how many have."""
-    values = sorted(float(row[name]) for row in rows if row[name])
-    if len(values) < len(rows):
-        return f"{len(values)} of {len(rows)}"
-    return f"{np.median(values):.3g} ({values[0]:.3g} to {values[-1]:.3g})"
-
-
-def _cell(rows: Mapping[Trial, Mapping[str, str]], model: str, setting: str) -> str:
-    own = [r for t, r in rows.items() if (t.model, t.setting) == (model, setting)]
-    if not own:
-        return ""
-    if all(row["first"] for row in own):
-        return f"{np.median([int(row['first']) for row in own]):.0f}"
-    return f"({np.median([float(row['last']) for row in own]):.3g})"

@@ -47,18 +47,24 @@ def flatten_frames(
     mask = get_keras_mask(y_pred)
     y_pred = ops.convert_to_tensor(y_pred, dtype=dtype)
     check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
-    weights = ops.ones(ops.shape(y_pred)[:-1], dtype)
-    for factor in (mask, sample_weight):
-        if factor is not None:
-            factor = ops.convert_to_tensor(factor, dtype=dtype)
-            check_fits("sample_weight", factor, y_pred.shape[:-1], "`y_pred`")
-            weights = weights * factor
+    weights = _joined_weights(y_pred[..., 0], mask, sample_weight)
     bins = y_pred.shape[-1]
     return (
         ops.reshape(y_true, (-1, bins)),
         ops.reshape(y_pred, (-1, bins)),
         ops.reshape(weights, (-1,)),
     )
+
+
+def _joined_weights(like: Tensor, *factors: Tensor | None) -> Tensor:
+    """The product of a mask and weights, of which either may be missing."""
+    weights = ops.ones_like(like)
+    for factor in factors:
+        if factor is not None:
+            factor = ops.convert_to_tensor(factor, dtype=like.dtype)
+            check_fits("sample_weight", factor, like.shape, "`y_pred`")
+            weights = weights * factor
+    return weights
 
 
 class _FrameMSE(keras.losses.MeanSquaredError):
@@ -160,7 +166,7 @@ class NegativeSISDR(keras.losses.Loss):
     Reference:
 
     - [Le Roux et al., "SDR - half-baked or well done?",
-      2019](https://arxiv.org/abs/1811.02508), equation 5
+      2019](https://arxiv.org/abs/1811.02508)
     """
 
     def __init__(
@@ -169,7 +175,7 @@ class NegativeSISDR(keras.losses.Loss):
         name: str = "negative_si_sdr",
         dtype: str | None = None,
     ) -> None:
-        super().__init__(name=name, reduction="mean", dtype=dtype)
+        super().__init__(reduction="mean_with_sample_weight", name=name, dtype=dtype)
         self.zero_mean = zero_mean
 
     def __call__(
@@ -180,15 +186,16 @@ class NegativeSISDR(keras.losses.Loss):
         mask = get_keras_mask(y_pred)
         y_pred = ops.convert_to_tensor(y_pred, dtype=self.dtype)
         check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
-        weights = ops.ones_like(y_pred)
-        for factor in (mask, sample_weight):
-            if factor is not None:
-                factor = ops.convert_to_tensor(factor, dtype=self.dtype)
-                check_fits("sample_weight", factor, y_pred.shape, "`y_pred`")
-                weights = weights * factor
-        there = ops.cast(ops.any(weights > 0, axis=-1), self.dtype)
-        values = self._values(y_true * weights, y_pred * weights, weights)
-        return ops.sum(there * values) / ops.maximum(ops.sum(there), 1.0)
+        weights = _joined_weights(y_pred, mask, sample_weight)
+        y_true, y_pred = y_true * weights, y_pred * weights
+        if self.zero_mean:
+            # Of the samples that count; what `call` takes away after it is zero.
+            count = ops.maximum(ops.sum(weights, axis=-1, keepdims=True), 1.0)
+            y_true, y_pred = (
+                x - weights * ops.sum(x, axis=-1, keepdims=True) / count
+                for x in (y_true, y_pred)
+            )
+        return super().__call__(y_true, y_pred, ops.any(weights > 0, axis=-1))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Computes the loss of each waveform.
@@ -200,25 +207,18 @@ class NegativeSISDR(keras.losses.Loss):
         Returns:
             Tensor of shape `[batch]`.
         """
-        return self._values(y_true, y_pred, ops.ones_like(y_pred))
-
-    def _values(self, y_true: Tensor, y_pred: Tensor, weights: Tensor) -> Tensor:
         if self.zero_mean:
-            count = ops.maximum(ops.sum(weights, axis=-1, keepdims=True), 1.0)
             y_true, y_pred = (
-                x - weights * ops.sum(x, axis=-1, keepdims=True) / count
-                for x in (y_true, y_pred)
+                x - ops.mean(x, axis=-1, keepdims=True) for x in (y_true, y_pred)
             )
         energy = ops.sum(y_true * y_true, axis=-1, keepdims=True)
         small = 1e-12 * energy + _tiny(self.dtype)
         share = ops.sum(y_pred * y_true, axis=-1, keepdims=True) / (energy + small)
         target = share * y_true
         kept, lost = (
-            ops.sum(x * x, axis=-1, keepdims=True) + small
-            for x in (target, y_pred - target)
+            ops.sum(x * x, axis=-1) + small[..., 0] for x in (target, y_pred - target)
         )
-        decibels = (10 / math.log(10)) * (ops.log(lost) - ops.log(kept))
-        return ops.squeeze(decibels, axis=-1)
+        return (10 / math.log(10)) * (ops.log(lost) - ops.log(kept))
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal loss."""

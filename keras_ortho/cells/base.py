@@ -253,9 +253,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
         """Makes a cell with the settings of the paper's experiments.
 
-        The defaults are settings that do well on many tasks with one optimizer; where
-        those of the paper, or of its authors' code, are others, the class has them as
-        `paper_arguments`.
+        The defaults are for a model of one's own, with one optimizer; where the
+        settings of the paper, or of its authors' code, are others, the class has them
+        as `paper_arguments`.
 
         Args:
             *args: Arguments of the cell, by position.
@@ -263,6 +263,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
         Returns:
             A new cell.
+
+        Raises:
+            ValueError: As the class.
 
         Example:
         >>> cell = ScoRNNCell.from_paper(170, negative_ones=17)

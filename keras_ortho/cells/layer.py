@@ -117,6 +117,9 @@ class RecurrentLayer(keras.layers.RNN):
         Returns:
             A new layer.
 
+        Raises:
+            ValueError: As the class.
+
         Example:
         >>> from keras_ortho import ScoRNN
         >>> layer = ScoRNN.from_paper(170, negative_ones=17, return_sequences=True)

@@ -39,7 +39,7 @@ def si_sdr(
     Reference:
 
     - [Le Roux et al., "SDR - half-baked or well done?",
-      2019](https://arxiv.org/abs/1811.02508), equation 5
+      2019](https://arxiv.org/abs/1811.02508)
     """
     # At any rate: nothing in it is of time.
     estimate, reference = signal_pair(estimate, reference, MIN_SAMPLE_RATE)

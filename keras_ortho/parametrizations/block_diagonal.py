@@ -13,18 +13,17 @@ from keras import ops
 from keras_ortho.backend.types import Tensor
 
 
-def blocks_shape(size: int, heads: int, is_complex: bool) -> tuple[int, ...]:
+def blocks_shape(heads: int, order: int, is_complex: bool) -> tuple[int, ...]:
     """The shape of the blocks of a matrix.
 
     Args:
-        size: Number of units `n`.
         heads: Number of blocks.
+        order: Number of units of each, `k`.
         is_complex: Whether the units are complex.
 
     Returns:
-        `(heads, k, k)`, or `(heads, 2, k, 2, k)`, with `k = n / heads`.
+        `(heads, k, k)`, or `(heads, 2, k, 2, k)`.
     """
-    order = size // heads
     return (heads, *((2, order) if is_complex else (order,)) * 2)
 
 
@@ -38,10 +37,9 @@ def stacked_blocks(blocks: Sequence[Tensor], is_complex: bool) -> Tensor:
     Returns:
         Tensor of shape `(heads, k, k)`, or `(heads, 2, k, 2, k)`.
     """
-    stacked = ops.stack(list(blocks))
-    heads, order = len(blocks), blocks[0].shape[0]
-    size = heads * order // 2 if is_complex else heads * order
-    return ops.reshape(stacked, blocks_shape(size, heads, is_complex))
+    order = blocks[0].shape[0] // (2 if is_complex else 1)
+    shape = blocks_shape(len(blocks), order, is_complex)
+    return ops.reshape(ops.stack(list(blocks)), shape)
 
 
 def block_diagonal(blocks: Tensor) -> Tensor:

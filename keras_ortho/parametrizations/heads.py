@@ -143,6 +143,7 @@ class Heads(Parametrization):
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
         """Draws each block by itself."""
+        self.check(size)
         order = size // self.heads
         seeds = np.random.default_rng(seed).integers(2**31, size=self.heads)
         matrices = [self.parametrization.sample(order, int(own)) for own in seeds]

@@ -34,7 +34,7 @@ class PlainMatrix(Parametrization):
         """Lists the matrix, or its blocks."""
         shape: tuple[int, ...] = (size, size)
         if self.heads > 1:
-            shape = blocks_shape(size, self.heads, self.is_complex)
+            shape = blocks_shape(self.heads, size // self.heads, self.is_complex)
         elif self.is_complex:
             shape = (2 * size, 2 * size)
         return [FreeVariable("recurrent_kernel", shape, "zeros", group="others")]

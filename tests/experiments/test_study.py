@@ -9,13 +9,10 @@ from experiments.study import (
     PROBLEMS,
     SETTINGS,
     Trial,
-    add_row,
     finals,
-    outcome,
-    read_rows,
     screen,
-    write_tables,
 )
+from experiments.study_tables import add_row, outcome, read_rows, write_tables
 from keras_ortho import ScoRNN, ScoRNNCell, initializers
 
 KERNEL = "kernel_initializer"

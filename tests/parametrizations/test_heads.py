@@ -212,13 +212,16 @@ def test_freezing(make, activation):
     assert not any(name.startswith("head") for name in names)
 
 
-def test_an_exported_step_has_the_blocks_alone():
-    """And no product with the zeros: a frozen layer keeps n^2 / heads numbers."""
+def test_a_frozen_layer_has_the_blocks_alone():
+    """And no product with the zeros: it keeps n^2 / heads numbers."""
     layer = ScoRNN(12, heads=3, activation="tanh")
     model = keras.Sequential([keras.Input((None, 2)), layer])
     frozen = keras_ortho.freeze(model)
     (kernel,) = [w for w in frozen.weights if w.name == "recurrent_kernel"]
     assert tuple(kernel.shape) == (3, 4, 4)
+    np.testing.assert_allclose(
+        frozen.layers[-1].recurrent_matrix(), layer.recurrent_matrix(), atol=EPS32
+    )
 
 
 def test_a_dense_layer_has_the_whole_matrix():
