@@ -1,6 +1,8 @@
 """Speech signals: files, spectra and back."""
 
 from keras_ortho.audio.files import decode_audio, read_audio, resample_to_int16
+from keras_ortho.audio.mixing import late_reverberation, mix
+from keras_ortho.audio.noises import NOISES, babble, excerpt
 from keras_ortho.audio.resynthesis import resynthesize, resynthesize_reference
 from keras_ortho.audio.samples import to_float, to_int16, write_wav
 from keras_ortho.audio.stft import (
@@ -15,18 +17,24 @@ from keras_ortho.audio.stft import (
     magnitude,
     stft,
 )
+from keras_ortho.audio.wiener import wiener
 
 __all__ = [
     "FRAME_LENGTH",
     "HOP_LENGTH",
+    "NOISES",
     "NUM_BINS",
     "POWER_FLOOR",
     "SAMPLE_RATE",
     "SILENCE_DB",
+    "babble",
     "decode_audio",
+    "excerpt",
     "istft",
+    "late_reverberation",
     "log_power",
     "magnitude",
+    "mix",
     "read_audio",
     "resample_to_int16",
     "resynthesize",
@@ -34,5 +42,6 @@ __all__ = [
     "stft",
     "to_float",
     "to_int16",
+    "wiener",
     "write_wav",
 ]

@@ -49,7 +49,7 @@ def stft(
     >>> stft(np.zeros(1000, "float32")).shape
     (11, 129)
     """
-    _check_lengths(frame_length, hop_length)
+    check_lengths(frame_length, hop_length)
     signal = np.asarray(signal)
     if signal.ndim != 1 or np.iscomplexobj(signal):
         raise ValueError(
@@ -97,7 +97,7 @@ def istft(
     >>> bool(np.allclose(istft(stft(signal), length=1000), signal, atol=1e-5))
     True
     """
-    _check_lengths(frame_length, hop_length)
+    check_lengths(frame_length, hop_length)
     spectrum = np.asarray(spectrum)
     bins = frame_length // 2 + 1
     if spectrum.ndim != 2 or spectrum.shape[1] != bins:
@@ -156,7 +156,12 @@ def magnitude(log_power: np.ndarray) -> np.ndarray:
     return np.power(10.0, np.asarray(log_power, np.float32) / np.float32(20))
 
 
-def _check_lengths(frame_length: int, hop_length: int) -> None:
+def check_lengths(frame_length: int, hop_length: int) -> None:
+    """Checks the lengths of a transform.
+
+    Raises:
+        ValueError: If a length does not fit.
+    """
     if frame_length < 2 or frame_length % 2:
         raise ValueError(
             f"`frame_length` must be even and positive. Received: {frame_length}"

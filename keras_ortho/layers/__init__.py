@@ -3,12 +3,15 @@
 from keras_ortho.layers.bnp_dense import BNPDense
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
+from keras_ortho.layers.stft import STFT, InverseSTFT
 from keras_ortho.layers.svd_dense import SVDDense
 from keras_ortho.layers.trained_initial_state import TrainedInitialState
 
 __all__ = [
+    "STFT",
     "BNPDense",
     "CarriedState",
+    "InverseSTFT",
     "OrthoDense",
     "SVDDense",
     "TrainedInitialState",

@@ -1,0 +1,77 @@
+"""Noisy speech of a given signal-to-noise ratio, and rooms."""
+
+import math
+
+import numpy as np
+
+from keras_ortho.audio.samples import to_float
+from keras_ortho.audio.stft import SAMPLE_RATE
+from keras_ortho.extras import require
+
+EARLY = 0.05  # s, after which reflections no longer help to understand speech
+
+
+def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
+    """Adds noise to speech at a signal-to-noise ratio.
+
+    The ratio is that of the energies of the whole signals, pauses included.
+
+    Args:
+        speech: `[samples]`, int16 or floating point.
+        noise: As `speech`, of as many samples and any level.
+        snr: Signal-to-noise ratio in dB.
+
+    Returns:
+        float64 `[samples]`, in which the speech is as loud as it was.
+
+    Raises:
+        ValueError: If a signal is not one finite channel, is silent, or they differ in
+            length, or `snr` is not finite.
+
+    Example:
+    >>> speech, noise = np.array([3.0, 4.0]), np.array([0.0, 1.0])
+    >>> mix(speech, noise, 20.0).tolist()
+    [3.0, 4.5]
+    """
+    if not math.isfinite(snr):
+        raise ValueError(f"`snr` must be finite. Received: {snr}")
+    speech, noise = to_float(speech, "speech"), to_float(noise, "noise")
+    if len(speech) != len(noise):
+        raise ValueError(
+            f"`noise` must have {len(speech)} samples, as the speech. "
+            f"Received: {len(noise)}"
+        )
+    sizes = {"speech": np.linalg.norm(speech), "noise": np.linalg.norm(noise)}
+    for name, size in sizes.items():
+        if not size:
+            raise ValueError(f"`{name}` must not be silent. Received: only zeros")
+    return speech + noise * (sizes["speech"] / sizes["noise"] / 10 ** (snr / 20))
+
+
+def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """What a room adds to speech later than 50 ms after the direct sound.
+
+    The room's response is noise that fades exponentially, by 60 dB in 0.3 to 1 s. The
+    reflections before it are left out: they belong to what one wants to hear.
+
+    Args:
+        speech: `[samples]` at 8 kHz, int16 or floating point.
+        random: Source of randomness, also of the time in which the room fades.
+
+    Returns:
+        float64 `[samples]`; `mix` sets how loud it is beside the speech.
+
+    Raises:
+        ValueError: If `speech` is not one finite channel.
+
+    Reference:
+
+    - Polack, "La transmission de l'énergie sonore dans les salles", 1988
+    """
+    speech = to_float(speech, "speech")
+    seconds = random.uniform(0.3, 1.0)
+    time = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
+    fading = 10 ** (-3 * time / seconds)
+    response = (time >= EARLY) * fading * random.normal(size=len(time))
+    convolve = require("scipy.signal", extra="speech").fftconvolve
+    return convolve(speech, response)[: len(speech)]

@@ -1,0 +1,168 @@
+"""Noises that are made, not recorded: stationary, periodic, sparse, and of voices.
+
+Each takes the number of samples and a random generator, from which it also draws what
+sort of its kind it is: the pitch of a hum, the rate of clicks. The sampling rate is 8
+kHz, and the level is arbitrary: `keras_ortho.audio.mix` sets it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from keras_ortho.audio.samples import to_float
+from keras_ortho.audio.stft import SAMPLE_RATE
+from keras_ortho.extras import require
+
+Noise = Callable[[int, np.random.Generator], np.ndarray]
+
+HIGHEST = 3600.0  # Hz, of what is made of partials: below the Nyquist frequency
+
+
+def white(samples: int, random: np.random.Generator) -> np.ndarray:
+    """White Gaussian noise.
+
+    Args:
+        samples: Number of samples.
+        random: Source of randomness.
+
+    Returns:
+        float64 `[samples]`, as of all noises here.
+
+    Example:
+    >>> white(8000, np.random.default_rng(0)).shape
+    (8000,)
+    """
+    return random.normal(size=samples)
+
+
+def pink(samples: int, random: np.random.Generator) -> np.ndarray:
+    """Pink noise, whose power density falls with the frequency, above 20 Hz."""
+    return _colored(samples, random, lambda f: 1 / np.sqrt(np.maximum(f, 20.0)))
+
+
+def hum(samples: int, random: np.random.Generator) -> np.ndarray:
+    """The hum of the mains: 49.5 to 60.5 Hz and harmonics, of steady pitch."""
+    pitch = random.choice([50.0, 60.0]) + random.uniform(-0.5, 0.5)
+    return _partials(np.full(samples, pitch), random, decay=random.uniform(0.3, 1.0))
+
+
+def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
+    """Clicks: 2 to 40 a second, each a resonance that fades within milliseconds."""
+    rate = np.exp(random.uniform(np.log(2.0), np.log(40.0)))
+    at = random.random(samples) < rate / SAMPLE_RATE
+    at[random.integers(samples)] = True  # Else a short one could be silent.
+    strength = at * random.normal(size=samples) * random.gamma(2.0, size=samples)
+    time = np.arange(SAMPLE_RATE // 20) / SAMPLE_RATE
+    pitch, fading = random.uniform(500.0, HIGHEST), random.uniform(1e-3, 6e-3)
+    click = np.exp(-time / fading) * np.cos(2 * np.pi * pitch * time)
+    return _convolved(strength, click)
+
+
+def wind(samples: int, random: np.random.Generator) -> np.ndarray:
+    """Wind on a microphone: low-pass noise in gusts of about a second."""
+    edge = random.uniform(100.0, 400.0)
+    noise = _colored(samples, random, lambda f: 1 / (1 + np.square(f / edge)))
+    seconds = samples / SAMPLE_RATE
+    gusts = random.normal(size=int(seconds) + 2)
+    return noise * np.exp(
+        np.interp(np.linspace(0, seconds, samples), range(len(gusts)), gusts)
+    )
+
+
+def siren(samples: int, random: np.random.Generator) -> np.ndarray:
+    """A siren, whose pitch goes up and down between about 500 and 1 500 Hz."""
+    time = np.arange(samples) / SAMPLE_RATE
+    rate, phase = random.uniform(0.2, 3.0), random.uniform(0, 2 * np.pi)
+    middle, width = random.uniform(700.0, 1100.0), random.uniform(0.2, 0.4)
+    pitch = middle * (1 + width * np.sin(2 * np.pi * rate * time + phase))
+    return _partials(pitch, random, decay=random.uniform(1.0, 2.0))
+
+
+def babble(
+    samples: int, random: np.random.Generator, voices: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Three to eight voices at once, equally loud.
+
+    Args:
+        samples: Number of samples.
+        random: Source of randomness.
+        voices: Speech to choose from, each int16 or floating point `[samples]`; it is
+            repeated where it is too short.
+
+    Returns:
+        float64 `[samples]`.
+
+    Raises:
+        ValueError: If there are no voices, or one is not as described or silent.
+    """
+    if not len(voices):
+        raise ValueError("`voices` must have at least one. Received: none")
+    total = np.zeros(samples)
+    for choice in random.integers(len(voices), size=random.integers(3, 9)):
+        total += excerpt(voices[choice], samples, random)
+    return total
+
+
+def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.ndarray:
+    """Cuts a piece out of a sound at random, of power 1; short ones are repeated.
+
+    Args:
+        sound: `[any]`, int16 or floating point.
+        samples: Number of samples of the piece.
+        random: Source of randomness.
+
+    Returns:
+        float64 `[samples]`.
+
+    Raises:
+        ValueError: If `sound` is not one finite channel, or silent.
+
+    Example:
+    >>> excerpt(np.array([1.0, -1.0]), 4, np.random.default_rng(0)).tolist()
+    [1.0, -1.0, 1.0, -1.0]
+    """
+    sound = to_float(sound, "sound")
+    power = np.mean(np.square(sound)) if len(sound) else 0.0
+    if not power:
+        raise ValueError(f"`sound` must not be silent. Received: {len(sound)} samples")
+    # A whole period at the end, for the sounds that are shorter than the piece.
+    start = random.integers(max(len(sound) - samples, 0) + 1)
+    return np.resize(sound[start:], samples) / np.sqrt(power)
+
+
+def _colored(
+    samples: int,
+    random: np.random.Generator,
+    magnitude: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    spectrum = np.fft.rfft(random.normal(size=samples))
+    frequencies = np.fft.rfftfreq(samples, 1 / SAMPLE_RATE)
+    return np.fft.irfft(magnitude(frequencies) * spectrum, samples)
+
+
+def _partials(
+    pitch: np.ndarray, random: np.random.Generator, decay: float
+) -> np.ndarray:
+    """Harmonics of a pitch, the k-th of amplitude about k to the power of -decay."""
+    phase = 2 * np.pi * np.cumsum(pitch) / SAMPLE_RATE
+    total = np.zeros(len(pitch))
+    for k in range(1, max(2, int(HIGHEST / pitch.max(initial=1.0)) + 1)):
+        strength = random.uniform(0.2, 1.0) * k**-decay
+        total += strength * np.sin(k * phase + random.uniform(0, 2 * np.pi))
+    return total
+
+
+def _convolved(signal: np.ndarray, response: np.ndarray) -> np.ndarray:
+    convolve = require("scipy.signal", extra="speech").fftconvolve
+    return convolve(signal, response)[: len(signal)]
+
+
+# What can be made of nothing.
+NOISES: dict[str, Noise] = {
+    "white": white,
+    "pink": pink,
+    "hum": hum,
+    "clicks": clicks,
+    "wind": wind,
+    "siren": siren,
+}

@@ -1,0 +1,84 @@
+"""The Wiener filter of the textbooks, to which a trained denoiser is compared."""
+
+import numpy as np
+
+from keras_ortho.audio.samples import to_float
+from keras_ortho.audio.stft import FRAME_LENGTH, HOP_LENGTH, SAMPLE_RATE, istft, stft
+
+FIRST = 0.1  # s at the beginning that are taken for noise alone
+SMOOTHING = 0.8  # of the noise's power
+SPEECH_SNR = 10**1.5  # of frames with speech, 15 dB
+STUCK = 0.99  # probability of speech beyond which it is doubted
+DECISION = 0.98  # weight of the last frame's estimate in the a priori SNR
+LEAST_SNR = 10**-1.5  # a priori, -15 dB: what is left of noise is not lower
+
+
+def wiener(noisy: np.ndarray) -> np.ndarray:
+    """Removes noise by a Wiener filter, frame by frame and causally.
+
+    The power of the noise is tracked in each bin as the mean of its expected power with
+    and without speech (Gerkmann and Hendriks, 2012), and the a priori signal-to-noise
+    ratio by the decision-directed rule (Ephraim and Malah, 1984). The transform is that
+    of `stft`.
+
+    Args:
+        noisy: `[samples]` at 8 kHz, int16 or floating point. Its first tenth of a
+            second should be noise alone.
+
+    Returns:
+        float32 `[samples]`.
+
+    Raises:
+        ValueError: If `noisy` is not one finite channel.
+
+    Example:
+    >>> speech = np.sin(np.arange(8000) / 5)
+    >>> wiener(speech + 0.1).shape
+    (8000,)
+
+    Reference:
+
+    - Gerkmann and Hendriks, "Unbiased MMSE-Based Noise Power Estimation with Low
+      Complexity and Low Tracking Delay", 2012, algorithm of section V
+    - Ephraim and Malah, "Speech Enhancement Using a Minimum Mean-Square Error
+      Short-Time Spectral Amplitude Estimator", 1984, equation 51
+    """
+    signal = to_float(noisy, "noisy")
+    spectrum = stft(signal)
+    power = np.square(np.abs(spectrum), dtype=np.float64)
+    # The frames before hold zeros, from before the signal.
+    begin = FRAME_LENGTH // HOP_LENGTH
+    end = begin + round(FIRST * SAMPLE_RATE / HOP_LENGTH)
+    gains = wiener_gains(power, power[begin:end].mean(axis=0))
+    return istft(gains * spectrum, length=len(signal))
+
+
+def wiener_gains(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """The gains of `wiener`.
+
+    Args:
+        power: `[frames, bins]`, of the noisy signal.
+        noise: `[bins]`, power of the noise to begin with.
+
+    Returns:
+        float64 `[frames, bins]`, in 0 .. 1.
+    """
+    tiny = np.finfo(np.float64).tiny
+    presence, clean = np.zeros_like(noise), np.zeros_like(noise)
+    gains = np.empty_like(power)
+    for t, observed in enumerate(power):
+        ratio = observed / np.maximum(noise, tiny)
+        likelihood = np.exp(-np.minimum(ratio, 200.0) * SPEECH_SNR / (1 + SPEECH_SNR))
+        speech = 1 / (1 + (1 + SPEECH_SNR) * likelihood)
+        presence = 0.9 * presence + 0.1 * speech
+        speech = np.where(presence > STUCK, np.minimum(speech, STUCK), speech)
+        expected = speech * noise + (1 - speech) * observed
+        noise = SMOOTHING * noise + (1 - SMOOTHING) * expected
+        # With the noise of this frame, the speech of the frame before.
+        floor = np.maximum(noise, tiny)
+        instant = np.maximum(observed / floor - 1, 0)
+        prior = DECISION * clean / floor + (1 - DECISION) * instant
+        prior = np.maximum(prior, LEAST_SNR)
+        gains[t] = prior / (1 + prior)
+        clean = np.square(gains[t]) * observed
+    return gains

@@ -1,0 +1,154 @@
+"""The short-time Fourier transform of the speech pipeline as layers, and back."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_ortho.audio.stft import FRAME_LENGTH, HOP_LENGTH, check_lengths
+from keras_ortho.backend.types import Tensor
+
+
+class _Transform(keras.layers.Layer):
+    """What both directions share: the lengths, and arithmetic in float32 at least."""
+
+    def __init__(
+        self,
+        frame_length: int = FRAME_LENGTH,
+        hop_length: int = HOP_LENGTH,
+        **kwargs: Any,
+    ) -> None:
+        check_lengths(frame_length, hop_length)
+        # Half precision has not the digits for a sum over a window.
+        super().__init__(autocast=False, **kwargs)
+        self.frame_length = frame_length
+        self.hop_length = hop_length
+
+    @property
+    def transform_dtype(self) -> str:
+        """The dtype of the arithmetic, and of what comes out."""
+        return "float64" if self.compute_dtype == "float64" else "float32"
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer."""
+        return super().get_config() | {
+            "frame_length": self.frame_length,
+            "hop_length": self.hop_length,
+        }
+
+    def _lengths(self) -> dict[str, Any]:
+        return {
+            "sequence_length": self.frame_length,
+            "sequence_stride": self.hop_length,
+            "fft_length": self.frame_length,
+            "window": "hann",
+            "center": False,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class STFT(_Transform):
+    """Short-time Fourier transform of waveforms, equal to `keras_ortho.audio.stft`.
+
+    The silence on both sides of a waveform, the window and the scale are that
+    function's, so a model can read waveforms where the pipeline gave it frames.
+
+    Args:
+        frame_length: Even number of samples under the window. Default: 256.
+        hop_length: Number of samples from one frame to the next; a divisor of
+            `frame_length`. Default: 128.
+        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`. The
+            transform is in float32, or in float64 where that is the dtype.
+
+    Call arguments:
+        waveform: Tensor of shape `(batch, samples)`.
+
+    Output shape:
+        `(batch, frames, frame_length // 2 + 1, 2)`, the real and the imaginary parts;
+        with the default lengths there are `ceil(samples / 128) + 3` frames.
+
+    Raises:
+        ValueError: If a length does not fit.
+
+    Example:
+    >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
+    >>> STFT()(waveform).shape
+    (1, 11, 129, 2)
+    """
+
+    def call(self, waveform: Tensor) -> Tensor:
+        """Transforms waveforms; for the arguments see the class."""
+        waveform = ops.cast(waveform, self.transform_dtype)
+        end = self.frame_length + -ops.shape(waveform)[1] % self.hop_length
+        padded = ops.pad(waveform, ((0, 0), (self.frame_length, end)))
+        return ops.stack(ops.stft(padded, **self._lengths()), axis=-1)
+
+    def compute_output_spec(self, waveform: keras.KerasTensor) -> keras.KerasTensor:
+        """Gives the shape and the dtype of the spectrum."""
+        batch, samples = waveform.shape
+        frames = None
+        if samples is not None:
+            hops = self.frame_length // self.hop_length
+            frames = -(-samples // self.hop_length) + hops + 1
+        shape = (batch, frames, self.frame_length // 2 + 1, 2)
+        return keras.KerasTensor(shape, self.transform_dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class InverseSTFT(_Transform):
+    """Inverse of `STFT`, equal to `keras_ortho.audio.istft`.
+
+    Of spectra that no waveform has, such as masked ones, it gives the waveform whose
+    transform is nearest in the least-squares sense.
+
+    Args:
+        frame_length: As for `STFT`. Default: 256.
+        hop_length: As for `STFT`. Default: 128.
+        **kwargs: As for `STFT`.
+
+    Call arguments:
+        spectrum: Tensor of shape `(batch, frames, frame_length // 2 + 1, 2)`.
+        like: Tensor of shape `(batch, samples)`: the waveforms of which the spectrum
+            was taken, for their number of samples. Default: `None`, all whole hops.
+
+    Output shape:
+        `(batch, samples)`.
+
+    Raises:
+        ValueError: If a length does not fit.
+
+    Example:
+    >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
+    >>> again = InverseSTFT()(STFT()(waveform), waveform)
+    >>> bool(np.allclose(again, waveform, atol=1e-5))
+    True
+
+    Reference:
+
+    - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
+      Transform", 1984
+    """
+
+    def call(self, spectrum: Tensor, like: Tensor | None = None) -> Tensor:
+        """Transforms spectra back; for the arguments see the class."""
+        spectrum = ops.cast(spectrum, self.transform_dtype)
+        parts = (spectrum[..., 0], spectrum[..., 1])
+        padded = ops.istft(parts, **self._lengths())
+        if like is None:
+            samples = self._whole(ops.shape(spectrum)[1])
+        else:
+            samples = ops.shape(like)[1]
+        return padded[:, self.frame_length : self.frame_length + samples]
+
+    def compute_output_spec(
+        self, spectrum: keras.KerasTensor, like: keras.KerasTensor | None = None
+    ) -> keras.KerasTensor:
+        """Gives the shape and the dtype of the waveforms."""
+        batch, frames, *_ = spectrum.shape
+        samples = None if frames is None else self._whole(frames)
+        if like is not None:
+            samples = like.shape[1]
+        return keras.KerasTensor((batch, samples), self.transform_dtype)
+
+    def _whole(self, frames: Any) -> Any:
+        return (frames - 1) * self.hop_length - self.frame_length

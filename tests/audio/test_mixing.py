@@ -1,0 +1,57 @@
+"""Mixtures of a given ratio, and what a room leaves behind."""
+
+import numpy as np
+import pytest
+
+from keras_ortho.audio import SAMPLE_RATE, late_reverberation, mix
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("snr", [-5.0, 0.0, 12.5, 100.0])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_ratio_is_as_asked_for(snr, scale):
+    speech, noise = RANDOM.normal(size=(2, 500))
+    added = mix(speech, scale * noise, snr) - speech
+    ratio = 10 * np.log10(np.sum(speech**2) / np.sum(added**2))
+    # At 100 dB the difference has 1e-5 of the speech, to its rounding.
+    assert ratio == pytest.approx(snr, abs=1e-8)
+    # It is that noise, and no other.
+    assert np.corrcoef(added, noise)[0, 1] == pytest.approx(1.0, abs=1e-8)
+
+
+def test_integers_are_of_full_scale():
+    speech = np.array([16384, -16384], "int16")
+    np.testing.assert_allclose(
+        mix(speech, np.array([1, 1], "int16"), 0.0), [1.0, 0.0], atol=1e-15
+    )
+
+
+def test_errors():
+    ones = np.ones(3)
+    for speech, noise, snr, message in [
+        (ones, np.ones(4), 0.0, "`noise` must have 3 samples.* Received: 4"),
+        (ones, 0 * ones, 0.0, "`noise` must not be silent"),
+        (0 * ones, ones, 0.0, "`speech` must not be silent"),
+        (ones, ones, np.inf, "`snr` must be finite. Received: inf"),
+        (ones * np.nan, ones, 0.0, "`speech` must be finite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            mix(speech, noise, snr)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_reverberation_comes_late_and_fades(seed):
+    click = np.zeros(2 * SAMPLE_RATE)
+    click[100] = 1
+    tail = late_reverberation(click, np.random.default_rng(seed))
+    begin = 100 + round(0.05 * SAMPLE_RATE)
+    assert np.abs(tail[:begin]).max() < 1e-12
+    energy = np.square(tail[begin:])
+    # Schroeder's integral backwards, a straight line in dB: 60 dB in 0.3 to 1 s.
+    level = 10 * np.log10(np.cumsum(energy[::-1])[::-1] / energy.sum() + 1e-12)
+    time = np.arange(len(level)) / SAMPLE_RATE
+    part = (level < -3) & (level > -25)
+    slope, offset = np.polyfit(time[part], level[part], 1)
+    assert 0.25 < -60 / slope < 1.2
+    assert np.abs(level[part] - slope * time[part] - offset).max() < 3

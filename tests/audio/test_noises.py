@@ -1,0 +1,117 @@
+"""Noises: their spectra, pitches and rates, and that a seed says all."""
+
+import numpy as np
+import pytest
+from scipy.signal import find_peaks, periodogram, welch
+
+from keras_ortho.audio import NOISES, SAMPLE_RATE, babble, excerpt
+from keras_ortho.audio.noises import clicks, hum, pink, siren, white, wind
+
+SECONDS = 20 * SAMPLE_RATE
+
+
+def generator(seed=0):
+    return np.random.default_rng(seed)
+
+
+def density(noise):
+    """Power density in dB, at frequencies 16 Hz apart."""
+    frequencies, power = welch(noise, SAMPLE_RATE, nperseg=512)
+    return frequencies, 10 * np.log10(power + 1e-20)
+
+
+@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize("samples", [1, 300, 16001])
+def test_a_seed_says_all(name, samples):
+    noise = NOISES[name](samples, generator())
+    assert noise.shape == (samples,)
+    assert noise.dtype == np.float64
+    assert np.isfinite(noise).all()
+    np.testing.assert_array_equal(NOISES[name](samples, generator()), noise)
+    if samples > 1:
+        assert noise.any()
+        assert (NOISES[name](samples, generator(1)) != noise).any()
+
+
+@pytest.mark.parametrize(("noise", "slope"), [(white, 0.0), (pink, -3.0103)])
+def test_decibels_an_octave(noise, slope):
+    frequencies, power = density(noise(SECONDS, generator()))
+    octaves = np.log2(frequencies[8:224])  # 125 Hz to 3.5 kHz
+    # Welch's estimate has 625 windows a bin: a standard error of 0.17 dB each, and of
+    # 0.01 dB an octave over the 216 bins.
+    assert np.polyfit(octaves, power[8:224], 1)[0] == pytest.approx(slope, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hum_is_of_the_mains(seed):
+    noise = hum(SECONDS, generator(seed))
+    power = periodogram(noise, SAMPLE_RATE)[1]
+    peaks = find_peaks(power, height=power.max() * 1e-3)[0] / 20
+    pitch = peaks[0]
+    assert 49.4 < pitch < 50.6 or 59.4 < pitch < 60.6
+    # At multiples of it alone; a bin of the periodogram is 0.05 Hz wide.
+    ratios = peaks / pitch
+    np.testing.assert_allclose(ratios, np.round(ratios), atol=0.1)
+    assert len(peaks) >= 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clicks_are_sparse(seed):
+    noise = np.abs(clicks(SECONDS, generator(seed)))
+    # A click fades to e^-5 in 30 ms at most, and there are 40 a second at most.
+    loud = noise > 0.05 * noise.max()
+    assert loud.any()
+    starts = np.flatnonzero(loud & ~np.roll(loud, 1))
+    apart = starts[np.diff(starts, prepend=-SAMPLE_RATE) > SAMPLE_RATE // 20]
+    assert 1 <= len(apart) <= 20 * 40
+    assert np.mean(loud) < 0.5
+
+
+def test_wind_is_low_and_in_gusts():
+    noise = wind(SECONDS, generator())
+    frequencies, power = density(noise)  # The first bin has lost its mean.
+    assert power[1:7].min() > power[frequencies > 2000].max() + 30
+    loudness = np.square(noise).reshape(-1, SAMPLE_RATE // 4).mean(axis=1)
+    assert loudness.max() > 20 * loudness.min()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_siren_goes_up_and_down(seed):
+    frames = siren(SECONDS, generator(seed)).reshape(-1, 400) * np.hanning(400)
+    pitches = np.abs(np.fft.rfft(frames, 8000)).argmax(axis=1)  # Hz
+    # By 20 to 40 % around a middle of 700 to 1 100 Hz, less what a frame averages.
+    assert 400 < pitches.min() < pitches.max() < 1560
+    assert 1.4 < pitches.max() / pitches.min() < 2.4
+    assert np.abs(np.diff(pitches)).max() < 450  # It does not jump.
+
+
+def test_babble_is_of_its_voices():
+    low = np.sin(2 * np.pi * 200 * np.arange(8000) / SAMPLE_RATE)
+    high = np.sin(2 * np.pi * 300 * np.arange(4000) / SAMPLE_RATE)
+    noise = babble(16000, generator(), [low, (1000 * high).astype("int16")])
+    power = periodogram(noise, SAMPLE_RATE)[1]
+    at = np.array([200, 300]) * 2
+    assert set(np.argsort(power)[-2:]) == set(at)
+    # Three to eight of power 1, so amplitudes that are whole numbers but for phases.
+    assert power.sum() / 2 <= 64
+    np.testing.assert_array_equal(babble(16000, generator(), [low, low]).shape, 16000)
+
+
+def test_excerpt():
+    sound = np.arange(1.0, 101.0)
+    for seed in range(20):
+        piece = excerpt(sound, 30, generator(seed)) * np.sqrt(np.mean(sound**2))
+        start = round(piece[0]) - 1
+        np.testing.assert_allclose(piece, sound[start : start + 30], rtol=1e-12)
+    starts = {excerpt(sound, 99, generator(seed))[0] for seed in range(20)}
+    assert len(starts) == 2  # The last piece can be had, too.
+    repeated = excerpt(np.array([3, -3], "int16"), 5, generator())
+    np.testing.assert_allclose(repeated, [1, -1, 1, -1, 1], rtol=1e-12)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="`voices` must have .* Received: none"):
+        babble(10, generator(), [])
+    for silence in (np.zeros(5), np.zeros(0)):
+        with pytest.raises(ValueError, match="`sound` must not be silent. Received:"):
+            excerpt(silence, 3, generator())

@@ -1,0 +1,90 @@
+"""The Wiener filter against its equations, and on noise that it can remove."""
+
+import numpy as np
+import pytest
+
+from keras_ortho.audio import SAMPLE_RATE, istft, mix, stft, wiener
+from keras_ortho.audio.wiener import wiener_gains
+from keras_ortho.metrics import si_sdr
+
+EPS32 = np.finfo("float32").eps
+
+
+def by_the_papers(power, noise):
+    """Gerkmann and Hendriks, equations 18, 22 to 24, 8; Ephraim and Malah, 51.
+
+    Bin by bin, with the names of the papers.
+    """
+    frames, bins = power.shape
+    gains = np.zeros((frames, bins))
+    xi_h1 = 10 ** (15 / 10)
+    for k in range(bins):
+        sigma2, p_bar, a2 = noise[k], 0.0, 0.0
+        for t in range(frames):
+            y2 = power[t, k]
+            gamma = y2 / sigma2
+            p = 1 / (1 + (1 + xi_h1) * np.exp(-gamma * xi_h1 / (1 + xi_h1)))
+            p_bar = 0.9 * p_bar + 0.1 * p
+            if p_bar > 0.99:
+                p = min(p, 0.99)
+            sigma2 = 0.8 * sigma2 + 0.2 * ((1 - p) * y2 + p * sigma2)
+            xi = 0.98 * a2 / sigma2 + 0.02 * max(y2 / sigma2 - 1, 0)
+            xi = max(xi, 10 ** (-15 / 10))
+            gains[t, k] = xi / (1 + xi)
+            a2 = gains[t, k] ** 2 * y2
+    return gains
+
+
+def test_gains_are_the_papers():
+    random = np.random.default_rng(0)
+    # Some bins with speech all along, for the guard against a stuck estimate.
+    power = random.exponential(size=(200, 6)) * [1, 1, 1, 300, 300, 1e4]
+    noise = np.ones(6)
+    np.testing.assert_allclose(
+        wiener_gains(power, noise), by_the_papers(power, noise), rtol=1e-10
+    )
+
+
+def test_removes_steady_noise():
+    random = np.random.default_rng(1)
+    time = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
+    speech = np.sin(2 * np.pi * 440 * time) * (np.sin(2 * np.pi * 1.5 * time) > 0)
+    speech[: SAMPLE_RATE // 4] = 0
+    noisy = mix(speech, random.normal(size=len(speech)), 0.0)
+    cleaned = wiener(noisy)
+    assert cleaned.shape == noisy.shape
+    assert si_sdr(cleaned, speech) > si_sdr(noisy, speech) + 6
+    # The filter is what its gains say.
+    spectrum = stft(noisy)
+    power = np.abs(spectrum.astype("complex128")) ** 2
+    gains = by_the_papers(power, power[2:8].mean(axis=0))
+    expected = istft(gains * spectrum, length=len(noisy))
+    np.testing.assert_allclose(cleaned, expected, atol=1e3 * EPS32)
+
+
+def test_noise_that_begins_later_is_found():
+    random = np.random.default_rng(2)
+    noise = 0.1 * random.normal(size=4 * SAMPLE_RATE)
+    noise[:SAMPLE_RATE] *= 1e-2
+    left = wiener(noise)
+    last = slice(3 * SAMPLE_RATE, None)
+    assert np.std(left[last]) < 0.3 * np.std(noise[last])
+
+
+@pytest.mark.parametrize("samples", [1, 100, 5000])
+def test_silence_and_short_signals(samples):
+    np.testing.assert_array_equal(wiener(np.zeros(samples)), np.zeros(samples))
+    assert np.isfinite(wiener(np.ones(samples))).all()
+
+
+def test_is_causal():
+    noisy = np.random.default_rng(3).normal(size=4000)
+    changed = noisy.copy()
+    changed[3000:] += 1
+    # Up to the first frame that holds a changed sample.
+    np.testing.assert_array_equal(wiener(noisy)[:2600], wiener(changed)[:2600])
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="`noisy` must be finite"):
+        wiener(np.array([np.nan]))

@@ -1,0 +1,136 @@
+"""The transform as layers: the pipeline's, its inverse, and their gradients."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.audio import istft, stft
+from keras_ortho.layers import STFT, InverseSTFT
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.backends
+
+LENGTHS = [(256, 128), (64, 16)]
+
+
+def waveforms(samples, batch=2, seed=0):
+    return np.random.default_rng(seed).uniform(-1, 1, size=(batch, samples))
+
+
+def spectra(frames, bins, seed=1):
+    return np.random.default_rng(seed).normal(size=(2, frames, bins, 2))
+
+
+@pytest.mark.parametrize(("frame", "hop"), LENGTHS)
+@pytest.mark.parametrize("samples", [1000, 1024])
+def test_is_the_pipelines(frame, hop, samples):
+    x = waveforms(samples)
+    found = ops.convert_to_numpy(STFT(frame, hop, dtype="float64")(x))
+    for row, waveform in zip(found, x, strict=True):
+        expected = stft(waveform, frame_length=frame, hop_length=hop)
+        assert row.shape == (*expected.shape, 2)
+        # Theirs is in float32: each value a sum over a window of values up to 1.
+        np.testing.assert_allclose(
+            row[..., 0] + 1j * row[..., 1], expected, atol=frame * 2.0**-23
+        )
+
+
+@pytest.mark.parametrize(("frame", "hop"), LENGTHS)
+def test_inverse_is_the_pipelines_of_any_spectrum(frame, hop):
+    x = spectra(12, frame // 2 + 1)
+    # What a real signal's transform cannot have is dropped by both.
+    x[:, :, [0, -1], 1] = 0
+    length = 11 * hop - frame
+    found = ops.convert_to_numpy(InverseSTFT(frame, hop, dtype="float64")(x))
+    for row, parts in zip(found, x, strict=True):
+        expected = istft(
+            parts[..., 0] + 1j * parts[..., 1],
+            length=length,
+            frame_length=frame,
+            hop_length=hop,
+        )
+        np.testing.assert_allclose(row, expected, atol=50 * 2.0**-23)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 200, 256, 1000])
+def test_there_and_back(samples):
+    x = waveforms(samples)
+    again = InverseSTFT(dtype="float64")(STFT(dtype="float64")(x), x)
+    np.testing.assert_allclose(again, x, atol=1e-13)
+
+
+def test_gradients_are_the_transposed_maps():
+    """Of linear maps, whose columns are what they make of unit vectors."""
+    forward, backward = STFT(8, 4, dtype="float64"), InverseSTFT(8, 4, dtype="float64")
+    units = np.eye(20)
+    matrix = ops.convert_to_numpy(forward(units)).reshape(20, -1)
+    weights = np.random.default_rng(0).normal(size=matrix.shape[1])
+    found = gradients(
+        lambda x: ops.sum(ops.reshape(forward(x), (-1,)) * weights), waveforms(20, 1)
+    )[0]
+    np.testing.assert_allclose(found[0], matrix @ weights, atol=1e-12)
+
+    frames = forward(units).shape[1]
+    units = np.eye(frames * 5 * 2).reshape(-1, frames, 5, 2)
+    matrix = ops.convert_to_numpy(backward(units))
+    weights = np.random.default_rng(1).normal(size=20)
+    found = gradients(
+        lambda x: ops.sum(backward(x) * weights),
+        spectra(frames, 5)[:1],
+    )[0]
+    np.testing.assert_allclose(found.reshape(-1), matrix @ weights, atol=1e-12)
+
+
+@pytest.mark.parametrize(("frame", "hop"), LENGTHS)
+@pytest.mark.parametrize("samples", [100, None])
+def test_shapes_are_known_beforehand(frame, hop, samples):
+    waveform = keras.Input((samples,))
+    spectrum = STFT(frame, hop)(waveform)
+    again = InverseSTFT(frame, hop)(spectrum, waveform)
+    whole = InverseSTFT(frame, hop)(spectrum)
+    model = keras.Model(waveform, [spectrum, again, whole])
+    x = waveforms(100).astype("float32")
+    for tensor, value in zip(model.outputs, model(x), strict=True):
+        known = [n for n in tensor.shape if n is not None]
+        found = [
+            m for m, n in zip(value.shape, tensor.shape, strict=True) if n is not None
+        ]
+        assert known == found
+    if samples:
+        frames = len(stft(x[0], frame_length=frame, hop_length=hop))
+        assert spectrum.shape == (None, frames, frame // 2 + 1, 2)
+        assert again.shape == (None, 100)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_stays_in_single_precision(policy):
+    x = waveforms(500).astype("float32")
+    found = STFT(dtype=policy)(x)
+    assert keras.backend.standardize_dtype(found.dtype) == "float32"
+    np.testing.assert_array_equal(found, STFT()(x))
+    assert STFT(dtype=policy)(keras.Input((500,))).dtype == "float32"
+
+
+def test_saves(tmp_path):
+    waveform = keras.Input((None,))
+    spectrum = STFT(64, 16)(waveform)
+    model = keras.Model(waveform, InverseSTFT(64, 16)(0.5 * spectrum, waveform))
+    model.save(tmp_path / "half.keras")
+    again = keras.saving.load_model(tmp_path / "half.keras")
+    x = waveforms(333).astype("float32")
+    np.testing.assert_array_equal(again(x), model(x))
+    np.testing.assert_allclose(again(x), x / 2, atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [STFT, InverseSTFT])
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ((255, 128), "`frame_length` must be even and positive. Received: 255"),
+        ((256, 100), r"`hop_length` must divide `frame_length` \(256\). Received: 100"),
+    ],
+)
+def test_errors(layer, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        layer(*lengths)
