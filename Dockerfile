@@ -66,4 +66,4 @@ ENV HOME=/tmp \
     PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1
 USER 1000
-CMD ["python", "examples/demo.py", "--out", "out/demo"]
+CMD ["python", "examples/denoise.py", "--out", "out/demo"]

@@ -26,8 +26,8 @@ help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
 
 demo: OUT = out/demo
-demo: $(VENV)/.demo ## run the demonstration: [OUT=out/demo]
-	$(run) examples/demo.py --out $(OUT)
+demo: $(VENV)/.demo ## train a denoiser on speech that it makes: [OUT=out/demo]
+	$(run) examples/denoise.py --out $(OUT)
 
 test: $(VENV)/.test ## run the tests on both backends, without the slow ones
 	KERAS_BACKEND=jax $(pytest) -m "backends and not slow"

@@ -1,15 +1,14 @@
-"""Runs a trained network frame by frame, without TensorFlow and Keras.
+"""Takes the noise out of speech as it comes in, without TensorFlow and Keras.
 
-    python examples/streaming.py out/demo/scornn/best.keras speech.wav
+    python examples/streaming.py out/denoise/scornn/seed-0/gain.keras noisy.wav
     arecord -q -t raw -f S16_LE -r 8000 | python examples/streaming.py step.onnx -
 
-Takes a network that predicts the next frame of speech, such as `examples/demo.py` and
-`examples/timit.py` train, freezes it and exports a single step to ONNX, in a process
-of its own. Then speech goes through it as it would come from a microphone, 128 samples
-at a time, in ONNX Runtime: what the network expects of the next frame is heard, with
-the phase of the frame that came. Prints how long a frame took, its median and the 99th
-percentile, and the real-time factor, the share of the time that there is for it. It
-writes step.onnx, the sound as predicted.wav and the log power as predicted.npy.
+Takes a network that gives a gain for each bin of a frame, as `examples/denoise.py`
+trains them, freezes it and exports a single step to ONNX, in a process of its own. Then
+speech goes through it as it would come from a microphone, 128 samples at a time, in
+ONNX Runtime; what comes out is a window behind, 32 ms. Prints how long a frame took,
+its median and the 99th percentile, and the real-time factor, the share of the time that
+there is for it. It writes step.onnx, the sound as clean.wav and the gains as gains.npy.
 
 `-` reads 16-bit samples at 8 kHz from standard input. Needs the extra `export`, and for
 files `speech`.
@@ -31,7 +30,6 @@ from keras_ortho.audio import (
     NUM_BINS,
     SAMPLE_RATE,
     log_power,
-    magnitude,
     read_audio,
     resample_to_int16,
     write_wav,
@@ -63,7 +61,7 @@ class Step:
             self.states = [states[name] for name in states]
 
     def __call__(self, frame: np.ndarray) -> np.ndarray:
-        """Takes a frame, of shape `(bins,)`, and gives the prediction of the next."""
+        """Takes a frame's log power, of shape `(bins,)`, and gives its gains."""
         given = dict(zip(self.names, [frame[None], *self.states], strict=True))
         (output,), *self.states = self.session.run(None, given)
         return output
@@ -105,21 +103,19 @@ def main() -> None:
         path = export(path, options.out / "step.onnx")
     step, speech = Step(path), Speech()
     # The frame before the speech, of silence alone.
-    expected = step(log_power(np.zeros((1, NUM_BINS)))[0])
-    predicted, sound, seconds = [expected], [], []
+    gains = [step(log_power(np.zeros((1, NUM_BINS)))[0])]
+    sound, seconds = [], []
     for samples in tqdm(hops(options.speech), unit="frame", disable=None):
         start = time.perf_counter()
         spectrum = speech.analyze(samples)
-        heard = magnitude(expected) * np.exp(1j * np.angle(spectrum))
-        sound.append(speech.synthesize(heard))
-        expected = step(log_power(spectrum))
+        gains.append(step(log_power(spectrum)))
+        sound.append(speech.synthesize(gains[-1] * spectrum))
         seconds.append(time.perf_counter() - start)
-        predicted.append(expected)
     # The first frame begins a hop before the speech.
     waveform = np.concatenate(sound)[HOP_LENGTH:]
-    with replacing(options.out / "predicted.npy") as aside, aside.open("wb") as file:
-        np.save(file, np.stack(predicted))
-    write_wav(options.out / "predicted.wav", waveform, SAMPLE_RATE)
+    with replacing(options.out / "gains.npy") as aside, aside.open("wb") as file:
+        np.save(file, np.stack(gains))
+    write_wav(options.out / "clean.wav", waveform, SAMPLE_RATE)
     report(np.array(seconds), options.out)
 
 
@@ -163,7 +159,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", type=Path, help="a .keras file, or step.onnx")
+    parser.add_argument("model", type=Path, help="gain.keras, or step.onnx")
     parser.add_argument("speech", help="an audio file, or - for standard input")
     parser.add_argument("--out", type=Path, default=Path("out/streaming"))
     return parser.parse_args()

@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import SAMPLE_RATE
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 
 Noise = Callable[[int, np.random.Generator], np.ndarray]
@@ -104,7 +105,9 @@ def babble(
 
 
 def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.ndarray:
-    """Cuts a piece out of a sound at random, of power 1; short ones are repeated.
+    """Cuts a piece out of a sound at random; short ones are repeated.
+
+    It is scaled by what brings the whole sound to a power of 1, and not silent.
 
     Args:
         sound: `[any]`, int16 or floating point.
@@ -115,19 +118,23 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
         float64 `[samples]`.
 
     Raises:
-        ValueError: If `sound` is not one finite channel, or silent.
+        ValueError: If `sound` is not one finite channel, or silent, or `samples` is
+            not a positive integer.
 
     Example:
     >>> excerpt(np.array([1.0, -1.0]), 4, np.random.default_rng(0)).tolist()
     [1.0, -1.0, 1.0, -1.0]
     """
+    check_count("samples", samples)
     sound = to_float(sound, "sound")
     power = np.mean(np.square(sound)) if len(sound) else 0.0
     if not power:
         raise ValueError(f"`sound` must not be silent. Received: {len(sound)} samples")
-    # A whole period at the end, for the sounds that are shorter than the piece.
-    start = random.integers(max(len(sound) - samples, 0) + 1)
-    return np.resize(sound[start:], samples) / np.sqrt(power)
+    piece = np.zeros(samples)
+    while not piece.any():  # A recording may hold silence.
+        start = random.integers(max(len(sound) - samples, 0) + 1)
+        piece = np.resize(sound[start:], samples)
+    return piece / np.sqrt(power)
 
 
 def _colored(
@@ -144,11 +151,13 @@ def _partials(
     pitch: np.ndarray, random: np.random.Generator, decay: float
 ) -> np.ndarray:
     """Harmonics of a pitch, the k-th of amplitude about k to the power of -decay."""
-    phase = 2 * np.pi * np.cumsum(pitch) / SAMPLE_RATE
-    total = np.zeros(len(pitch))
+    turns = np.exp(2j * np.pi * np.cumsum(pitch) / SAMPLE_RATE)
+    partial, total = np.ones(len(pitch), complex), np.zeros(len(pitch))
     for k in range(1, max(2, int(HIGHEST / pitch.max(initial=1.0)) + 1)):
-        strength = random.uniform(0.2, 1.0) * k**-decay
-        total += strength * np.sin(k * phase + random.uniform(0, 2 * np.pi))
+        # The k-th power, as a product costs a tenth of a sine.
+        partial *= turns
+        start = np.exp(2j * np.pi * random.random())
+        total += (random.uniform(0.2, 1.0) * k**-decay * start * partial).real
     return total
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from keras_ortho.extras import require
 from keras_ortho.metrics.pesq import check_pesq_options, mos_lqo_to_raw, pesq
 from keras_ortho.metrics.segsnr import segmental_snr
+from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import UnscoredWarning, signal_pairs
 from keras_ortho.metrics.stoi import stoi
 
@@ -47,8 +48,9 @@ def score_speech(
 
     Returns:
         For each score an array `[utterances]`, float64, in the order given, NaN
-        where an utterance has no such score: `"segmental_snr"` and `"global_snr"`
-        in dB, `"stoi"`, and the narrow-band `"pesq_mos_lqo"` and `"pesq_raw"`.
+        where an utterance has no such score: `"segmental_snr"`, `"global_snr"` and
+        `"si_sdr"` in dB, `"stoi"`, and the narrow-band `"pesq_mos_lqo"` and
+        `"pesq_raw"`.
 
     Raises:
         ValueError: If a waveform is not one finite channel, the sampling rate is
@@ -84,7 +86,14 @@ def score_speech(
     for index, (_, reasons) in enumerate(results):
         for reason in reasons:
             warnings.warn(f"Utterance {index}: {reason}", UnscoredWarning, stacklevel=2)
-    names = ("segmental_snr", "global_snr", "stoi", "pesq_mos_lqo", "pesq_raw")
+    names = (
+        "segmental_snr",
+        "global_snr",
+        "si_sdr",
+        "stoi",
+        "pesq_mos_lqo",
+        "pesq_raw",
+    )
     return {
         name: np.array([scores[name] for scores, _ in results], np.float64)
         for name in names
@@ -133,11 +142,13 @@ def _score_pair(pair: Pair, sample_rate: int) -> tuple[dict[str, float], list[st
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnscoredWarning)
         snr = segmental_snr(estimate, reference, sample_rate)
+        ratio = si_sdr(estimate, reference)
         intelligibility = stoi(estimate, reference, sample_rate)
         quality = pesq(estimate, reference, sample_rate)
     scores = {
         "segmental_snr": snr.segmental,
         "global_snr": snr.overall,
+        "si_sdr": ratio,
         "stoi": intelligibility,
         "pesq_mos_lqo": quality,
         "pesq_raw": mos_lqo_to_raw(quality),

@@ -105,6 +105,8 @@ def test_excerpt():
         np.testing.assert_allclose(piece, sound[start : start + 30], rtol=1e-12)
     starts = {excerpt(sound, 99, generator(seed))[0] for seed in range(20)}
     assert len(starts) == 2  # The last piece can be had, too.
+    rare = np.pad([1.0], (500, 0))
+    assert all(excerpt(rare, 5, generator(seed)).any() for seed in range(5))
     repeated = excerpt(np.array([3, -3], "int16"), 5, generator())
     np.testing.assert_allclose(repeated, [1, -1, 1, -1, 1], rtol=1e-12)
 
@@ -115,3 +117,5 @@ def test_errors():
     for silence in (np.zeros(5), np.zeros(0)):
         with pytest.raises(ValueError, match="`sound` must not be silent. Received:"):
             excerpt(silence, 3, generator())
+    with pytest.raises(ValueError, match="`samples` must be .* Received:.*0"):
+        excerpt(np.ones(5), 0, generator())

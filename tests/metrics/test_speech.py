@@ -9,6 +9,7 @@ from keras_ortho.metrics import (
     pesq,
     score_speech,
     segmental_snr,
+    si_sdr,
     stoi,
 )
 
@@ -31,6 +32,7 @@ def test_scores(utterances):
     expected = {
         "segmental_snr": [s.segmental for s in snr],
         "global_snr": [s.overall for s in snr],
+        "si_sdr": [si_sdr(*pair) for pair in pairs],
         "stoi": [stoi(*pair, 8000) for pair in pairs],
         "pesq_mos_lqo": [pesq(*pair, 8000) for pair in pairs],
         "pesq_raw": [pesq(*pair, 8000, scale="raw") for pair in pairs],

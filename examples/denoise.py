@@ -1,0 +1,308 @@
+"""Takes the noise out of speech: trains recurrent networks, scores and applies them.
+
+    python examples/denoise.py --out out/denoise
+    python examples/denoise.py --records out/timit/records --out out/denoise
+    python examples/denoise.py --run out/denoise --apply noisy.wav --to clean.wav
+
+A network reads the log power of noisy speech frame by frame, 129 bins each 16 ms, and
+gives a gain between 0 and 1 for each bin. It sees no frame but the present and those
+before it, so it can run as the sound comes in: see `examples/streaming.py`. It is
+trained on the scale-invariant signal-to-distortion ratio of the sound that comes out.
+
+The speech is that of records that `keras-ortho-data` makes of TIMIT or any folder of
+recordings; without `--records` a small corpus is synthesized. The noises are made:
+white, pink, hum, clicks, babble of other speakers, late reverberation; `--noise-dir`
+adds recorded ones. The test has speakers and noises that the training has not, and wind
+and a siren, of which no network has heard the like.
+
+Scores SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter, and
+of scoRNN and an LSTM of equal parameter count, or the layers that `--models` names.
+Writes results.md, results.json, curves.png, spectrograms.png, wav/, and for each model
+a folder, with best.keras, from waveform to waveform, and gain.keras, from frames to
+gains. Started again it goes on where it was; models and seeds can be added.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from experiments.denoising import NOISY, Denoiser, score, show, tables
+from experiments.layers import LAYERS, make_layer, title_of, trained_parameters
+from experiments.optimizers import make_optimizer
+from experiments.options import check_values, new_parser, plain_errors, read_model
+from experiments.own_layers import is_own
+from experiments.presets import Preset
+from experiments.records import run_record
+from experiments.settings import Settings, settle
+from experiments.speech import describe, matched_rows
+from keras_ortho.audio import (
+    NUM_BINS,
+    POWER_FLOOR,
+    SAMPLE_RATE,
+    log_power,
+    read_audio,
+    resample_to_int16,
+    stft,
+    wiener,
+    write_wav,
+)
+from keras_ortho.diagnostics import plot_curves
+from keras_ortho.files import replacing
+from keras_ortho.layers import STFT, InverseSTFT
+from keras_ortho.losses import NegativeSISDR
+from keras_ortho.sealed import read_sealed, write_sealed
+from keras_ortho.tasks import denoising, timit
+from keras_ortho.training import MODEL, best_epoch, train
+
+ROOT = Path(__file__).resolve().parent.parent
+WIENER = "Wiener filter"
+RESULTS = "results.json"
+GAIN = "gain.keras"
+APPLICATION = ("run", "apply", "to")
+STEPS = 100  # An epoch, as there is always more to mix.
+USUAL: dict[str, Any] = {"units": 128, "epochs": 15, "batch_size": 16}
+SMOKE: dict[str, Any] = {"units": 12, "epochs": 2, "batch_size": 4}
+
+
+@plain_errors()
+def main() -> None:
+    """Trains and scores networks, or applies one."""
+    application = parse_application()
+    if application:
+        apply(*application)
+        return
+    settings = parse()
+    record, out = run_record(settings.record()), settings.out
+    records = settings.records or synthesize(out, small=settings.smoke)
+    speech = {
+        split: list(timit.utterances(records, split))
+        for split in ("train", "valid", "test")
+    }
+    recorded: tuple[Any, Any] = ((), ())
+    kinds: tuple[str, ...] = denoising.TRAINED
+    if settings.noise_dir:
+        recorded = denoising.read_recordings(settings.noise_dir)
+        kinds = (*kinds, denoising.RECORDED)
+    make = partial(denoising.mixtures, seed=settings.seed)
+    valid = make(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0])
+    validation_data = denoising.padded_batches(list(valid), settings.batch_size)
+
+    models: dict[str, list[keras.Model]] = {}
+    curves: dict[str, list[float]] = {}
+    trained: dict[str, Any] = {}
+    for row in matched_rows(settings.models, settings.units):
+        name = title_of(row.model)
+        folder = out / (name if is_own(row.model) else row.model)
+        for seed in range(settings.seed, settings.seed + settings.seeds):
+            passes = denoising.training_passes(
+                speech["train"],
+                kinds,
+                batch_size=settings.batch_size,
+                batches=4 if settings.smoke else STEPS,
+                recordings=recorded[0],
+                seed=seed,
+            )
+            keras.utils.set_random_seed(seed)
+            model = network(row, *statistics(passes))
+            print(
+                f"\n{name}: {trained_parameters(model):,} trained parameters, {seed=}"
+            )
+            history = train(
+                model,
+                passes,
+                folder / f"seed-{seed}",
+                epochs=settings.epochs,
+                validation_data=validation_data,
+                settings=describe(row)
+                | {
+                    "records": str(records),
+                    "kinds": kinds,
+                    "batch_size": settings.batch_size,
+                    "seed": seed,
+                },
+            )
+            with replacing(folder / f"seed-{seed}" / GAIN) as aside:
+                model.get_layer("gain").save(aside)
+            ratios = [-epoch["val_loss"] for epoch in history]
+            curves[f"{name}, seed {seed}" if settings.seeds > 1 else name] = ratios
+            models.setdefault(name, []).append(model)
+            trained.setdefault(name, []).append(
+                describe(row)
+                | {
+                    "folder": str((folder / f"seed-{seed}").relative_to(out)),
+                    "seed": seed,
+                    "parameters": trained_parameters(model),
+                    "epoch": best_epoch([-ratio for ratio in ratios]) + 1,
+                    "validation_si_sdr": max(ratios),
+                }
+            )
+
+    test = list(
+        make(
+            speech["test"],
+            (*kinds, *denoising.UNHEARD),
+            settings.snrs,
+            recordings=recorded[1],
+        )
+    )
+    systems: dict[str, list[Denoiser]] = {
+        NOISY: [lambda noisy: noisy],
+        WIENER: [lambda noisy: np.stack([wiener(x) for x in noisy])],
+    }
+    for name, several in models.items():
+        systems[name] = [model.predict_on_batch for model in several]
+    scores = {}
+    for name, denoisers in systems.items():
+        print(f"\n{name}: scores of {len(test)} mixtures")
+        scores[name] = [score(denoise, test) for denoise in denoisers]
+    text = tables(scores)
+    sizes = {split: len(utterances) for split, utterances in speech.items()}
+    data = {"records": str(records), "utterances": sizes, "mixtures": len(test)}
+    write_sealed(
+        out / RESULTS, record | {"data": data, "models": trained, "scores": scores}
+    )
+    with replacing(out / "results.md") as aside:
+        aside.write_text(text)
+    print(f"\n{text}")
+    plot_curves(out / "curves.png", curves, ylabel="validation SI-SDR, dB")
+    middle = min(settings.snrs, key=abs)
+    heard = [m for m in test if m.utterance == test[0].utterance and m.snr == middle]
+    shown = {name: several[0] for name, several in systems.items() if name != NOISY}
+    show(out, shown, heard, pictured="pink")
+    print(f"Tables, figures and sound are in {out}")
+
+
+def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
+    """Makes the network: from noisy waveforms to clean ones."""
+    frames = keras.Input((None, NUM_BINS), name="log_power")
+    # `Normalization` would do, but for its constants, which ONNX takes for inputs.
+    x = keras.layers.Rescaling(1 / std, -mean / std)(frames)
+    x = make_layer(row.model, row.units, row.arguments, return_sequences=True)(x)
+    gains = keras.layers.Dense(NUM_BINS, activation="sigmoid")(x)
+    gain = keras.Model(frames, gains, name="gain")
+
+    noisy = keras.Input((None,), name="noisy")
+    spectrum = STFT()(noisy)
+    power = ops.sum(ops.square(spectrum), axis=-1)
+    decibels = 10 * ops.log10(POWER_FLOOR + power)
+    clean = InverseSTFT()(gain(decibels)[..., None] * spectrum, noisy)
+    model = keras.Model(noisy, clean)
+    model.compile(make_optimizer(row.rates), NegativeSISDR())
+    return model
+
+
+def statistics(passes: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Gives the mean and the standard deviation of each bin of noisy speech, in dB."""
+    import tensorflow as tf
+
+    batches = passes(tf.constant(0, tf.int64)).take(4).as_numpy_iterator()
+    frames = [log_power(stft(waveform)) for noisy, _ in batches for waveform in noisy]
+    every = np.concatenate(frames).astype("float64")
+    return every.mean(axis=0), every.std(axis=0)
+
+
+def apply(run: Path, noisy: Path, clean: Path) -> None:
+    """Cleans a recording with the first network of a run."""
+    models = read_sealed(run / RESULTS)["models"]
+    folder = next(iter(models.values()))[0]["folder"]
+    model = keras.saving.load_model(run / folder / MODEL, compile=False)
+    samples = resample_to_int16(*read_audio(noisy)) / 32768
+    write_wav(clean, model.predict(samples[None], verbose=0)[0], SAMPLE_RATE)
+    print(f"Cleaned by {run / folder}: {clean}, at 8 kHz")
+
+
+def synthesize(out: Path, *, small: bool) -> Path:
+    """Synthesizes speech and prepares it; gives the folder of records."""
+    corpus, records = out / "corpus", out / "records"
+    few = ["--speakers", "12", "--sentences", "3"] if small else []
+    for command in (
+        ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus.resolve()), *few],
+        ["-m", "keras_ortho.data_prep", str(corpus.resolve()), str(records.resolve())],
+    ):
+        subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
+    return records
+
+
+def parse(argv: Sequence[str] | None = None) -> Settings:
+    """Reads the command line, and settles what it leaves open.
+
+    Raises:
+        ValueError: If options contradict each other or a value cannot be.
+    """
+    parser = new_parser(__doc__)
+    add = parser.add_argument
+    add("--records", type=Path, help="what `keras-ortho-data` wrote (synthetic speech)")
+    add("--noise-dir", type=Path, help="folder of recorded noises, to add to the made")
+    add(
+        "--models",
+        nargs="+",
+        type=read_model,
+        default=["scornn", "lstm"],
+        metavar="MODEL",
+        help=f"some of {', '.join(LAYERS)}, or layers or cells of your own: "
+        "package.module:Name, file.py:Name (scornn lstm)",
+    )
+    add("--units", type=int, help="of scoRNN, whose parameters all models match (128)")
+    add("--epochs", type=int, help=f"of {STEPS} updates each (15)")
+    add("--batch-size", type=int, help="mixtures in a batch, 2 s each (16)")
+    add("--seeds", type=int, default=1, metavar="N", help="train from N seeds (1)")
+    add(
+        "--snrs",
+        type=float,
+        nargs="+",
+        default=denoising.SNRS,
+        metavar="DB",
+        help="of the test (-5 0 5 10 15)",
+    )
+    given = parser.parse_args(argv)
+    check_values(given)
+    if given.smoke and (given.records or given.noise_dir):
+        raise ValueError(
+            "--smoke has its own data: no --records or --noise-dir. "
+            f"Received: {given.records or given.noise_dir}"
+        )
+    for name in ("models", "snrs"):
+        values = getattr(given, name)
+        if len(set(values)) < len(values):
+            raise ValueError(
+                f"--{name} names one twice. Received: {' '.join(map(str, values))}"
+            )
+    return settle(vars(given), SMOKE if given.smoke else {}, USUAL)
+
+
+def parse_application(
+    argv: Sequence[str] | None = None,
+) -> tuple[Path, Path, Path] | None:
+    """Reads the command line of an application: run, noisy file and clean file.
+
+    Returns:
+        The three, or `None` where nothing is to be applied.
+
+    Raises:
+        ValueError: If one of the three is missing.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in APPLICATION:
+        parser.add_argument(f"--{name}", type=Path)
+    given, others = parser.parse_known_args(argv)
+    run, noisy, clean = (getattr(given, name) for name in APPLICATION)
+    if run is noisy is clean is None:
+        return None
+    if None in (run, noisy, clean) or others:
+        raise ValueError(
+            "A network is applied by --run FOLDER --apply NOISY --to CLEAN alone. "
+            f"Received: {' '.join(sys.argv[1:] if argv is None else argv)}"
+        )
+    return run, noisy, clean
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""How well denoisers do: scores by kind of noise and ratio, as tables and pictures."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.tables import table
+from keras_ortho.audio import SAMPLE_RATE, log_power, stft, to_int16, write_wav
+from keras_ortho.diagnostics import plot_spectrograms
+from keras_ortho.metrics import (
+    UnscoredWarning,
+    mean_scores,
+    score_speech,
+    segmental_snr_loizou,
+)
+from keras_ortho.tasks.denoising import UNHEARD, Mixture
+
+NOISY = "noisy"
+
+
+class Score(NamedTuple):
+    """How a score is written: its title, with its unit, and its digits."""
+
+    title: str
+    digits: int
+
+
+SCORES = {
+    "si_sdr": Score("SI-SDR, dB", 1),
+    # Clamped, as is usual here: with clicks whole frames are without an error.
+    "segmental_snr": Score("SegSNR, dB", 1),
+    "stoi": Score("STOI", 3),
+    "pesq_mos_lqo": Score("PESQ MOS-LQO", 2),
+}
+
+# Of waveforms of equal length, `[mixtures, samples]`.
+Denoiser = Callable[[np.ndarray], np.ndarray]
+# A score by kind of noise, ratio in dB, and name.
+Scores = dict[str, dict[str, dict[str, float]]]
+
+
+def score(denoise: Denoiser, mixtures: Sequence[Mixture]) -> Scores:
+    """Scores what a denoiser makes of mixtures.
+
+    Args:
+        denoise: The denoiser, which must be causal: the waveforms are padded.
+        mixtures: The mixtures, those of an utterance one after another.
+
+    Returns:
+        The means over utterances; one that has no such score, as of a silent estimate,
+        is not in the mean, and `"unscored"` counts all of those.
+    """
+    # All of one length, or a network would be traced for each.
+    longest = max(len(mixture.noisy) for mixture in mixtures)
+    estimates: list[np.ndarray] = []
+    for _, several in groupby(mixtures, key=lambda mixture: mixture.utterance):
+        waveforms = [mixture.noisy for mixture in several]
+        padded = [np.pad(x, (0, longest - len(x))) for x in waveforms]
+        cleaned = denoise(np.stack(padded))
+        estimates += [x[: len(y)] for x, y in zip(cleaned, waveforms, strict=True)]
+    clean = [mixture.clean for mixture in mixtures]
+    with warnings.catch_warnings():
+        # They are counted instead.
+        warnings.simplefilter("ignore", UnscoredWarning)
+        scores = score_speech(estimates, clean)
+        ratios = map(
+            partial(segmental_snr_loizou, sample_rate=SAMPLE_RATE), estimates, clean
+        )
+        scores["segmental_snr"] = np.array(list(ratios))
+    places: dict[str, dict[str, list[int]]] = {}
+    for index, mixture in enumerate(mixtures):
+        kind = places.setdefault(mixture.noise, {})
+        kind.setdefault(f"{mixture.snr:g}", []).append(index)
+    return {
+        noise: {snr: _means(scores, at) for snr, at in ratios.items()}
+        for noise, ratios in places.items()
+    }
+
+
+def _means(scores: Mapping[str, np.ndarray], at: list[int]) -> dict[str, float]:
+    means = mean_scores({name: scores[name][at] for name in SCORES})
+    unscored = sum(mean.unscored for mean in means.values())
+    return {**{name: mean.mean for name, mean in means.items()}, "unscored": unscored}
+
+
+def mean_over(
+    runs: Sequence[Scores], name: str, snr: str, noises: Sequence[str]
+) -> tuple[float, float | None]:
+    """Averages a score over kinds of noise, and over runs from several seeds.
+
+    Returns:
+        The mean, and the standard deviation over the runs, `None` of one run.
+
+    Example:
+    >>> runs = [{"white": {"0": {"stoi": x}}} for x in (0.5, 0.75)]
+    >>> mean_over(runs, "stoi", "0", ["white"])
+    (0.625, 0.1767766952966369)
+    """
+    values = [np.mean([run[noise][snr][name] for noise in noises]) for run in runs]
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return float(np.mean(values)), spread
+
+
+def tables(systems: Mapping[str, Sequence[Scores]]) -> str:
+    """Lays out all scores: together, by ratio, and by kind of noise.
+
+    Args:
+        systems: The scores of each system, of several seeds where it has such.
+    """
+    first = next(iter(systems.values()))[0]
+    noises, snrs = list(first), list(next(iter(first.values())))
+    middle = min(snrs, key=lambda snr: abs(float(snr)))
+
+    def rows(cells: Iterable[tuple[str, str, list[str]]]) -> list[list[str]]:
+        cells = list(cells)
+        return [
+            [system]
+            + [
+                _figure(*mean_over(runs, name, snr, kinds), SCORES[name].digits)
+                for name, snr, kinds in cells
+            ]
+            for system, runs in systems.items()
+        ]
+
+    most = max(map(len, systems.values()))
+    spread = f", ± over {most} seeds" if most > 1 else ""
+    lines = table(
+        [f"at {_ratio(middle)}, mean over noises{spread}"]
+        + [each.title for each in SCORES.values()],
+        rows((name, middle, noises) for name in SCORES),
+        right=True,
+    )
+    for name, (title, _) in SCORES.items():
+        lines += ["", f"{title}, by ratio and, at {_ratio(middle)}, by noise:", ""]
+        lines += table(
+            ["mean over noises", *map(_ratio, snrs)],
+            rows((name, snr, noises) for snr in snrs),
+            right=True,
+        )
+        lines.append("")
+        lines += table(
+            [f"at {_ratio(middle)}", *map(_marked, noises)],
+            rows((name, middle, [noise]) for noise in noises),
+            right=True,
+        )
+    if any(noise in UNHEARD for noise in noises):
+        lines += ["", "(\\*) No network heard this kind of noise in its training."]
+    return "\n".join(lines) + "\n"
+
+
+def _ratio(snr: str) -> str:
+    return f"{float(snr):g} dB"
+
+
+def _marked(noise: str) -> str:
+    return f"{noise} (\\*)" if noise in UNHEARD else noise
+
+
+def _figure(mean: float, spread: float | None, digits: int) -> str:
+    return f"{mean:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
+def show(
+    out: Path,
+    systems: Mapping[str, Denoiser],
+    mixtures: Sequence[Mixture],
+    pictured: str,
+) -> None:
+    """Writes sounds of mixtures, before and after, and spectrograms of one of them.
+
+    Args:
+        out: Folder for `wav/` and `spectrograms.png`.
+        systems: The denoisers.
+        mixtures: Those to be heard.
+        pictured: The kind of noise of the one to be seen.
+    """
+    (out / "wav").mkdir(exist_ok=True)
+    for mixture in mixtures:
+        sounds = {NOISY: mixture.noisy}
+        for name, denoise in systems.items():
+            sounds[name] = denoise(mixture.noisy[None])[0]
+        sounds["clean"] = mixture.clean
+        # All by one factor, or the ratio of their levels would be lost.
+        peak = max(1.0, *(float(np.abs(sound).max()) for sound in sounds.values()))
+        for name, sound in sounds.items():
+            stem = f"{mixture.noise}_{mixture.snr:+g}dB_{name}".replace(" ", "-")
+            path = out / "wav" / f"{mixture.utterance}_{stem}.wav"
+            write_wav(path, to_int16(sound / peak), SAMPLE_RATE)
+        if mixture.noise == pictured:
+            pictures = {name: log_power(stft(sound)) for name, sound in sounds.items()}
+            plot_spectrograms(out / "spectrograms.png", pictures)

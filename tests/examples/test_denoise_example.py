@@ -1,0 +1,149 @@
+"""The denoiser: what its network is, and the whole command, small."""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from experiments.layers import trained_parameters
+from experiments.speech import matched_rows
+from keras_ortho.audio import istft, log_power, read_audio, stft, write_wav
+from tests.examples.modules import load_example
+
+SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "denoise.py"
+
+
+@pytest.fixture(scope="module")
+def denoise():
+    return load_example("denoise")
+
+
+def run(*arguments):
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("model", ["scornn", "lstm"])
+def test_network_is_a_gain_on_the_pipelines_transform(denoise, model):
+    random = np.random.default_rng(0)
+    mean, std = random.normal(-10, 5, 129), random.uniform(5, 15, 129)
+    (row,) = matched_rows([model], 16)
+    keras.utils.set_random_seed(0)
+    network = denoise.network(row, mean, std)
+    noisy = 0.1 * random.normal(size=(2, 3000)).astype("float32")
+    found = network.predict(noisy, verbose=0)
+    gain = network.get_layer("gain")
+    for waveform, cleaned in zip(noisy, found, strict=True):
+        spectrum = stft(waveform)
+        gains = gain.predict(log_power(spectrum)[None], verbose=0)[0]
+        assert np.ptp(gains) > 0.1
+        expected = istft(gains * spectrum, length=3000)
+        # Both in float32, where a bin of faint power costs the digits of its decibels.
+        np.testing.assert_allclose(cleaned, expected, atol=1e-5)
+    # Its inputs are standardized: frames of the mean, and one deviation above it.
+    first = gain.layers[1]
+    np.testing.assert_allclose(
+        first(np.stack([mean, mean + std])), [[0] * 129, [1] * 129], atol=1e-5
+    )
+
+
+def test_networks_have_as_many_parameters(denoise):
+    counts = [
+        trained_parameters(denoise.network(row, np.zeros(129), np.ones(129)))
+        for row in matched_rows(["scornn", "lstm", "gru"], 128)
+    ]
+    assert max(counts) < 1.02 * min(counts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--smoke", "--records", "r"], "--smoke has its own data.* Received: r"),
+        (["--models", "lstm", "lstm"], "--models names one twice. Received: lstm lstm"),
+        (["--snrs", "0", "0"], "--snrs names one twice. Received: 0.0 0.0"),
+        (["--epochs", "0"], "--epochs must be positive. Received: 0"),
+        (["--seeds", "-1"], "--seeds must be positive. Received: -1"),
+    ],
+)
+def test_bad_options(denoise, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        denoise.parse(["--out", "out", *arguments])
+
+
+def test_ratios_may_be_negative(denoise):
+    assert denoise.parse(["--out", "out", "--snrs", "-10", "0"]).snrs == [-10.0, 0.0]
+    assert denoise.parse(["--out", "out"]).epochs == denoise.USUAL["epochs"]
+
+
+def test_applications(denoise):
+    assert denoise.parse_application(["--out", "out"]) is None
+    three = ["--run", "a", "--apply", "b", "--to", "c"]
+    assert denoise.parse_application(three) == (Path("a"), Path("b"), Path("c"))
+    for wrong in (three[:4], [*three, "--epochs", "3"], three[2:]):
+        with pytest.raises(ValueError, match=f"Received: {' '.join(wrong)}"):
+            denoise.parse_application(wrong)
+
+
+@pytest.mark.slow
+def test_the_whole_command(tmp_path):
+    out = tmp_path / "out"
+    options = ["--smoke", "--out", out, "--snrs", 0, 10, "--seeds", 2]
+    printed = run(*options)
+    results = json.loads((out / "results.json").read_text())
+    before = copy.deepcopy(results["scores"])
+    assert results["data"]["utterances"] == {"train": 8, "valid": 2, "test": 2}
+    assert results["data"]["mixtures"] == 2 * 8 * 2
+    assert list(results["scores"]) == ["noisy", "Wiener filter", "scoRNN", "LSTM"]
+    assert [len(runs) for runs in results["scores"].values()] == [1, 1, 2, 2]
+    for runs in results["scores"].values():
+        for scores in runs:
+            assert list(scores) == [
+                *("white", "pink", "hum", "clicks", "babble", "reverberation"),
+                *("wind", "siren"),
+            ]
+            for ratios in scores.values():
+                assert list(ratios) == ["0", "10"]
+                for figures in ratios.values():
+                    assert figures.pop("unscored") == 0
+                    assert len(figures) == 4
+                    assert np.isfinite(list(figures.values())).all()
+    white = results["scores"]["noisy"][0]["white"]
+    # Noise and speech correlate by chance, by a percent or two of 20 000 samples.
+    assert white["0"]["si_sdr"] == pytest.approx(0, abs=0.5)
+    assert white["10"]["si_sdr"] == pytest.approx(10, abs=0.5)
+    text = (out / "results.md").read_text()
+    assert text in printed
+    assert re.search(r"\| scoRNN \| -?\d+\.\d ± \d\.\d \|", text)
+    for name in ("curves.png", "spectrograms.png"):
+        assert (out / name).stat().st_size > 10_000
+    # Of an utterance: 8 noises, each before and after three denoisers, and clean.
+    assert len(list((out / "wav").iterdir())) == 8 * 5
+    for model in ("scornn", "lstm"):
+        for seed in (0, 1):
+            folder = out / model / f"seed-{seed}"
+            assert (folder / "best.keras").is_file()
+            gain = keras.saving.load_model(folder / "gain.keras")
+            assert gain.output_shape == (None, None, 129)
+
+    # Again: nothing is trained, and the scores are the same.
+    history = (out / "scornn" / "seed-0" / "history.csv").read_bytes()
+    run(*options)
+    again = json.loads((out / "results.json").read_text())
+    assert again["scores"] == before
+    assert (out / "scornn" / "seed-0" / "history.csv").read_bytes() == history
+
+    # On a file of one's own, at another rate.
+    sound = 0.2 * np.random.default_rng(0).normal(size=16000)
+    write_wav(tmp_path / "noisy.wav", sound, 16000)
+    run("--run", out, "--apply", tmp_path / "noisy.wav", "--to", tmp_path / "clean.wav")
+    cleaned, rate = read_audio(tmp_path / "clean.wav")
+    assert (rate, len(cleaned)) == (8000, 8000)
+    assert 0 < np.std(cleaned / 32768) < 0.2

@@ -1,0 +1,126 @@
+"""Scores of denoisers by noise and ratio, their means, and their tables."""
+
+import numpy as np
+import pytest
+
+from experiments.denoising import NOISY, mean_over, score, show, tables
+from keras_ortho.audio import read_audio
+from keras_ortho.metrics import pesq, segmental_snr_loizou, si_sdr, stoi
+from keras_ortho.tasks.denoising import Mixture
+
+
+@pytest.fixture(scope="module")
+def mixtures():
+    """Two utterances of different length, each in two noises at two ratios."""
+    random = np.random.default_rng(0)
+    found = []
+    for name, samples in (("a", 8000), ("b", 12000)):
+        time = np.arange(samples) / 8000
+        clean = np.sin(2 * np.pi * 300 * time) * (np.sin(2 * np.pi * 3 * time) > -0.5)
+        clean = 0.1 * (clean + 0.01 * random.normal(size=samples))
+        for noise in ("white", "wind"):
+            for snr in (0.0, 10.0):
+                added = 0.07 * 10 ** (-snr / 20) * random.normal(size=samples)
+                found.append(Mixture(name, noise, snr, clean + added, clean))
+    return found
+
+
+def test_scores_are_the_means_over_utterances(mixtures):
+    def louder(noisy):
+        assert noisy.shape == (4, 12000)  # Padded to one length.
+        return 2 * noisy
+
+    scores = score(louder, mixtures)
+    assert list(scores) == ["white", "wind"]
+    assert list(scores["wind"]) == ["0", "10"]
+    for noise in ("white", "wind"):
+        for snr in (0.0, 10.0):
+            pairs = [
+                (2 * m.noisy, m.clean)
+                for m in mixtures
+                if (m.noise, m.snr) == (noise, snr)
+            ]
+            expected = {
+                "si_sdr": np.mean([si_sdr(*pair) for pair in pairs]),
+                "segmental_snr": np.mean(
+                    [segmental_snr_loizou(*pair, 8000) for pair in pairs]
+                ),
+                "stoi": np.mean([stoi(*pair, 8000) for pair in pairs]),
+                "pesq_mos_lqo": np.mean([pesq(*pair, 8000) for pair in pairs]),
+                "unscored": 0,
+            }
+            assert scores[noise][f"{snr:g}"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_silent_estimates_are_counted(mixtures):
+    scores = score(np.zeros_like, mixtures)
+    for ratios in scores.values():
+        for figures in ratios.values():
+            assert np.isnan(figures["si_sdr"])
+            assert figures["unscored"] >= 2
+
+
+def figures(value):
+    names = ("si_sdr", "segmental_snr", "stoi", "pesq_mos_lqo")
+    return dict.fromkeys(names, value) | {"unscored": 0}
+
+
+def run(*values):
+    """Scores at -5, 0 and 5 dB that are those of white noise, and one more of wind."""
+    snrs = ("-5", "0", "5")
+    return {
+        noise: {
+            snr: figures(value + more) for snr, value in zip(snrs, values, strict=True)
+        }
+        for noise, more in (("white", 0.0), ("wind", 1.0))
+    }
+
+
+def test_mean_over_noises_and_seeds():
+    runs = [run(1.0, 2.0, 3.0), run(3.0, 4.0, 5.0)]
+    mean, spread = mean_over(runs, "stoi", "0", ["white", "wind"])
+    assert mean == 3.5
+    assert spread == pytest.approx(np.std([2.5, 4.5], ddof=1))
+    assert mean_over(runs[:1], "stoi", "5", ["wind"]) == (4.0, None)
+
+
+def test_tables():
+    systems = {NOISY: [run(1.0, 2.0, 3.0)], "LSTM": [run(2.0, 3.0, 4.0), run(2, 5, 6)]}
+    text = tables(systems)
+    lines = text.splitlines()
+    assert lines[:4] == [
+        "| at 0 dB, mean over noises, ± over 2 seeds | SI-SDR, dB | SegSNR, dB | STOI "
+        "| PESQ MOS-LQO |",
+        "|---|--:|--:|--:|--:|",
+        "| noisy | 2.5 | 2.5 | 2.500 | 2.50 |",
+        "| LSTM | 4.5 ± 1.4 | 4.5 ± 1.4 | 4.500 ± 1.414 | 4.50 ± 1.41 |",
+    ]
+    at = lines.index("SI-SDR, dB, by ratio and, at 0 dB, by noise:")
+    assert lines[at + 2 : at + 6] == [
+        "| mean over noises | -5 dB | 0 dB | 5 dB |",
+        "|---|--:|--:|--:|",
+        "| noisy | 1.5 | 2.5 | 3.5 |",
+        "| LSTM | 2.5 ± 0.0 | 4.5 ± 1.4 | 5.5 ± 1.4 |",
+    ]
+    assert lines[at + 7 : at + 11] == [
+        r"| at 0 dB | white | wind (\*) |",
+        "|---|--:|--:|",
+        "| noisy | 2.0 | 3.0 |",
+        "| LSTM | 4.0 ± 1.4 | 5.0 ± 1.4 |",
+    ]
+    assert lines[-1].startswith(r"(\*) No network heard")
+    assert sum("by ratio and" in line for line in lines) == 4
+    assert "seeds" not in tables({NOISY: systems[NOISY]})
+
+
+def test_sounds_and_pictures(mixtures, tmp_path):
+    show(tmp_path, {"half": lambda x: x / 2}, mixtures[:4], "wind")
+    names = {path.name for path in (tmp_path / "wav").iterdir()}
+    assert len(names) == 4 * 3
+    before, after = (
+        read_audio(tmp_path / "wav" / f"a_wind_+10dB_{name}.wav")[0]
+        for name in ("noisy", "half")
+    )
+    # All by one factor.
+    np.testing.assert_allclose(2.0 * after, before, atol=2)
+    assert (tmp_path / "spectrograms.png").stat().st_size > 10_000

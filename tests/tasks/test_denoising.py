@@ -1,0 +1,202 @@
+"""Mixtures: who is heard in them, at which ratio, and that a seed says all."""
+
+import numpy as np
+import pytest
+
+from keras_ortho.audio import write_wav
+from keras_ortho.tasks import denoising
+from keras_ortho.tasks.denoising import (
+    RECORDED,
+    TRAINED,
+    UNHEARD,
+    Noises,
+    mixtures,
+    padded_batches,
+    read_recordings,
+    training_passes,
+)
+from keras_ortho.tasks.timit_records import Record
+
+PITCHES = {"a": 220, "b": 330, "c": 440}  # Hz
+
+
+def records(samples=(12000, 9000)):
+    """Utterances that can be told apart: a tone for each speaker."""
+    found = []
+    for speaker, pitch in PITCHES.items():
+        for number, size in enumerate(samples):
+            tone = 3000 * np.sin(2 * np.pi * pitch * np.arange(size) / 8000 + number)
+            name = f"{speaker}_{number}"
+            found.append(
+                Record(name, speaker, np.zeros((1, 129)), tone.astype("int16"))
+            )
+    return found
+
+
+def power_at(signal, pitch):
+    """Share of a signal's power within 20 Hz of a pitch."""
+    spectrum = np.abs(np.fft.rfft(signal * np.hanning(len(signal)))) ** 2
+    frequencies = np.fft.rfftfreq(len(signal), 1 / 8000)
+    return spectrum[np.abs(frequencies - pitch) < 20].sum() / spectrum.sum()
+
+
+def ratio(mixture):
+    noise = mixture.noisy.astype("f8") - mixture.clean
+    return 10 * np.log10(np.sum(mixture.clean.astype("f8") ** 2) / np.sum(noise**2))
+
+
+def test_each_utterance_in_each_noise_at_each_ratio():
+    kinds, snrs = (*TRAINED, *UNHEARD), (-5.0, 10.0)
+    found = list(mixtures(records(), kinds, snrs))
+    assert len(found) == 6 * 8 * 2
+    assert len({(m.utterance, m.noise, m.snr) for m in found}) == len(found)
+    for mixture in found:
+        assert mixture.noisy.dtype == mixture.clean.dtype == "float32"
+        # Two roundings to float32 of values below 1, beside a noise of 1e-2.
+        assert ratio(mixture) == pytest.approx(mixture.snr, abs=1e-3)
+        level = 10 * np.log10(np.mean(mixture.clean.astype("f8") ** 2))
+        assert level == pytest.approx(denoising.LEVEL, abs=1e-4)
+        pitch = PITCHES[mixture.utterance[0]]
+        assert power_at(mixture.clean, pitch) > 0.99
+    # The noise is the same at both ratios but for its size.
+    for first, second in zip(found[::2], found[1::2], strict=True):
+        a, b = (m.noisy.astype("f8") - m.clean for m in (first, second))
+        assert np.corrcoef(a, b)[0, 1] > 0.9999
+
+
+def test_a_seed_says_all_whatever_else_is_mixed():
+    every = {
+        (m.utterance, m.noise): m.noisy for m in mixtures(records(), TRAINED, [0.0])
+    }
+    for mixture in mixtures(records()[::-1], ["hum", "clicks"], [0.0]):
+        key = mixture.utterance, mixture.noise
+        np.testing.assert_array_equal(mixture.noisy, every[key])
+    for mixture in mixtures(records(), ["hum"], [0.0], seed=1):
+        assert (mixture.noisy != every[mixture.utterance, "hum"]).any()
+
+
+def test_babble_is_of_others():
+    for mixture in mixtures(records(), ["babble"], [0.0]):
+        noise = mixture.noisy - mixture.clean
+        shares = {s: power_at(noise, pitch) for s, pitch in PITCHES.items()}
+        assert shares.pop(mixture.utterance[0]) < 0.01
+        assert sum(shares.values()) > 0.99
+
+
+def test_recordings_are_a_kind():
+    recorded = np.sin(2 * np.pi * 1000 * np.arange(4000) / 8000)
+    found = mixtures(records(), [RECORDED], [0.0], recordings=[recorded])
+    for mixture in found:
+        assert power_at(mixture.noisy - mixture.clean, 1000) > 0.99
+
+
+def test_training_passes():
+    tf = pytest.importorskip("tensorflow")
+    passes = training_passes(records(), batch_size=3, batches=4, seconds=0.5, seed=7)
+
+    def one(number):
+        return [
+            (x.numpy(), y.numpy()) for x, y in passes(tf.constant(number, tf.int64))
+        ]
+
+    first, again, second = one(0), one(0), one(1)
+    assert int(passes(tf.constant(0, tf.int64)).cardinality()) == 4
+    assert len(first) == 4
+    for (noisy, clean), (x, y), (other, _) in zip(first, again, second, strict=True):
+        assert noisy.shape == clean.shape == (3, 4000)
+        assert noisy.dtype == clean.dtype == "float32"
+        np.testing.assert_array_equal(noisy, x)
+        np.testing.assert_array_equal(clean, y)
+        assert (noisy != other).any()
+    assert (first[0][0] != first[1][0]).any()
+    # The ends of the ranges are not met by a dozen, but nothing is beyond them.
+    noisy, clean = (np.concatenate(x).astype("f8") for x in zip(*first, strict=True))
+    snrs = 10 * np.log10(np.sum(clean**2, 1) / np.sum((noisy - clean) ** 2, 1))
+    assert -5.01 < snrs.min() < 2 < 8 < snrs.max() < 15.01
+    levels = 10 * np.log10(np.mean(clean**2, 1))
+    assert -36.01 < levels.min() < -28 < -24 < levels.max() < -15.99
+    # Each is of one speaker.
+    shares = [[power_at(x, pitch) for pitch in PITCHES.values()] for x in clean]
+    assert (np.max(shares, axis=1) > 0.95).all()
+    seeded = training_passes(records(), batch_size=3, batches=4, seconds=0.5, seed=8)
+    x, _ = next(iter(seeded(tf.constant(0, tf.int64))))
+    assert (x.numpy() != first[0][0]).any()
+
+
+def test_short_utterances_are_repeated():
+    tf = pytest.importorskip("tensorflow")
+    passes = training_passes(
+        records((300,)), ["white"], batch_size=2, batches=1, snrs=(60.0, 60.0)
+    )
+    ((_, clean),) = passes(tf.constant(0, tf.int64))
+    np.testing.assert_array_equal(clean[:, :300], clean[:, 300:600])
+
+
+def test_padded_batches():
+    pytest.importorskip("tensorflow")
+    found = list(mixtures(records(), ["white"], [0.0]))
+    batches = list(padded_batches(found, 4).as_numpy_iterator())
+    assert [x.shape for x, _, _ in batches] == [(4, 12000), (2, 12000)]
+    sizes = np.concatenate([weight.sum(axis=1) for _, _, weight in batches])
+    np.testing.assert_array_equal(sizes, [9000] * 3 + [12000] * 3)
+    noisy = {m.utterance: m.noisy for m in found}
+    seen = 0
+    for x, y, weight in batches:
+        assert not x[weight == 0].any()
+        assert not y[weight == 0].any()
+        for row, size in zip(x, weight.sum(axis=1).astype(int), strict=True):
+            seen += any(np.array_equal(row[:size], value) for value in noisy.values())
+    assert seen == 6
+
+
+def write_noises(folder, count):
+    (folder / "deeper").mkdir(parents=True)
+    for number in range(count):
+        where = folder / "deeper" if number % 2 else folder
+        tone = np.sin(np.arange(2000) * (number + 1) / 20)
+        write_wav(where / f"{number:02}.wav", 0.5 * tone, 16000)
+
+
+def test_recordings_are_held_out_by_file(tmp_path):
+    write_noises(tmp_path / "noises", 12)
+    train, test = read_recordings(tmp_path / "noises")
+    assert (len(train), len(test)) == (9, 3)
+    assert all(x.dtype == np.int16 and len(x) == 1000 for x in (*train, *test))
+    distinct = {x.tobytes() for x in (*train, *test)}
+    assert len(distinct) == 12
+    again = read_recordings(tmp_path / "noises")
+    np.testing.assert_array_equal(again[1], test)
+
+
+def test_errors(tmp_path):
+    write_noises(tmp_path / "one", 1)
+    write_noises(tmp_path / "silent", 2)
+    write_wav(tmp_path / "silent" / "00.wav", np.zeros(100), 8000)
+    random = np.random.default_rng(0)
+    one_speaker = [r for r in records() if r.speaker == "a"]
+    for call, message in [
+        (lambda: Noises(one_speaker), "`records` must be of two .* Received: 1"),
+        (
+            lambda: Noises(records()).mix("rain", np.ones(9), "a", 0.0, random),
+            "`kind` must be .* Received: 'rain'",
+        ),
+        (
+            lambda: Noises(records()).mix(RECORDED, np.ones(9), "a", 0.0, random),
+            "`kind` must be .* Received: 'recorded'",
+        ),
+        (lambda: padded_batches([], 0), "`batch_size` must be .* Received: .*0"),
+        (
+            lambda: training_passes(records(), batch_size=0, batches=1),
+            "`batch_size` must be",
+        ),
+        (
+            lambda: training_passes(records(), batch_size=1, batches=1, seconds=0),
+            "`seconds \\* 8000` must be",
+        ),
+        (lambda: read_recordings(tmp_path / "one"), "two files.* Received: 1"),
+        (lambda: read_recordings(tmp_path / "silent"), "not be silent. Received"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(FileNotFoundError, match="No such folder of noises. Received"):
+        read_recordings(tmp_path / "none")
