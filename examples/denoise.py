@@ -17,9 +17,10 @@ and a siren, of which no network has heard the like.
 
 Scores SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter, and
 of scoRNN and an LSTM of equal parameter count, or the layers that `--models` names.
-Writes results.md, results.json, curves.png, spectrograms.png, wav/, and for each model
-a folder, with best.keras, from waveform to waveform, and gain.keras, from frames to
-gains. Started again it goes on where it was; models and seeds can be added.
+Writes results.md, scores.csv, results.json, curves.png, spectrograms.png, wav/, and for
+each model and seed a folder with best.keras, from waveform to waveform, and gain.keras,
+from frames to gains. Started again it goes on where it was; models and seeds can be
+added.
 """
 
 import argparse
@@ -34,7 +35,15 @@ import keras
 import numpy as np
 from keras import ops
 
-from experiments.denoising import NOISY, Denoiser, score, show, tables
+from experiments.denoising import (
+    NOISY,
+    WIENER,
+    Denoiser,
+    score,
+    show,
+    tables,
+    write_scores,
+)
 from experiments.layers import LAYERS, make_layer, title_of, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser, plain_errors, read_model
@@ -63,7 +72,6 @@ from keras_ortho.tasks import denoising, timit
 from keras_ortho.training import MODEL, best_epoch, train
 
 ROOT = Path(__file__).resolve().parent.parent
-WIENER = "Wiener filter"
 RESULTS = "results.json"
 GAIN = "gain.keras"
 APPLICATION = ("run", "apply", "to")
@@ -166,9 +174,8 @@ def main() -> None:
     text = tables(scores)
     sizes = {split: len(utterances) for split, utterances in speech.items()}
     data = {"records": str(records), "utterances": sizes, "mixtures": len(test)}
-    write_sealed(
-        out / RESULTS, record | {"data": data, "models": trained, "scores": scores}
-    )
+    write_sealed(out / RESULTS, record | {"data": data, "models": trained})
+    write_scores(out / "scores.csv", scores, settings.seed)
     with replacing(out / "results.md") as aside:
         aside.write_text(text)
     print(f"\n{text}")

@@ -1,6 +1,7 @@
 """The papers' tables and figures, a section for each, and the sets of their runs."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from experiments.layers import Units
 from experiments.presets import PRESETS, Preset
@@ -100,10 +101,8 @@ def _timit(row: Preset) -> Comparison:
 
 
 def _speech(
-    title: str, arguments: str, script: str = "timit", **own: str
+    title: str, arguments: str, script: str = "timit", data: str = "timit", **own: Any
 ) -> Comparison:
-    if script == "timit":
-        own |= {"data": "timit", "data_option": "--records"}
     return Comparison(
         title,
         script,
@@ -111,8 +110,15 @@ def _speech(
         ("curves.png", "spectrograms.png"),
         table="results.md",
         record_file="results.json",
+        data=data,
+        data_option="--records",
         **own,
     )
+
+
+def _denoising(title: str, data: str) -> Comparison:
+    arguments = "--models scornn lstm --seeds 3 --epochs 40"
+    return _speech(title, arguments, "denoise", data, others=("scores.csv",))
 
 
 def _units(row: Preset) -> str:
@@ -299,7 +305,8 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             ("TIMIT sample, input and target swapped", "300 --legacy-swapped-targets"),
         )
     ),
-    _speech("Demonstration on synthetic speech", "", "demo"),
+    _denoising("Denoising, synthetic speech", ""),
+    _denoising("Denoising, TIMIT sample", "timit"),
     Comparison(
         "BNP on CIFAR-10",
         "bnp",

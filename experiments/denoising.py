@@ -1,5 +1,6 @@
 """How well denoisers do: scores by kind of noise and ratio, as tables and pictures."""
 
+import csv
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ import numpy as np
 from experiments.tables import table
 from keras_ortho.audio import SAMPLE_RATE, log_power, stft, to_int16, write_wav
 from keras_ortho.diagnostics import plot_spectrograms
+from keras_ortho.files import replacing
 from keras_ortho.metrics import (
     UnscoredWarning,
     mean_scores,
@@ -21,6 +23,8 @@ from keras_ortho.metrics import (
 from keras_ortho.tasks.denoising import UNHEARD, Mixture
 
 NOISY = "noisy"
+WIENER = "Wiener filter"
+UNTRAINED = (NOISY, WIENER)
 
 
 class Score(NamedTuple):
@@ -151,6 +155,29 @@ def tables(systems: Mapping[str, Sequence[Scores]]) -> str:
     if any(noise in UNHEARD for noise in noises):
         lines += ["", "(\\*) No network heard this kind of noise in its training."]
     return "\n".join(lines) + "\n"
+
+
+def write_scores(
+    path: Path, systems: Mapping[str, Sequence[Scores]], seed: int
+) -> None:
+    """Writes all scores as CSV, a line for each system, seed, noise and ratio.
+
+    Args:
+        path: The file to write.
+        systems: As for `tables`.
+        seed: The first seed.
+    """
+    with replacing(path) as aside, aside.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["system", "seed", "noise", "snr", *SCORES, "unscored"])
+        for system, runs in systems.items():
+            for number, scores in enumerate(runs):
+                own = seed + number if system not in UNTRAINED else ""
+                for noise, ratios in scores.items():
+                    for snr, figures in ratios.items():
+                        values = [f"{figures[name]:.5g}" for name in SCORES]
+                        place = [system, own, noise, snr]
+                        writer.writerow([*place, *values, figures["unscored"]])
 
 
 def _ratio(snr: str) -> str:

@@ -73,7 +73,10 @@ def _comparison(section: Comparison, folder: Path) -> list[str]:
         lines += [*written.read_text().splitlines(), ""]
     for picture in section.pictures:
         lines += [f"![{section.title}](results/{section.name}-{picture})", ""]
-    return [*lines, f"(Seed {record['settings']['seed']}; {_about(record)}.)"]
+    settings = record["settings"]
+    seeds = range(settings["seed"], settings["seed"] + settings.get("seeds", 1))
+    title = "Seeds" if len(seeds) > 1 else "Seed"
+    return [*lines, f"({title} {', '.join(map(str, seeds))}; {_about(record)}.)"]
 
 
 def _section(section: Section, folder: Path) -> list[str]:

@@ -112,6 +112,7 @@ class Comparison:
         pictures: The figures that it writes.
         table: The table that it writes, if it does.
         record_file: Its record.
+        others: Other files that belong to its results.
         set: The smallest set that the section belongs to.
         data: As for `Run`.
         data_option: As for `Run`.
@@ -123,6 +124,7 @@ class Comparison:
     pictures: tuple[str, ...]
     table: str = "table.md"
     record_file: str = "run.json"
+    others: tuple[str, ...] = ()
     set: str = "standard"
     data: str = ""
     data_option: str = "--data-dir"
@@ -134,7 +136,7 @@ class Comparison:
 
     def runs(self) -> list[Run]:
         """Lists its run, the only one."""
-        files = [*self.pictures, *([self.table] if self.table else [])]
+        files = [*self.pictures, *([self.table] if self.table else []), *self.others]
         products = {file: f"{self.name}-{file}" for file in files}
         products[self.record_file] = f"{self.name}.json"
         arguments = shlex.split(self.arguments)

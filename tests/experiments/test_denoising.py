@@ -1,9 +1,11 @@
 """Scores of denoisers by noise and ratio, their means, and their tables."""
 
+import csv
+
 import numpy as np
 import pytest
 
-from experiments.denoising import NOISY, mean_over, score, show, tables
+from experiments.denoising import NOISY, mean_over, score, show, tables, write_scores
 from keras_ortho.audio import read_audio
 from keras_ortho.metrics import pesq, segmental_snr_loizou, si_sdr, stoi
 from keras_ortho.tasks.denoising import Mixture
@@ -111,6 +113,20 @@ def test_tables():
     assert lines[-1].startswith(r"(\*) No network heard")
     assert sum("by ratio and" in line for line in lines) == 4
     assert "seeds" not in tables({NOISY: systems[NOISY]})
+
+
+def test_scores_as_a_file(tmp_path):
+    systems = {NOISY: [run(1.0, 2.0, 3.0)], "LSTM": [run(2.0, 3.0, 4.0), run(2, 5, 6)]}
+    write_scores(tmp_path / "scores.csv", systems, 7)
+    with open(tmp_path / "scores.csv", newline="") as file:
+        head, *lines = csv.reader(file)
+    assert head == [
+        *("system", "seed", "noise", "snr"),
+        *("si_sdr", "segmental_snr", "stoi", "pesq_mos_lqo", "unscored"),
+    ]
+    assert len(lines) == 3 * 2 * 3
+    assert lines[0] == ["noisy", "", "white", "-5", "1", "1", "1", "1", "0"]
+    assert lines[-1] == ["LSTM", "8", "wind", "5", "7", "7", "7", "7", "0"]
 
 
 def test_sounds_and_pictures(mixtures, tmp_path):
