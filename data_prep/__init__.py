@@ -1,1 +1,1 @@
-"""From the TIMIT corpus to sharded records: `keras-ortho-data CORPUS OUT`."""
+"""From a corpus of speech to sharded records: `keras-ortho-data CORPUS OUT`."""

@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
+from .listed import ListFile
 from .pipeline import NUM_SHARDS, prepare
 from .report import summarize
 from .splits import MODES, SPLITS
@@ -29,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcome = prepare(
                 options.corpus,
                 options.out,
+                lists=options.lists,
                 mode=options.splits,
                 seed=options.seed,
                 num_shards=dict(zip(SPLITS, options.shards, strict=True)),
@@ -56,18 +59,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="keras-ortho-data",
-        description="Makes records of 8 kHz audio and log power from a copy of TIMIT. "
+        description="Makes records of 8 kHz audio and log power from a copy of TIMIT, "
+        "or from any recordings that a list names. "
         "Run again, it redoes what changed and continues what was cut off.",
     )
     parser.add_argument("corpus", metavar="CORPUS", help="the folder of the corpus")
     parser.add_argument("out", metavar="OUT", help="the folder to write")
+    parser.add_argument(
+        "--list",
+        dest="lists",
+        metavar="[SPLIT=]LIST",
+        type=_list_file,
+        action="append",
+        default=[],
+        help="the files of a corpus that is not TIMIT: a CSV file with the columns "
+        "file, speaker and maybe split and id, or a folder of Kaldi's with wav.scp and "
+        "utt2spk; files are relative to CORPUS. May be given more than once, for "
+        f"example for each split, {', '.join(f'{name}=LIST' for name in SPLITS)}",
+    )
     parser.add_argument(
         "--splits",
         choices=("auto", *MODES),
         default="auto",
         help="timit: the corpus's own; wisdom: as Wisdom et al. (2016) filter it; "
         "speakers: by --seed; auto (the default): timit, if its test speakers are "
-        "there, else speakers",
+        "there, else speakers; with --list its splits, if it has any, else speakers",
     )
     parser.add_argument("--seed", type=int, default=0, help="for --splits speakers")
     parser.add_argument(
@@ -90,6 +106,14 @@ def _parser() -> argparse.ArgumentParser:
         help="fail if a file cannot be used, and leave the earlier result as it was",
     )
     return parser
+
+
+def _list_file(text: str) -> ListFile:
+    split, equals, path = text.partition("=")
+    # A path may have the sign in it.
+    if equals and split in SPLITS:
+        return ListFile(Path(path), split)
+    return ListFile(Path(text))
 
 
 def _natural(text: str) -> int:

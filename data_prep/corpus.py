@@ -1,4 +1,4 @@
-"""Finds the utterances of a copy of TIMIT, however it is laid out."""
+"""What a corpus is, and the utterances of a copy of TIMIT, however it is laid out."""
 
 import os
 import re
@@ -24,11 +24,14 @@ class Utterance:
     """One recording of one sentence by one speaker.
 
     Attributes:
-        id: `"{speaker}_{sentence}"`, e.g. `"faem0_sx42"`.
-        speaker: The speaker; the first letter is the sex, `f` or `m`.
-        sentence: The sentence; `sa1` and `sa2` are read by every speaker.
+        id: `"{speaker}_{sentence}"`, e.g. `"faem0_sx42"`; of a listed recording what
+            the list says, or its path.
+        speaker: The speaker; in TIMIT the first letter is the sex, `f` or `m`.
+        sentence: The sentence; `sa1` and `sa2` are read by every speaker. `""` for a
+            listed recording, as `dialect`.
         dialect: The dialect region, `dr1` to `dr8`.
-        part: `"train"`, `"test"`, or None where the copy does not say.
+        part: `"train"`, `"test"`, or None where the copy does not say; the split
+            that a list gives.
         path: The recording, relative to the corpus, with forward slashes.
     """
 
@@ -55,18 +58,42 @@ class Unused:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A copy of TIMIT.
+    """A copy of TIMIT, or recordings that a list names.
 
     Attributes:
         root: The folder that the paths are relative to.
         utterances: One per recording, sorted by id.
-        passed_over: Audio files that are second copies of an utterance or no
+        passed_over: Audio files of TIMIT that are second copies of an utterance or no
             utterances at all, sorted by path.
+        list_sha256: SHA-256 of what the list says, whatever the order of its lines.
+            Default: `None`, there was no list.
     """
 
     root: Path
     utterances: tuple[Utterance, ...]
     passed_over: tuple[Unused, ...]
+    list_sha256: str | None = None
+
+
+def check_folder(root: str | os.PathLike[str]) -> Path:
+    """Checks that a corpus is a folder.
+
+    Args:
+        root: The folder.
+
+    Returns:
+        Its path.
+
+    Raises:
+        FileNotFoundError: If there is no such folder.
+        NotADirectoryError: If it is a file.
+    """
+    root = Path(root)
+    if not root.exists():
+        raise FileNotFoundError(f"The corpus folder does not exist. Received: {root}")
+    if not root.is_dir():
+        raise NotADirectoryError(f"The corpus must be a folder. Received: {root}")
+    return root
 
 
 def discover(root: str | os.PathLike[str]) -> Corpus:
@@ -92,11 +119,7 @@ def discover(root: str | os.PathLike[str]) -> Corpus:
     len(corpus.utterances)  # 6300
     ```
     """
-    root = Path(root)
-    if not root.exists():
-        raise FileNotFoundError(f"The corpus folder does not exist. Received: {root}")
-    if not root.is_dir():
-        raise NotADirectoryError(f"The corpus must be a folder. Received: {root}")
+    root = check_folder(root)
     copies: dict[str, list[tuple[int, str, Utterance]]] = {}
     passed_over = []
     for path in sorted(_audio_files(root)):
@@ -109,8 +132,9 @@ def discover(root: str | os.PathLike[str]) -> Corpus:
             copies.setdefault(utterance.id, []).append(copy)
     if not copies:
         raise ValueError(
-            "No utterances: expected files such as TRAIN/DR1/FCJF0/SA1.WAV or "
-            f"dr1-fcjf0/sa1.wav. Received: {root}"
+            "No utterances: expected files of TIMIT, such as TRAIN/DR1/FCJF0/SA1.WAV "
+            "or dr1-fcjf0/sa1.wav. Another corpus needs a list of its files (--list). "
+            f"Received: {root}"
         )
     utterances = []
     for _, (used, *others) in sorted((key, sorted(c)) for key, c in copies.items()):

@@ -1,7 +1,7 @@
 """The whole run: from a corpus to a folder of records with a manifest."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +9,11 @@ from typing import Any
 
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
-from keras_ortho.tasks.timit_records import MANIFEST
+from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 from .corpus import Corpus, Unused, discover
+from .listed import ListFile, list_corpus
+from .listed_splits import split_listed
 from .manifest import build_manifest
 from .plan import (
     HASHING_THREADS,
@@ -22,7 +24,7 @@ from .plan import (
 )
 from .report import REPORT, list_rejected, write_report
 from .shards import Sidecar, find_shard, write_shard
-from .splits import SPLITS, resolve_mode, split
+from .splits import SPLITS, Splits, resolve_mode, split
 from .storage import write_json
 
 NUM_SHARDS = {"train": 16, "valid": 4, "test": 2}
@@ -49,6 +51,7 @@ def prepare(
     corpus: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
+    lists: Sequence[str | os.PathLike[str] | ListFile] = (),
     mode: str = "auto",
     seed: int = 0,
     num_shards: Mapping[str, int] = NUM_SHARDS,
@@ -63,10 +66,14 @@ def prepare(
     that was killed is continued by the next one and ends in the same bytes.
 
     Args:
-        corpus: A copy of TIMIT.
+        corpus: A copy of TIMIT, or, with `lists`, any folder of audio.
         out: The folder for the records; made if need be. Other files in it are
             left alone.
-        mode: How to divide the corpus; see `keras_ortho.data_prep.splits.split`.
+        lists: The files of the corpus with their speakers and maybe splits; see
+            `keras_ortho.data_prep.listed.list_corpus`. Default: none, `corpus` is a
+            copy of TIMIT.
+        mode: How to divide the corpus; see `keras_ortho.data_prep.splits.split`, and
+            for lists `keras_ortho.data_prep.listed_splits.split_listed`.
         seed: As for `keras_ortho.data_prep.splits.split`.
         num_shards: Number of shards of each split.
         strict: Whether a file that cannot be used is an error. The shards made
@@ -79,18 +86,17 @@ def prepare(
 
     Raises:
         OSError: If a folder or file is missing or cannot be written.
-        ValueError: If there is nothing to do, `out` and `corpus` overlap, or,
-            when `strict`, files are rejected.
+        ValueError: If there is nothing to do, `out` and `corpus` overlap, a list is
+            not as described, or, when `strict`, files are rejected.
 
     Example:
     ```python
     prepare("TIMIT", "records").manifest["splits"]["train"]["num_utterances"]  # 3696
+    prepare("fsdd", "spoken_digits", lists=["fsdd.csv"])
     ```
     """
     _check(Path(corpus), Path(out), num_shards)
-    found = discover(corpus)
-    mode = resolve_mode(mode, found.utterances)
-    splits = split(found.utterances, mode, seed=seed)
+    found, splits, how = _divide(corpus, lists, mode, seed)
     out = Path(out)
     with locked(out):
         chosen = [u for name in SPLITS for u in splits[name]]
@@ -114,15 +120,34 @@ def prepare(
             raise ValueError(
                 f"Files that cannot be used: {len(rejected)}{list_rejected(rejected)}"
             )
-        how = {"splits": mode, "seed": seed if mode == "speakers" else None}
         manifest = build_manifest(
             ordered, rejected, how | {"num_shards": {**num_shards}}
         )
         unused = sorted((*rejected, *found.passed_over), key=lambda u: u.path)
         write_report(out, unused)
-        write_json(out / MANIFEST, manifest)
+        write_json(out / MANIFEST, manifest, LARGEST_MANIFEST)
         _prune(out, {shard.stem for shard in shards})
     return Outcome(manifest, len(missing), rejected, found.passed_over)
+
+
+def _divide(
+    corpus: str | os.PathLike[str],
+    lists: Sequence[str | os.PathLike[str] | ListFile],
+    mode: str,
+    seed: int,
+) -> tuple[Corpus, Splits, dict[str, Any]]:
+    """The utterances, their splits, and what the manifest says of both."""
+    if lists:
+        found = list_corpus(corpus, lists)
+        splits, mode = split_listed(found.utterances, mode, seed=seed)
+    else:
+        found = discover(corpus)
+        mode = resolve_mode(mode, found.utterances)
+        splits = split(found.utterances, mode, seed=seed)
+    how = {"splits": mode, "seed": seed if mode == "speakers" else None}
+    if found.list_sha256:
+        how["list_sha256"] = found.list_sha256
+    return found, splits, how
 
 
 def _check(corpus: Path, out: Path, num_shards: Mapping[str, int]) -> None:

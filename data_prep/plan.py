@@ -29,6 +29,7 @@ from .storage import file_sha256
 
 HASHING_THREADS = 8
 LARGEST = 2**28  # bytes of a recording: ten minutes at the highest rate, 16 bits
+MOST_UTTERANCES = 100_000  # in a shard: its sidecar is read as a whole
 PARAMETERS = {
     "frame_length": FRAME_LENGTH,
     "hop_length": HOP_LENGTH,
@@ -138,6 +139,9 @@ def plan_shards(
 
     Returns:
         The shards that have utterances, by split and index.
+
+    Raises:
+        ValueError: If a shard would have too many utterances.
     """
     versions = library_versions()
     shards = []
@@ -149,6 +153,12 @@ def plan_shards(
                 index = shard_index(utterance.id, count)
                 members.setdefault(index, []).append(sources[utterance.id])
         for index, chosen in sorted(members.items()):
+            if len(chosen) > MOST_UTTERANCES:
+                raise ValueError(
+                    f"`num_shards` must leave a shard at most {MOST_UTTERANCES} "
+                    f"utterances. Received: {count} for {split!r}, and {len(chosen)} "
+                    "utterances in one"
+                )
             signature = _signature(split, index, count, chosen, versions)
             shards.append(Shard(split, index, count, tuple(chosen), signature))
     return shards
@@ -172,7 +182,13 @@ def _signature(
         "parameters": PARAMETERS,
         "versions": versions,
         "shard": [split, index, count],
-        # The path too: it is in the sidecar, and the dialect is read off it.
-        "sources": [[s.utterance.id, s.utterance.path, s.sha256] for s in sources],
+        # All fields but the part, which the split stands for.
+        "sources": [[_recorded(s.utterance), s.sha256] for s in sources],
     }
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+def _recorded(utterance: Utterance) -> list[str]:
+    """What the record and the sidecar hold of an utterance."""
+    u = utterance
+    return [u.id, u.speaker, u.sentence, u.dialect, u.path]

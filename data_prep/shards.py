@@ -14,7 +14,7 @@ from .storage import file_sha256, json_sha256, write_json
 
 Sidecar = dict[str, Any]
 
-LARGEST_SIDECAR = 3 * 2**20  # bytes
+LARGEST_SIDECAR = 2**26  # bytes: MOST_UTTERANCES with 671 each
 
 
 def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
@@ -58,7 +58,7 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
                 "rejected": rejected,
             }
             sidecar = contents | {"sidecar_sha256": json_sha256(contents)}
-            write_json(_sidecar_path(shard, out), sidecar)
+            write_json(_sidecar_path(shard, out), sidecar, LARGEST_SIDECAR)
     except tf.errors.OpError as error:
         raise OSError(f"Cannot write {shard.stem}: {error.message}") from error
     return sidecar

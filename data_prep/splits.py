@@ -1,4 +1,4 @@
-"""Divides the utterances into train, valid and test.
+"""Divides the utterances of TIMIT into train, valid and test.
 
 The two SA sentences, which every speaker reads, are in no split.
 """
@@ -126,14 +126,34 @@ def _dropped_by_wisdom(name: str, utterance: Utterance) -> bool:
 def _assign_by_seed(
     utterances: Sequence[Utterance], seed: int
 ) -> Callable[[Utterance], str]:
-    names = {}
+    speakers = {u.speaker for u in utterances}
+    names: dict[str, str] = {}
     for sex in "fm":
-        speakers = sorted(
-            {u.speaker for u in utterances if u.speaker.startswith(sex)},
-            key=lambda speaker: hashlib.sha256(f"{seed}:{speaker}".encode()).digest(),
-        )
-        share = max(1, (len(speakers) + 4) // 8) if len(speakers) >= 3 else 0
-        names.update(dict.fromkeys(speakers, "train"))
-        names.update(dict.fromkeys(speakers[:share], "valid"))
-        names.update(dict.fromkeys(speakers[share : 2 * share], "test"))
+        names |= divide_speakers((s for s in speakers if s.startswith(sex)), seed)
     return lambda utterance: names[utterance.speaker]
+
+
+def divide_speakers(speakers: Iterable[str], seed: int) -> dict[str, str]:
+    """Divides speakers: an eighth each to valid and to test, the rest to train.
+
+    Args:
+        speakers: The speakers, each once, in any order.
+        seed: Chooses them.
+
+    Returns:
+        The split of each speaker. Of three or more at least one is in each split, of
+        fewer all are in train.
+
+    Example:
+    >>> sorted(divide_speakers(["anna", "ben", "cleo", "dan"], seed=0).values())
+    ['test', 'train', 'train', 'valid']
+    """
+    ordered = sorted(
+        speakers,
+        key=lambda speaker: hashlib.sha256(f"{seed}:{speaker}".encode()).digest(),
+    )
+    share = max(1, (len(ordered) + 4) // 8) if len(ordered) >= 3 else 0
+    names = dict.fromkeys(ordered, "train")
+    names.update(dict.fromkeys(ordered[:share], "valid"))
+    names.update(dict.fromkeys(ordered[share : 2 * share], "test"))
+    return names

@@ -22,6 +22,7 @@ import soundfile
 from keras_ortho.audio.files import read_audio
 from keras_ortho.data_prep.corpus import Utterance
 from keras_ortho.data_prep.features import Features
+from keras_ortho.data_prep.listed import list_corpus
 from keras_ortho.data_prep.plan import Shard
 from keras_ortho.data_prep.shards import encode, find_shard
 from keras_ortho.data_prep.storage import json_sha256
@@ -167,6 +168,33 @@ def _sktime() -> list[Seed]:
     values = ",".join(f"{value:.3f}" for value in _SPEECH[:40] / 1000)
     head = "#About the data\n@problemName Two\n@univariate true\n@classLabel true 1 2\n"
     return [Seed(f"{head}@data\n{values}:1\n{values}:2\n".encode())]
+
+
+_SPOKEN = ("ann/1.wav", "ann/2.wav", "ben/1.wav")
+
+
+def _spoken_list() -> list[Seed]:
+    lines = [
+        f'"{file}",{file[:3]},{split},{file[0]}{file[4]}'
+        for file, split in zip(_SPOKEN, SPLITS, strict=True)
+    ]
+    short = "".join(f"{file},{file[:3]}\n" for file in _SPOKEN)
+    return [
+        Seed("\n".join(["file,speaker,split,id", *lines]).encode()),
+        Seed(f"file,speaker\n{short}".encode()),
+    ]
+
+
+def _spoken_table() -> list[Seed]:
+    return [Seed("".join(f"{file[0]}{file[4]} {file}\n" for file in _SPOKEN).encode())]
+
+
+def _write_spoken(folder: Path) -> None:
+    for file in _SPOKEN:
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).touch()
+    speakers = "".join(f"{file[0]}{file[4]} {file[:3]}\n" for file in _SPOKEN)
+    (folder / "utt2spk").write_text(speakers)
 
 
 # --- Records
@@ -344,6 +372,20 @@ FORMATS = {
     "ucr tsv": Format("Two_TRAIN.tsv", lambda: _series("\t"), read_series, weight=0.5),
     "ucr txt": Format("Two_TRAIN.txt", lambda: _series("  "), read_series, weight=0.5),
     "ucr ts": Format("Two_TRAIN.ts", _sktime, read_series, weight=0.5),
+    "list": Format(
+        "list.csv",
+        _spoken_list,
+        lambda path: list_corpus(path.parent, [path]),
+        _write_spoken,
+        weight=0.5,
+    ),
+    "list of kaldi": Format(
+        "wav.scp",
+        _spoken_table,
+        lambda path: list_corpus(path.parent, [path.parent]),
+        _write_spoken,
+        weight=0.5,
+    ),
     "manifest": Format(
         "manifest.json",
         lambda: [Seed(_manifest(_SHARD_SIZE))],

@@ -54,6 +54,26 @@ def test_missing_utterances_of_the_standard_splits_are_pointed_out(tmp_path, cap
         assert f"at most 10 frames (the complete corpus has {count} utterances)" in out
 
 
+def test_lists(corpus, capsys, monkeypatch):
+    monkeypatch.chdir(corpus.parent)
+    folders = sorted(corpus.iterdir())
+    options = ["corpus", "out", "--workers", "0", "--shards", "2", "1", "1"]
+    for name, chosen in {"train": folders[:4], "valid": folders[4:5]}.items():
+        paths = [p.relative_to(corpus) for f in chosen for p in sorted(f.iterdir())]
+        lines = [f"{path},{path.parent}" for path in paths]
+        Path(f"{name}=.csv").write_text("\n".join(["file,speaker", *lines]))
+        options += ["--list", f"{name}={name}=.csv"]
+    # A path with the sign in it, as no split is called so.
+    Path("x=.csv").write_text(f"file,speaker,split\n{folders[5].name}/sx1.wav,m,test\n")
+    assert main([*options, "--list", "x=.csv"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("train: 16 utterances, 0.0 minutes")
+    assert "\nvalid: 4 utterances" in out
+    assert "\ntest: 1 utterances" in out
+    parameters = json.loads(Path("out/manifest.json").read_bytes())["parameters"]
+    assert parameters["splits"] == "list"
+
+
 def test_strict(corpus, capsys):
     (corpus / "dr1-faaa0" / "sx1.wav").write_bytes(b"")
     out = corpus.parent / "out"
@@ -63,15 +83,17 @@ def test_strict(corpus, capsys):
 
 
 @pytest.mark.parametrize(
-    ("corpus_name", "message"),
+    ("corpus_name", "options", "message"),
     [
-        ("nowhere", "error: The corpus folder does not exist. Received: "),
-        ("empty", "error: No utterances: "),
+        ("nowhere", [], "error: The corpus folder does not exist. Received: "),
+        ("empty", [], "error: No utterances: "),
+        ("empty", ["--list", "no"], "error: There is no such list, "),
+        ("empty", ["--list", "dev=no"], "error: There is no such list, "),
     ],
 )
-def test_errors_are_one_line(tmp_path, capsys, corpus_name, message):
+def test_errors_are_one_line(tmp_path, capsys, corpus_name, options, message):
     (tmp_path / "empty").mkdir()
-    assert main([str(tmp_path / corpus_name), str(tmp_path / "out")]) == 1
+    assert main([str(tmp_path / corpus_name), str(tmp_path / "out"), *options]) == 1
     err = capsys.readouterr().err
     assert err.startswith(message)
     assert err.count("\n") == 1

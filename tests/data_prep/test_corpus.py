@@ -101,7 +101,7 @@ def test_folders_that_will_not_do(tmp_path):
     touch(tmp_path, "file/readme.txt")
     with pytest.raises(NotADirectoryError, match=r"Received: .*readme\.txt"):
         discover(tmp_path / "file" / "readme.txt")
-    with pytest.raises(ValueError, match=r"No utterances.*Received: .*file"):
+    with pytest.raises(ValueError, match=r"No utterances.*--list.*Received: .*file"):
         discover(tmp_path / "file")
 
 

@@ -162,7 +162,7 @@ def test_the_old_manifest_names_whole_shards_until_the_new_one_is_there(
     out = corpus.parent / "out"
     before = contents(out)
 
-    def crash(path, value):
+    def crash(path, value, largest):
         raise RuntimeError("broken off")
 
     monkeypatch.setattr(pipeline, "write_json", crash)

@@ -79,7 +79,7 @@ def test_the_shard_of_an_utterance_never_changes():
     assert all(880 < counts[index] < 1120 for index in range(8))
 
 
-@pytest.mark.parametrize("change", ["contents", "path", "added", "removed"])
+@pytest.mark.parametrize("change", ["contents", "path", "speaker", "added", "removed"])
 def test_a_change_touches_one_shard(change):
     splits, sources = dict(SPLITS), dict(SOURCES)
     changed = UTTERANCES[7]
@@ -87,8 +87,9 @@ def test_a_change_touches_one_shard(change):
         sources[changed.id] = Source(changed, "f" * 64)
     elif change == "path":
         moved = utterance(7, path="dr2-faaa0/sx7.wav", dialect="dr2")
-        splits["train"] = [moved if u is changed else u for u in splits["train"]]
-        sources[changed.id] = Source(moved, sources[changed.id].sha256)
+        replace(splits, sources, changed, moved)
+    elif change == "speaker":
+        replace(splits, sources, changed, utterance(7, speaker="fbbb0"))
     elif change == "added":
         new = utterance(99)
         splits["train"] = [*splits["train"], new]
@@ -98,6 +99,11 @@ def test_a_change_touches_one_shard(change):
     before, after = set(signatures()), set(signatures(splits, sources))
     assert len(after) == len(before)
     assert len(before - after) == 1
+
+
+def replace(splits, sources, old, new):
+    splits["train"] = [new if u is old else u for u in splits["train"]]
+    sources[old.id] = Source(new, sources[old.id].sha256)
 
 
 @pytest.mark.parametrize("change", ["parameters", "version", "libraries", "count"])
@@ -118,6 +124,16 @@ def test_a_change_of_the_making_touches_all(change, monkeypatch):
 def test_shards_without_utterances_are_left_out():
     few = {"train": UTTERANCES[:1], "valid": UTTERANCES[1:2], "test": UTTERANCES[2:3]}
     assert len(plan_shards(few, SOURCES, dict.fromkeys(SPLITS, 50))) == 3
+
+
+def test_a_shard_that_would_be_too_large_is_an_error(monkeypatch):
+    one = dict.fromkeys(SPLITS, 1)
+    monkeypatch.setattr(plan, "MOST_UTTERANCES", 30)
+    assert len(plan_shards(SPLITS, SOURCES, one)) == 3
+    monkeypatch.setattr(plan, "MOST_UTTERANCES", 29)
+    message = "`num_shards` must .* 29 .*Received: 1 for 'train', and 30 utterances"
+    with pytest.raises(ValueError, match=message):
+        plan_shards(SPLITS, SOURCES, one)
 
 
 def test_hashing_names_what_cannot_be_read(tmp_path):

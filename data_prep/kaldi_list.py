@@ -1,0 +1,82 @@
+"""Lists of recordings as Kaldi's data folders: `wav.scp` and `utt2spk`.
+
+The format is that of https://kaldi-asr.org/doc/data_prep.html.
+"""
+
+import os
+from pathlib import Path
+
+from .entries import Entry, read_text
+
+
+def read_kaldi(folder: str | os.PathLike[str]) -> list[Entry]:
+    """Reads a data folder of Kaldi's.
+
+    Args:
+        folder: Holds `wav.scp`, a line `utterance file` for each utterance, and
+            `utt2spk`, a line `utterance speaker` for each.
+
+    Returns:
+        An entry per utterance, in the order of `wav.scp`; without a split, as Kaldi
+        has a folder for each.
+
+    Raises:
+        OSError: If a file cannot be read.
+        ValueError: If the two files do not name the same utterances once each, a
+            file of audio is given as a command, or as segments of recordings.
+
+    Example:
+    ```python
+    read_kaldi("data/train")[0].speaker
+    ```
+    """
+    folder = Path(folder)
+    if (folder / "segments").exists():
+        raise ValueError(
+            "Utterances that are segments of recordings are not cut out: the folder "
+            f"must have no file `segments`. Received: {folder / 'segments'}"
+        )
+    files = _read_table(folder / "wav.scp")
+    speakers = _read_table(folder / "utt2spk")
+    for name, (speaker, where) in speakers.items():
+        if name not in files:
+            raise ValueError(
+                f"An utterance that {folder / 'wav.scp'} does not have. "
+                f"Received: {where}: {name}"
+            )
+        if len(speaker.split()) > 1:
+            raise ValueError(
+                f"A speaker's name must have no blanks. Received: {where}: {speaker}"
+            )
+    entries = []
+    for name, (file, where) in files.items():
+        if name not in speakers:
+            raise ValueError(
+                f"An utterance that {folder / 'utt2spk'} does not have. "
+                f"Received: {where}: {name}"
+            )
+        if file.endswith("|"):
+            raise ValueError(
+                "`wav.scp` must name files, not commands: write what the command "
+                f"gives to a file, and name that. Received: {where}: {file}"
+            )
+        entries.append(Entry(file, speakers[name][0], None, name, where))
+    return entries
+
+
+def _read_table(path: Path) -> dict[str, tuple[str, str]]:
+    """By the first word of each line what follows it, and where it stands."""
+    table: dict[str, tuple[str, str]] = {}
+    # Not `splitlines`, which also splits at characters that a name may have.
+    for number, line in enumerate(read_text(path).removesuffix("\n").split("\n"), 1):
+        where = f"{path}, line {number}"
+        key, *rest = line.split(maxsplit=1) or [""]
+        if not rest:
+            raise ValueError(
+                "A line must have an utterance and what belongs to it. "
+                f"Received: {where}: {line!r}"
+            )
+        if key in table:
+            raise ValueError(f"An utterance twice. Received: {where}: {key}")
+        table[key] = rest[0].strip(), where
+    return table

@@ -1,0 +1,177 @@
+"""The utterances that lists of recordings name, in place of TIMIT's."""
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .corpus import Corpus, Utterance, check_folder
+from .csv_list import read_csv
+from .entries import Entry
+from .kaldi_list import read_kaldi
+from .splits import SPLITS
+from .storage import json_sha256
+
+# An id may become a part of a file's name.
+ID = re.compile(r"[^\s/.-][^\s/]*")
+LONGEST_ID = 200  # bytes
+
+
+class ListFile(NamedTuple):
+    """A list of recordings.
+
+    Attributes:
+        path: A CSV file, or a data folder of Kaldi's.
+        split: `"train"`, `"valid"` or `"test"`, if all that it names belongs there.
+            Default: `None`, as the list says, if it does.
+    """
+
+    path: str | os.PathLike[str]
+    split: str | None = None
+
+
+def list_corpus(
+    root: str | os.PathLike[str], lists: Sequence[str | os.PathLike[str] | ListFile]
+) -> Corpus:
+    """Reads the utterances that lists name.
+
+    Args:
+        root: The folder that the files are in.
+        lists: The lists, one or more. Files are relative to `root`, or absolute and
+            below it. An utterance without an id has its path's, without the suffix:
+            `_` stands for `/` and for whatever is no letter, digit, `.` or `-`.
+
+    Returns:
+        The corpus, the same for any order of the lines.
+
+    Raises:
+        OSError: If the folder or a list is missing or cannot be read.
+        ValueError: If a list is no list, names no file, a file that is not there or
+            not below `root`, or one twice; if a speaker, a split or an id cannot be;
+            if two ids are the same; or if only some utterances have a split.
+
+    Example:
+    ```python
+    corpus = list_corpus("fsdd", ["fsdd.csv"])
+    corpus.utterances[0].id  # "recordings_0_george_0"
+    ```
+    """
+    root = check_folder(root)
+    if isinstance(lists, str | os.PathLike | ListFile) or not lists:
+        raise ValueError(f"`lists` must be a sequence of lists. Received: {lists!r}")
+    sources = [s if isinstance(s, ListFile) else ListFile(s) for s in lists]
+    entries = [entry for source in sources for entry in _read(source)]
+    _check_splits(entries)
+    # With a slash at the end.
+    bases = [os.path.join(path, "") for path in (root.absolute(), root.resolve())]
+    utterances = [_utterance(entry, root, bases) for entry in entries]
+    named = list(zip(utterances, entries, strict=True))
+    _check_distinct("A file must be named once", ((u.path, e.where) for u, e in named))
+    _check_distinct(
+        "Utterances must have different ids, which a column `id` can give",
+        ((u.id, e.where) for u, e in named),
+    )
+    utterances.sort()
+    digest = json_sha256([[u.id, u.path, u.speaker, u.part] for u in utterances])
+    return Corpus(root, tuple(utterances), (), digest)
+
+
+def _read(source: ListFile) -> list[Entry]:
+    path = Path(source.path)
+    if source.split not in (None, *SPLITS):
+        raise ValueError(
+            f"A list's split must be one of {SPLITS}. Received: {source.split!r}"
+        )
+    if not path.exists():
+        raise FileNotFoundError(
+            "There is no such list, a CSV file or a folder of Kaldi's; that of one "
+            f"split is given as {', '.join(f'{name}=LIST' for name in SPLITS)}. "
+            f"Received: {path}"
+        )
+    entries = read_kaldi(path) if path.is_dir() else read_csv(path)
+    if not entries:
+        raise ValueError(f"A list must name a file. Received: {path}")
+    if source.split is None:
+        return entries
+    if entries[0].split is not None:
+        raise ValueError(
+            f"A list that is given for {source.split!r} must have no column `split`. "
+            f"Received: {path}"
+        )
+    return [entry._replace(split=source.split) for entry in entries]
+
+
+def _check_splits(entries: Sequence[Entry]) -> None:
+    with_split = [entry for entry in entries if entry.split is not None]
+    for entry in with_split:
+        if entry.split not in SPLITS:
+            raise ValueError(
+                f"A split must be one of {SPLITS}. "
+                f"Received: {entry.where}: {entry.split!r}"
+            )
+    if with_split and len(with_split) < len(entries):
+        other = next(entry for entry in entries if entry.split is None)
+        raise ValueError(
+            "All lists must give splits, or none. "
+            f"Received: {with_split[0].where} with one, {other.where} without"
+        )
+
+
+def _utterance(entry: Entry, root: Path, bases: Iterable[str]) -> Utterance:
+    path = _relative_path(entry, bases)
+    # Not `Path.is_file`, which raises errors of its own for some names.
+    if not os.path.isfile(os.path.join(root, path)):
+        raise ValueError(
+            f"There is no such file below {root}. Received: {entry.where}: {entry.file}"
+        )
+    if not entry.speaker:
+        raise ValueError(
+            f"An utterance must have a speaker. Received: {entry.where}: {entry.file}"
+        )
+    name = _id_of(path) if entry.id is None else entry.id
+    if (
+        not ID.fullmatch(name)
+        or not name.isprintable()
+        or len(name.encode()) > LONGEST_ID
+    ):
+        raise ValueError(
+            f"An id must have 1 to {LONGEST_ID} bytes, no blank and no slash, and not "
+            f"begin with '.' or '-'. Received: {entry.where}: {name!r}"
+        )
+    return Utterance(
+        id=name,
+        speaker=entry.speaker,
+        sentence="",
+        dialect="",
+        part=entry.split,
+        path=path,
+    )
+
+
+def _relative_path(entry: Entry, bases: Iterable[str]) -> str:
+    path = posixpath.normpath(entry.file)
+    for base in bases:
+        if path.startswith(base):
+            path = path.removeprefix(base)
+            break
+    # A folder in front of ".." may be a link to elsewhere, where "a/../b" is not "b".
+    if path.startswith("/") or path == "." or ".." in entry.file.split("/"):
+        raise ValueError(
+            "A list must name files by their paths below the corpus folder. "
+            f"Received: {entry.where}: {entry.file!r}"
+        )
+    return path
+
+
+def _id_of(path: str) -> str:
+    return re.sub(r"^[.-]|[^\w.-]", "_", posixpath.splitext(path)[0])
+
+
+def _check_distinct(rule: str, names: Iterable[tuple[str, str]]) -> None:
+    places: dict[str, str] = {}
+    for name, where in names:
+        if name in places:
+            raise ValueError(f"{rule}. Received: {where}: {name}, as {places[name]}")
+        places[name] = where

@@ -1,0 +1,52 @@
+"""Divides the utterances of a list into train, valid and test."""
+
+from collections.abc import Sequence
+
+from .corpus import Utterance
+from .splits import SPLITS, Splits, divide_speakers
+
+
+def split_listed(
+    utterances: Sequence[Utterance], mode: str = "auto", *, seed: int = 0
+) -> tuple[Splits, str]:
+    """Divides the utterances of a list into train, valid and test.
+
+    Args:
+        utterances: All utterances of the list.
+        mode: `"speakers"`: an eighth of the speakers each to valid and to test, at
+            least one. `"auto"`: as the list says, or `"speakers"` where it does not.
+        seed: Chooses the speakers. Each speaker's place in the order depends on the
+            seed and the speaker alone.
+
+    Returns:
+        The utterances of `"train"`, `"valid"` and `"test"`, each in the given order;
+        and how they were divided, `"list"` or `"speakers"`.
+
+    Raises:
+        ValueError: If there is no such mode, or a split would be empty.
+
+    Example:
+    ```python
+    splits, mode = split_listed(list_corpus("fsdd", ["fsdd.csv"]).utterances)
+    ```
+    """
+    if mode not in ("auto", "speakers"):
+        raise ValueError(
+            "`mode` must be 'auto' or 'speakers' where a list names the files. "
+            f"Received: {mode!r}"
+        )
+    speakers = {utterance.speaker for utterance in utterances}
+    by_speaker = divide_speakers(speakers, seed)
+    given = mode == "auto" and all(utterance.part for utterance in utterances)
+    splits: Splits = {name: [] for name in SPLITS}
+    for utterance in utterances:
+        part = utterance.part if given else None
+        splits[part or by_speaker[utterance.speaker]].append(utterance)
+    empty = [name for name, members in splits.items() if not members]
+    if empty:
+        needs = "must have files of every split" if given else "needs three speakers"
+        raise ValueError(
+            f"A list {needs}: nothing for {', '.join(empty)}. "
+            f"Received: {len(utterances)} files of {len(speakers)} speakers"
+        )
+    return splits, "list" if given else "speakers"
