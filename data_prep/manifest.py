@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from keras_ortho.audio.stft import SAMPLE_RATE
 from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
 
@@ -26,7 +28,9 @@ def build_manifest(
         parameters: How the corpus was divided.
 
     Returns:
-        A value for `manifest.json`, without times and absolute paths.
+        A value for `manifest.json`, without times and absolute paths. Its
+        `"statistics"` are the mean and the standard deviation of each bin over all
+        frames of the training data, in dB.
 
     Raises:
         ValueError: If a split has no record.
@@ -57,5 +61,18 @@ def build_manifest(
         "parameters": {**PARAMETERS, **parameters},
         "library_versions": library_versions(),
         "splits": splits,
+        "statistics": _statistics(
+            [sidecar for shard, sidecar in shards if shard.split == "train"],
+            splits["train"]["num_frames"],
+        ),
         "rejected": [{"path": r.path, "reason": r.reason} for r in rejected],
     }
+
+
+def _statistics(sidecars: Sequence[Sidecar], frames: int) -> dict[str, list[float]]:
+    # One shard after the other: the same bytes, whoever wrote them.
+    totals = np.sum([sidecar["moments"] for sidecar in sidecars], axis=0)
+    mean, mean_square = totals / frames
+    # Of a bin that never changes rounding may leave less than nothing.
+    variance = np.maximum(mean_square - mean**2, 0)
+    return {"mean": mean.tolist(), "std": np.sqrt(variance).tolist()}

@@ -4,6 +4,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from keras_ortho.audio.stft import NUM_BINS
 from keras_ortho.files import replacing
 from keras_ortho.reading import read_bytes, read_json
 
@@ -26,8 +29,9 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
         out: The folder to write to.
 
     Returns:
-        The contents of the sidecar: what is in the shard, from which files, and
-        which files were rejected.
+        The contents of the sidecar: what is in the shard, from which files, which
+        files were rejected, and as `"moments"` for each bin the sums over all frames
+        of the log power, in dB, and of its square.
 
     Raises:
         OSError: If a file cannot be written, or a source no longer is what it was
@@ -36,6 +40,7 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
     import tensorflow as tf  # Seconds to import: only where records are written.
 
     utterances, rejected = [], []
+    moments = np.zeros((2, NUM_BINS))
     try:
         with replacing(_record_path(shard, out)) as aside:
             with tf.io.TFRecordWriter(str(aside)) as writer:
@@ -49,12 +54,14 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
                         continue
                     writer.write(encode(source.utterance, features))
                     utterances.append(_describe(source, features))
+                    moments += _moments(features)
             contents = {
                 "shard": _record_path(shard, out).name,
                 "signature": shard.signature,
                 "sha256": file_sha256(aside),
                 "bytes": aside.stat().st_size,
                 "utterances": utterances,
+                "moments": moments.tolist(),
                 "rejected": rejected,
             }
             sidecar = contents | {"sidecar_sha256": json_sha256(contents)}
@@ -138,6 +145,11 @@ def _describe(source: Source, features: Features) -> dict[str, str | int]:
         "samples": len(features.audio),
         "frames": len(features.log_power),
     }
+
+
+def _moments(features: Features) -> np.ndarray:
+    frames = features.log_power.astype(np.float64)
+    return np.stack([frames.sum(axis=0), (frames**2).sum(axis=0)])
 
 
 def _record_path(shard: Shard, out: Path) -> Path:

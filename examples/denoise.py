@@ -44,14 +44,21 @@ from experiments.denoising import (
     tables,
     write_scores,
 )
-from experiments.layers import LAYERS, make_layer, title_of, trained_parameters
+from experiments.layers import LAYERS, trained_parameters
 from experiments.optimizers import make_optimizer
-from experiments.options import check_values, new_parser, plain_errors, read_model
+from experiments.options import check_values, new_parser, plain_errors
 from experiments.own_layers import is_own
 from experiments.presets import Preset
 from experiments.records import run_record
 from experiments.settings import Settings, settle
-from experiments.speech import describe, matched_rows
+from experiments.speech import (
+    FEED_FORWARD,
+    describe,
+    make_frame_layer,
+    matched_rows,
+    read_frame_model,
+    title_of_frame_model,
+)
 from keras_ortho.audio import (
     NUM_BINS,
     POWER_FLOOR,
@@ -107,7 +114,7 @@ def main() -> None:
     curves: dict[str, list[float]] = {}
     trained: dict[str, Any] = {}
     for row in matched_rows(settings.models, settings.units):
-        name = title_of(row.model)
+        name = title_of_frame_model(row.model)
         folder = out / (name if is_own(row.model) else row.model)
         for seed in range(settings.seed, settings.seed + settings.seeds):
             passes = denoising.training_passes(
@@ -192,7 +199,7 @@ def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
     frames = keras.Input((None, NUM_BINS), name="log_power")
     # `Normalization` would do, but for its constants, which ONNX takes for inputs.
     x = keras.layers.Rescaling(1 / std, -mean / std)(frames)
-    x = make_layer(row.model, row.units, row.arguments, return_sequences=True)(x)
+    x = make_frame_layer(row.model, row.units, row.arguments)(x)
     gains = keras.layers.Dense(NUM_BINS, activation="sigmoid")(x)
     gain = keras.Model(frames, gains, name="gain")
 
@@ -202,7 +209,7 @@ def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
     decibels = 10 * ops.log10(POWER_FLOOR + power)
     clean = InverseSTFT()(gain(decibels)[..., None] * spectrum, noisy)
     model = keras.Model(noisy, clean)
-    model.compile(make_optimizer(row.rates), NegativeSISDR())
+    model.compile(make_optimizer(row.rates, STEPS), NegativeSISDR())
     return model
 
 
@@ -251,11 +258,11 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
     add(
         "--models",
         nargs="+",
-        type=read_model,
+        type=read_frame_model,
         default=["scornn", "lstm"],
         metavar="MODEL",
         help=f"some of {', '.join(LAYERS)}, or layers or cells of your own: "
-        "package.module:Name, file.py:Name (scornn lstm)",
+        f"package.module:Name, file.py:Name; or {FEED_FORWARD} (scornn lstm)",
     )
     add("--units", type=int, help="of scoRNN, whose parameters all models match (128)")
     add("--epochs", type=int, help=f"of {STEPS} updates each (15)")

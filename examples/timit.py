@@ -4,24 +4,30 @@
     python examples/timit.py --records out/timit/records --out out/timit
     python examples/timit.py --smoke --out out/smoke
 
-Trains scoRNN and an LSTM of equal parameter count, or the layers that `--models` names,
-chooses the epoch of least validation error, resynthesizes the test utterances from the
-predictions, and compares them with repeating the previous frame: mean squared error in
-dB^2 under both definitions in use, segmental SNR, STOI and PESQ. An utterance that has
-no such score is not in its mean, and the table says how many. Started again it goes on
-where it was; models can be added. It writes results.md, results.json, curves.png,
+Trains networks of equal parameter count, with an LSTM, a GRU, scoRNN and ENRNN in the
+same place, or the layers that `--models` names. Each corrects what is predicted
+linearly from the last two frames; `feed-forward` has a dense layer in that place, so
+that it shows what recurrence adds. The epoch of least validation error is chosen. Below
+them stands the ladder: the mean frame, the previous frame, and linear prediction from
+one and from two frames, whose penalty is chosen on the validation data. The test
+utterances are resynthesized from all these predictions, and scored: mean squared error
+in dB^2 under both definitions in use, segmental SNR, STOI and PESQ. An utterance that
+has no such score is not in its mean, and the table says how many. Started again it goes
+on where it was; models can be added. It writes results.md, results.json, curves.png,
 spectrograms.png, wav/ and a folder for each model.
 
-The settings of scoRNN are those of Helfrich et al., 2018; the other networks have as
-many parameters, and Adam. With `--preset paper` each has the size and the settings of
-Helfrich, dissertation, 2020, sections 2.5 and 2.7, where there are scoRNN, LSTM, ENRNN
-and the uRNNs.
+`--preset paper` trains the papers' networks instead, each with the size and the
+settings of Helfrich, dissertation, 2020, sections 2.5 and 2.7, where there are scoRNN,
+LSTM, ENRNN and the uRNNs: the recurrent layer reads decibels as they are, and a dense
+layer gives the next frame. `--raw` has that network with any of the layers, at the
+parameter count of a scoRNN by Helfrich et al., 2018, and Adam.
 
-200 epochs of scoRNN and LSTM on the whole of TIMIT take about a day on 2 cores; ENRNN
-takes about as long as scoRNN.
+40 epochs of the five networks on the 16 speakers of NLTK's sample take TIME on a core;
+on the whole of TIMIT an epoch is 40 times as long.
 `--smoke` takes less than a minute: small networks, and speech that it synthesizes.
 """
 
+import argparse
 import dataclasses
 import functools
 import subprocess
@@ -33,13 +39,14 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments.layers import LAYERS, make_layer, title_of, trained_parameters
+from experiments import linear_prediction
+from experiments.layers import LAYERS, make_layer, trained_parameters
+from experiments.linear_prediction import LinearPrediction
 from experiments.optimizers import make_optimizer
 from experiments.options import (
     check_values,
     new_parser,
     plain_errors,
-    read_model,
     read_units,
 )
 from experiments.own_layers import is_own
@@ -47,14 +54,15 @@ from experiments.presets import Preset
 from experiments.records import run_record
 from experiments.settings import Settings, settle
 from experiments.speech import (
-    BATCH_SIZE,
-    EPOCHS,
+    FEED_FORWARD,
     describe,
     errors,
     inputs,
+    make_frame_layer,
     matched_rows,
-    mean_frame,
     paper_rows,
+    read_frame_model,
+    title_of_frame_model,
 )
 from experiments.tables import write_table
 from keras_ortho import losses
@@ -75,9 +83,11 @@ from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
 
 ROOT = Path(__file__).resolve().parent.parent
-REPEAT = "previous frame"
+MEAN, REPEAT = "mean frame", "previous frame"
+LINEAR_1, LINEAR_2 = "linear, 1 frame", "linear, 2 frames"
 COLUMNS = {
     "parameters": "parameters",
+    "validation_valid_frame_mse": "validation MSE dB²",
     "valid_frame_mse": "MSE dB², valid frames",
     "padded_frame_mse": "MSE dB², all frames",
     "segmental_snr": "SegSNR dB",
@@ -85,14 +95,32 @@ COLUMNS = {
     "pesq_mos_lqo": "PESQ MOS-LQO",
     "pesq_raw": "PESQ P.862",
 }
+# Numbers that the layer in the middle reads of a frame, and that the next one makes of
+# what it gives.
+CHANNELS = 128
+OUTPUTS = 128
 USUAL: dict[str, Any] = {
+    "models": [FEED_FORWARD, "lstm", "gru", "scornn", "enrnn"],
+    "units": [128],
+    "negative_ones": 0.1,
+    "rate": 1e-3,
+    "epochs": 40,
+    "batch_size": 8,
+}
+# The papers', for all models.
+PAPER: dict[str, Any] = {"models": ["scornn", "lstm"], "batch_size": 28}
+RAW: dict[str, Any] = PAPER | {
     "units": [224],
     "negative_ones": 0.1,
     "rate": 1e-3,
-    "epochs": EPOCHS,
-    "batch_size": BATCH_SIZE,
+    "epochs": 200,
 }
-SMOKE: dict[str, Any] = {"units": [12], "epochs": 2, "batch_size": 2}
+SMOKE: dict[str, Any] = {
+    "models": ["lstm", "scornn"],
+    "units": [12],
+    "epochs": 2,
+    "batch_size": 2,
+}
 
 
 @plain_errors()
@@ -100,30 +128,53 @@ def main() -> None:
     """Builds the networks, trains and scores each, and writes what came of them."""
     settings, models = parse()
     record = run_record(settings.record())
-    out = settings.out
+    out, raw = settings.out, is_raw(settings)
     records = synthesize(out) if settings.smoke else settings.records
     data = timit.load(
         records,
         batch_size=settings.batch_size,
         shuffle_seed=settings.seed,
+        pad_to="split" if raw else "bucket",
         legacy_swapped_targets=settings.legacy_swapped_targets,
     )
-    mean = mean_frame(data.train)
-    predictors: dict[str, Callable[[np.ndarray], np.ndarray]] = {REPEAT: lambda x: x}
-    rows: dict[str, dict[str, Any]] = {REPEAT: {"parameters": 0}}
+    linear = {
+        LINEAR_1: linear_prediction.fit(data, frames=1),
+        LINEAR_2: linear_prediction.fit(data, frames=2),
+    }
+    predictors: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        MEAN: lambda x: np.broadcast_to(data.mean, np.shape(x)),
+        REPEAT: lambda x: x,
+        **linear,
+    }
+    rows: dict[str, dict[str, Any]] = {
+        MEAN: {"parameters": NUM_BINS},
+        REPEAT: {"parameters": 0},
+        **{
+            name: {
+                "parameters": map.kernel.size + map.bias.size,
+                "penalty": map.penalty,
+            }
+            for name, map in linear.items()
+        },
+    }
     curves: dict[str, list[float]] = {}
     for row in models:
         # Whatever models stand before it.
         keras.utils.set_random_seed(settings.seed)
-        model = network(row, mean)
-        name = title_of(row.model)
+        model = raw_network(row, data.mean) if raw else network(row, linear[LINEAR_2])
+        model.compile(
+            make_optimizer(row.rates, len(data.train)),
+            losses.ValidFrameMSE(),
+            weighted_metrics=[ValidFrameMSE()],
+        )
+        name = title_of_frame_model(row.model)
         folder = name if is_own(row.model) else row.model
         print(f"\n{name}: {trained_parameters(model):,} trained parameters")
         history = train(
             model,
             data.passes,
             out / folder,
-            epochs=row.epochs or EPOCHS,
+            epochs=row.epochs or settings.epochs,
             validation_data=data.valid,
             monitor="val_valid_frame_mse",
             callbacks=[keras.callbacks.TensorBoard(out / "tensorboard" / folder)]
@@ -134,6 +185,7 @@ def main() -> None:
                 "records": str(records),
                 "batch_size": settings.batch_size,
                 "seed": settings.seed,
+                "raw": raw,
                 "legacy_swapped_targets": settings.legacy_swapped_targets,
             },
         )
@@ -153,11 +205,10 @@ def main() -> None:
     pictures = {"reference": utterances[0].log_power}
     save_wav(out, utterances[0].id, "reference", references[0])
     for name, predict in predictors.items():
-        rows[name] |= errors(predict, data.test)
-        if name == REPEAT:
-            rows[name]["validation_valid_frame_mse"] = errors(predict, data.valid)[
-                "valid_frame_mse"
-            ]
+        rows[name] |= errors(predict, data, "test")
+        if name not in curves:
+            of_valid = errors(predict, data, "valid")
+            rows[name]["validation_valid_frame_mse"] = of_valid["valid_frame_mse"]
         print(f"\n{name}: resynthesis")
         swapped = settings.legacy_swapped_targets and name != REPEAT
         estimates = [
@@ -170,35 +221,61 @@ def main() -> None:
         rows[name]["utterances_without_a_score"] = {
             key: score.unscored for key, score in scores.items()
         }
-        pictures[name] = log_power(stft(estimates[0]))
+        if name not in (MEAN, LINEAR_1):
+            pictures[name] = log_power(stft(estimates[0]))
         save_wav(out, utterances[0].id, name.replace(" ", "_"), estimates[0])
 
     sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
-    report(out, record | {"data": sizes, "results": rows})
-    level = {REPEAT: rows[REPEAT]["validation_valid_frame_mse"]}
+    report(out, record | {"data": sizes, "results": rows, "curves": curves})
+    levels = (REPEAT, LINEAR_2) if raw else (LINEAR_1, LINEAR_2)
     plot_curves(
         out / "curves.png",
         curves,
-        baselines=level,
+        baselines={name: rows[name]["validation_valid_frame_mse"] for name in levels},
         ylabel="validation MSE, dB², valid frames",
-        log=True,
+        log=raw,
     )
     plot_spectrograms(out / "spectrograms.png", pictures)
     print(f"\nTable, figures and sound are in {out}")
 
 
-def network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
-    """Makes the network that predicts the next frame, which starts from their mean."""
+def network(row: Preset, linear: LinearPrediction) -> keras.Model:
+    """Makes the network that corrects a linear prediction of the next frame.
+
+    All is in standardized units but its input and its output, which are in dB. The
+    linear prediction stays as it is, and the correction starts at zero.
+    """
+    statistics = {"mean": linear.mean, "variance": linear.std**2}
+    frames = keras.Input((None, NUM_BINS))
+    x = keras.layers.Normalization(**statistics)(frames)
+    predicted = keras.layers.Conv1D(
+        NUM_BINS, len(linear.kernel), padding="causal", trainable=False, name="linear"
+    )
+    prediction = predicted(x)
+    predicted.set_weights([linear.kernel, linear.bias])
+    h = keras.layers.Dropout(0.2)(x)
+    h = keras.layers.Conv1D(CHANNELS, 2, padding="causal", activation="gelu")(h)
+    states = make_frame_layer(row.model, row.units, row.arguments)(h)
+    h = keras.layers.Concatenate()([h, keras.layers.Dropout(0.4)(states)])
+    h = keras.layers.Dense(OUTPUTS, activation="gelu")(h)
+    h = keras.layers.Dropout(0.4)(h)
+    correction = keras.layers.Dense(NUM_BINS, kernel_initializer="zeros")(h)
+    y = keras.layers.Add()([prediction, correction])
+    outputs = keras.layers.Normalization(**statistics, invert=True)(y)
+    return keras.Model(frames, outputs)
+
+
+def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
+    """Makes the papers' network, in decibels, which starts from the mean frame."""
     layer = make_layer(row.model, row.units, row.arguments, return_sequences=True)
     bias = keras.initializers.Constant(mean)
     outputs = keras.layers.Dense(NUM_BINS, bias_initializer=bias)
-    model = keras.Sequential([keras.Input((None, NUM_BINS)), layer, outputs])
-    model.compile(
-        make_optimizer(row.rates),
-        losses.ValidFrameMSE(),
-        weighted_metrics=[ValidFrameMSE()],
-    )
-    return model
+    return keras.Sequential([keras.Input((None, NUM_BINS)), layer, outputs])
+
+
+def is_raw(settings: argparse.Namespace) -> bool:
+    """Whether the networks are the papers'."""
+    return bool(settings.raw or settings.preset)
 
 
 def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
@@ -213,34 +290,38 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
     add(
         "--models",
         nargs="+",
-        type=read_model,
-        default=["scornn", "lstm"],
+        type=read_frame_model,
         metavar="MODEL",
-        help=f"some of {', '.join(LAYERS)}, or layers or cells of your own: "
-        "package.module:Name, file.py:Name (scornn lstm)",
+        help=f"some of {', '.join([FEED_FORWARD, *LAYERS])}, or layers or cells of "
+        "your own: package.module:Name, file.py:Name "
+        f"({' '.join(USUAL['models'])}; with --preset and --raw "
+        f"{' '.join(PAPER['models'])})",
     )
-    add("--preset", choices=["paper"], help="take the settings of the models' papers")
+    add("--preset", choices=["paper"], help="train the papers' networks, as they did")
+    add("--raw", action="store_true", help="train the papers' network, on raw decibels")
     add(
         "--units",
         type=read_units,
         nargs="+",
-        help="units of scoRNN, whose parameter count all models match (224); with "
-        "--preset one of the paper's sizes for each model, such as 425 or 374/94",
+        help="units of scoRNN, whose parameter count all models match (128; with --raw "
+        "224); with --preset one of the paper's sizes for each model, such as 425 or "
+        "374/94",
     )
     add("--negative-ones", type=float, help="fraction of scoRNN's -1s in D (0.1)")
     add("--rate", type=float, help="rate of Adam (1e-3)")
     add(
         "--recurrent-rate",
         type=float,
-        help="rate for the free variables of the recurrent matrix: RMSprop's (1e-3), "
-        "ENRNN's of Adam (1e-4)",
+        help="rate for the free variables of the recurrent matrix (a tenth of --rate; "
+        "with --raw RMSprop's, 1e-3, ENRNN's of Adam, 1e-4)",
     )
-    add("--epochs", type=int, help="of each model (200; with --preset the paper's)")
-    add("--batch-size", type=int, help=f"utterances in a batch ({BATCH_SIZE})")
+    add("--epochs", type=int, help="(40; with --raw 200, with --preset the paper's)")
+    add("--batch-size", type=int, help="utterances (8; with --raw and --preset 28)")
     add(
         "--legacy-swapped-targets",
         action="store_true",
-        help="give the network the frame it is to predict; for comparison only",
+        help="give the network the frame it is to predict; for comparison only, with "
+        "--raw or --preset",
     )
     given = parser.parse_args(argv)
     check_values(given)
@@ -251,13 +332,26 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
         raise ValueError(
             "--smoke is small, and --preset is not: give one of them. Received: both"
         )
-    if len(set(given.models)) < len(given.models):
+    if given.preset and given.raw:
         raise ValueError(
-            f"--models names one twice. Received: {' '.join(given.models)}"
+            "--preset has the papers' sizes, and --raw has not: give one of them. "
+            "Received: both"
+        )
+    if given.legacy_swapped_targets and not is_raw(given):
+        raise ValueError(
+            "--legacy-swapped-targets is for the papers' networks: give --raw or "
+            "--preset. Received: neither"
         )
     small = SMOKE if given.smoke else {}
-    usual = {"batch_size": BATCH_SIZE} if given.preset else USUAL
+    usual = PAPER if given.preset else RAW if given.raw else USUAL
     settings = settle(vars(given), small, usual)
+    models = settings.models
+    if len(set(models)) < len(models):
+        raise ValueError(f"--models names one twice. Received: {' '.join(models)}")
+    if is_raw(settings) and FEED_FORWARD in models:
+        raise ValueError(
+            f"The papers' networks are recurrent. Received: --models {' '.join(models)}"
+        )
     rows = rows_of(settings)
     if settings.epochs is not None:
         rows = [dataclasses.replace(row, epochs=settings.epochs) for row in rows]
@@ -282,7 +376,11 @@ def rows_of(settings: Settings) -> list[Preset]:
             "--units must be one number, that of scoRNN; only with --preset is there "
             f"a size of each model. Received: {settings.units}"
         )
-    return matched_rows(settings.models, units, **given)
+    if settings.raw:
+        return matched_rows(settings.models, units, raw=True, **given)
+    return matched_rows(
+        settings.models, units, features=CHANNELS, outputs=OUTPUTS, **given
+    )
 
 
 def synthesize(out: Path) -> Path:

@@ -3,23 +3,33 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 
 from experiments.building import closest_units
-from experiments.layers import Units, kind_of, make_layer, trained_parameters
+from experiments.layers import (
+    Units,
+    kind_of,
+    make_layer,
+    title_of,
+    trained_parameters,
+)
+from experiments.options import read_model
 from experiments.presets import Preset, find
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
-from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE
+from keras_ortho.metrics import ValidFrameMSE
+from keras_ortho.tasks.timit import Timit
 
-EPOCHS = 200
-BATCH_SIZE = 28  # The papers', for all models.
+# What stands in the network in place of a recurrent layer, to say what recurrence is
+# worth: a layer that sees each frame by itself.
+FEED_FORWARD = "feed-forward"
 STOCK = ("lstm", "gru", "rnn", "irnn")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "enrnn": {"negative_ones": 1.0, "coupling": False},
     "goru": {"style": "tunable", "capacity": 2},
 }
-# Rules of the recurrent matrix. ENRNN's authors have Adam 1e-4 for it in all of their
-# experiments with speech and text.
+# Of the network on raw decibels, rules of the recurrent matrix. ENRNN's authors have
+# Adam 1e-4 for it in all of their experiments with speech and text.
 RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
 
 
@@ -52,25 +62,35 @@ def matched_rows(
     models: Sequence[str],
     units: int,
     *,
+    features: int = NUM_BINS,
+    outputs: int = NUM_BINS,
+    raw: bool = False,
     negative_ones: float = 0.1,
     rate: float = 1e-3,
     recurrent_rate: float | None = None,
 ) -> list[Preset]:
     """Makes settings of networks with as many parameters as that of a scoRNN.
 
-    The optimizer is Adam. The free variables of the recurrent matrix have another:
-    RMSprop; for ENRNN Adam of a smaller rate; the matrix of the full-capacity uRNN
-    is trained along the unitary ones. For Keras's own layers gradients are clipped to
-    1. ENRNN has negative ones alone and no coupling, as in its paper; GORU two layers
-    of rotations, so that its size can be matched.
+    The optimizer is Adam. The free variables of the recurrent matrix have another: Adam
+    of a tenth of the rate; the matrix of the full-capacity uRNN is trained along the
+    unitary ones. The gradients together are clipped to a norm of 1, and the rates of
+    Adam fall by 3 % after each pass over the data. ENRNN has negative ones alone and no
+    coupling, as in its paper; GORU two layers of rotations, so that its size can be
+    matched.
 
     Args:
         models: Names of the layers.
         units: Units of scoRNN.
+        features: Numbers that the layer reads of a frame. Default: 129.
+        outputs: Units of the dense layer that reads the layer. Default: 129.
+        raw: Whether the rates are those of the network that reads raw decibels: they
+            do not fall; the recurrent matrix has RMSprop, for ENRNN Adam of a smaller
+            rate; only of Keras's own layers gradients are clipped, each to 1. Default:
+            `False`.
         negative_ones: Of scoRNN. Default: 0.1.
         rate: Rate of Adam. Default: 1e-3.
-        recurrent_rate: Rate for the recurrent matrix. Default: `None`, 1e-3, and
-            1e-4 for ENRNN.
+        recurrent_rate: Rate for the recurrent matrix. Default: `None`, a tenth of
+            `rate`; 1e-3 for a unitary matrix. With `raw` 1e-3, and 1e-4 for ENRNN.
 
     Raises:
         ValueError: If there is no such model, a number is out of its range, or none
@@ -80,13 +100,13 @@ def matched_rows(
     >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
     [224, 84]
     """
-    if recurrent_rate is not None and not any(kind_of(model).parts for model in models):
+    if recurrent_rate is not None and not any(map(_parts, models)):
         raise ValueError(
             "`recurrent_rate` is for free variables of a recurrent matrix, which "
             f"{', '.join(models)} lacks. Received: recurrent_rate={recurrent_rate}"
         )
     arguments = ARGUMENTS | {"scornn": {"negative_ones": negative_ones}}
-    shape = {"features": NUM_BINS, "outputs": NUM_BINS}
+    shape = {"features": features, "outputs": outputs}
     parameters = count_parameters("scornn", units, arguments["scornn"], **shape)
 
     def row(model: str) -> Preset:
@@ -102,22 +122,76 @@ def matched_rows(
             "timit",
             model,
             found,
-            _rates(model, rate, recurrent_rate),
+            (_raw_rates if raw else _rates)(model, rate, recurrent_rate),
             source=f"as many parameters as scoRNN with {units} units",
             arguments=own,
-            batch_size=BATCH_SIZE,
-            epochs=EPOCHS,
         )
 
     return [row(model) for model in models]
 
 
+def _parts(model: str) -> tuple[str, ...]:
+    return () if model == FEED_FORWARD else kind_of(model).parts
+
+
 def _rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, str]:
+    more = "clipnorm 1 decay 0.97"
+    rules = {"others": f"adam {rate} {more}"}
+    if "unitary" in _parts(model):
+        rules["unitary"] = f"stiefel {recurrent_rate or 1e-3}"
+    elif _parts(model):
+        rules["recurrent"] = f"adam {recurrent_rate or rate / 10} {more}"
+    return rules
+
+
+def _raw_rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, str]:
     if model in STOCK:
         return {"others": f"adam {rate} clip 1"}
     kind, usual = RECURRENT.get(model, ("rmsprop", 1e-3))
-    own = dict.fromkeys(kind_of(model).parts[-1:], f"{kind} {recurrent_rate or usual}")
+    own = dict.fromkeys(_parts(model)[-1:], f"{kind} {recurrent_rate or usual}")
     return {"others": f"adam {rate}", **own}
+
+
+def read_frame_model(text: str) -> str:
+    """Checks the name of a model, or of what stands in place of one.
+
+    Raises:
+        argparse.ArgumentTypeError: If there is none of this name.
+
+    Example:
+    >>> read_frame_model("feed-forward")
+    'feed-forward'
+    """
+    return text if text == FEED_FORWARD else read_model(text)
+
+
+def title_of_frame_model(model: str) -> str:
+    """Names a model for tables and pictures.
+
+    Example:
+    >>> title_of_frame_model("scornn"), title_of_frame_model("feed-forward")
+    ('scoRNN', 'no recurrence')
+    """
+    return "no recurrence" if model == FEED_FORWARD else title_of(model)
+
+
+def make_frame_layer(
+    model: str, units: Units, arguments: Mapping[str, Any]
+) -> keras.layers.Layer:
+    """Makes the layer that gives an output for each frame.
+
+    Args:
+        model: As for `make_layer`, or `"feed-forward"`, which is a dense layer.
+        units: As for `make_layer`.
+        arguments: As for `make_layer`.
+
+    Example:
+    >>> make_frame_layer("feed-forward", 64, {}).units
+    64
+    """
+    if model == FEED_FORWARD:
+        return keras.layers.Dense(units, activation="gelu")
+    return make_layer(model, units, arguments, return_sequences=True)
 
 
 def count_parameters(
@@ -129,7 +203,7 @@ def count_parameters(
     >>> count_parameters("scornn", 224, {}, features=129, outputs=129)
     83121
     """
-    layer = make_layer(model, units, arguments)
+    layer = make_frame_layer(model, units, arguments)
     layer.build((None, None, features))
     width = layer.compute_output_shape((None, 1, features))[-1]
     return trained_parameters(layer) + (width + 1) * outputs
@@ -144,21 +218,6 @@ def describe(row: Preset) -> dict[str, Any]:
     """
     names = ("model", "units", "arguments", "rates")
     return {name: getattr(row, name) for name in names}
-
-
-def mean_frame(data: Any) -> np.ndarray:
-    """Averages the valid frames, in dB, of batches `(x, y, sample_weight)`.
-
-    Example:
-    >>> batch = np.zeros((2, 5, 129)), np.ones((2, 5, 129)), np.ones((2, 5))
-    >>> float(mean_frame([batch])[0])
-    1.0
-    """
-    total, frames = np.zeros(NUM_BINS), 0.0
-    for _, y, weight in data:
-        total += np.einsum("btf,bt->f", y, weight, dtype="float64")
-        frames += float(np.sum(weight))
-    return total / frames
 
 
 def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
@@ -180,20 +239,30 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
     return np.concatenate([frames[1:], silence])
 
 
-def errors(predict: Callable[[np.ndarray], np.ndarray], data: Any) -> dict[str, float]:
+def errors(
+    predict: Callable[[np.ndarray], np.ndarray], data: Timit, split: str
+) -> dict[str, float]:
     """Measures the mean squared error, in dB^2, under both definitions in use.
+
+    That over all frames counts the padding up to the longest utterance of the split as
+    frames without error, however the batches are padded.
 
     Args:
         predict: Gives the frames that follow those of a batch.
-        data: Batches as for `mean_frame`.
+        data: The task.
+        split: `"valid"` or `"test"`, or `"train"`.
 
     Example:
-    >>> batch = np.zeros((2, 5, 129)), np.ones((2, 5, 129)), np.ones((2, 5))
-    >>> errors(lambda x: x, [batch])["valid_frame_mse"]
-    1.0
+    ```python
+    errors(lambda x: x, timit.load("records"), "test")["valid_frame_mse"]
+    ```
     """
-    metrics: list[Any] = [ValidFrameMSE(), PaddedFrameMSE()]
-    for x, y, weight in data:
-        for metric in metrics:
-            metric.update_state(y, predict(x), sample_weight=weight)
-    return {metric.name: float(metric.result()) for metric in metrics}
+    metric = ValidFrameMSE()
+    for x, y, weight in getattr(data, split):
+        metric.update_state(y, predict(x), sample_weight=weight)
+    of_valid = float(metric.result())
+    steps = data.num_utterances[split] * data.max_frames[split]
+    return {
+        "valid_frame_mse": of_valid,
+        "padded_frame_mse": of_valid * data.num_frames[split] / steps,
+    }

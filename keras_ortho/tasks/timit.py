@@ -16,16 +16,24 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
 from keras_ortho.extras import require
+from keras_ortho.tasks.buckets import bucket_boundaries, order_in_buckets
 from keras_ortho.tasks.pipeline import another_each_time, order_of_pass
 from keras_ortho.tasks.timit_records import (
     SPLITS,
+    STATISTICS,
     Record,
     dataset,
     read_manifest,
     utterances,
 )
+
+PADDINGS = ("split", "batch", "bucket")
+# Of x, y and weight.
+PADDING = (SILENCE_DB, SILENCE_DB, 0.0)
 
 __all__ = ["Record", "Timit", "load", "utterances"]
 
@@ -43,6 +51,9 @@ class Timit:
         num_utterances: Number of utterances of each split.
         num_frames: Number of valid frames of each split.
         max_frames: Number of frames of the longest utterance of each split.
+        mean: float64 `[129]`, the mean of each bin over the frames of the training
+            data, in dB.
+        std: As `mean`, the standard deviation.
     """
 
     train: Any
@@ -52,6 +63,8 @@ class Timit:
     num_utterances: Mapping[str, int]
     num_frames: Mapping[str, int]
     max_frames: Mapping[str, int]
+    mean: np.ndarray
+    std: np.ndarray
 
 
 def load(
@@ -60,7 +73,7 @@ def load(
     batch_size: int = 28,
     splits: Sequence[str] = SPLITS,
     shuffle_seed: int | None = 0,
-    pad_to: Literal["split", "batch"] = "split",
+    pad_to: Literal["split", "batch", "bucket"] = "split",
     legacy_swapped_targets: bool = False,
 ) -> Timit:
     """Datasets of the task, from the records in a folder.
@@ -78,7 +91,11 @@ def load(
             records. All features of `train` are held in memory to be shuffled.
         pad_to: `"split"` pads every batch to the longest utterance of the split,
             as the papers do; `"batch"` to the longest of the batch, which changes
-            what the mean over all steps divides by.
+            what the mean over all steps divides by; `"bucket"`, too, with
+            utterances of about the same length in a batch. Those of `train`, where
+            it is shuffled, are others in each pass. The batches of what is not
+            shuffled are in no order, and smaller where few utterances are as long:
+            a sixth of each is padding at most.
         legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison
             only. The network then reads frame t+1 and outputs frame t, a delay of
             one step that it can learn without error. Published errors near 0.13
@@ -104,43 +121,70 @@ def load(
         raise ValueError(f"`batch_size` must be positive. Received: {batch_size}")
     if not splits or not set(splits) <= set(SPLITS):
         raise ValueError(f"`splits` must be some of {SPLITS}. Received: {splits}")
-    if pad_to not in ("split", "batch"):
-        raise ValueError(f"`pad_to` must be 'split' or 'batch'. Received: {pad_to!r}")
+    if pad_to not in PADDINGS:
+        raise ValueError(f"`pad_to` must be one of {PADDINGS}. Received: {pad_to!r}")
     manifest = read_manifest(folder)
-    sizes: dict[str, dict[str, int]] = {
+    sizes: dict[str, Any] = {
         key: {name: manifest["splits"][name][key] for name in SPLITS}
         for key in ("num_utterances", "num_frames", "max_frames")
     }
     datasets: dict[str, Any] = dict.fromkeys(SPLITS)
     for name in splits:
         frames = dataset(folder, manifest, name).map(lambda *record: record[2])
+        count = sizes["num_utterances"][name]
         make = partial(
             _batches,
-            count=sizes["num_utterances"][name],
+            count=count,
             batch_size=batch_size,
             longest=sizes["max_frames"][name] if pad_to == "split" else None,
             swapped=legacy_swapped_targets,
         )
-        datasets[name] = make(frames)
         if name == "train" and shuffle_seed is not None:
-            passes = _passes(frames, sizes["num_utterances"][name], shuffle_seed, make)
+            in_buckets = partial(order_in_buckets, batch_size=batch_size)
+            order = in_buckets if pad_to == "bucket" else _order_at_random
+            passes = _passes(frames, count, partial(order, seed=shuffle_seed), make)
             datasets["train"] = another_each_time(passes, shuffle_seed)
             datasets["passes"] = passes
-    return Timit(**{"passes": datasets["train"], **datasets}, **sizes)
+        elif pad_to == "bucket":
+            # By the manifest, which has them in another order than the records.
+            lengths = list(manifest["splits"][name]["frames"].values())
+            datasets[name] = _buckets(
+                frames, lengths, batch_size, legacy_swapped_targets
+            )
+        else:
+            datasets[name] = make(frames)
+    statistics = {name: np.array(manifest["statistics"][name]) for name in STATISTICS}
+    return Timit(**{"passes": datasets["train"], **datasets, **sizes, **statistics})
+
+
+def _order_at_random(lengths: np.ndarray, number: Any, seed: int) -> Any:
+    return order_of_pass(len(lengths), seed, number)
 
 
 def _passes(
-    frames: Any, count: int, seed: int, make: Callable[[Any], Any]
+    frames: Any,
+    count: int,
+    order: Callable[[np.ndarray, Any], Any],
+    make: Callable[[Any], Any],
 ) -> Callable[[Any], Any]:
     tf = require("tensorflow")
     with tf.device("CPU"):
         held = frames.ragged_batch(count).get_single_element()
+        lengths = held.row_lengths().numpy()
 
     def one_pass(number: Any) -> Any:
-        order = tf.data.Dataset.from_tensor_slices(order_of_pass(count, seed, number))
-        return make(order.map(lambda index: held[index]))
+        indices = tf.data.Dataset.from_tensor_slices(order(lengths, number))
+        return make(indices.map(lambda index: held[index]))
 
     return one_pass
+
+
+def _example(frames: Any, swapped: bool) -> tuple[Any, Any, Any]:
+    tf = require("tensorflow")
+    silence = tf.fill([1, NUM_BINS], SILENCE_DB)
+    following = tf.concat([frames[1:], silence], axis=0)
+    weight = tf.ones(tf.shape(frames)[:1])
+    return (following, frames, weight) if swapped else (frames, following, weight)
 
 
 def _batches(
@@ -151,17 +195,31 @@ def _batches(
     swapped: bool,
 ) -> Any:
     tf = require("tensorflow")
-
-    def example(frames: Any) -> tuple[Any, Any, Any]:
-        silence = tf.fill([1, NUM_BINS], SILENCE_DB)
-        following = tf.concat([frames[1:], silence], axis=0)
-        weight = tf.ones(tf.shape(frames)[:1])
-        return (following, frames, weight) if swapped else (frames, following, weight)
-
-    batches = frames.map(example).padded_batch(
-        batch_size,
-        padded_shapes=([longest, NUM_BINS], [longest, NUM_BINS], [longest]),
-        padding_values=(SILENCE_DB, SILENCE_DB, 0.0),
+    batches = frames.map(partial(_example, swapped=swapped)).padded_batch(
+        batch_size, _shapes(longest), PADDING
     )
     known = tf.data.experimental.assert_cardinality(-(-count // batch_size))
     return batches.apply(known).prefetch(tf.data.AUTOTUNE)
+
+
+def _buckets(
+    frames: Any, lengths: Sequence[int], batch_size: int, swapped: bool
+) -> Any:
+    tf = require("tensorflow")
+    boundaries = bucket_boundaries(max(lengths))
+    batches = frames.map(partial(_example, swapped=swapped)).bucket_by_sequence_length(
+        lambda x, y, weight: tf.shape(weight)[0],
+        boundaries,
+        [batch_size] * (len(boundaries) + 1),
+        _shapes(None),
+        PADDING,
+    )
+    in_each = np.bincount(np.digitize(lengths, boundaries))
+    known = tf.data.experimental.assert_cardinality(
+        int(np.sum(-(-in_each // batch_size)))
+    )
+    return batches.apply(known).prefetch(tf.data.AUTOTUNE)
+
+
+def _shapes(longest: int | None) -> tuple[list[int | None], ...]:
+    return [longest, NUM_BINS], [longest, NUM_BINS], [longest]

@@ -1,5 +1,6 @@
 """The records of TIMIT that `keras-ortho-data` makes, as they are in a folder."""
 
+import math
 import os
 import re
 import struct
@@ -14,9 +15,10 @@ from keras_ortho.extras import require
 from keras_ortho.reading import read_json
 
 FORMAT = "keras-ortho-timit"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 SPLITS = ("train", "valid", "test")
+STATISTICS = ("mean", "std")
 # That of LibriSpeech has a fifth of it, with every file rejected less than half.
 LARGEST_MANIFEST = 2**27
 SHARD_FILE = re.compile(r"[A-Za-z0-9_-]{1,200}\.tfrecord")
@@ -108,9 +110,11 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     found = (manifest.get("format"), manifest.get("version"))
     if found != (FORMAT, FORMAT_VERSION):
         raise ValueError(
-            f"{path} must be of format {FORMAT!r}, version {FORMAT_VERSION}. "
+            f"{path} must be of format {FORMAT!r}, version {FORMAT_VERSION}: make the "
+            "records again with `keras-ortho-data`. "
             f"Received: {found}"
         )
+    _check_statistics(manifest.get("statistics"), path)
     splits = manifest.get("splits")
     if not isinstance(splits, dict) or set(splits) != set(SPLITS):
         raise ValueError(
@@ -122,6 +126,30 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
         for shard in split["shards"]:
             _check_shard(Path(folder, shard["file"]), shard["bytes"])
     return manifest
+
+
+def _check_statistics(statistics: Any, path: Path) -> None:
+    """Checks that there is a mean and a standard deviation of each bin."""
+    if not isinstance(statistics, dict) or not all(
+        _are_levels(statistics.get(name)) for name in STATISTICS
+    ):
+        raise ValueError(
+            f"`statistics` must have {' and '.join(map(repr, STATISTICS))}, lists of "
+            f"{NUM_BINS} finite numbers in dB. Received: {path}"
+        )
+    if min(statistics["std"]) < 0:
+        raise ValueError(
+            "A standard deviation must not be negative. "
+            f"Received: {min(statistics['std'])}: {path}"
+        )
+
+
+def _are_levels(values: Any) -> bool:
+    return (
+        isinstance(values, list)
+        and len(values) == NUM_BINS
+        and all(type(value) is float and math.isfinite(value) for value in values)
+    )
 
 
 def _check_split(split: Any, where: str) -> None:

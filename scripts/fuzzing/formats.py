@@ -246,8 +246,9 @@ def _split(name: str, size: int) -> dict[str, Any]:
 def _manifest(size: int) -> bytes:
     content = {
         "format": "keras-ortho-timit",
-        "version": 1,
+        "version": 2,
         "parameters": {"splits": "speakers"},
+        "statistics": {"mean": [-30.5] * 129, "std": [15.25] * 129},
         "splits": {name: _split(name, size) for name in SPLITS},
         "rejected": [{"path": "a.wav", "reason": "The file is empty"}],
     }
@@ -266,6 +267,7 @@ def _sidecars() -> list[Seed]:
         "sha256": "00",
         "bytes": 1,
         "utterances": [{"id": "faem0_sx42", "samples": 500, "frames": 7}],
+        "moments": [[-200.0] * 129, [6000.0] * 129],
         "rejected": [],
     }
     whole = contents | {"sidecar_sha256": json_sha256(contents)}

@@ -433,6 +433,24 @@ def _run_and_die(corpus, at_rename):
     return os.waitstatus_to_exitcode(status)
 
 
+def test_the_statistics_are_those_of_the_training_frames(corpus):
+    outcome = run(corpus)
+    out = corpus.parent / "out"
+    frames = np.concatenate(
+        [u.log_power for u in utterances(out, "train")], dtype=float
+    )
+    statistics = outcome.manifest["statistics"]
+    assert set(statistics) == {"mean", "std"}
+    # The variance is the difference of the mean square and the square of the mean, each
+    # of which has a relative error of about n eps.
+    error = len(frames) * np.finfo(float).eps
+    mean, std = frames.mean(axis=0), frames.std(axis=0)
+    np.testing.assert_allclose(statistics["mean"], mean, rtol=4 * error)
+    square = (frames**2).mean(axis=0)
+    allowed = 4 * error * square / std
+    assert (np.abs(statistics["std"] - std) <= allowed).all()
+
+
 def test_the_nltk_sample_end_to_end(data_dir, tmp_path):
     outcome = prepare(data_dir / "timit_nltk_sample", tmp_path)
     splits = outcome.manifest["splits"]

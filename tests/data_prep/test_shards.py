@@ -1,4 +1,5 @@
 import json
+import math
 
 import numpy as np
 import pytest
@@ -79,6 +80,18 @@ def test_sidecar(shard, tmp_path):
         "samples": 500,
         "frames": 4 + 3,
     }
+
+
+def test_the_moments_of_the_frames(shard, tmp_path):
+    sidecar = write_shard(shard, tmp_path / "corpus", tmp_path / "out")
+    found = records(tmp_path / "out" / f"{shard.stem}.tfrecord")
+    powers = [np.frombuffer(record["log_power"], "<f4") for record in found]
+    frames = np.concatenate(powers).reshape(-1, 129).T.astype(float)
+    for sums, values in zip(sidecar["moments"], (frames, frames**2), strict=True):
+        exact = [math.fsum(bin) for bin in values]
+        # Of n terms, added one by one: n roundings of at most their sum of sizes.
+        scale = len(values[0]) * np.finfo(float).eps * np.abs(values).sum(axis=1)
+        assert (np.abs(np.array(sums) - exact) <= scale).all()
 
 
 def test_the_sidecar_is_there_before_the_shard(shard, tmp_path, monkeypatch):

@@ -5,14 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 
 from experiments.building import closest_units
 from experiments.layers import LAYERS, trained_parameters
+from experiments.linear_prediction import LinearPrediction
 from experiments.speech import count_parameters, matched_rows
 from tests.examples.modules import load_example
 
+LADDER = ["mean frame", "previous frame", "linear, 1 frame", "linear, 2 frames"]
 BAD_UNITS = "must be a positive number, or two as 96/64"
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "timit.py"
 
@@ -29,7 +32,8 @@ def run(*arguments):
 
 @pytest.mark.slow
 def test_smoke(tmp_path):
-    options = ["--smoke", "--models", "scornn", "enrnn", "lstm", "--out", tmp_path]
+    models = ["scornn", "enrnn", "lstm", "feed-forward"]
+    options = ["--smoke", "--models", *models, "--out", tmp_path]
     done = run(*options)
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "results.json").read_text())
@@ -38,25 +42,28 @@ def test_smoke(tmp_path):
     assert record["keras_ortho"]
     assert record["data"]["utterances"] == {"train": 3, "valid": 1, "test": 1}
     results = record["results"]
-    assert list(results) == ["previous frame", "scoRNN", "ENRNN", "LSTM"]
+    networks = ["scoRNN", "ENRNN", "LSTM", "no recurrence"]
+    assert list(results) == [*LADDER, *networks]
     lines = (tmp_path / "results.md").read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {n}" for n in results]
     for name, row in results.items():
         figures = [v for v in row.values() if isinstance(v, float)]
-        assert len(figures) == 8  # Three errors, two ratios, STOI, and PESQ twice.
+        # Three errors, two ratios, STOI, and PESQ twice; a penalty.
+        assert len(figures) == 8 + name.startswith("linear")
         assert all(map(math.isfinite, figures))
         assert set(row["utterances_without_a_score"].values()) == {0}
         assert row["utterances"] == 1
         wav = f"*_{name.replace(' ', '_')}.wav"
         assert len(list((tmp_path / "wav").glob(wav))) == 1
-    for model in ("scornn", "enrnn", "lstm"):
+    for model in models:
         with open(tmp_path / model / "history.csv", newline="") as file:
             history = list(csv.DictReader(file))
         assert [int(row["epoch"]) for row in history] == [1, 2]
         assert (tmp_path / model / "best.keras").is_file()
     # The best of the last model's epochs.
     errors = [float(row["val_valid_frame_mse"]) for row in history]
-    assert results["LSTM"]["validation_valid_frame_mse"] == pytest.approx(min(errors))
+    best = results["no recurrence"]["validation_valid_frame_mse"]
+    assert best == pytest.approx(min(errors))
     for picture in ("curves.png", "spectrograms.png"):
         assert (tmp_path / picture).read_bytes()[:4] == b"\x89PNG"
     # Again, it only loads; with another seed it is refused.
@@ -77,7 +84,7 @@ def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
     timit.report(tmp_path, {"results": {"LSTM": row}})
     table = (tmp_path / "results.md").read_text()
     assert table.splitlines()[2] == (
-        "| LSTM | 1,234 | 1.23 | 1.23 | 1.23 | nan (16 of 16 not scored) | 1.23 "
+        "| LSTM | 1,234 | 1.23 | 1.23 | 1.23 | 1.23 | nan (16 of 16 not scored) | 1.23 "
         "| 1.23 (3 of 16 not scored) |"
     )
     assert table in capsys.readouterr().out
@@ -115,6 +122,9 @@ def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
         (["--preset", "paper", "--units", "224"], "one size for each of"),
         (["--preset", "paper", "--units", "225", "84"], "There are: scornn 224"),
         (["--preset", "paper", "--models", "gru"], "Received: model='gru'"),
+        (["--preset", "paper", "--raw"], "--raw has not: give one of them"),
+        (["--smoke", "--legacy-swapped-targets"], "give --raw or --preset"),
+        (["--smoke", "--raw", "--models", "feed-forward"], "networks are recurrent"),
     ],
 )
 def test_bad_options(arguments, message, tmp_path, capsys, monkeypatch, timit):
@@ -141,33 +151,79 @@ def test_presets_by_size(timit):
     assert rows[2].arguments == {"forget_bias": -4.0}
 
 
-def test_defaults_are_scornn_and_an_lstm_of_equal_size(timit):
-    options, (scornn, lstm) = timit.parse(["--out", "x", "--records", "y"])
+def test_the_raw_network_is_that_of_helfrich_2018(timit):
+    begin = ["--out", "x", "--records", "y", "--raw"]
+    options, (scornn, lstm) = timit.parse(begin)
     assert (scornn.units, lstm.units, options.batch_size) == (224, 84, 28)
-    assert (scornn.epochs, lstm.epochs) == (200, 200)
-    model = timit.network(scornn, np.arange(129.0))
+    assert options.epochs == 200
+    model = timit.raw_network(scornn, np.arange(129.0))
+    assert trained_parameters(model) == 83_121
     assert (model.layers[0].cell.recurrent_signs.numpy() == -1).sum() == 22
     np.testing.assert_array_equal(model.layers[1].bias, np.arange(129))
-    recurrent, others = model.optimizer.optimizers
-    assert type(recurrent).__name__ == "RMSpropTF1"
-    assert type(others).__name__ == "Adam"
-    for optimizer in (recurrent, others):
-        assert float(optimizer.learning_rate) == pytest.approx(1e-3)
-    optimizer = timit.network(lstm).optimizer
-    assert type(optimizer).__name__ == "Adam"
-    assert optimizer.clipvalue == 1
-    assert float(optimizer.learning_rate) == pytest.approx(1e-3)
+    assert scornn.rates == {"others": "adam 0.001", "recurrent": "rmsprop 0.001"}
+    assert lstm.rates == {"others": "adam 0.001 clip 1"}
+
+
+def predictor(frames):
+    random = np.random.default_rng(0)
+    return LinearPrediction(
+        random.normal(0, 0.1, (frames, 129, 129)),
+        random.normal(size=129),
+        random.normal(-30, 5, 129),
+        random.uniform(5, 20, 129),
+        0.1,
+    )
+
+
+def test_the_network_starts_as_the_linear_prediction(timit):
+    linear = predictor(2)
+    (row,) = matched_rows(["scornn"], 12, features=128, outputs=128)
+    model = timit.network(row, linear)
+    x = np.random.default_rng(1).normal(-30, 15, (2, 7, 129)).astype("float32")
+    # Sums of 258 products of about 0.1, and of numbers near 50 in dB.
+    found = model.predict(x, verbose=0)
+    np.testing.assert_allclose(found, linear(x), atol=300 * 50 * 2**-23)
+
+
+@pytest.mark.parametrize("model", ["scornn", "feed-forward"])
+def test_only_recurrence_sees_more_than_two_frames(timit, model):
+    keras.utils.set_random_seed(0)
+    (row,) = matched_rows([model], 12, features=128, outputs=128)
+    network = timit.network(row, predictor(2))
+    network.layers[-3].set_weights(
+        [np.full((128, 129), 0.1, "float32"), np.zeros(129, "float32")]
+    )
+    x = np.random.default_rng(1).normal(-30, 15, (1, 7, 129)).astype("float32")
+    changed = x.copy()
+    changed[:, 2] += 20
+    moved = np.abs(network.predict(changed, verbose=0) - network.predict(x, verbose=0))
+    steps = (moved.max(axis=(0, 2)) > 1e-4).tolist()
+    later = model == "scornn"
+    assert steps == [False, False, True, True, later, later, later]
+
+
+def test_all_networks_have_as_many_parameters(timit):
+    options, rows = timit.parse(["--out", "x", "--records", "y"])
+    assert [row.model for row in rows] == [
+        *("feed-forward", "lstm", "gru", "scornn", "enrnn")
+    ]
+    assert (options.batch_size, options.epochs) == (8, 40)
+    counts = {
+        row.model: trained_parameters(timit.network(row, predictor(2))) for row in rows
+    }
+    for model, count in counts.items():
+        assert count == pytest.approx(counts["scornn"], rel=0.01), model
 
 
 def test_all_layers_have_as_many_parameters(timit):
-    scornn, *others = matched_rows(["scornn", *LAYERS], 224)
-    wanted = trained_parameters(timit.network(scornn))
+    scornn, *others = matched_rows(["scornn", *LAYERS], 224, raw=True)
+    wanted = trained_parameters(timit.raw_network(scornn))
     assert wanted == 83_121
     for row in others:
         found = count_parameters(row.model, row.units, row.arguments, 129, 129)
         assert found == pytest.approx(wanted, rel=0.01), row.model
         if row.model in ("enrnn", "lstm"):
-            assert trained_parameters(timit.network(row)) == found
+            assert trained_parameters(timit.raw_network(row)) == found
 
 
 @pytest.mark.parametrize("model", ["lstm", "rnn", "restricted-urnn"])
@@ -181,14 +237,28 @@ def test_closest_units_are_the_closest(model):
         assert distances[found - 1] == distances.min()
 
 
-def test_the_rate_of_the_recurrent_matrix():
+def test_the_rate_of_the_recurrent_matrix_of_the_raw_network():
     models = ["enrnn", "full-urnn", "ornn", "gru"]
-    usual = [row.rates for row in matched_rows(models, 8)]
+    usual = [row.rates for row in matched_rows(models, 8, raw=True)]
     assert usual == [
         {"others": "adam 0.001", "recurrent": "adam 0.0001"},
         {"others": "adam 0.001", "unitary": "stiefel 0.001"},
         {"others": "adam 0.001", "recurrent": "rmsprop 0.001"},
         {"others": "adam 0.001 clip 1"},
     ]
-    (row,) = matched_rows(["enrnn"], 8, rate=0.01, recurrent_rate=0.02)
+    (row,) = matched_rows(["enrnn"], 8, raw=True, rate=0.01, recurrent_rate=0.02)
     assert row.rates == {"others": "adam 0.01", "recurrent": "adam 0.02"}
+
+
+def test_the_rate_of_the_recurrent_matrix():
+    models = ["enrnn", "full-urnn", "gru", "feed-forward"]
+    usual = [row.rates for row in matched_rows(models, 8)]
+    more = "clipnorm 1 decay 0.97"
+    assert usual == [
+        {"others": f"adam 0.001 {more}", "recurrent": f"adam 0.0001 {more}"},
+        {"others": f"adam 0.001 {more}", "unitary": "stiefel 0.001"},
+        {"others": f"adam 0.001 {more}"},
+        {"others": f"adam 0.001 {more}"},
+    ]
+    (row,) = matched_rows(["enrnn"], 8, rate=0.01, recurrent_rate=0.02)
+    assert row.rates["recurrent"] == f"adam 0.02 {more}"

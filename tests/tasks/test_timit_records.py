@@ -1,4 +1,5 @@
 import json
+import math
 
 import numpy as np
 import pytest
@@ -61,11 +62,11 @@ def test_a_shard_of_another_size(broken):
         utterances(broken, "train")
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"format": "other"}])
+@pytest.mark.parametrize("change", [{"version": 1}, {"format": "other"}])
 def test_a_manifest_of_another_format(broken, change):
     path = broken / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ValueError, match=r"format 'keras-ortho-timit', version 1\."):
+    with pytest.raises(ValueError, match=r"version 2: .* again .*keras-ortho-data"):
         read_manifest(broken)
 
 
@@ -120,6 +121,14 @@ def with_value(*keys_and_value):
         (with_value("splits", "test", "max_frames", 10**12), "`max_frames`"),
         (with_value("splits", "test", "num_utterances", 1), "`num_utterances`"),
         (with_value("splits", "test", "num_frames", 1), "`num_frames`"),
+        (without("statistics"), "`statistics` must have 'mean' and 'std'"),
+        (with_value("statistics", []), "`statistics`"),
+        (without("statistics", "std"), "`statistics`"),
+        (with_value("statistics", "mean", [0.0] * 128), "`statistics`"),
+        (with_value("statistics", "mean", [[0.0]] * 129), "`statistics`"),
+        (with_value("statistics", "mean", [math.nan] * 129), "finite numbers in dB"),
+        (with_value("statistics", "std", [10**400] * 129), "`statistics`"),
+        (with_value("statistics", "std", 0, -0.5), "not be negative. Received: -0.5"),
     ],
 )
 def test_a_damaged_manifest_is_named(broken, change, message):

@@ -1,0 +1,145 @@
+"""Prediction of the next frame by a linear map of the last ones: ridge regression."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keras_ortho.audio import NUM_BINS
+from keras_ortho.tasks.timit import Timit
+
+# Of the squared weights, over the number of frames; the inputs are standardized.
+PENALTIES = tuple(10 ** (power / 2) for power in range(-10, 1))
+
+
+@dataclass(frozen=True)
+class LinearPrediction:
+    """A linear map from the last frames to the next one, all of them standardized.
+
+    Attributes:
+        kernel: float64 `[frames, 129, 129]`: for each of the frames, the oldest first,
+            the weights of its bins (rows) in those of the next frame (columns), as
+            the kernel of a `keras.layers.Conv1D`.
+        bias: float64 `[129]`.
+        mean: float64 `[129]`, what is subtracted from each bin, in dB.
+        std: float64 `[129]`, what it is then divided by, in dB.
+        penalty: The one that was chosen.
+    """
+
+    kernel: np.ndarray
+    bias: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+    penalty: float
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Predicts the frame after each.
+
+        Args:
+            x: `[batch, T, 129]`, in dB. Before the first frame it reads the mean.
+
+        Returns:
+            float64 of the same shape, in dB.
+        """
+        rows = stack((np.asarray(x) - self.mean) / self.std, len(self.kernel))
+        weights = self.kernel.reshape(-1, NUM_BINS)
+        return (rows @ weights + self.bias) * self.std + self.mean
+
+
+def stack(frames: np.ndarray, count: int) -> np.ndarray:
+    """Puts the last frames side by side, the oldest first.
+
+    Args:
+        frames: `[batch, T, bins]`.
+        count: Number of frames; zeros stand for those before the first.
+
+    Returns:
+        `[batch, T, count * bins]`.
+
+    Example:
+    >>> stack(np.array([[[1], [2], [3]]]), 2).tolist()
+    [[[0, 1], [1, 2], [2, 3]]]
+    """
+    padded = np.pad(frames, ((0, 0), (count - 1, 0), (0, 0)))
+    length = frames.shape[1]
+    return np.concatenate([padded[:, i : i + length] for i in range(count)], axis=-1)
+
+
+def fit(
+    data: Timit, frames: int, penalties: Sequence[float] = PENALTIES
+) -> LinearPrediction:
+    """Fits a linear prediction of the next frame, by ridge regression.
+
+    The least mean squared error over the valid frames of the training data, in
+    standardized units, plus the penalty times the squared weights, but for the bias.
+
+    Args:
+        data: The task, with `train` and `valid`.
+        frames: Number of the last frames that it reads.
+        penalties: The penalties to choose from, by the mean squared error over the
+            valid frames of the validation data, in dB^2. Default: 1e-5 to 1.
+
+    Raises:
+        ValueError: If `frames` is not positive, or there is no penalty or one that is
+            not positive.
+
+    Example:
+    ```python
+    predict = fit(timit.load("records"), frames=2)
+    ```
+    """
+    if frames < 1:
+        raise ValueError(f"`frames` must be positive. Received: {frames}")
+    if not penalties or min(penalties) <= 0:
+        raise ValueError(
+            f"`penalties` must be some positive numbers. Received: {list(penalties)}"
+        )
+    # A bin that never changes is predicted by the bias alone.
+    std = np.where(data.std > 0, data.std, 1.0)
+    train, valid = (
+        _moments(batches, frames, data.mean, std)
+        for batches in (data.train, data.valid)
+    )
+    found = {penalty: _solve(train, penalty) for penalty in penalties}
+    errors = {
+        penalty: _squared_errors(valid, weights) @ std**2
+        for penalty, weights in found.items()
+    }
+    penalty = min(errors, key=errors.__getitem__)
+    kernel = found[penalty][:-1].reshape(frames, NUM_BINS, NUM_BINS)
+    return LinearPrediction(kernel, found[penalty][-1], data.mean, std, penalty)
+
+
+def _moments(
+    batches: Any, frames: int, mean: np.ndarray, std: np.ndarray
+) -> np.ndarray:
+    """The mean products of all pairs of inputs, among them a one, and targets."""
+    size = (frames + 1) * NUM_BINS + 1
+    total, count = np.zeros((size, size)), 0.0
+    for x, y, weight in batches:
+        inputs, targets = ((np.asarray(a) - mean) / std for a in (x, y))
+        ones = np.ones((*inputs.shape[:2], 1))
+        rows = np.concatenate([stack(inputs, frames), ones, targets], axis=-1)
+        valid = rows[np.asarray(weight) > 0]
+        total += valid.T @ valid
+        count += len(valid)
+    return total / count
+
+
+def _solve(moments: np.ndarray, penalty: float) -> np.ndarray:
+    """The weights of the inputs, those of the one, the bias, in the last row."""
+    of_inputs, with_targets = (
+        moments[:-NUM_BINS, :-NUM_BINS],
+        moments[:-NUM_BINS, -NUM_BINS:],
+    )
+    penalties = np.full(len(of_inputs), penalty)
+    penalties[-1] = 0
+    return np.linalg.solve(of_inputs + np.diag(penalties), with_targets)
+
+
+def _squared_errors(moments: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The mean squared error of each bin."""
+    # What remains of the targets where the weighted inputs are taken away.
+    left = np.concatenate([-weights, np.eye(NUM_BINS)])
+    return np.einsum("ib,ij,jb->b", left, moments, left, optimize=True)
