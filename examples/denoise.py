@@ -16,7 +16,7 @@ adds recorded ones. The test has speakers and noises that the training has not, 
 and a siren, of which no network has heard the like.
 
 Scores SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter, and
-of scoRNN and an LSTM of equal parameter count, or the layers that `--models` names.
+of GORU and an LSTM of equal parameter count, or the layers that `--models` names.
 Writes results.md, scores.csv, results.json, curves.png, spectrograms.png, wav/, and for
 each model and seed a folder with best.keras, from waveform to waveform, and gain.keras,
 from frames to gains. Started again it goes on where it was; models and seeds can be
@@ -259,10 +259,10 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         "--models",
         nargs="+",
         type=read_frame_model,
-        default=["scornn", "lstm"],
+        default=["goru", "lstm"],
         metavar="MODEL",
         help=f"some of {', '.join(LAYERS)}, or layers or cells of your own: "
-        f"package.module:Name, file.py:Name; or {FEED_FORWARD} (scornn lstm)",
+        f"package.module:Name, file.py:Name; or {FEED_FORWARD} (goru lstm)",
     )
     add("--units", type=int, help="of scoRNN, whose parameters all models match (128)")
     add("--epochs", type=int, help=f"of {STEPS} updates each (15)")

@@ -1,6 +1,6 @@
 """Takes the noise out of speech as it comes in, without TensorFlow and Keras.
 
-    python examples/streaming.py out/denoise/scornn/seed-0/gain.keras noisy.wav
+    python examples/streaming.py out/denoise/goru/seed-0/gain.keras noisy.wav
     arecord -q -t raw -f S16_LE -r 8000 | python examples/streaming.py step.onnx -
 
 Takes a network that gives a gain for each bin of a frame, as `examples/denoise.py`

@@ -117,7 +117,7 @@ def _speech(
 
 
 def _denoising(title: str, data: str) -> Comparison:
-    arguments = "--models scornn lstm --seeds 3 --epochs 40"
+    arguments = "--models goru scornn lstm --seeds 3 --epochs 20"
     return _speech(title, arguments, "denoise", data, others=("scores.csv",))
 
 

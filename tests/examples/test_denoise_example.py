@@ -58,7 +58,7 @@ def test_network_is_a_gain_on_the_pipelines_transform(denoise, model):
 def test_networks_have_as_many_parameters(denoise):
     counts = [
         trained_parameters(denoise.network(row, np.zeros(129), np.ones(129)))
-        for row in matched_rows(["scornn", "lstm", "gru"], 128)
+        for row in matched_rows(["scornn", "goru", "lstm"], 128)
     ]
     assert max(counts) < 1.02 * min(counts)
 
@@ -106,7 +106,7 @@ def test_the_whole_command(tmp_path):
     noises = ["white", "pink", "hum", "clicks", "babble", "reverberation"]
     noises += ["wind", "siren"]
     systems = [("noisy", ""), ("Wiener filter", "")]
-    systems += [(model, seed) for model in ("scoRNN", "LSTM") for seed in "01"]
+    systems += [(model, seed) for model in ("GORU", "LSTM") for seed in "01"]
     assert [tuple(line.values())[:4] for line in lines] == [
         (*system, noise, snr)
         for system in systems
@@ -121,12 +121,12 @@ def test_the_whole_command(tmp_path):
     assert float(lines[1]["si_sdr"]) == pytest.approx(10, abs=0.5)
     text = (out / "results.md").read_text()
     assert text in printed
-    assert re.search(r"\| scoRNN \| -?\d+\.\d ± \d\.\d \|", text)
+    assert re.search(r"\| GORU \| -?\d+\.\d ± \d\.\d \|", text)
     for name in ("curves.png", "spectrograms.png"):
         assert (out / name).stat().st_size > 10_000
     # Of an utterance: 8 noises, each before and after three denoisers, and clean.
     assert len(list((out / "wav").iterdir())) == 8 * 5
-    for model in ("scornn", "lstm"):
+    for model in ("goru", "lstm"):
         for seed in (0, 1):
             folder = out / model / f"seed-{seed}"
             assert (folder / "best.keras").is_file()
@@ -134,7 +134,7 @@ def test_the_whole_command(tmp_path):
             assert gain.output_shape == (None, None, 129)
 
     # Again: nothing is trained, and the scores are the same.
-    kept = ("scores.csv", "results.md", "scornn/seed-0/history.csv")
+    kept = ("scores.csv", "results.md", "goru/seed-0/history.csv")
     before = [(out / name).read_bytes() for name in kept]
     run(*options)
     assert [(out / name).read_bytes() for name in kept] == before
