@@ -76,6 +76,7 @@ from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.losses import NegativeSISDR
 from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.tasks import denoising, timit
+from keras_ortho.tasks.denoising import RECORDED, read_recordings
 from keras_ortho.training import MODEL, best_epoch, train
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,26 +97,21 @@ def main() -> None:
         return
     settings = parse()
     record, out = run_record(settings.record()), settings.out
-    records = settings.records or synthesize(out, small=settings.smoke)
-    speech = {
-        split: list(timit.utterances(records, split))
-        for split in ("train", "valid", "test")
-    }
-    recorded: tuple[Any, Any] = ((), ())
+    rows = matched_rows(settings.models, settings.units)
     kinds: tuple[str, ...] = denoising.TRAINED
+    recorded: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     if settings.noise_dir:
-        recorded = denoising.read_recordings(settings.noise_dir)
-        kinds = (*kinds, denoising.RECORDED)
-    make = partial(denoising.mixtures, seed=settings.seed)
-    valid = make(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0])
-    validation_data = denoising.padded_batches(list(valid), settings.batch_size)
+        kinds, recorded = (*kinds, RECORDED), read_recordings(settings.noise_dir)
+    records = settings.records or synthesize(out, small=settings.smoke)
+    speech = {split: list(timit.utterances(records, split)) for split in timit.SPLITS}
+    mix = partial(denoising.mixtures, seed=settings.seed)
+    valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
 
     models: dict[str, list[keras.Model]] = {}
+    entries: dict[str, list[dict[str, Any]]] = {}
     curves: dict[str, list[float]] = {}
-    trained: dict[str, Any] = {}
-    for row in matched_rows(settings.models, settings.units):
+    for row in rows:
         name = title_of_frame_model(row.model)
-        folder = out / (name if is_own(row.model) else row.model)
         for seed in range(settings.seed, settings.seed + settings.seeds):
             passes = denoising.training_passes(
                 speech["train"],
@@ -127,71 +123,65 @@ def main() -> None:
             )
             keras.utils.set_random_seed(seed)
             model = network(row, *statistics(passes))
-            print(
-                f"\n{name}: {trained_parameters(model):,} trained parameters, {seed=}"
-            )
+            entry = describe(row) | {
+                "seed": seed,
+                "folder": f"{name if is_own(row.model) else row.model}/seed-{seed}",
+                "parameters": trained_parameters(model),
+            }
+            folder = out / entry["folder"]
+            print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")
+            logs = out / "tensorboard" / entry["folder"]
             history = train(
                 model,
                 passes,
-                folder / f"seed-{seed}",
+                folder,
                 epochs=settings.epochs,
-                validation_data=validation_data,
-                settings=describe(row)
+                validation_data=denoising.padded_batches(valid, settings.batch_size),
+                callbacks=[keras.callbacks.TensorBoard(logs)]
+                if settings.tensorboard
+                else [],
+                settings=entry
                 | {
                     "records": str(records),
                     "kinds": kinds,
                     "batch_size": settings.batch_size,
-                    "seed": seed,
                 },
             )
-            with replacing(folder / f"seed-{seed}" / GAIN) as aside:
+            with replacing(folder / GAIN) as aside:
                 model.get_layer("gain").save(aside)
-            ratios = [-epoch["val_loss"] for epoch in history]
-            curves[f"{name}, seed {seed}" if settings.seeds > 1 else name] = ratios
+            losses = [epoch["val_loss"] for epoch in history]
+            entry["epoch"] = best_epoch(losses) + 1
+            entry["validation_si_sdr"] = -min(losses)
+            curve = f"{name}, seed {seed}" if settings.seeds > 1 else name
+            curves[curve] = [-loss for loss in losses]
             models.setdefault(name, []).append(model)
-            trained.setdefault(name, []).append(
-                describe(row)
-                | {
-                    "folder": str((folder / f"seed-{seed}").relative_to(out)),
-                    "seed": seed,
-                    "parameters": trained_parameters(model),
-                    "epoch": best_epoch([-ratio for ratio in ratios]) + 1,
-                    "validation_si_sdr": max(ratios),
-                }
-            )
+            entries.setdefault(name, []).append(entry)
 
-    test = list(
-        make(
-            speech["test"],
-            (*kinds, *denoising.UNHEARD),
-            settings.snrs,
-            recordings=recorded[1],
-        )
-    )
     systems: dict[str, list[Denoiser]] = {
         NOISY: [lambda noisy: noisy],
         WIENER: [lambda noisy: np.stack([wiener(x) for x in noisy])],
     }
     for name, several in models.items():
         systems[name] = [model.predict_on_batch for model in several]
+    every = (*kinds, *denoising.UNHEARD)
+    test = list(mix(speech["test"], every, settings.snrs, recordings=recorded[1]))
     scores = {}
     for name, denoisers in systems.items():
         print(f"\n{name}: scores of {len(test)} mixtures")
         scores[name] = [score(denoise, test) for denoise in denoisers]
-    text = tables(scores)
     sizes = {split: len(utterances) for split, utterances in speech.items()}
     data = {"records": str(records), "utterances": sizes, "mixtures": len(test)}
-    write_sealed(out / RESULTS, record | {"data": data, "models": trained})
+    write_sealed(out / RESULTS, record | {"data": data, "models": entries})
     write_scores(out / "scores.csv", scores, settings.seed)
+    text = tables(scores)
     with replacing(out / "results.md") as aside:
         aside.write_text(text)
-    print(f"\n{text}")
     plot_curves(out / "curves.png", curves, ylabel="validation SI-SDR, dB")
     middle = min(settings.snrs, key=abs)
     heard = [m for m in test if m.utterance == test[0].utterance and m.snr == middle]
     shown = {name: several[0] for name, several in systems.items() if name != NOISY}
     show(out, shown, heard, pictured="pink")
-    print(f"Tables, figures and sound are in {out}")
+    print(f"\n{text}\nTables, figures and sound are in {out}")
 
 
 def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
@@ -215,9 +205,7 @@ def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
 
 def statistics(passes: Any) -> tuple[np.ndarray, np.ndarray]:
     """Gives the mean and the standard deviation of each bin of noisy speech, in dB."""
-    import tensorflow as tf
-
-    batches = passes(tf.constant(0, tf.int64)).take(4).as_numpy_iterator()
+    batches = passes(0).take(4).as_numpy_iterator()
     frames = [log_power(stft(waveform)) for noisy, _ in batches for waveform in noisy]
     every = np.concatenate(frames).astype("float64")
     return every.mean(axis=0), every.std(axis=0)
