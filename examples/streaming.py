@@ -3,13 +3,14 @@
     python examples/streaming.py out/demo/scornn/best.keras speech.wav
     arecord -q -t raw -f S16_LE -r 8000 | python examples/streaming.py step.onnx -
 
-Takes a network that predicts the next frame of speech, such as `examples/demo.py` and
-`examples/timit.py` train, freezes it and exports a single step to ONNX, in a process
-of its own. Then speech goes through it as it would come from a microphone, 128 samples
-at a time, in ONNX Runtime: what the network expects of the next frame is heard, with
-the phase of the frame that came. Prints how long a frame took, its median and the 99th
-percentile, and the real-time factor, the share of the time that there is for it. It
-writes step.onnx, the sound as predicted.wav and the log power as predicted.npy.
+Takes a network of recurrent layers and of layers that see each frame by itself, which
+predicts the next frame of speech, such as `examples/timit.py --raw` trains, freezes it
+and exports a single step to ONNX, in a process of its own. Then speech goes through it
+as it would come from a microphone, 128 samples at a time, in ONNX Runtime: what the
+network expects of the next frame is heard, with the phase of the frame that came.
+Prints how long a frame took, its median and the 99th percentile, and the real-time
+factor, the share of the time that there is for it. It writes step.onnx, the sound as
+predicted.wav and the log power as predicted.npy.
 
 `-` reads 16-bit samples at 8 kHz from standard input. Needs the extra `export`, and for
 files `speech`.
