@@ -81,8 +81,7 @@ fuzz: $(VENV)/.test ## damage files of every format and read them: [MUTATIONS=10
 
 timit: OUT = out/timit
 timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=out/timit]
-	$(run) -m data_prep "$(TIMIT_DIR)" $(OUT)/records
-	$(run) examples/timit.py --records $(OUT)/records --out $(OUT)
+	$(run) examples/timit_splits.py --corpus "$(TIMIT_DIR)" --out $(OUT)
 
 bench: $(VENV)/.test ## run the benchmarks in their short form
 	$(run) benchmarks/speech_pipeline.py

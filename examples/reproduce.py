@@ -9,8 +9,9 @@ goes on, one that is done is not done again. That is so of the records that came
 the checkout, too: how many they are is said first. --fresh trains them anew, where only
 what --work holds counts as done; --out has a folder of its own for what comes out. What
 has no data is left out, and named. DATA holds the folders mnist, ucr, ptb and cifar10,
-and timit with what `keras-ortho-data` wrote. Writes results/RUN.json for each run,
-results/SECTION.png, and RESULTS.md; `--report` only writes the latter two anew.
+timit with what `keras-ortho-data` wrote, and timit-corpus with the corpus itself.
+Writes results/RUN.json for each run, results/SECTION.png, and RESULTS.md; `--report`
+only writes the latter two anew.
 
 `quick` takes some minutes on two cores, `standard` about a day. `full` adds every
 preset at its paper's own length, on all data, and takes weeks: `--list` says how long,
@@ -123,7 +124,7 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("--set", choices=SETS, default="quick", help="(quick)")
     add("--only", nargs="+", metavar="PREFIX", help="runs whose names begin so")
-    add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10, timit")
+    add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10, timit...")
     add("--out", type=Path, default=Path(), help="for RESULTS.md and results (.)")
     add("--work", type=Path, default=Path("out/reproduce"), help="(out/reproduce)")
     add("--jobs", type=int, default=1, metavar="N", help="runs at once (1)")

@@ -7,13 +7,13 @@
 Trains networks of equal parameter count, with an LSTM, a GRU, scoRNN and ENRNN in the
 same place, or the layers that `--models` names. Each corrects what is predicted
 linearly from the last two frames; `feed-forward` has a dense layer in that place, so
-that it shows what recurrence adds. The epoch of least validation error is chosen. Below
-them stands the ladder: the mean frame, the previous frame, and linear prediction from
-one and from two frames, whose penalty is chosen on the validation data. The test
-utterances are resynthesized from all these predictions, and scored: mean squared error
-in dB^2 under both definitions in use, segmental SNR, STOI and PESQ. An utterance that
-has no such score is not in its mean, and the table says how many. Started again it goes
-on where it was; models can be added. It writes results.md, results.json, curves.png,
+that it shows what recurrence adds. The epoch of least validation error is chosen. The
+table begins with the mean frame, the previous frame, and linear prediction from one and
+from two frames, whose penalty is chosen on the validation data. The test utterances are
+resynthesized from all these predictions, and scored: mean squared error in dB^2 under
+both definitions in use, segmental SNR, STOI and PESQ. An utterance that has no such
+score is not in its mean, and the table says how many. Started again it goes on where it
+was; models can be added. It writes results.md, results.json, curves.png,
 spectrograms.png, wav/ and a folder for each model.
 
 `--preset paper` trains the papers' networks instead, each with the size and the
@@ -22,8 +22,9 @@ LSTM, ENRNN and the uRNNs: the recurrent layer reads decibels as they are, and a
 layer gives the next frame. `--raw` has that network with any of the layers, at the
 parameter count of a scoRNN by Helfrich et al., 2018, and Adam.
 
-40 epochs of the five networks on the 16 speakers of NLTK's sample take TIME on a core;
-on the whole of TIMIT an epoch is 40 times as long.
+40 epochs of the five networks on the 16 speakers of NLTK's sample take 7 minutes on a
+core; on the whole of TIMIT an epoch is 40 times as long. `examples/timit_splits.py`
+makes these runs from several seeds and on several divisions of the speakers.
 `--smoke` takes less than a minute: small networks, and speech that it synthesizes.
 """
 
@@ -54,7 +55,12 @@ from experiments.presets import Preset
 from experiments.records import run_record
 from experiments.settings import Settings, settle
 from experiments.speech import (
+    COLUMNS,
     FEED_FORWARD,
+    LINEAR_1,
+    LINEAR_2,
+    MEAN,
+    REPEAT,
     describe,
     errors,
     inputs,
@@ -83,18 +89,6 @@ from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
 
 ROOT = Path(__file__).resolve().parent.parent
-MEAN, REPEAT = "mean frame", "previous frame"
-LINEAR_1, LINEAR_2 = "linear, 1 frame", "linear, 2 frames"
-COLUMNS = {
-    "parameters": "parameters",
-    "validation_valid_frame_mse": "validation MSE dB²",
-    "valid_frame_mse": "MSE dB², valid frames",
-    "padded_frame_mse": "MSE dB², all frames",
-    "segmental_snr": "SegSNR dB",
-    "stoi": "STOI",
-    "pesq_mos_lqo": "PESQ MOS-LQO",
-    "pesq_raw": "PESQ P.862",
-}
 # Numbers that the layer in the middle reads of a frame, and that the next one makes of
 # what it gives.
 CHANNELS = 128

@@ -299,11 +299,23 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         log=False,
     ),
     *(
-        _speech(title, f"--models scornn enrnn lstm --batch-size 8 --epochs {option}")
+        _speech(
+            title, f"--raw --models scornn enrnn lstm --batch-size 8 --epochs {option}"
+        )
         for title, option in (
             ("TIMIT sample", "300"),
             ("TIMIT sample, input and target swapped", "300 --legacy-swapped-targets"),
         )
+    ),
+    Comparison(
+        "TIMIT sample, three divisions of its speakers",
+        "timit_splits",
+        "--splits 3 --seeds 3",
+        ("curves.png",),
+        table="results.md",
+        record_file="results.json",
+        data="timit-corpus",
+        data_option="--corpus",
     ),
     _denoising("Denoising, synthetic speech", ""),
     _denoising("Denoising, TIMIT sample", "timit"),

@@ -1,6 +1,6 @@
 """The report on the records of runs: `RESULTS.md`, and a figure for each section."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +73,8 @@ def _comparison(section: Comparison, folder: Path) -> list[str]:
         lines += [*written.read_text().splitlines(), ""]
     for picture in section.pictures:
         lines += [f"![{section.title}](results/{section.name}-{picture})", ""]
-    settings = record["settings"]
-    seeds = range(settings["seed"], settings["seed"] + settings.get("seeds", 1))
-    title = "Seeds" if len(seeds) > 1 else "Seed"
-    return [*lines, f"({title} {', '.join(map(str, seeds))}; {_about(record)}.)"]
+    first, count = record["settings"]["seed"], record["settings"].get("seeds", 1)
+    return [*lines, f"({_from_seeds(range(first, first + count))}; {_about(record)}.)"]
 
 
 def _section(section: Section, folder: Path) -> list[str]:
@@ -100,14 +98,12 @@ def _section(section: Section, folder: Path) -> list[str]:
         lines += ["", f"![{section.title}](results/{section.name}.png)"]
     seeds = sorted({record["settings"]["seed"] for record in everything})
     about = sorted({_about(record) for record in everything})
-    title = "Seed"
-    if len(seeds) > 1:
-        title = "Means and standard deviations of the seeds"
-    return [
-        *lines,
-        "",
-        f"({title} {', '.join(map(str, seeds))}; {'; '.join(about)}.)",
-    ]
+    return [*lines, "", f"({_from_seeds(seeds)}; {'; '.join(about)}.)"]
+
+
+def _from_seeds(seeds: Sequence[int]) -> str:
+    title = "Means and standard deviations of the seeds" if len(seeds) > 1 else "Seed"
+    return f"{title} {', '.join(map(str, seeds))}"
 
 
 def _about(record: dict[str, Any]) -> str:

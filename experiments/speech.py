@@ -20,6 +20,19 @@ from keras_ortho.audio import NUM_BINS, SILENCE_DB
 from keras_ortho.metrics import ValidFrameMSE
 from keras_ortho.tasks.timit import Timit
 
+# What every table begins with.
+MEAN, REPEAT = "mean frame", "previous frame"
+LINEAR_1, LINEAR_2 = "linear, 1 frame", "linear, 2 frames"
+COLUMNS = {
+    "parameters": "parameters",
+    "validation_valid_frame_mse": "validation MSE dB²",
+    "valid_frame_mse": "MSE dB², valid frames",
+    "padded_frame_mse": "MSE dB², all frames",
+    "segmental_snr": "SegSNR dB",
+    "stoi": "STOI",
+    "pesq_mos_lqo": "PESQ MOS-LQO",
+    "pesq_raw": "PESQ P.862",
+}
 # What stands in the network in place of a recurrent layer, to say what recurrence is
 # worth: a layer that sees each frame by itself.
 FEED_FORWARD = "feed-forward"

@@ -124,14 +124,13 @@ def test_timit_needs_the_corpus_before_anything_else(make, value):
     assert make.log.read_text() == ""
 
 
-def test_timit_prepares_then_trains(make, tmp_path):
+def test_timit_takes_the_corpus(make, tmp_path):
     corpus = tmp_path / "a corpus"
     corpus.mkdir()
     assert make("timit", f"TIMIT_DIR={corpus}", "OUT=here").returncode == 0
-    assert make.log.read_text().splitlines()[-2:] == [
-        f"-m data_prep {corpus} here/records",
-        "examples/timit.py --records here/records --out here",
-    ]
+    assert make.log.read_text().splitlines()[-1] == (
+        f"examples/timit_splits.py --corpus {corpus} --out here"
+    )
 
 
 def test_python_that_does_not_exist_is_named(make):

@@ -105,6 +105,66 @@ def test_pad_to_batch(folder):
     assert len(set(widths)) > 1
 
 
+def by_frames(found):
+    """Rows of x, y and weight without their padding, by what they hold."""
+    return {
+        frames_of(x, weight).tobytes(): frames_of(y, weight) for x, y, weight in found
+    }
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("split", SPLITS)
+def test_buckets_hold_each_utterance_once(folder, split, swapped):
+    options = {"batch_size": 3, "splits": [split], "legacy_swapped_targets": swapped}
+    whole = rows(getattr(load(folder, **options), split))
+    found = rows(getattr(load(folder, **options, pad_to="bucket"), split))
+    assert len(found) == len(whole)
+    expected, given = by_frames(whole), by_frames(found)
+    assert expected.keys() == given.keys()
+    for key, y in given.items():
+        np.testing.assert_array_equal(y, expected[key])
+    for x, y, weight in found:
+        count = int(weight.sum())
+        np.testing.assert_array_equal(weight, np.arange(len(weight)) < count)
+        assert (x[count:] == -50).all()
+        assert (y[count:] == -50).all()
+
+
+def test_buckets_of_what_is_not_shuffled_are_filled_up_to_a_sixth(folder):
+    data = load(folder, batch_size=3, shuffle_seed=None, pad_to="bucket")
+    for name in SPLITS:
+        for x, _, weight in getattr(data, name).as_numpy_iterator():
+            assert len(x) <= 3
+            assert x.shape[1] == weight.sum(axis=1).max()
+            assert weight.mean() >= 1 / 1.2
+
+
+def test_a_pass_in_buckets_depends_on_its_number_alone(folder):
+    def lengths(dataset):
+        return [int(row[2].sum()) for row in rows(dataset)]
+
+    def load_train():
+        return load(folder, batch_size=4, splits=["train"], pad_to="bucket")
+
+    data = load_train()
+    first, second = lengths(data.passes(0)), lengths(data.passes(1))
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert [lengths(load_train().passes(n)) for n in (1, 0)] == [second, first]
+    # Of 24 utterances of the corpus's lengths, at random a third would be padding.
+    wide = sum(x.size for _, _, x in data.passes(0).as_numpy_iterator())
+    assert sum(first) / wide > 0.9
+
+
+def test_padding_on_the_nltk_sample(data_dir, tmp_path):
+    prepare(data_dir / "timit_nltk_sample", tmp_path)
+    data = load(tmp_path, batch_size=8, pad_to="bucket")
+    for name in SPLITS:
+        weights = [weight for _, _, weight in getattr(data, name).as_numpy_iterator()]
+        steps = sum(weight.size for weight in weights)
+        assert 1 - data.num_frames[name] / steps < 0.1, name
+
+
 def test_legacy_swapped_targets(folder):
     right = load(folder, splits=["test"]).test
     swapped = load(folder, splits=["test"], legacy_swapped_targets=True).test
@@ -126,6 +186,23 @@ def test_keras_knows_the_number_of_batches(folder, batch_size):
         dataset = getattr(data, name)
         batches = -(-data.num_utterances[name] // batch_size)
         assert len(dataset) == batches == len(list(dataset))
+    data = load(folder, batch_size=batch_size, pad_to="bucket")
+    for name in SPLITS:
+        dataset = getattr(data, name)
+        assert len(dataset) == len(list(dataset))
+
+
+def test_statistics_of_the_training_frames(folder):
+    data = load(folder, splits=["train"])
+    frames = np.concatenate([frames_of(x, weight) for x, _, weight in rows(data.train)])
+    assert data.mean.dtype == data.std.dtype == np.float64
+    # The sums of n float64 terms.
+    error = 4 * len(frames) * np.finfo(float).eps
+    np.testing.assert_allclose(data.mean, frames.mean(axis=0, dtype=float), rtol=error)
+    std = frames.std(axis=0, dtype=float)
+    np.testing.assert_allclose(
+        data.std, std, rtol=error * (1 + (data.mean / std).max() ** 2)
+    )
 
 
 def test_only_what_was_asked_for(folder):

@@ -1,0 +1,218 @@
+"""Trains and scores predictors of speech on several divisions of the speakers.
+
+    python examples/timit_splits.py --corpus TIMIT --splits 3 --seeds 3 --out out/splits
+    python examples/timit_splits.py --corpus TIMIT --out out/timit --models lstm scornn
+
+How well the speech of a few speakers is predicted depends on who they are, more than on
+the network. This divides the speakers of a corpus anew for each split, prepares the
+records, runs `examples/timit.py` on them from each seed, and puts together what came of
+it: the mean over the splits, with the standard deviation of the seeds, and the error on
+each split beside that of linear prediction. One split, the usual number, is the one
+that `keras-ortho-data` takes by itself: TIMIT's own, where its test part is there. All
+other options are those of `examples/timit.py`, which a run of one split and one seed
+has for itself. Started again it goes on where it was.
+
+It writes results.md, results.json and curves.png, and for each run the folder
+split-0/seed-0.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.comparison import spread
+from experiments.options import check_values, plain_errors
+from experiments.records import read_record
+from experiments.speech import COLUMNS, LINEAR_2
+from experiments.tables import table
+from keras_ortho.diagnostics import plot_curves
+from keras_ortho.files import replacing
+from keras_ortho.sealed import write_sealed
+
+HERE = Path(__file__).resolve().parent
+# What the records of all runs must have in common.
+SAME = ("commit", "keras_ortho", "keras", "backend", "backend_version", "python")
+# What each has of its own.
+OWN = ("settings", "started", "data", "results", "curves")
+VALIDATION, TEST = "validation_valid_frame_mse", "valid_frame_mse"
+# The record of each seed, for each split.
+Runs = Sequence[Sequence[Mapping[str, Any]]]
+
+
+@plain_errors()
+def main() -> None:
+    """Prepares each split, makes its runs, and writes what came of all."""
+    options, others = parse()
+    runs = [
+        [
+            run(options.out, split, seed, others)
+            for seed in range(options.seed, options.seed + options.seeds)
+        ]
+        for split in prepare(options)
+    ]
+    report(options, runs)
+
+
+def prepare(options: argparse.Namespace) -> list[str]:
+    """Makes the records of each split; gives the names of their folders."""
+    names = [f"split-{number}" for number in range(options.splits)]
+    mode = "auto" if options.splits == 1 else "speakers"
+    for number, name in enumerate(names):
+        command = ["-m", "keras_ortho.data_prep", str(options.corpus)]
+        command += [str(options.out / name / "records"), "--splits", mode]
+        execute([*command, "--seed", str(number)])
+    return names
+
+
+def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, Any]:
+    """Trains and scores on a split from a seed; gives the record."""
+    folder = out / split / f"seed-{seed}"
+    command = [str(HERE / "timit.py"), "--records", str(out / split / "records")]
+    execute([*command, "--seed", str(seed), "--out", str(folder), *others])
+    return read_record(
+        folder / "results.json", ["started", "data", "results", "curves"]
+    )
+
+
+def execute(arguments: Sequence[str]) -> None:
+    """Runs Python in the checkout.
+
+    Raises:
+        SystemExit: If it fails, which it has then said why.
+    """
+    result = subprocess.run([sys.executable, *arguments])
+    if result.returncode:
+        raise SystemExit(result.returncode)
+
+
+def report(options: argparse.Namespace, runs: Runs) -> None:
+    """Prints the tables, and writes them, the figure, and the record.
+
+    Raises:
+        ValueError: If the runs are of different commits or versions.
+    """
+    everything = [record for of_split in runs for record in of_split]
+    for name in SAME:
+        found = sorted({str(record[name]) for record in everything})
+        if len(found) > 1:
+            raise ValueError(
+                f"The runs in --out must have one {name}. Received: {', '.join(found)}"
+            )
+    text = "\n".join([*table(*means(runs)), "", *table(*by_split(runs))]) + "\n"
+    with replacing(options.out / "results.md") as aside:
+        aside.write_text(text)
+    first = everything[0]
+    shared = {name: value for name, value in first.items() if name not in OWN}
+    settings = {"splits": options.splits, "seeds": options.seeds}
+    parts = [
+        {"split": split, "seed": record["settings"]["seed"]}
+        | {name: record[name] for name in ("started", "data", "results")}
+        for split, of_split in enumerate(runs)
+        for record in of_split
+    ]
+    shared["settings"] = first["settings"] | settings
+    write_sealed(options.out / "results.json", shared | {"runs": parts})
+    draw(options.out / "curves.png", runs)
+    print(f"\n{text}\nTables and figure are in {options.out}")
+
+
+def figures(runs: Runs, name: str, key: str) -> list[list[float]]:
+    """Lists a figure of a predictor: for each split those of all seeds."""
+    return [[record["results"][name][key] for record in seeds] for seeds in runs]
+
+
+def means(runs: Runs) -> tuple[list[str], list[list[str]]]:
+    """Makes the table of the means over the splits, with the deviation of the seeds."""
+    scores = {key: title for key, title in COLUMNS.items() if key != "parameters"}
+    rows = []
+    for name, result in runs[0][0]["results"].items():
+        cells = [name, f"{result['parameters']:,}"]
+        for key in scores:
+            seeds = zip(*figures(runs, name, key), strict=True)
+            cells.append(spread([statistics.fmean(splits) for splits in seeds]))
+        rows.append(cells)
+    return ["test", "parameters", *scores.values()], rows
+
+
+def by_split(runs: Runs) -> tuple[list[str], list[list[str]]]:
+    """Makes the table of the errors on each split, with the deviation of the seeds.
+
+    The last column counts the runs whose test error is below that of linear prediction
+    from two frames.
+    """
+    limits = figures(runs, LINEAR_2, TEST)
+    rows = []
+    for name in runs[0][0]["results"]:
+        tested = figures(runs, name, TEST)
+        pairs = zip(figures(runs, name, VALIDATION), tested, strict=True)
+        below = np.less(tested, limits)
+        rows.append(
+            [
+                name,
+                *(spread(values) for pair in pairs for values in pair),
+                f"{below.sum()} of {below.size}",
+            ]
+        )
+    titles = [
+        f"{part} {i}" for i in range(len(runs)) for part in ("validation", "test")
+    ]
+    return ["MSE dB², valid frames", *titles, f"test below {LINEAR_2}"], rows
+
+
+def draw(path: Path, runs: Runs) -> None:
+    """Draws the validation error of each epoch less that of linear prediction.
+
+    The line is the mean over all runs; the band reaches from the least to the greatest.
+    """
+    limits = figures(runs, LINEAR_2, VALIDATION)
+    curves, bands = {}, {}
+    for name in runs[0][0]["curves"]:
+        found = np.array([[record["curves"][name] for record in of] for of in runs])
+        less = (found - np.array(limits)[:, :, None]).reshape(-1, found.shape[-1])
+        curves[name] = less.mean(axis=0)
+        bands[name] = (less.min(axis=0), less.max(axis=0))
+    plot_curves(
+        path,
+        curves,
+        bands=bands,
+        baselines={LINEAR_2: 0.0},
+        ylabel="validation MSE, dB², less that of linear prediction",
+    )
+
+
+def parse(
+    argv: Sequence[str] | None = None,
+) -> tuple[argparse.Namespace, list[str]]:
+    """Reads the command line; gives what is for `examples/timit.py`, too.
+
+    Raises:
+        ValueError: If a number cannot be, or an option is not one of several runs.
+    """
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--corpus", type=Path, required=True, help="a copy of TIMIT")
+    add("--out", type=Path, required=True, help="folder for the results")
+    add("--splits", type=int, default=1, help="divisions of the speakers (1)")
+    add("--seeds", type=int, default=3, help="runs on each (3)")
+    add("--seed", type=int, default=0, help="the first of them (0)")
+    add("--tensorboard", action="store_true", help="write logs for TensorBoard, too")
+    options, others = parser.parse_known_args(argv)
+    check_values(options)
+    for option in ("--records", "--smoke"):
+        if option in others:
+            raise ValueError(f"The records are made here: no {option}. Received: it")
+    return options, others + ["--tensorboard"] * options.tensorboard
+
+
+if __name__ == "__main__":
+    main()
