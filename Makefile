@@ -20,7 +20,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint docs stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -67,11 +67,17 @@ test-versions: ## run a short suite on the oldest and the newest TensorFlow and 
 	tests/test_keras_internals.py tests/cells/test_standards.py tests/cells/test_saved.py \
 	tests/deployment || exit 1; done
 
-lint: $(VENV)/.test ## check style, types and the Dockerfile
+lint: $(VENV)/.test ## check style, spelling, types and the Dockerfile
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/codespell
 	$(VENV)/bin/mypy
 	$(VENV)/bin/hadolint Dockerfile
+
+docs: OUT = out/site
+docs: $(VENV)/.docs ## build the documentation site: [OUT=out/site]
+	$(run) -m sphinx -c docs -W --keep-going -q -d $(OUT)/.doctrees . $(OUT)
+	@echo "The first page is $(OUT)/index.html"
 
 stubs: $(VENV)/.test ## write the stub from which editors know the cells' arguments
 	$(run) scripts/write_stubs.py
@@ -103,11 +109,12 @@ clean: ## remove the environment, the caches and what was built; out/ stays
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
-# An environment may be installed twice: for the demonstration and for the tests. The
-# empty files say which of the two succeeded since the requirements last changed.
+# An environment may be installed thrice: for the demonstration, the tests and the
+# site. The empty files say which succeeded since the requirements last changed.
 $(VENV)/.demo: extras = speech,plot
 $(VENV)/.test: extras = all,dev
-$(VENV)/.demo $(VENV)/.test: setup.cfg pyproject.toml
+$(VENV)/.docs: extras = docs
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: setup.cfg pyproject.toml
 	$(check_system)
 	$(run) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(run) -m pip install -e ".[$(extras)]"
@@ -116,7 +123,7 @@ $(VENV)/.demo $(VENV)/.test: setup.cfg pyproject.toml
 # A Python that was asked for by name must be the one that an environment made earlier
 # holds, too.
 ifneq ($(origin PYTHON),file)
-$(VENV)/.demo $(VENV)/.test: | python
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: | python
 endif
 python:
 	$(check_system)

@@ -90,7 +90,7 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
         path: The file.
         rows: As `read_rows` gives them.
     """
-    lines: list[str] = []
+    lines = ["# Settings, measured"]
     for problem, kind in PROBLEMS.items():
         found = {t: row for t, row in rows.items() if t.problem == problem}
         models = [model for model in MODELS if any(t.model == model for t in found)]
@@ -110,7 +110,7 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
     for problem in FINALS:
         lines += _seeds(problem, rows)
     with replacing(path) as aside:
-        aside.write_text("\n".join(lines[1:]) + "\n")
+        aside.write_text("\n".join(lines) + "\n")
 
 
 def _seeds(problem: str, rows: Mapping[Trial, Mapping[str, str]]) -> list[str]:

@@ -67,6 +67,7 @@ def test_lists_the_targets_by_default(make):
         "test-processors",
         "test-versions",
         "lint",
+        "docs",
         "stubs",
         "timit",
         "bench",
@@ -81,9 +82,9 @@ def test_lists_the_targets_by_default(make):
     assert listed == expected
 
 
-@pytest.mark.parametrize("order", [("demo", "test"), ("test", "demo")])
+@pytest.mark.parametrize("order", [("demo", "test", "docs"), ("docs", "test", "demo")])
 def test_each_target_installs_what_it_needs(make, order):
-    extras = {"demo": ".[speech,plot]", "test": ".[all,dev]"}
+    extras = {"demo": ".[speech,plot]", "test": ".[all,dev]", "docs": ".[docs]"}
     for target in order:
         assert make(target).returncode == 0
         assert make.installed() == [extras[target]]

@@ -24,7 +24,7 @@ SOURCES = [
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 # The extras that hold no requirement of the code's.
-TOOLS = {"all", "cuda", "dev"}
+TOOLS = {"all", "cuda", "dev", "docs"}
 # What a requirement imports without requiring it.
 # The last two by `model.export`, of Keras.
 INDIRECT = {"importlib-resources", "onnx", "tf2onnx"}

@@ -1,0 +1,172 @@
+"""The documentation site: it builds, its links lead somewhere, nothing is missing."""
+
+import functools
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+
+import keras_ortho
+
+ROOT = Path(__file__).resolve().parent.parent
+NEEDED = ("sphinx", "myst_parser", "furo", "bs4")
+MISSING = [name for name in NEEDED if find_spec(name) is None]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"of the extra docs there is no {MISSING}"
+    ),
+]
+# What a browser loads by itself, by tag and attribute.
+LOADED = {
+    "script": "src",
+    "link": "href",
+    "img": "src",
+    "source": "src",
+    "audio": "src",
+    "video": "src",
+    "iframe": "src",
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    options = ["-c", "docs", "-W", "--keep-going", "-q", "-d", str(folder / "read")]
+    result = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, ".", str(folder / "html")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return folder / "html"
+
+
+@functools.cache
+def parsed(page):
+    from bs4 import BeautifulSoup
+
+    return BeautifulSoup(page.read_text("utf-8"), "html.parser")
+
+
+def pages(site):
+    found = sorted(site.rglob("*.html"))
+    assert site / "docs" / "scornn.html" in found
+    assert site / "README.html" in found
+    return found
+
+
+@functools.cache
+def anchors(page):
+    return {tag["id"] for tag in parsed(page).find_all(id=True)}
+
+
+def loaded(page):
+    """The addresses that a browser asks for when it shows a page."""
+    for name, attribute in LOADED.items():
+        for tag in parsed(page).find_all(name):
+            if name != "link" or {*tag["rel"]} & {"stylesheet", "icon", "preload"}:
+                yield tag.get(attribute)
+
+
+def test_links_lead_somewhere(site):
+    checked = 0
+    for page in pages(site):
+        addresses = {tag["href"] for tag in parsed(page).find_all("a", href=True)}
+        for address in addresses:
+            file, anchor = urldefrag(address)
+            if urlsplit(file).scheme:
+                continue
+            target = (page.parent / unquote(file)).resolve() if file else page
+            assert target.is_file(), f"{page}: {address}"
+            if anchor and target.suffix == ".html":
+                assert unquote(anchor) in anchors(target), f"{page}: {address}"
+            checked += 1
+    assert checked > 1000
+
+
+def test_pictures_scripts_and_styles_are_there(site):
+    checked = set()
+    for page in pages(site):
+        for address in filter(None, loaded(page)):
+            file = unquote(urlsplit(address).path)
+            assert (page.parent / file).is_file(), f"{page}: {address}"
+            checked.add(Path(file).name)
+    assert {"drift.png", "adding-t-200.png", "furo.js"} <= checked
+
+
+def test_asks_no_other_host(site):
+    for page in pages(site):
+        for address in filter(None, loaded(page)):
+            parts = urlsplit(address)
+            assert parts.scheme in ("", "data"), f"{page}: {address}"
+            assert not parts.netloc, f"{page}: {address}"
+    styles = sorted(site.rglob("*.css"))
+    assert styles
+    for style in styles:
+        assert not re.search(
+            r"(url\(|@import)\s*['\"]?(https?:)?//", style.read_text("utf-8")
+        ), style
+
+
+def test_equations_are_drawn_without_a_script(site):
+    assert parsed(site / "docs" / "scornn.html").find("math")
+    for page in pages(site):
+        assert not parsed(page).find(class_="math"), page
+
+
+def public_names():
+    """The modules with public names, and those."""
+    modules = {"keras_ortho": keras_ortho.__all__}
+    for _, name, is_package in pkgutil.iter_modules(keras_ortho.__path__):
+        full = f"keras_ortho.{name}"
+        named = getattr(importlib.import_module(full), "__all__", None)
+        if is_package and named and name != "backend":
+            modules[full] = named
+        elif name in keras_ortho.__all__ and named is None:
+            members = vars(importlib.import_module(full)).items()
+            modules[full] = [
+                member
+                for member, value in members
+                if getattr(value, "__module__", None) == full
+                and not member.startswith("_")
+            ]
+    assert {"keras_ortho.cells", "keras_ortho.losses"} <= modules.keys()
+    return modules
+
+
+def test_every_public_name_is_in_the_reference_with_its_source(site):
+    signatures = {
+        tag["id"]: tag
+        for page in sorted((site / "docs" / "api").glob("*.html"))
+        for tag in parsed(page).find_all("dt", class_="sig", id=True)
+    }
+    modules = public_names()
+    described = {
+        name: getattr(sys.modules[module], own)
+        for name in signatures
+        for module, _, own in [name.rpartition(".")]
+        if module in sys.modules
+    }
+    for module, names in modules.items():
+        for name in names:
+            value = getattr(importlib.import_module(module), name)
+            if inspect.ismodule(value) or name == "__version__":
+                continue
+            if not callable(value):
+                assert f"{module}.{name}" in signatures
+                continue
+            # Some have a name of the package besides that of their module.
+            found = [other for other in described if described[other] is value]
+            assert found, f"{module}.{name}"
+            source = signatures[found[0]].find("a", href=re.compile("_modules/"))
+            assert source, f"{module}.{name}"
