@@ -85,7 +85,8 @@ class RecurrentLayer(keras.layers.RNN):
         )
         own = {*arguments.names(cls.cell_class), *cls.cell_class.given_arguments}
         for name in own - set(vars(cls)):
-            setattr(cls, name, property(operator.attrgetter(f"cell.{name}")))
+            # Without the docstring of `attrgetter`, which says nothing of it.
+            setattr(cls, name, property(operator.attrgetter(f"cell.{name}"), doc=""))
 
     def __init__(
         self, *args: Any, recompute: bool | int = False, **kwargs: Any
