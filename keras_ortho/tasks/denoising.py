@@ -36,6 +36,7 @@ SNRS = (-5.0, 0.0, 5.0, 10.0, 15.0)  # dB
 LEVEL = -26.0  # dB below full scale, of speech in validation and test
 LEVELS = (-36.0, -16.0)  # dB, in training
 SECONDS = 2.0
+PAUSE = 0.1  # Power over that of the utterance, below which a piece is no speech.
 SUFFIXES = (".wav", ".flac", ".sph", ".ogg", ".mp3", ".aiff")
 
 
@@ -250,7 +251,10 @@ def _draw(
     record = records[int(random.integers(len(records)))]
     kind = kinds[int(random.integers(len(kinds)))]
     level, snr = random.uniform(*LEVELS), random.uniform(*snrs)
-    clean = _at_level(excerpt(record.audio, samples, random), level)
+    speech = excerpt(record.audio, samples, random)
+    while np.mean(np.square(speech)) < PAUSE:  # That of the whole utterance is 1.
+        speech = excerpt(record.audio, samples, random)
+    clean = _at_level(speech, level)
     return noises.mix(kind, clean, record.speaker, snr, random), clean
 
 
@@ -324,5 +328,5 @@ def _at_level(speech: np.ndarray, level: float) -> np.ndarray:
     """Speech of a level in dB below full scale, pauses included."""
     power = np.mean(np.square(speech))
     if not power:
-        raise ValueError("Speech must not be silent. Received: only zeros")
+        raise ValueError("`speech` must not be silent. Received: only zeros")
     return speech * (10 ** (level / 20) / np.sqrt(power))

@@ -1,0 +1,234 @@
+"""Trains every layer on two replicas, and compares that with one device.
+
+The same ten batches are trained on by one device, whole, and by two replicas, which get
+a half of each: two devices of TensorFlow (`MirroredStrategy`) and of JAX
+(`DataParallel`), and two processes of JAX that talk over the loopback interface
+(`keras.distribution.initialize`). All are devices of the processor. Beside the layers
+there are what counts passes of training or looks at its batch: ENRNN's flag, set
+during the ten updates, a base that is moved, and `BNPDense`; and dropout, whose masks
+need not be the same.
+
+Run it as `python benchmarks/distribution.py [--dtype float64] [--out FOLDER]`. It
+writes a table of the largest difference to one device, of the ten losses and of the
+weights after them.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from architectures import LAYERS
+from machine import ROOT, machine
+from ten_updates import REPLICAS, UPDATES
+from tqdm import tqdm
+
+NETWORKS = LAYERS | {
+    # A penalty takes the spectral radius past 1 within the ten updates.
+    "ENRNN, its flag": "ENRNN(n - 2, 2, short_term_initializer=np.diag([0.998, 0.5]), "
+    "recurrent_regularizer=lambda x: -keras.ops.sum(keras.ops.square(x)))",
+    "ScoRNN, rebased": "ScoRNN(n, rebase_every=3)",
+    "ScoRNN, dropout": "ScoRNN(n, dropout=0.2, recurrent_dropout=0.2)",
+    "BNPDense": '[keras.layers.Flatten(), BNPDense(n, activation="tanh")]',
+}
+
+
+class Way(NamedTuple):
+    """A way of training on two replicas.
+
+    Attributes:
+        title: What a reader calls it.
+        backend: Keras's backend.
+        name: What `ten_updates.py` calls it.
+    """
+
+    title: str
+    backend: str
+    name: str
+
+
+WAYS = (
+    Way("MirroredStrategy, 2 replicas", "tensorflow", "mirrored"),
+    Way("DataParallel, 2 devices", "jax", "devices"),
+    Way("2 processes", "jax", "processes"),
+)
+# Far more than the networks take: a process that waits for another one ends, too.
+SECONDS = 3600
+
+
+def main() -> None:
+    """Runs the command."""
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    networks = {name: NETWORKS[name] for name in options.only}
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    alone: dict[str, dict[str, np.ndarray]] = {}
+    for way in tqdm(WAYS, unit="way"):
+        if way.backend not in alone:
+            alone[way.backend] = trained("one", way.backend, networks, options.dtype)
+        replicas = trained(way.name, way.backend, networks, options.dtype)
+        found[way.title] = {
+            name: differences(name, alone[way.backend], replicas) for name in networks
+        }
+    text = table(networks, found, options.dtype)
+    (options.out / f"{options.dtype}.md").write_text(text)
+    print(text)
+
+
+def trained(
+    way: str, backend: str, networks: dict[str, str], dtype: str
+) -> dict[str, np.ndarray]:
+    """Trains networks in one way.
+
+    Args:
+        way: `"one"`, or the name of a `Way`.
+        backend: Keras's backend.
+        networks: Expressions by name, as `NETWORKS` has them.
+        dtype: Of weights and data.
+
+    Returns:
+        What `train` of `ten_updates.py` gives, with the name of the network and a
+        slash before each key.
+
+    Raises:
+        RuntimeError: If a process fails, or does not end.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if way == "devices":
+        flags = f"{flags} --xla_force_host_platform_device_count={REPLICAS}"
+    environment = os.environ | {
+        "CUDA_VISIBLE_DEVICES": "",
+        "JAX_ENABLE_X64": "1",
+        "JAX_PLATFORMS": "cpu",
+        "KERAS_BACKEND": backend,
+        "XLA_FLAGS": flags.strip(),
+    }
+    task = {"way": way, "networks": networks, "dtype": dtype}
+    count = REPLICAS if way == "processes" else 1
+    if count > 1:
+        task["address"] = f"127.0.0.1:{free_port()}"
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "results.npz"
+        task["out"] = str(out)
+        tasks = [{**task, "process": number} for number in range(count)]
+        run(tasks, environment, Path(folder))
+        with np.load(out) as file:
+            return dict(file)
+
+
+def run(tasks: list[dict[str, Any]], environment: dict[str, str], folder: Path) -> None:
+    """Runs a process for each task, all at once.
+
+    Args:
+        tasks: What each is told.
+        environment: Variables of all.
+        folder: Folder for what they say.
+
+    Raises:
+        RuntimeError: If one fails.
+        subprocess.TimeoutExpired: If one does not end.
+    """
+    script = str(ROOT / "benchmarks" / "ten_updates.py")
+    said = folder / "said"
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(said, "a"))
+        processes = []
+        for task in tasks:
+            command = [sys.executable, script, json.dumps(task)]
+            process = subprocess.Popen(
+                command, env=environment, stdout=file, stderr=file
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            processes.append(process)
+        # One that fails leaves the others waiting.
+        if any(process.wait(SECONDS) for process in processes):
+            raise RuntimeError(
+                f"The networks were not trained. Received: {said.read_text()[-2000:]}"
+            )
+
+
+def free_port() -> int:
+    """Finds a port that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def differences(
+    name: str, one: dict[str, np.ndarray], other: dict[str, np.ndarray]
+) -> dict[str, float]:
+    """Compares a network that was trained in two ways.
+
+    Args:
+        name: Name of the network.
+        one: What `trained` gave for one way.
+        other: The same for the other.
+
+    Returns:
+        The largest difference of the losses, `"loss"`, of the weights before the first
+        update, `"before"`, and after the last, `"after"`; and how far the updates took
+        a weight, `"step"`.
+    """
+    keys = [key for key in one if key.startswith(f"{name}/")]
+    largest = dict.fromkeys(("loss", "before", "after", "step"), 0.0)
+    for key in keys:
+        _, kind, *_ = key.split("/")
+        largest[kind] = max(largest[kind], apart(one[key], other[key]))
+        if kind == "after":
+            step = apart(one[key], one[key.replace("/after/", "/before/")])
+            largest["step"] = max(largest["step"], step)
+    return largest
+
+
+def apart(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest difference of two arrays, booleans as 0 and 1."""
+    difference = np.abs(np.asarray(one, "float64") - np.asarray(other, "float64"))
+    return float(difference.max(initial=0.0))
+
+
+def table(
+    networks: dict[str, str], found: dict[str, dict[str, dict[str, float]]], dtype: str
+) -> str:
+    """Writes the table, and what it was measured with."""
+    lines = [
+        "| network | " + " | ".join(found) + " | weights moved by |",
+        "|---|" + "--:|" * (len(found) + 1),
+    ]
+    for name, expression in networks.items():
+        rows = [rows[name] for rows in found.values()]
+        cells = [f"{row['loss']:.0e}, {row['after']:.0e}" for row in rows]
+        title = name if name not in LAYERS else f"`{expression}`"
+        moved = max(row["step"] for row in rows)
+        lines.append(f"| {title} | " + " | ".join(cells) + f" | {moved:.0e} |")
+    about = machine()
+    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
+    lines += [
+        "",
+        f"(Losses, weights after {UPDATES} updates; {dtype}, seed 0; "
+        f"{about['commit']}, {versions}.)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    add("--dtype", choices=["float32", "float64"], default="float32", help="(float32)")
+    add("--out", type=Path, default=Path("out/distribution"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

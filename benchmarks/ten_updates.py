@@ -1,0 +1,119 @@
+"""Trains networks for ten updates in one way, and writes losses and weights.
+
+`distribution.py` runs it: what devices and processes there are is settled before a
+backend is loaded. Its argument is a task, JSON with `"way"` (`"one"`,
+`"mirrored"`, `"devices"` or `"processes"`), `"networks"`, expressions by name,
+`"dtype"` and `"out"`, a file; for several processes also `"address"`, of the first one,
+and `"process"`, a number.
+"""
+
+import json
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import keras
+import numpy as np
+
+import keras_ortho
+
+REPLICAS, UPDATES, BATCH, STEPS, FEATURES = 2, 10, 8, 5, 3
+# State entries of a network. Its input kernel and bias come beside its matrix.
+STATE = 16
+
+
+def main() -> None:
+    """Trains the networks of a task."""
+    task = json.loads(sys.argv[1])
+    results = {}
+    with scope(task):
+        keras.config.set_floatx(task["dtype"])
+        x, y = data(task)
+        for name, expression in task["networks"].items():
+            keras.utils.set_random_seed(0)
+            for key, value in train(expression, x, y).items():
+                results[f"{name}/{key}"] = value
+    if not task.get("process"):
+        np.savez(task["out"], **results)  # type: ignore[arg-type]
+
+
+def scope(task: dict[str, Any]) -> AbstractContextManager[Any]:
+    """Makes what a way of training runs on, and gives its scope."""
+    way = task["way"]
+    if way == "mirrored":
+        import tensorflow as tf
+
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("CPU")[0],
+            [tf.config.LogicalDeviceConfiguration()] * REPLICAS,
+        )
+        devices = [f"CPU:{number}" for number in range(REPLICAS)]
+        return tf.distribute.MirroredStrategy(devices).scope()
+    if way == "processes":
+        keras.distribution.initialize(task["address"], REPLICAS, task["process"])
+    if way in ("devices", "processes"):
+        # `data` gives each process its share.
+        distribution = keras.distribution.DataParallel(auto_shard_dataset=False)
+        if distribution.num_model_replicas != REPLICAS:
+            raise RuntimeError(
+                f"There must be {REPLICAS} devices in all. "
+                f"Received: {keras.distribution.list_devices()}"
+            )
+        return distribution.scope()
+    return nullcontext()
+
+
+def data(task: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Draws a batch for each update, of which a process gets its share.
+
+    The halves of a batch, of a replica each, are unlike: their means differ.
+    """
+    random = np.random.default_rng(0)
+    x = random.normal(size=(UPDATES, BATCH, STEPS, FEATURES))
+    x[:, BATCH // 2 :] += 1.0
+    y = random.normal(size=(UPDATES, BATCH, 2))
+    if task["way"] == "processes":
+        share = slice(task["process"], None, REPLICAS)
+        x, y = (np.split(z, REPLICAS, axis=1)[share][0] for z in (x, y))
+    return x.astype(task["dtype"]), y.astype(task["dtype"])
+
+
+def train(expression: str, x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+    """Trains a network by the papers' optimizers.
+
+    Args:
+        expression: The layer before the last, or a list of layers.
+        x: Inputs of all updates, of shape `(updates, batch, steps, features)`.
+        y: Targets, of shape `(updates, batch, 2)`.
+
+    Returns:
+        The loss of each update, and the weights before and after all, in their order.
+    """
+    names = {**vars(keras_ortho.cells), "BNPDense": keras_ortho.BNPDense}
+    made = eval(expression, {**names, "keras": keras, "np": np, "n": STATE})
+    model = keras.Sequential(
+        [
+            keras.Input(x.shape[2:]),
+            *(made if isinstance(made, list) else [made]),
+            keras.layers.Dense(2),
+        ]
+    )
+    model.compile(keras_ortho.optimizers.paper_optimizer(), "mse")
+    before = model.get_weights()
+    history = model.fit(
+        *(np.concatenate(batches) for batches in (x, y)),
+        batch_size=x.shape[1],
+        epochs=UPDATES,
+        steps_per_epoch=1,
+        shuffle=False,
+        verbose=0,
+    )
+    return {
+        "loss": np.asarray(history.history["loss"]),
+        **{f"before/{i}": value for i, value in enumerate(before)},
+        **{f"after/{i}": value for i, value in enumerate(model.get_weights())},
+    }
+
+
+if __name__ == "__main__":
+    main()
