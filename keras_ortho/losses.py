@@ -19,6 +19,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho.backend.replicas import share_among_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fits
 from keras_ortho.keras_internals import get_keras_mask
@@ -88,7 +89,8 @@ class ValidFrameMSE(_FrameMSE):
     Give the mask as `sample_weight`, or let a Keras mask reach the output; with
     both a frame counts by their product. The `loss` that `fit` reports is a mean of
     the batches' means: `keras_ortho.metrics.ValidFrameMSE` among `weighted_metrics`
-    is the mean over all frames.
+    is the mean over all frames. On several devices a batch's mean is over the frames of
+    all of them.
 
     Args:
         name: Default: `"valid_frame_mse"`.
@@ -108,6 +110,14 @@ class ValidFrameMSE(_FrameMSE):
 
     def __init__(self, name: str = "valid_frame_mse", dtype: str | None = None) -> None:
         super().__init__(reduction="mean_with_sample_weight", name=name, dtype=dtype)
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        """Computes the mean of a batch; for the arguments see the class."""
+        frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
+        loss = keras.losses.MeanSquaredError.__call__(self, *frames)
+        return loss * share_among_replicas(ops.sum(frames[-1]))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -195,7 +205,9 @@ class NegativeSISDR(keras.losses.Loss):
                 x - weights * ops.sum(x, axis=-1, keepdims=True) / count
                 for x in (y_true, y_pred)
             )
-        return super().__call__(y_true, y_pred, ops.any(weights > 0, axis=-1))
+        counts = ops.cast(ops.any(weights > 0, axis=-1), self.dtype)
+        loss = super().__call__(y_true, y_pred, counts)
+        return loss * share_among_replicas(ops.sum(counts))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Computes the loss of each waveform.

@@ -1,6 +1,7 @@
 """Sums over the replicas of a batch that is trained in parallel."""
 
 import keras
+from keras import ops
 
 from keras_ortho.backend.types import Tensor
 
@@ -25,3 +26,22 @@ def sum_over_replicas(value: Tensor) -> Tensor:
     if replica is None or replica.num_replicas_in_sync == 1:
         return value
     return replica.all_reduce(tf.distribute.ReduceOp.SUM, value)
+
+
+def share_among_replicas(count: Tensor) -> Tensor | float:
+    """Tells how much of what a mean is over lies on this replica.
+
+    Keras takes the mean of the replicas' means, as if all were over as many. Each of
+    them times this share has the mean over all for its mean.
+
+    Args:
+        count: What the replica's mean is over, a scalar.
+
+    Returns:
+        `count` over the mean of the counts, or 1.0 where there is only one replica.
+    """
+    total = sum_over_replicas(count)
+    if total is count:
+        return 1.0
+    replicas = sum_over_replicas(ops.ones_like(count))
+    return ops.divide_no_nan(count * replicas, total)
