@@ -19,23 +19,30 @@ def test_the_report_is_that_of_the_records(tmp_path, monkeypatch):
     assert written == (ROOT / "RESULTS.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["timit-sample"])
-def test_tables_of_the_readme_are_those_of_the_records(name):
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
-    table = (ROOT / f"results/{name}-results.md").read_text("utf-8").splitlines()
-    head, _, *rows = table
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("timit-sample", "README.md"),
+        ("denoising-timit-sample", "README.md"),
+        ("denoising-timit-sample", "docs/denoising.md"),
+    ],
+)
+def test_tables_are_those_of_the_records(name, page):
+    lines = (ROOT / page).read_text("utf-8").splitlines()
+    first, *_ = (ROOT / f"results/{name}-results.md").read_text("utf-8").split("\n\n")
+    head, _, *rows = first.splitlines()
     places = [i for i, line in enumerate(lines) if line == head]
     assert rows in [lines[i + 2 : i + 2 + len(rows)] for i in places]
 
 
 def test_commits_that_the_readme_names_are_those_of_records():
     text = (ROOT / "README.md").read_text("utf-8")
-    commits = re.findall(r"Seed 0, commit (\w+)", text)
-    assert len(commits) == 1
+    commits = re.findall(r"Seeds? 0[^,]*, commit (\w+)", text)
+    assert len(commits) == 2
     records = " ".join(
         path.read_text("utf-8")
         for path in (ROOT / "results").glob("*.json")
-        if path.stem == "timit-sample"
+        if path.stem in ("timit-sample", "denoising-timit-sample")
     )
     for commit in commits:
         assert f'"commit": "{commit}"' in records
