@@ -109,15 +109,20 @@ def report(options: argparse.Namespace, runs: Runs) -> None:
         aside.write_text(text)
     first = everything[0]
     shared = {name: value for name, value in first.items() if name not in OWN}
-    settings = {"splits": options.splits, "seeds": options.seeds}
+    settings = {
+        name: value
+        for name, value in first["settings"].items()
+        if name not in ("out", "records")
+    }
+    settings |= {"splits": options.splits, "seeds": options.seeds}
     parts = [
         {"split": split, "seed": record["settings"]["seed"]}
         | {name: record[name] for name in ("started", "data", "results")}
         for split, of_split in enumerate(runs)
         for record in of_split
     ]
-    shared["settings"] = first["settings"] | settings
-    write_sealed(options.out / "results.json", shared | {"runs": parts})
+    whole = shared | {"settings": settings, "runs": parts}
+    write_sealed(options.out / "results.json", whole)
     draw(options.out / "curves.png", runs)
     print(f"\n{text}\nTables and figure are in {options.out}")
 
@@ -168,14 +173,14 @@ def by_split(runs: Runs) -> tuple[list[str], list[list[str]]]:
 def draw(path: Path, runs: Runs) -> None:
     """Draws the validation error of each epoch less that of linear prediction.
 
-    The line is the mean over all runs; the band reaches from the least to the greatest.
+    The line is the median of all runs; the band reaches from the least to the greatest.
     """
     limits = figures(runs, LINEAR_2, VALIDATION)
     curves, bands = {}, {}
     for name in runs[0][0]["curves"]:
         found = np.array([[record["curves"][name] for record in of] for of in runs])
         less = (found - np.array(limits)[:, :, None]).reshape(-1, found.shape[-1])
-        curves[name] = less.mean(axis=0)
+        curves[name] = np.median(less, axis=0)
         bands[name] = (less.min(axis=0), less.max(axis=0))
     plot_curves(
         path,
