@@ -9,8 +9,6 @@ from keras_ortho.audio import istft, stft
 from keras_ortho.layers import STFT, InverseSTFT
 from tests.gradients import gradients
 
-pytestmark = pytest.mark.backends
-
 LENGTHS = [(256, 128), (64, 16)]
 
 
@@ -53,6 +51,7 @@ def test_inverse_is_the_pipelines_of_any_spectrum(frame, hop):
         np.testing.assert_allclose(row, expected, atol=50 * 2.0**-23)
 
 
+@pytest.mark.backends
 @pytest.mark.parametrize("samples", [0, 200, 256])
 def test_there_and_back(samples):
     x = waveforms(samples)
@@ -60,6 +59,7 @@ def test_there_and_back(samples):
     np.testing.assert_allclose(again, x, atol=1e-13)
 
 
+@pytest.mark.backends
 def test_gradients_are_the_transposed_maps():
     """Of linear maps, whose columns are what they make of unit vectors."""
     forward, backward = STFT(8, 4, dtype="float64"), InverseSTFT(8, 4, dtype="float64")
@@ -112,6 +112,7 @@ def test_stays_in_single_precision(policy):
     assert STFT(dtype=policy)(keras.Input((500,))).dtype == "float32"
 
 
+@pytest.mark.backends
 def test_saves(tmp_path):
     waveform = keras.Input((None,))
     spectrum = STFT(64, 16)(waveform)
