@@ -76,7 +76,14 @@ from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.losses import NegativeSISDR
 from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.tasks import denoising, timit
-from keras_ortho.tasks.denoising import RECORDED, read_recordings
+from keras_ortho.tasks.mixtures import (
+    RECORDED,
+    SNRS,
+    TRAINED,
+    UNHEARD,
+    mixtures,
+    read_recordings,
+)
 from keras_ortho.training import MODEL, best_epoch, train
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,13 +105,13 @@ def main() -> None:
     settings = parse()
     record, out = run_record(settings.record()), settings.out
     rows = matched_rows(settings.models, settings.units)
-    kinds: tuple[str, ...] = denoising.TRAINED
+    kinds: tuple[str, ...] = TRAINED
     recorded: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     if settings.noise_dir:
         kinds, recorded = (*kinds, RECORDED), read_recordings(settings.noise_dir)
     records = settings.records or synthesize(out, small=settings.smoke)
     speech = {split: list(timit.utterances(records, split)) for split in timit.SPLITS}
-    mix = partial(denoising.mixtures, seed=settings.seed)
+    mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
 
     models: dict[str, list[keras.Model]] = {}
@@ -163,7 +170,7 @@ def main() -> None:
     }
     for name, several in models.items():
         systems[name] = [model.predict_on_batch for model in several]
-    every = (*kinds, *denoising.UNHEARD)
+    every = (*kinds, *UNHEARD)
     test = list(mix(speech["test"], every, settings.snrs, recordings=recorded[1]))
     scores = {}
     for name, denoisers in systems.items():
@@ -260,7 +267,7 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         "--snrs",
         type=float,
         nargs="+",
-        default=denoising.SNRS,
+        default=SNRS,
         metavar="DB",
         help="of the test (-5 0 5 10 15)",
     )

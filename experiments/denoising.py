@@ -20,7 +20,7 @@ from keras_ortho.metrics import (
     score_speech,
     segmental_snr_loizou,
 )
-from keras_ortho.tasks.denoising import UNHEARD, Mixture
+from keras_ortho.tasks.mixtures import UNHEARD, Mixture
 
 NOISY = "noisy"
 WIENER = "Wiener filter"

@@ -1,9 +1,5 @@
 """The SI-SDR loss against the metric, with padding, and its gradient."""
 
-import os
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -108,50 +104,6 @@ def test_trains_a_gain_away():
     model.fit(noisy, clean, batch_size=16, epochs=30, verbose=0)
     after = -model.evaluate(noisy, clean, verbose=0)
     assert after > 15 > before
-
-
-REPLICAS = """
-import keras
-import numpy as np
-import tensorflow as tf
-
-from keras_ortho.losses import NegativeSISDR
-
-cpus = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(
-    cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
-)
-strategies = {
-    "one": tf.distribute.get_strategy(),
-    "two": tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]),
-}
-x, y = np.random.default_rng(0).normal(size=(2, 8, 5))
-found = {}
-for name, strategy in strategies.items():
-    keras.utils.set_random_seed(0)
-    with strategy.scope():
-        layers = [keras.Input((5,)), keras.layers.Dense(5)]
-        model = keras.Sequential(layers)
-        model.compile(keras.optimizers.SGD(0.01), NegativeSISDR(), jit_compile=False)
-    model.fit(tf.data.Dataset.from_tensors((x, y)), epochs=3, verbose=0)
-    found[name] = model.get_weights()
-print(max(np.abs(a - b).max() for a, b in zip(found["one"], found["two"])))
-"""
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="replicas are TensorFlow's"
-)
-def test_replicas_share_the_batch():
-    ended = subprocess.run(
-        [sys.executable, "-c", REPLICAS],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-    )
-    # Three steps of sums of some numbers of order one, in float32.
-    assert float(ended.stdout.split()[-1]) < 1e-4
 
 
 def test_config_and_errors():

@@ -1,7 +1,7 @@
 """Speech signals: files, spectra and back."""
 
 from keras_ortho.audio.files import decode_audio, read_audio, resample_to_int16
-from keras_ortho.audio.mixing import late_reverberation, mix
+from keras_ortho.audio.mixing import at_level, late_reverberation, mix
 from keras_ortho.audio.noises import NOISES, babble, excerpt
 from keras_ortho.audio.resynthesis import resynthesize, resynthesize_reference
 from keras_ortho.audio.samples import to_float, to_int16, write_wav
@@ -27,6 +27,7 @@ __all__ = [
     "POWER_FLOOR",
     "SAMPLE_RATE",
     "SILENCE_DB",
+    "at_level",
     "babble",
     "decode_audio",
     "excerpt",

@@ -48,11 +48,36 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
     return speech + noise * (sizes["speech"] / sizes["noise"] / 10 ** (snr / 20))
 
 
+def at_level(speech: np.ndarray, level: float) -> np.ndarray:
+    """Speech brought to a level, that of its root mean square, pauses included.
+
+    Args:
+        speech: `[samples]`, int16 or floating point.
+        level: The level in dB relative to full scale, below 0 for most speech.
+
+    Returns:
+        float64 `[samples]`, where full scale is 1.
+
+    Raises:
+        ValueError: If `speech` is not one finite channel, or silent.
+
+    Example:
+    >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
+    [0.1, -0.1]
+    """
+    speech = to_float(speech, "speech")
+    size = math.sqrt(np.mean(np.square(speech)))
+    if not size:
+        raise ValueError("`speech` must not be silent. Received: only zeros")
+    return speech * (10 ** (level / 20) / size)
+
+
 def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """What a room adds to speech later than 50 ms after the direct sound.
 
-    The room's response is noise that fades exponentially, by 60 dB in 0.3 to 1 s. The
-    reflections before it are left out: they belong to what one wants to hear.
+    The room's response is that of Polack's model, `h(t) = n(t) 10^(-3 t / T)`: white
+    Gaussian noise `n` that fades by 60 dB in `T`, drawn from 0.3 to 1 s. What comes
+    before 50 ms is left out: it belongs to what one wants to hear.
 
     Args:
         speech: `[samples]` at 8 kHz, int16 or floating point.

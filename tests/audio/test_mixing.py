@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_ortho.audio import SAMPLE_RATE, late_reverberation, mix
+from keras_ortho.audio import SAMPLE_RATE, at_level, late_reverberation, mix
 
 RANDOM = np.random.default_rng(0)
 
@@ -25,6 +25,18 @@ def test_integers_are_of_full_scale():
     np.testing.assert_allclose(
         mix(speech, np.array([1, 1], "int16"), 0.0), [1.0, 0.0], atol=1e-15
     )
+
+
+@pytest.mark.parametrize("level", [-26.0, 0.0, 6.0])
+def test_level_is_as_asked_for(level):
+    speech = 3.0 * RANDOM.normal(size=500)
+    found = at_level(speech, level)
+    assert 10 * np.log10(np.mean(found**2)) == pytest.approx(level, abs=1e-12)
+    np.testing.assert_allclose(found / found[0], speech / speech[0], rtol=1e-14)
+    whole = (1000 * speech).astype("int16")
+    np.testing.assert_allclose(at_level(whole, level), at_level(whole / 1.0, level))
+    with pytest.raises(ValueError, match="`speech` must not be silent. Received"):
+        at_level(0 * speech, level)
 
 
 def test_errors():

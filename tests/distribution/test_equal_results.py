@@ -32,7 +32,7 @@ WEIGHTS = UPDATES * 1e-3 * GRADIENT / 1e-7
 LOSS = 10 * WEIGHTS
 # Of dropout each replica has masks of its own.
 EQUAL = [name for name in NETWORKS if name != "ScoRNN, dropout"]
-SHORT = ["ENRNN, its flag", "BNPDense"]
+SHORT = ["ENRNN, its flag", "ScoRNN, rebased", "BNPDense"]
 
 
 @pytest.mark.parametrize(

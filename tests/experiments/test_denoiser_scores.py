@@ -8,7 +8,7 @@ import pytest
 from experiments.denoising import NOISY, mean_over, score, show, tables, write_scores
 from keras_ortho.audio import read_audio
 from keras_ortho.metrics import pesq, segmental_snr_loizou, si_sdr, stoi
-from keras_ortho.tasks.denoising import Mixture
+from keras_ortho.tasks.mixtures import Mixture
 
 
 @pytest.fixture(scope="module")

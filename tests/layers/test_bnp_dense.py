@@ -1,7 +1,4 @@
 import json
-import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -280,57 +277,3 @@ def test_inputs_of_any_dtype():
         np.testing.assert_array_equal(found, expected)
     found = keras.layers.TimeDistributed(layer, dtype="float32")(x.astype("float32"))
     assert keras.backend.standardize_dtype(found.dtype) == "float16"
-
-
-REPLICAS = """
-import keras
-import numpy as np
-import tensorflow as tf
-
-from keras_ortho import BNPDense
-
-cpus = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(
-    cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
-)
-strategies = {
-    "one": tf.distribute.get_strategy(),
-    "two": tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]),
-}
-random = np.random.default_rng(0)
-# The halves of the batch have other means.
-x = random.normal(size=(8, 4)) + 3 * (np.arange(8) > 3)[:, None]
-y = random.normal(size=(8, 2))
-found = {}
-for name, strategy in strategies.items():
-    keras.utils.set_random_seed(0)
-    with strategy.scope():
-        model = keras.Sequential(
-            [
-                keras.Input((4,), dtype="float64"),
-                BNPDense(3, activation="tanh", dtype="float64"),
-                BNPDense(2, dtype="float64"),
-            ]
-        )
-        model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
-    model.fit(tf.data.Dataset.from_tensors((x, y)), epochs=2, verbose=0)
-    found[name] = model.get_weights()
-print(max(np.abs(a - b).max() for a, b in zip(found["one"], found["two"])))
-"""
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="replicas are TensorFlow's"
-)
-def test_replicas_train_as_one_device():
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    ended = subprocess.run(
-        [sys.executable, "-c", REPLICAS],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
-    # Two steps of sums of eight numbers of order ten, in float64; 0.12 where
-    # each replica has its own statistics.
-    assert float(ended.stdout.split()[-1]) < 1e-12

@@ -1,9 +1,5 @@
 """A base that follows the training: the paper's algorithm, on paper and in layers."""
 
-import os
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -258,56 +254,6 @@ def test_orthogonal_after_10_000_updates(kind, n):
     assert np.abs(near).max() <= every * rate * np.abs(torque).max() + room
     error = orthogonality_error(layer.kernel_matrix())
     assert error <= n * np.finfo("float32").eps
-
-
-REPLICAS = """
-import keras
-import numpy as np
-import tensorflow as tf
-
-from keras_ortho import ScoRNN
-
-cpus = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(
-    cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
-)
-strategies = {
-    "one": tf.distribute.get_strategy(),
-    "two": tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]),
-}
-random = np.random.default_rng(0)
-x = random.normal(size=(8, 5, 2))
-y = random.normal(size=(8, 3))
-found = {}
-for name, strategy in strategies.items():
-    keras.utils.set_random_seed(0)
-    with strategy.scope():
-        model = keras.Sequential(
-            [
-                keras.Input((5, 2), dtype="float64"),
-                ScoRNN(3, rebase_every=2, dtype="float64"),
-            ]
-        )
-        model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=False)
-    model.fit(tf.data.Dataset.from_tensors((x, y)), epochs=5, verbose=0)
-    found[name] = model.get_weights()
-print(max(np.abs(a - b).max() for a, b in zip(found["one"], found["two"])))
-"""
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="replicas are TensorFlow's"
-)
-def test_replicas_move_one_base():
-    ended = subprocess.run(
-        [sys.executable, "-c", REPLICAS],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-    )
-    # Five steps of sums of numbers of order one, in float64.
-    assert float(ended.stdout.split()[-1]) < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from keras_ortho.audio import write_wav
-from keras_ortho.tasks import denoising
-from keras_ortho.tasks.denoising import (
+from keras_ortho.tasks.denoising import padded_batches, training_passes
+from keras_ortho.tasks.mixtures import (
+    LEVEL,
     RECORDED,
     TRAINED,
     UNHEARD,
     Noises,
     mixtures,
-    padded_batches,
     read_recordings,
-    training_passes,
 )
 from keras_ortho.tasks.timit_records import Record
 
@@ -55,7 +54,7 @@ def test_each_utterance_in_each_noise_at_each_ratio():
         # Two roundings to float32 of values below 1, beside a noise of 1e-2.
         assert ratio(mixture) == pytest.approx(mixture.snr, abs=1e-3)
         level = 10 * np.log10(np.mean(mixture.clean.astype("f8") ** 2))
-        assert level == pytest.approx(denoising.LEVEL, abs=1e-4)
+        assert level == pytest.approx(LEVEL, abs=1e-4)
         pitch = PITCHES[mixture.utterance[0]]
         assert power_at(mixture.clean, pitch) > 0.99
     # The noise is the same at both ratios but for its size.
