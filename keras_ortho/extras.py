@@ -1,6 +1,6 @@
 """Optional dependencies: imported where they are used, named when missing."""
 
-import importlib
+import sys
 from types import ModuleType
 
 
@@ -23,7 +23,10 @@ def require(module: str, *, extra: str | None = None) -> ModuleType:
     '[1]'
     """
     try:
-        return importlib.import_module(module)
+        # Not `importlib.import_module`: within `tf.data.Dataset.map` AutoGraph warns
+        # that it cannot convert that.
+        __import__(module)
+        return sys.modules[module]
     except ModuleNotFoundError as error:
         # An installed module that fails on an import of its own says so itself.
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:

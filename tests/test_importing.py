@@ -93,3 +93,22 @@ def test_error_of_keras_is_its_own(tmp_path):
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
     code += "import keras_ortho\ntry: import keras\nexcept ImportError as e: print(e)"
     assert run(code) == "broken\n"
+
+
+MAPPED = """
+import functools
+import sys
+import numpy as np
+import tensorflow as tf
+from keras_ortho.tasks.buckets import order_in_buckets
+
+tf.get_logger().handlers[0].setStream(sys.stdout)
+order = functools.partial(order_in_buckets, np.array([3, 1]), batch_size=2, seed=0)
+print([sorted(x.numpy().tolist()) for x in tf.data.Dataset.range(1).map(order)])
+"""
+
+
+@pytest.mark.slow
+def test_autograph_does_not_warn_of_an_optional_module():
+    """AutoGraph warns once for a function, so in a process of its own."""
+    assert run(MAPPED) == "[[0, 1]]\n"

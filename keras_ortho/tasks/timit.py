@@ -32,6 +32,8 @@ from keras_ortho.tasks.timit_records import (
 )
 
 PADDINGS = ("split", "batch", "bucket")
+# Of the frames of a batch in buckets: XLA compiles a program for each length.
+MULTIPLE = 8
 # Of x, y and weight.
 PADDING = (SILENCE_DB, SILENCE_DB, 0.0)
 
@@ -91,11 +93,11 @@ def load(
             records. All features of `train` are held in memory to be shuffled.
         pad_to: `"split"` pads every batch to the longest utterance of the split,
             as the papers do; `"batch"` to the longest of the batch, which changes
-            what the mean over all steps divides by; `"bucket"`, too, with
-            utterances of about the same length in a batch. Those of `train`, where
-            it is shuffled, are others in each pass. The batches of what is not
-            shuffled are in no order, and smaller where few utterances are as long:
-            a sixth of each is padding at most.
+            what the mean over all steps divides by; `"bucket"` up to the next multiple
+            of 8, with utterances of about the same length in a batch. Those of
+            `train`, where it is shuffled, are others in each pass. The batches of
+            what is not shuffled are in no order, and smaller where few utterances
+            are as long: up to that multiple, a sixth of each is padding at most.
         legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison
             only. The network then reads frame t+1 and outputs frame t, a delay of
             one step that it can learn without error. Published errors near 0.13
@@ -137,6 +139,7 @@ def load(
             count=count,
             batch_size=batch_size,
             longest=sizes["max_frames"][name] if pad_to == "split" else None,
+            multiple=MULTIPLE if pad_to == "bucket" else 1,
             swapped=legacy_swapped_targets,
         )
         if name == "train" and shuffle_seed is not None:
@@ -192,12 +195,15 @@ def _batches(
     count: int,
     batch_size: int,
     longest: int | None,
+    multiple: int,
     swapped: bool,
 ) -> Any:
     tf = require("tensorflow")
     batches = frames.map(partial(_example, swapped=swapped)).padded_batch(
         batch_size, _shapes(longest), PADDING
     )
+    if multiple > 1:
+        batches = batches.map(partial(_lengthened, multiple=multiple))
     known = tf.data.experimental.assert_cardinality(-(-count // batch_size))
     return batches.apply(known).prefetch(tf.data.AUTOTUNE)
 
@@ -214,11 +220,26 @@ def _buckets(
         _shapes(None),
         PADDING,
     )
+    batches = batches.map(partial(_lengthened, multiple=MULTIPLE))
     in_each = np.bincount(np.digitize(lengths, boundaries))
     known = tf.data.experimental.assert_cardinality(
         int(np.sum(-(-in_each // batch_size)))
     )
     return batches.apply(known).prefetch(tf.data.AUTOTUNE)
+
+
+def _lengthened(*batch: Any, multiple: int) -> tuple[Any, ...]:
+    """Pads a batch up to the next multiple of a number of frames."""
+    tf = require("tensorflow")
+    missing = -tf.shape(batch[-1])[1] % multiple
+    return tuple(
+        tf.pad(
+            part,
+            [[0, 0], [0, missing]] + [[0, 0]] * (part.shape.rank - 2),
+            constant_values=value,
+        )
+        for part, value in zip(batch, PADDING, strict=True)
+    )
 
 
 def _shapes(longest: int | None) -> tuple[list[int | None], ...]:

@@ -130,13 +130,16 @@ def test_buckets_hold_each_utterance_once(folder, split, swapped):
         assert (y[count:] == -50).all()
 
 
-def test_buckets_of_what_is_not_shuffled_are_filled_up_to_a_sixth(folder):
-    data = load(folder, batch_size=3, shuffle_seed=None, pad_to="bucket")
+@pytest.mark.parametrize("shuffle_seed", [None, 0])
+def test_buckets_are_as_long_as_the_next_multiple_of_8(folder, shuffle_seed):
+    data = load(folder, batch_size=3, shuffle_seed=shuffle_seed, pad_to="bucket")
     for name in SPLITS:
-        for x, _, weight in getattr(data, name).as_numpy_iterator():
+        for x, y, weight in getattr(data, name).as_numpy_iterator():
             assert len(x) <= 3
-            assert x.shape[1] == weight.sum(axis=1).max()
-            assert weight.mean() >= 1 / 1.2
+            longest = weight.sum(axis=1).max()
+            assert x.shape[1] == y.shape[1] == weight.shape[1] == -(-longest // 8) * 8
+            if shuffle_seed is None or name != "train":
+                assert weight.sum() >= len(x) * longest / 1.2
 
 
 def test_a_pass_in_buckets_depends_on_its_number_alone(folder):
@@ -152,8 +155,9 @@ def test_a_pass_in_buckets_depends_on_its_number_alone(folder):
     assert first != second
     assert [lengths(load_train().passes(n)) for n in (1, 0)] == [second, first]
     # Of 24 utterances of the corpus's lengths, at random a third would be padding.
-    wide = sum(x.size for _, _, x in data.passes(0).as_numpy_iterator())
-    assert sum(first) / wide > 0.9
+    wide = [weight for _, _, weight in data.passes(0).as_numpy_iterator()]
+    needed = sum(len(weight) * weight.sum(axis=1).max() for weight in wide)
+    assert sum(first) / needed > 0.9
 
 
 def test_padding_on_the_nltk_sample(data_dir, tmp_path):
