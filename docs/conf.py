@@ -25,12 +25,13 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = ["*.md", "data_prep/README.md", "docs/**", "results/defaults.md"]
-exclude_patterns = [".*", "build", "dist", "keras_ortho", "out"]
+# The README is the front page of the checkout, `docs/index.md` that of the site.
+exclude_patterns = [".*", "README.md", "build", "dist", "keras_ortho", "out"]
 templates_path = ["templates"]
 
 html_theme = "furo"
 html_title = f"keras_ortho {release}"
-# A page beside the README, from which a browser goes on to the first one.
+# A page at the root, from which a browser goes on to the first one.
 html_additional_pages = {"index": "first.html"}
 html_copy_source = False
 html_math_renderer = "mathml"

@@ -61,7 +61,7 @@ def parsed(page):
 def pages(site):
     found = sorted(site.rglob("*.html"))
     assert site / "docs" / "scornn.html" in found
-    assert site / "README.html" in found
+    assert site / "RESULTS.html" in found
     return found
 
 
