@@ -104,6 +104,15 @@ def test_pictures_scripts_and_styles_are_there(site):
     assert {"drift.png", "adding-t-200.png", "furo.js"} <= checked
 
 
+def test_sounds_have_players(site):
+    page = parsed(site / "docs" / "denoising.html")
+    players = page.find_all("audio", controls=True)
+    assert len(players) == len(list((ROOT / "docs" / "sounds").glob("*.wav")))
+    # Each with its link, for a browser that plays no such file.
+    links = {link["href"] for link in page.find_all("a", href=True)}
+    assert {player["src"] for player in players} <= links
+
+
 def test_asks_no_other_host(site):
     for page in pages(site):
         for address in filter(None, loaded(page)):
