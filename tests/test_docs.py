@@ -81,6 +81,12 @@ def test_every_layer_has_a_page_with_an_example(layer):
     assert any(re.search(rf"\b{layer}\(", block) for block in blocks)
 
 
+def test_every_layer_has_a_picture_of_its_eigenvalues():
+    text = "".join(path.read_text("utf-8") for path in PAGES)
+    for layer in {*ARCHITECTURES} - {*NOT_COMPARED}:
+        assert f"](spectra/{layer.lower()}-eigenvalues.png)" in text
+
+
 def test_every_layer_that_has_been_run_is_compared():
     results = DOCS.parent / "results"
     run = {
