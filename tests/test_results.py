@@ -75,6 +75,40 @@ def test_figures_beside_the_lstm_are_those_of_the_records(name, page):
         assert figure == float(printed)
 
 
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [
+        *(
+            (f"copying-t-1000-{model}", "test cross-entropy there")
+            for model in ("scornn", "scurnn", "full-urnn", "lstm")
+        ),
+        *(
+            (f"permuted-mnist-5-epochs-{model}", "test accuracy there")
+            for model in ("scornn", "lstm")
+        ),
+        *(
+            (
+                f"characters-of-the-penn-treebank-an-epoch-{model}",
+                "test bits per character there",
+            )
+            for model in ("enrnn", "lstm")
+        ),
+        *(
+            (f"adding-t-200-{model}", "test mse there")
+            for model in ("goru", "lstm", "ornn", "eurnn", "restricted-urnn")
+        ),
+    ],
+)
+def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, figure):
+    text = (ROOT / "docs/README.md").read_text("utf-8")
+    printed = re.findall(r"\d\.\d+(?:e-\d+)?", text.partition("## Which one")[2])
+    record = json.loads((ROOT / f"results/{name}.json").read_text("utf-8"))
+    measured = record["figures"][figure]
+    assert {float(f"{measured:.{digits}g}") for digits in (2, 3)} & {
+        *map(float, printed)
+    }
+
+
 def test_the_readme_has_the_speed_of_its_page():
     first, second, *_ = tables_of_speed("docs/speed.md")
     (table,) = tables_of_speed("README.md")
