@@ -36,6 +36,7 @@ html_title = f"keras_ortho {release}"
 # A page at the root, from which a browser goes on to the first one.
 html_additional_pages = {"index": "first.html"}
 html_copy_source = False
+html_show_copyright = False
 html_math_renderer = "mathml"
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
