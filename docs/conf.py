@@ -37,6 +37,7 @@ html_title = f"keras_ortho {release}"
 html_additional_pages = {"index": "first.html"}
 html_copy_source = False
 html_show_copyright = False
+html_domain_indices = False
 html_math_renderer = "mathml"
 html_static_path = ["static"]
 html_css_files = ["pages.css"]
