@@ -101,7 +101,8 @@ def test_figures_beside_the_lstm_are_those_of_the_records(name, page):
 )
 def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, figure):
     text = (ROOT / "docs/README.md").read_text("utf-8")
-    printed = re.findall(r"\d\.\d+(?:e-\d+)?", text.partition("## Which one")[2])
+    choice = text.partition("## In short")[2].partition("\n## ")[0]
+    printed = re.findall(r"\d\.\d+(?:e-\d+)?", choice)
     record = json.loads((ROOT / f"results/{name}.json").read_text("utf-8"))
     measured = record["figures"][figure]
     assert {float(f"{measured:.{digits}g}") for digits in (2, 3)} & {
