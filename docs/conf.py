@@ -12,6 +12,8 @@ from typing import Any
 
 from docutils.nodes import SkipNode, math_block
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.addnodes import download_reference
+from sphinx.writers.html5 import HTML5Translator
 
 import keras_ortho
 
@@ -25,17 +27,20 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = ["*.md", "data_prep/README.md", "docs/**", "results/defaults.md"]
-exclude_patterns = [".*", "build", "dist", "keras_ortho", "out"]
+# The README is the front page of the checkout, `docs/index.md` that of the site.
+exclude_patterns = [".*", "README.md", "build", "dist", "keras_ortho", "out"]
 templates_path = ["templates"]
 
 html_theme = "furo"
 html_title = f"keras_ortho {release}"
-# A page beside the README, from which a browser goes on to the first one.
+# A page at the root, from which a browser goes on to the first one.
 html_additional_pages = {"index": "first.html"}
 html_copy_source = False
+html_show_copyright = False
+html_domain_indices = False
 html_math_renderer = "mathml"
 html_static_path = ["static"]
-html_css_files = ["equations.css"]
+html_css_files = ["pages.css"]
 
 # Anchors as a code host makes them, and equations in blocks as it reads them.
 myst_heading_anchors = 6
@@ -103,8 +108,20 @@ def mathml(translator: Any, node: Any) -> None:
     raise SkipNode
 
 
+def player(translator: Any, node: Any) -> None:
+    """Puts a player before the link to a sound."""
+    if node.get("filename", "").endswith(".wav"):
+        source = f"{translator.builder.dlpath}/{node['filename']}"
+        translator.body.append(
+            f'<audio controls preload="metadata" src="{source}"></audio>'
+        )
+    HTML5Translator.visit_download_reference(translator, node)
+
+
 def setup(app: Any) -> None:
     """Connects the above."""
+    download = (player, HTML5Translator.depart_download_reference)
+    app.add_node(download_reference, override=True, html=download)
     app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
     app.connect("autodoc-process-docstring", to_rst, priority=100)
     app.connect("autodoc-process-signature", of_layer)

@@ -17,15 +17,15 @@ from keras_ortho.locks import locked
 HEAD = """# Results
 
 What the papers published, and what came out here: `python examples/reproduce.py`. The
-epoch is chosen on validation data; a figure that is chosen on the test data, as some
-papers do, is named the best on the test data. `results/` holds the record of each run
-with all its settings, curves and versions. Where one seed is named, how far another
-would differ has not been measured.
+epoch is chosen on validation data; a figure chosen on the test data, as in some papers,
+is called the best on the test data. `results/` holds the record of each run, with all
+its settings, curves and versions. Where one seed is named, the spread over seeds has
+not been measured.
 """
 MAP = """## The papers' tables and figures
 
-What is here of each. "In part" is shorter than in the paper, of fewer networks or on
-fewer data; runs without a record have not been made.
+What is here of each. "In part" means shorter than in the paper, fewer networks or less
+data; "not run" means that there is no record.
 """
 
 

@@ -1,4 +1,4 @@
-"""The pages of `docs/`: their examples run, their links lead somewhere."""
+"""The README and the pages of `docs/`: examples run, links lead somewhere."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,7 @@ from experiments.layers import LAYERS, make_layer, trial_units
 from keras_ortho.architectures import ARCHITECTURES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+README = DOCS.parent / "README.md"
 PAGES = sorted(DOCS.glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Pages of one architecture each, whose examples are alike: `make test` runs scoRNN's.
@@ -19,10 +20,10 @@ EXAMPLES = [
     pytest.param(
         path,
         match,
-        id=f"{path.name}-{number}",
+        id=f"{path.relative_to(DOCS.parent)}-{number}",
         marks=[pytest.mark.slow] if path.stem in ALIKE else [],
     )
-    for path in PAGES
+    for path in [README, *PAGES]
     for number, match in enumerate(BLOCK.finditer(path.read_text("utf-8")))
 ]
 
@@ -37,7 +38,9 @@ def test_examples_run(path, match, tmp_path, monkeypatch):
     exec(code, {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [README, *PAGES], ids=lambda path: str(path.relative_to(DOCS.parent))
+)
 def test_every_page_has_an_example(path):
     text = path.read_text("utf-8")
     assert BLOCK.search(text)
@@ -78,6 +81,12 @@ def test_every_layer_has_a_page_with_an_example(layer):
     assert any(re.search(rf"\b{layer}\(", block) for block in blocks)
 
 
+def test_every_layer_has_a_picture_of_its_eigenvalues():
+    text = "".join(path.read_text("utf-8") for path in PAGES)
+    for layer in {*ARCHITECTURES} - {*NOT_COMPARED}:
+        assert f"](spectra/{layer.lower()}-eigenvalues.png)" in text
+
+
 def test_every_layer_that_has_been_run_is_compared():
     results = DOCS.parent / "results"
     run = {
@@ -89,6 +98,10 @@ def test_every_layer_that_has_been_run_is_compared():
     assert not run & {*NOT_COMPARED}
     for name in ("BNPDense", "SVDDense"):
         assert f"`{name}`" in INDEX
+
+
+def test_the_readme_is_short():
+    assert len(README.read_text("utf-8").splitlines()) <= 120
 
 
 def test_every_page_is_linked():

@@ -193,7 +193,7 @@ def checkout(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkout")
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=SKIPPED)
-    for name in ("pyproject.toml", "RESULTS.md"):
+    for name in ("pyproject.toml", "README.md", "RESULTS.md"):
         shutil.copy(ROOT / name, folder / name)
     for name, text in FILES.items():
         (folder / name).write_text(text)

@@ -1,5 +1,7 @@
 """What the documents say of results is what the records say."""
 
+import itertools
+import json
 import re
 from pathlib import Path
 
@@ -8,6 +10,10 @@ import pytest
 from experiments import report
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def lines(page):
+    return (ROOT / page).read_text("utf-8").splitlines()
 
 
 def test_the_report_is_that_of_the_records(tmp_path, monkeypatch):
@@ -22,28 +28,119 @@ def test_the_report_is_that_of_the_records(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "page"),
     [
-        ("timit-sample-three-divisions-of-its-speakers", "README.md"),
-        ("denoising-timit-sample", "README.md"),
+        ("timit-sample-three-divisions-of-its-speakers", "docs/timit.md"),
         ("denoising-timit-sample", "docs/denoising.md"),
     ],
 )
 def test_tables_are_those_of_the_records(name, page):
-    lines = (ROOT / page).read_text("utf-8").splitlines()
+    there = lines(page)
     first, *_ = (ROOT / f"results/{name}-results.md").read_text("utf-8").split("\n\n")
     head, _, *rows = first.splitlines()
-    places = [i for i, line in enumerate(lines) if line == head]
-    assert rows in [lines[i + 2 : i + 2 + len(rows)] for i in places]
+    places = [i for i, line in enumerate(there) if line == head]
+    assert rows in [there[i + 2 : i + 2 + len(rows)] for i in places]
 
 
-def test_commits_that_the_readme_names_are_those_of_records():
-    text = (ROOT / "README.md").read_text("utf-8")
-    commits = re.findall(r"Seeds? 0[0-9a-z ]*, commit (\w+)", text)
-    assert len(commits) == 2
-    records = " ".join(
-        path.read_text("utf-8")
-        for path in (ROOT / "results").glob("*.json")
-        if path.stem
-        in ("timit-sample-three-divisions-of-its-speakers", "denoising-timit-sample")
-    )
-    for commit in commits:
-        assert f'"commit": "{commit}"' in records
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("timit-sample-three-divisions-of-its-speakers", "docs/timit.md"),
+        ("denoising-timit-sample", "docs/denoising.md"),
+    ],
+)
+def test_commits_that_pages_name_are_those_of_records(name, page):
+    text = (ROOT / page).read_text("utf-8")
+    (commit,) = re.findall(r"Seeds 0[0-9a-z ]*, commit\s(\w+)", text)
+    record = (ROOT / f"results/{name}.json").read_text("utf-8")
+    assert f'"commit": "{commit}"' in record
+
+
+# What is said of scoRNN and the LSTM in one line, by the start of its name in RESULTS.
+COMPARED = {
+    "copying-t-1000": "test cross-entropy there",
+    "permuted-mnist-5-epochs": "test accuracy there",
+    "adding-t-200": "test mse there",
+}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/replace_your_lstm.md"])
+@pytest.mark.parametrize("name", COMPARED)
+def test_figures_beside_the_lstm_are_those_of_the_records(name, page):
+    anchor = f"RESULTS.md#{name.replace('-t-', '-t--')})"
+    (row,) = [line for line in lines(page) if line.startswith("|") and anchor in line]
+    for model, cell in zip(("scornn", "lstm"), row.split("|")[-3:-1], strict=True):
+        record = json.loads((ROOT / f"results/{name}-{model}.json").read_text("utf-8"))
+        printed = cell.split()[-1]
+        digits = len(printed.replace(".", "").lstrip("0"))
+        figure = float(f"{record['figures'][COMPARED[name]]:.{digits}g}")
+        assert figure == float(printed)
+
+
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [
+        *(
+            (f"copying-t-1000-{model}", "test cross-entropy there")
+            for model in ("scornn", "scurnn", "full-urnn", "lstm")
+        ),
+        *(
+            (f"permuted-mnist-5-epochs-{model}", "test accuracy there")
+            for model in ("scornn", "lstm")
+        ),
+        *(
+            (
+                f"characters-of-the-penn-treebank-an-epoch-{model}",
+                "test bits per character there",
+            )
+            for model in ("enrnn", "lstm")
+        ),
+        *(
+            (f"adding-t-200-{model}", "test mse there")
+            for model in ("goru", "lstm", "ornn", "eurnn", "restricted-urnn")
+        ),
+    ],
+)
+def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, figure):
+    text = (ROOT / "docs/README.md").read_text("utf-8")
+    choice = text.partition("## In short")[2].partition("\n## ")[0]
+    printed = re.findall(r"\d\.\d+(?:e-\d+)?", choice)
+    record = json.loads((ROOT / f"results/{name}.json").read_text("utf-8"))
+    measured = record["figures"][figure]
+    assert {float(f"{measured:.{digits}g}") for digits in (2, 3)} & {
+        *map(float, printed)
+    }
+
+
+def test_the_readme_has_the_speed_of_its_page():
+    first, second, *_ = tables_of_speed("docs/speed.md")
+    (table,) = tables_of_speed("README.md")
+    shared = {"n", *table[0]} & first[0].keys()
+    assert len(shared) == 5
+    for row in table:
+        (there,) = [other for other in first if other["n"] == row["n"]]
+        assert {key: row[key] for key in shared} == {key: there[key] for key in shared}
+    (there,) = [other for other in second if other["n = 170"] == "TensorFlow"]
+    assert table[0]["LSTM of as many parameters"] == there["LSTM, as many parameters"]
+
+
+def tables_of_speed(page):
+    """The tables of a page with a column of the layer, each row by its columns."""
+    found = []
+    for number, line in enumerate(lines(page)):
+        if line.startswith("| n") and "| `ScoRNN` |" in line:
+            head = [cell.strip() for cell in line.strip("|").split("|")]
+            rows = itertools.takewhile(
+                lambda line: line.startswith("|"), lines(page)[number + 2 :]
+            )
+            cells = (
+                [cell.strip() for cell in row.strip("|").split("|")] for row in rows
+            )
+            found.append([dict(zip(head, row, strict=True)) for row in cells])
+    return found
+
+
+def test_the_readme_has_the_denoising_of_its_page():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    goru, lstm = re.search(r"`GORU` ([\d.]+) \| ([\d.]+) \|", readme).groups()
+    denoising = (ROOT / "docs/denoising.md").read_text("utf-8")
+    assert f"| GORU | {goru} ±" in denoising
+    assert f"| LSTM | {lstm} ±" in denoising

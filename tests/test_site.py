@@ -61,7 +61,7 @@ def parsed(page):
 def pages(site):
     found = sorted(site.rglob("*.html"))
     assert site / "docs" / "scornn.html" in found
-    assert site / "README.html" in found
+    assert site / "RESULTS.html" in found
     return found
 
 
@@ -94,6 +94,27 @@ def test_links_lead_somewhere(site):
     assert checked > 1000
 
 
+def test_every_page_can_be_reached(site):
+    found, new = set(), {site / "docs" / "index.html"}
+    while new:
+        found |= new
+        addresses = [
+            (page, urldefrag(tag["href"])[0])
+            for page in new
+            for tag in parsed(page).find_all("a", href=True)
+        ]
+        linked = {
+            (page.parent / unquote(file)).resolve()
+            for page, file in addresses
+            if file.endswith(".html") and not urlsplit(file).scheme
+        }
+        new = linked - found
+    # Besides the page from which a browser goes on, that of search results, and a list
+    # of the source.
+    apart = {site / "index.html", site / "search.html", site / "_modules/index.html"}
+    assert {*pages(site)} - found <= apart
+
+
 def test_pictures_scripts_and_styles_are_there(site):
     checked = set()
     for page in pages(site):
@@ -101,7 +122,28 @@ def test_pictures_scripts_and_styles_are_there(site):
             file = unquote(urlsplit(address).path)
             assert (page.parent / file).is_file(), f"{page}: {address}"
             checked.add(Path(file).name)
-    assert {"drift.png", "adding-t-200.png", "furo.js"} <= checked
+    assert {"drift.png", "adding-t-200.png", "clean.wav", "furo.js"} <= checked
+    for style in site.rglob("*.css"):
+        for address in re.findall(r"url\(['\"]?([^)'\"]+)", style.read_text("utf-8")):
+            file = unquote(urlsplit(address).path)
+            assert address.startswith("data:") or (style.parent / file).is_file()
+
+
+def test_pictures_have_words_for_those_who_cannot_see_them(site):
+    for page in pages(site):
+        for picture in parsed(page).find_all("img"):
+            assert picture.get("alt"), f"{page}: {picture}"
+            # Without any, Sphinx gives the address.
+            assert not picture["alt"].endswith(".png"), f"{page}: {picture}"
+
+
+def test_sounds_have_players(site):
+    page = parsed(site / "docs" / "denoising.html")
+    players = page.find_all("audio", controls=True)
+    assert len(players) == len(list((ROOT / "docs" / "sounds").glob("*.wav")))
+    # Each with its link, for a browser that plays no such file.
+    links = {link["href"] for link in page.find_all("a", href=True)}
+    assert {player["src"] for player in players} <= links
 
 
 def test_asks_no_other_host(site):

@@ -1,0 +1,126 @@
+"""Draws the spectrum of each recurrent matrix, at the start and after some training.
+
+64 units learn to copy over 50 steps in 300 updates (`--updates`) of Adam at 1e-3, of
+`FullURNN`'s matrix by `StiefelDescent`. For each layer that gives a picture of its
+eigenvalues; for all of them one of how far their singular values are from 1.
+
+Run it as `python benchmarks/spectra.py [--out out/benchmarks/spectra]`; it writes the
+figures and a JSON file with the largest moduli and the margins. It takes some minutes.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from machine import machine
+
+from keras_ortho import ENRNN, cells
+from keras_ortho.architectures import ARCHITECTURES
+from keras_ortho.baselines import rnn
+from keras_ortho.diagnostics import (
+    kernel_eigenvalues,
+    plot_curves,
+    plot_eigenvalues,
+    spectral_margins,
+)
+from keras_ortho.optimizers import StiefelDescent, paper_optimizer
+from keras_ortho.tasks import copying
+
+UNITS, DELAY, BATCH, MEASUREMENTS = 64, 50, 20, 10
+LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
+    **{name: getattr(cells, name) for name in ARCHITECTURES},
+    "ENRNN": lambda units, **options: ENRNN(units // 2, units // 2, **options),
+    "SimpleRNN": rnn,
+}
+
+
+def train(name: str, updates: int) -> dict[str, Any]:
+    """Trains a layer, and measures its matrix on the way.
+
+    Args:
+        name: One of `LAYERS`.
+        updates: How many, a multiple of 10.
+
+    Returns:
+        The eigenvalues before and after, and the margins at each tenth.
+    """
+    keras.utils.set_random_seed(0)
+    each = updates // MEASUREMENTS
+    model = keras.Sequential(
+        [
+            keras.Input((DELAY + 20, 10)),
+            LAYERS[name](UNITS, return_sequences=True),
+            keras.layers.Dense(10),
+        ]
+    )
+    adam = keras.optimizers.Adam
+    model.compile(
+        paper_optimizer(
+            adam(1e-3, clipnorm=1.0), adam(1e-3, clipnorm=1.0), StiefelDescent(1e-2)
+        ),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    x, y = copying.generate(updates * BATCH, DELAY)
+    x = np.eye(10, dtype="float32")[x]
+    (start,) = kernel_eigenvalues(model).values()
+    margins = [margin(model)]
+    for part in np.split(np.arange(len(x)), MEASUREMENTS):
+        model.fit(x[part], y[part], batch_size=BATCH, verbose=0)
+        margins.append(margin(model))
+    (end,) = kernel_eigenvalues(model).values()
+    return {
+        "eigenvalues": {"start": start, f"{MEASUREMENTS * each} updates": end},
+        "margins": margins,
+    }
+
+
+def margin(model: keras.Model) -> float:
+    """Gives the largest distance of a singular value from 1."""
+    (found,) = spectral_margins(model).values()
+    return float(found.margin)
+
+
+def main() -> None:
+    """Runs the benchmark from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--updates", type=int, default=300, help="(300)")
+    parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks/spectra"))
+    options = parser.parse_args()
+    if options.updates < MEASUREMENTS or options.updates % MEASUREMENTS:
+        parser.error(
+            f"--updates must be a multiple of {MEASUREMENTS}. "
+            f"Received: {options.updates}"
+        )
+    options.out.mkdir(parents=True, exist_ok=True)
+    margins, moduli = {}, {}
+    for name in options.only:
+        found = train(name, options.updates)
+        plot_eigenvalues(
+            options.out / f"{name.lower()}-eigenvalues.png", found["eigenvalues"]
+        )
+        margins[name] = found["margins"]
+        moduli[name] = {
+            when: float(np.abs(values).max())
+            for when, values in found["eigenvalues"].items()
+        }
+        print(f"{name:16} {margins[name][-1]:.2e}", flush=True)
+    steps = np.linspace(0, options.updates, MEASUREMENTS + 1).astype(int).tolist()
+    plot_curves(
+        options.out / "margins.png",
+        margins,
+        x=dict.fromkeys(margins, steps),
+        xlabel="update",
+        ylabel="max |sigma - 1|",
+        log=True,
+    )
+    report = {**machine(), "updates": steps, "margins": margins, "moduli": moduli}
+    (options.out / "spectra.json").write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()
