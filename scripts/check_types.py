@@ -8,7 +8,8 @@ import json
 import subprocess
 import sys
 
-# What is left are classes made of those of Keras, whose types pyright does not know.
+# 0.950 with pyright 1.1.414. The rest are classes made of those of Keras, whose types
+# it does not know.
 LEAST = 0.94
 COMMAND = ["--verifytypes", "keras_ortho", "--ignoreexternal", "--outputjson"]
 
