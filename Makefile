@@ -20,7 +20,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint docs stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint docs release-check stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -79,6 +79,22 @@ docs: $(VENV)/.docs ## build the documentation site: [OUT=out/site]
 	$(run) -m sphinx -c docs -W --keep-going -q -d $(OUT)/.doctrees . $(OUT)
 	@echo "The first page is $(OUT)/index.html"
 
+# The tests run in the unpacked sdist, with the installed package in place of its source.
+release-check: sdist = out/release/sdist
+release-check: installed = $(abspath out/release/venv)
+release-check: $(VENV)/.release ## build sdist and wheel, check both, and test what they install
+	rm -rf dist out/release
+	$(run) -m build
+	$(run) -m twine check --strict dist/*
+	$(run) -m venv $(installed)
+	$(installed)/bin/python -m pip install -q "$$(ls dist/*.whl)[all,dev]"
+	PATH=$(installed)/bin:$$PATH $(run) scripts/check_types.py
+	mkdir $(sdist) && tar -xf dist/*.tar.gz -C $(sdist) --strip-components 1
+	rm -r $(sdist)/keras_ortho
+	ln -s $(installed)/lib/python*/site-packages/keras_ortho $(sdist)/keras_ortho
+	cd $(sdist) && KERAS_BACKEND=tensorflow $(installed)/bin/python -m pytest -n 2 \
+	--dist loadfile -m "not slow" $(TESTS)
+
 stubs: $(VENV)/.test ## write the stub from which editors know the cells' arguments
 	$(run) scripts/write_stubs.py
 
@@ -109,12 +125,14 @@ clean: ## remove the environment, the caches and what was built; out/ stays
 	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
-# An environment may be installed thrice: for the demonstration, the tests and the
-# site. The empty files say which succeeded since the requirements last changed.
+# An environment may be installed several times: for the demonstration, the tests, the
+# site and a release. The empty files say which succeeded since the requirements last changed.
 $(VENV)/.demo: extras = speech,plot
 $(VENV)/.test: extras = all,dev
 $(VENV)/.docs: extras = docs
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: setup.cfg pyproject.toml
+$(VENV)/.release: extras = release
+stamps = $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.release
+$(stamps): setup.cfg setup.py pyproject.toml keras_ortho/version.py
 	$(check_system)
 	$(run) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(run) -m pip install -e ".[$(extras)]"
@@ -123,7 +141,7 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs: setup.cfg pyproject.toml
 # A Python that was asked for by name must be the one that an environment made earlier
 # holds, too.
 ifneq ($(origin PYTHON),file)
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: | python
+$(stamps): | python
 endif
 python:
 	$(check_system)

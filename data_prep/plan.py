@@ -30,7 +30,7 @@ from .storage import file_sha256
 HASHING_THREADS = 8
 LARGEST = 2**28  # bytes of a recording: ten minutes at the highest rate, 16 bits
 MOST_UTTERANCES = 100_000  # in a shard: its sidecar is read as a whole
-PARAMETERS = {
+PARAMETERS: dict[str, int | float] = {
     "frame_length": FRAME_LENGTH,
     "hop_length": HOP_LENGTH,
     "num_bins": NUM_BINS,

@@ -20,7 +20,7 @@ import keras_ortho
 project = "keras_ortho"
 version = release = keras_ortho.__version__
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
@@ -45,6 +45,16 @@ html_css_files = ["pages.css"]
 # Anchors as a code host makes them, and equations in blocks as it reads them.
 myst_heading_anchors = 6
 myst_fence_as_directive = ["math"]
+
+# Notebooks are run when they, but not when the package, have changed since the last
+# time in the same folder. What a library writes to its log is no part of them.
+nb_execution_mode = "cache"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_output_stderr = "remove"
+nb_merge_streams = True
+nb_ipywidgets_js = {}
 
 default_role = "literal"
 autodoc_member_order = "bysource"

@@ -120,7 +120,7 @@ class Rebase(keras.callbacks.Callback):
 
     def __init__(self, every: int = 100) -> None:
         super().__init__()
-        self.every = check_count("every", every)
+        self.every: int = check_count("every", every)
         self._updates = 0
         self._last_batch = -1
 
@@ -182,7 +182,7 @@ class TestFigures(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         self.data = data
-        self.callbacks = callbacks or []
+        self.callbacks: list[keras.callbacks.Callback] = callbacks or []
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Evaluates the model as it is."""

@@ -49,7 +49,9 @@ def test_every_page_has_an_example(path):
 
 
 @pytest.mark.parametrize(
-    "path", PAGES + sorted(DOCS.parent.glob("*.md")), ids=lambda path: path.name
+    "path",
+    [*PAGES, *sorted(DOCS.parent.glob("*.md")), *sorted(DOCS.glob("notebooks/*.md"))],
+    ids=lambda path: path.name,
 )
 def test_links_lead_somewhere(path):
     for link in re.findall(r"\]\(([^)\s]+)", path.read_text("utf-8")):

@@ -68,6 +68,7 @@ def test_lists_the_targets_by_default(make):
         "test-versions",
         "lint",
         "docs",
+        "release-check",
         "stubs",
         "timit",
         "bench",

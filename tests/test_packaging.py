@@ -3,7 +3,7 @@
 import ast
 import configparser
 import functools
-import importlib
+import importlib.util
 import json
 import os
 import pkgutil
@@ -24,7 +24,7 @@ SOURCES = [
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 # The extras that hold no requirement of the code's.
-TOOLS = {"all", "cuda", "dev", "docs"}
+TOOLS = {"all", "cuda", "dev", "docs", "release"}
 # What a requirement imports without requiring it.
 # The last two by `model.export`, of Keras.
 INDIRECT = {"importlib-resources", "onnx", "tf2onnx"}
@@ -198,6 +198,45 @@ def test_commands_exist():
     assert "keras-ortho-data" in commands
     for name, target in commands.items():
         assert callable(metadata.EntryPoint(name, target, "console_scripts").load())
+
+
+def test_version_and_date_stand_everywhere_the_same():
+    head = re.search(
+        r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    version, date = head.groups()
+    assert version == keras_ortho.__version__
+    assert f"\nversion: {version}\n" in citation
+    assert f"\ndate-released: {date}\n" in citation
+
+
+@pytest.fixture(scope="module")
+def setup_py():
+    """The module, which builds something only as a program."""
+    spec = importlib.util.spec_from_file_location("setup", ROOT / "setup.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_description_leads_to_the_release(setup_py):
+    readme = "[a](docs/a.md#b) ![c](d.png) [![e](f.png)](g.md) [h](#i) [j](https://k)"
+    assert setup_py.described(readme, "https://host/own", "1.2") == (
+        "[a](https://host/own/blob/v1.2/docs/a.md#b) "
+        "![c](https://host/own/raw/v1.2/d.png) "
+        "[![e](https://host/own/raw/v1.2/f.png)](https://host/own/blob/v1.2/g.md) "
+        "[h](https://host/own/blob/v1.2/README.md#i) [j](https://k)"
+    )
+
+
+def test_description_has_no_other_links(setup_py):
+    text = setup_py.long_description()
+    links = re.findall(r"\]\(([^)\s]+)|\b(?:src|href)=[\"']([^\"']+)", text)
+    assert len(links) > 5
+    for link in links:
+        assert "".join(link).startswith("https://")
+    assert f"/blob/v{keras_ortho.__version__}/" in text
 
 
 def test_ships_its_types():

@@ -16,7 +16,7 @@ import pytest
 import keras_ortho
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = ("sphinx", "myst_parser", "furo", "bs4")
+NEEDED = ("sphinx", "myst_nb", "furo", "bs4")
 MISSING = [name for name in NEEDED if find_spec(name) is None]
 pytestmark = [
     pytest.mark.slow,
@@ -119,6 +119,8 @@ def test_pictures_scripts_and_styles_are_there(site):
     checked = set()
     for page in pages(site):
         for address in filter(None, loaded(page)):
+            if address.startswith("data:"):  # The sounds of a notebook.
+                continue
             file = unquote(urlsplit(address).path)
             assert (page.parent / file).is_file(), f"{page}: {address}"
             checked.add(Path(file).name)
@@ -158,6 +160,17 @@ def test_asks_no_other_host(site):
         assert not re.search(
             r"(url\(|@import)\s*['\"]?(https?:)?//", style.read_text("utf-8")
         ), style
+
+
+def test_notebooks_have_their_outputs(site):
+    notebooks = sorted((site / "docs" / "notebooks").glob("*.html"))
+    assert [page.name[:2] for page in notebooks] == ["01", "02", "03"]
+    for page in notebooks:
+        outputs = parsed(page).find_all(class_="cell_output")
+        assert any(output.find("img") for output in outputs), page
+        assert "Traceback" not in "".join(output.get_text() for output in outputs)
+        assert parsed(page).find("a", href=re.compile(r"\.ipynb$")), page
+    assert len(parsed(notebooks[-1]).find_all("audio")) == 3
 
 
 def test_equations_are_drawn_without_a_script(site):

@@ -20,7 +20,7 @@ def with_gradient(
     return lambda *inputs: forward(*inputs)[0]
 
 
-def eagerly() -> AbstractContextManager:
+def eagerly() -> AbstractContextManager[Any]:
     """Does nothing: these backends always compute at once."""
     return nullcontext()
 

@@ -29,7 +29,7 @@ def with_gradient(
     return lambda *inputs: function(*map(keras.ops.convert_to_tensor, inputs))
 
 
-def eagerly() -> AbstractContextManager:
+def eagerly() -> AbstractContextManager[Any]:
     """Computes what is inside at once, also where a function is being traced."""
     return jax.ensure_compile_time_eval()
 

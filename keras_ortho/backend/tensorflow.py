@@ -54,7 +54,7 @@ def with_gradient(
     return lambda *inputs: function(*map(tf.convert_to_tensor, inputs))
 
 
-def eagerly() -> AbstractContextManager:
+def eagerly() -> AbstractContextManager[Any]:
     """Computes what is inside at once, also where a function is being traced.
 
     Returns:
@@ -67,7 +67,7 @@ def eagerly() -> AbstractContextManager:
 class _Steps:
     """A list of tensors, one a step: no copy is made of what a step yields."""
 
-    array: tf.TensorArray
+    array: Any  # `tf.TensorArray`, which has no types
     # Of one step; sizes that only the running program knows are tensors.
     shape: tuple[Any, ...]
     length: Any

@@ -159,6 +159,10 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     __signature__: ClassVar[inspect.Signature]
     # How `W` is made, unless the class makes it in a way of its own.
     parametrization: Parametrization | None
+    # Made by `build`.
+    kernel: keras.Variable
+    bias: keras.Variable | None
+    initial_state: keras.Variable
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -216,14 +220,14 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         super().__init__(**kwargs)
         self.units = units
         self.complex_state = complex_state
-        self.activation = (
+        self.activation: Any = (
             activation
             if modrelu_names.is_modrelu(activation)
             else keras.activations.get(activation)
         )
         self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.recurrent_initializer = initializers.get(recurrent_initializer)
+        self.kernel_initializer: Any = initializers.get(kernel_initializer)
+        self.recurrent_initializer: Any = initializers.get(recurrent_initializer)
         self.parametrization = parametrization
         if parametrization is not None:
             check_makes(
@@ -232,20 +236,22 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
                 parametrization.takes,
             )
             parametrization.check(units)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.initial_state_initializer = initializers.get(initial_state_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.recurrent_regularizer = keras.regularizers.get(recurrent_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
-        self.kernel_constraint = keras.constraints.get(kernel_constraint)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.bias_initializer: Any = initializers.get(bias_initializer)
+        self.initial_state_initializer: Any = initializers.get(
+            initial_state_initializer
+        )
+        self.kernel_regularizer: Any = keras.regularizers.get(kernel_regularizer)
+        self.recurrent_regularizer: Any = keras.regularizers.get(recurrent_regularizer)
+        self.bias_regularizer: Any = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint: Any = keras.constraints.get(kernel_constraint)
+        self.bias_constraint: Any = keras.constraints.get(bias_constraint)
         self.trainable_initial_state = trainable_initial_state
         self.dropout = dropout
         self.recurrent_dropout = recurrent_dropout
         self.seed = seed
-        self.seed_generator = keras.random.SeedGenerator(seed)
-        self.state_size = 2 * units if complex_state else units
-        self.output_size = self.state_size
+        self.seed_generator: Any = keras.random.SeedGenerator(seed)
+        self.state_size: int = 2 * units if complex_state else units
+        self.output_size: int = self.state_size
         self._free: list[keras.Variable] = []
         self._sequence: _Sequence | None = None
 

@@ -104,7 +104,7 @@ class RecurrentLayer(keras.layers.RNN):
         )
         super().__init__(cell, **kwargs)
         self.recompute = recompute
-        self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.input_spec: Any = keras.layers.InputSpec(ndim=3)
 
     @classmethod
     def from_paper(cls, *args: Any, **kwargs: Any) -> Self:

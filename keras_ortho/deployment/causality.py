@@ -66,7 +66,9 @@ def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
         raise no_step(operation, "has a mask: frames that do not count are left out")
 
 
-def check_recurrent(layer: keras.layers.RNN, tensors: list, last: list) -> None:
+def check_recurrent(
+    layer: keras.layers.RNN, tensors: list[Any], last: list[Any]
+) -> None:
     """Refuses a recurrent layer that no frame can be given to by itself.
 
     Args:
@@ -85,7 +87,9 @@ def check_recurrent(layer: keras.layers.RNN, tensors: list, last: list) -> None:
         raise no_step(layer, "comes after a layer with `return_sequences=False`")
 
 
-def check_pointwise(operations: tuple, given: tuple, outputs: tuple) -> None:
+def check_pointwise(
+    operations: tuple[Any, ...], given: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> None:
     """Holds a layer, called with all frames, to what it gave for each.
 
     Args:

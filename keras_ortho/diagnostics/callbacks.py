@@ -322,13 +322,14 @@ class TrajectoriesLog(DiagnosticLog):
         every: int = 1,
     ) -> None:
         super().__init__(path, every=every)
-        self.starts = check_points("starts", starts)
-        self.num_steps = check_count("num_steps", num_steps)
+        self.starts: np.ndarray = check_points("starts", starts)
+        self.num_steps: int = check_count("num_steps", num_steps)
         self.layer = layer
         self.extent = extent
 
     def compile_probe(self) -> Callable[[Any], np.ndarray]:
         """Compiles a function of the starts, and one that takes a single step."""
+        self.step: Callable[[Any], np.ndarray]
         self.step = probe_trajectories(self.model, self.layer, 1)
         return probe_trajectories(self.model, self.layer, self.num_steps)
 

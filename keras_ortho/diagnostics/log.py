@@ -44,12 +44,12 @@ class DiagnosticLog(keras.callbacks.Callback):
 
     def __init__(self, path: str | os.PathLike[str], *, every: int = 1) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path: Path = Path(path)
         if self.path.suffix != ".csv":
             raise ValueError(
                 f"`path` must be a file with the suffix .csv. Received: path={path}"
             )
-        self.every = check_count("every", every)
+        self.every: int = check_count("every", every)
         require("matplotlib.figure", extra="plot")  # Now, not after an epoch.
         self.rows: list[Row] | None = None
 

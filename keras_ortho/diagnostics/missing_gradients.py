@@ -37,8 +37,8 @@ class MissingRadiusGradients(keras.callbacks.Callback):
 
     def __init__(self, every: int = 1) -> None:
         super().__init__()
-        self.every = check_count("every", every)
-        self.count = 0
+        self.every: int = check_count("every", every)
+        self.count: int = 0
         self._updates = 0
         self._of_epoch = 0
         self._cells: list[ENRNNCell] = []

@@ -46,7 +46,7 @@ class Probe:
         measure: Callable[..., Any],
     ) -> None:
         self.model = model
-        self.layer = find_layer(model, layer)
+        self.layer: Any = find_layer(model, layer)
         self.measure = measure
         self._function = in_graph(self._traced)
 

@@ -24,11 +24,10 @@ class Steps:
     """
 
     def __init__(self, cell: Any, states: list[Any]) -> None:
-        self.cells, self.structure = [cell], [states]
-        self.stacked = isinstance(cell, keras.layers.StackedRNNCells)
-        if self.stacked:
-            self.cells, self.structure = list(cell.cells), states
-        self.sizes = [int(state.shape[-1]) for state in tree.flatten(states)]
+        self.stacked: bool = isinstance(cell, keras.layers.StackedRNNCells)
+        self.cells: list[Any] = list(cell.cells) if self.stacked else [cell]
+        self.structure: list[Any] = states if self.stacked else [states]
+        self.sizes: list[int] = [int(state.shape[-1]) for state in tree.flatten(states)]
 
     def pack(self, states: Any) -> Tensor:
         """Writes states side by side.

@@ -51,14 +51,14 @@ class ParametrizedDense(keras.layers.Layer):
         units = checks.check_count("units", units)
         super().__init__(**kwargs)
         self.units = units
-        self.activation = keras.activations.get(activation)
+        self.activation: Any = keras.activations.get(activation)
         self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.bias_initializer = initializers.get(bias_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
-        self.input_spec = keras.layers.InputSpec(min_ndim=2)
+        self.kernel_initializer: Any = initializers.get(kernel_initializer)
+        self.bias_initializer: Any = initializers.get(bias_initializer)
+        self.kernel_regularizer: Any = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer: Any = keras.regularizers.get(bias_regularizer)
+        self.bias_constraint: Any = keras.constraints.get(bias_constraint)
+        self.input_spec: Any = keras.layers.InputSpec(min_ndim=2)
         self.supports_masking = True
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -74,7 +74,7 @@ class ParametrizedDense(keras.layers.Layer):
         features = checks.check_last_axis(self, input_shape)
         self._shape = (features, self.units)
         self.build_kernel()
-        self.bias = None
+        self.bias: keras.Variable | None = None
         if self.use_bias:
             self.bias = self.add_weight(
                 shape=(self.units,),

@@ -142,7 +142,7 @@ class SegmentalSNR(Evaluator):
         self.interpolate = interpolate
         self.clamp = clamp
         self.voicebox = voicebox
-        self.bounds = clamp or (-math.inf, math.inf)
+        self.bounds: tuple[float, float] = clamp or (-math.inf, math.inf)
 
     def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
         """Segmental SNR of one pair; see `Evaluator.score`."""
@@ -174,7 +174,7 @@ class SISDR(Evaluator):
     """
 
     unit = "dB"
-    bounds = (-math.inf, math.inf)
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     def __init__(
         self, sample_rate: int = 8000, name: str = "si_sdr", *, zero_mean: bool = False
@@ -203,7 +203,7 @@ class STOI(Evaluator):
     1.0
     """
 
-    bounds = (-1.0, 1.0)
+    bounds: tuple[float, float] = (-1.0, 1.0)
 
     def __init__(
         self, sample_rate: int = 8000, name: str = "stoi", *, extended: bool = False
@@ -248,6 +248,7 @@ class PESQ(Evaluator):
         super().__init__(sample_rate, name)
         self.mode = mode
         self.scale = scale
+        self.bounds: tuple[float, float]
         least, greatest = RAW_PESQ_BOUNDS
         if mode == "wb":
             self.bounds = WIDE_BAND_PESQ_BOUNDS

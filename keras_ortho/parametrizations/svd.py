@@ -207,8 +207,10 @@ class BoundedSpectrum(Parametrization):
     def __init__(
         self, spectral_margin: float = 0.01, spectral_center: float = 1.0
     ) -> None:
-        self.spectral_margin = check_number("spectral_margin", spectral_margin)
-        self.spectral_center = check_number("spectral_center", spectral_center, True)
+        self.spectral_margin: float = check_number("spectral_margin", spectral_margin)
+        self.spectral_center: float = check_number(
+            "spectral_center", spectral_center, True
+        )
 
     def singular_values(self, logits: Tensor) -> Tensor:
         """Makes singular values of free numbers, see `bounded_singular_values`."""

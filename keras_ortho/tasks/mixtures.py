@@ -73,7 +73,7 @@ class Noises:
                 f"Received: {len(speakers)}"
             )
         self.recordings = recordings
-        self.others = {
+        self.others: dict[str, list[np.ndarray]] = {
             speaker: [r.audio for r in records if r.speaker != speaker]
             for speaker in speakers
         }

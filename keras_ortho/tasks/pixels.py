@@ -11,7 +11,11 @@ from keras_ortho.tasks.pipeline import Task
 
 MNIST_PIXELS = 784
 PERMUTATION_SEED = 92916
-FORMS = {"pixels": (1024, 3), "noise-padded": (32, 96), "flat": (3072,)}
+FORMS: dict[str, tuple[int, ...]] = {
+    "pixels": (1024, 3),
+    "noise-padded": (32, 96),
+    "flat": (3072,),
+}
 
 
 def mnist(

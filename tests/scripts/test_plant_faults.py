@@ -52,8 +52,10 @@ def test_tests_that_cannot_run_are_an_error(tmp_path):
 
 def test_a_link_is_copied_as_one(tmp_path):
     """Without it the package would be imported from the tree that is not broken."""
-    plant_faults.copy_tree(tmp_path)
     link = Path("keras_ortho", "data_prep")
+    if not (ROOT / link).is_symlink():
+        pytest.skip("a release has a folder in place of the link")
+    plant_faults.copy_tree(tmp_path)
     assert (tmp_path / link).readlink() == (ROOT / link).readlink()
 
 
