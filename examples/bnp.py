@@ -23,6 +23,7 @@ from typing import Any
 import keras
 
 from experiments import smoke
+from experiments.distributed import distributed
 from experiments.options import comparison_parser, plain_errors, read_comparison
 from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival
@@ -54,14 +55,15 @@ SMOKE = {"epochs": 2, "batch_sizes": [60, 6], "rates": [0.01, 0.1]}
 def main() -> None:
     """Builds the networks, trains each, and writes what came of them."""
     settings = parse()
-    record = run_record(settings.record())
-    results = []
-    for batch_size in settings.batch_sizes:
-        task = pixels.cifar10(form="flat", batch_size=batch_size, **settings.data)
-        for kind in settings.models:
-            for rate in settings.rates:
-                results.append(run(kind, batch_size, rate, task, settings))
-                report(settings, record, results)
+    with distributed(settings):
+        record = run_record(settings.record())
+        results = []
+        for batch_size in settings.batch_sizes:
+            task = pixels.cifar10(form="flat", batch_size=batch_size, **settings.data)
+            for kind in settings.models:
+                for rate in settings.rates:
+                    results.append(run(kind, batch_size, rate, task, settings))
+                    report(settings, record, results)
 
 
 def parse() -> Settings:
@@ -84,7 +86,7 @@ def run(
     model.compile(
         keras.optimizers.SGD(rate),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[ErrorRate()],
+        weighted_metrics=[ErrorRate()],
     )
     print(f"\n{TITLES[kind]}, batch {batch_size}, rate {rate:g}")
     name = f"{kind}-{batch_size}-{rate:g}"

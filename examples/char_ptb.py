@@ -30,6 +30,11 @@ EMBEDDED = (keras.layers.LSTM, keras.layers.GRU)
 @command("char-ptb")
 def main(settings: Settings) -> None:
     """Builds the network, trains it, and writes what came of it."""
+    if settings.distribute == "mirrored":
+        raise ValueError(
+            "The state that is carried on is that of a whole batch: train on several "
+            "devices by --distribute data-parallel. Received: --distribute mirrored"
+        )
     # The text has one order, whatever the seed.
     data = {name: value for name, value in settings.data.items() if name != "seed"}
     text = characters.load(unroll=settings.unroll, **data)
@@ -43,7 +48,7 @@ def main(settings: Settings) -> None:
     model.compile(
         make_optimizer(settings.rates, len(text.train)),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[BitsPerCharacter()],
+        weighted_metrics=[BitsPerCharacter()],
         jit_compile=settings.jit_compile or "auto",
     )
     fit(

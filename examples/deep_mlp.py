@@ -22,6 +22,7 @@ from typing import Any
 import keras
 
 from experiments import smoke
+from experiments.distributed import distributed
 from experiments.layers import trained_parameters
 from experiments.options import comparison_parser, plain_errors, read_comparison
 from experiments.records import run_record
@@ -55,13 +56,14 @@ SMOKE = {"layers": [4], "width": 8, "epochs": 2, "batch_size": 20}
 def main() -> None:
     """Builds the networks, trains each, and writes what came of them."""
     settings = parse()
-    task = pixels.mnist(steps=1, **settings.data)
-    record = run_record(settings.record())
-    results = []
-    for layers in settings.layers:
-        for kind in settings.models:
-            results.append(run(kind, layers, task, settings))
-            report(settings, record, results)
+    with distributed(settings):
+        task = pixels.mnist(steps=1, **settings.data)
+        record = run_record(settings.record())
+        results = []
+        for layers in settings.layers:
+            for kind in settings.models:
+                results.append(run(kind, layers, task, settings))
+                report(settings, record, results)
 
 
 def parse() -> Settings:
@@ -95,7 +97,7 @@ def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any
     model.compile(
         keras.optimizers.Adam(settings.rate),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[ErrorRate()],
+        weighted_metrics=[ErrorRate()],
     )
     parameters = trained_parameters(model)
     print(f"\n{TITLES[kind]}, {layers} layers: {parameters:,} parameters")

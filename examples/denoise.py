@@ -35,6 +35,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from experiments import distribution
 from experiments.denoising import (
     NOISY,
     WIENER,
@@ -44,6 +45,7 @@ from experiments.denoising import (
     tables,
     write_scores,
 )
+from experiments.distributed import distributed, on_one_device
 from experiments.layers import LAYERS, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser, plain_errors
@@ -114,62 +116,67 @@ def main() -> None:
     mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
 
-    models: dict[str, list[keras.Model]] = {}
+    trained: dict[str, list[tuple[keras.Model, Path]]] = {}
     entries: dict[str, list[dict[str, Any]]] = {}
     curves: dict[str, list[float]] = {}
-    for row in rows:
-        name = title_of_frame_model(row.model)
-        for seed in range(settings.seed, settings.seed + settings.seeds):
-            passes = denoising.training_passes(
-                speech["train"],
-                kinds,
-                batch_size=settings.batch_size,
-                batches=4 if settings.smoke else STEPS,
-                recordings=recorded[0],
-                seed=seed,
-            )
-            keras.utils.set_random_seed(seed)
-            model = network(row, *statistics(passes))
-            entry = describe(row) | {
-                "seed": seed,
-                "folder": f"{name if is_own(row.model) else row.model}/seed-{seed}",
-                "parameters": trained_parameters(model),
-            }
-            folder = out / entry["folder"]
-            print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")
-            logs = out / "tensorboard" / entry["folder"]
-            history = train(
-                model,
-                passes,
-                folder,
-                epochs=settings.epochs,
-                validation_data=denoising.padded_batches(valid, settings.batch_size),
-                callbacks=[keras.callbacks.TensorBoard(logs)]
-                if settings.tensorboard
-                else [],
-                settings=entry
-                | {
-                    "records": str(records),
-                    "kinds": kinds,
-                    "batch_size": settings.batch_size,
-                },
-            )
-            with replacing(folder / GAIN) as aside:
-                model.get_layer("gain").save(aside)
-            losses = [epoch["val_loss"] for epoch in history]
-            entry["epoch"] = best_epoch(losses) + 1
-            entry["validation_si_sdr"] = -min(losses)
-            curve = f"{name}, seed {seed}" if settings.seeds > 1 else name
-            curves[curve] = [-loss for loss in losses]
-            models.setdefault(name, []).append(model)
-            entries.setdefault(name, []).append(entry)
+    with distributed(settings):
+        for row in rows:
+            name = title_of_frame_model(row.model)
+            for seed in range(settings.seed, settings.seed + settings.seeds):
+                passes = denoising.training_passes(
+                    speech["train"],
+                    kinds,
+                    batch_size=settings.batch_size,
+                    batches=4 if settings.smoke else STEPS,
+                    recordings=recorded[0],
+                    seed=seed,
+                )
+                keras.utils.set_random_seed(seed)
+                model = network(row, *statistics(passes))
+                entry = describe(row) | {
+                    "seed": seed,
+                    "folder": f"{name if is_own(row.model) else row.model}/seed-{seed}",
+                    "parameters": trained_parameters(model),
+                }
+                folder = out / entry["folder"]
+                print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")
+                logs = out / "tensorboard" / entry["folder"]
+                to_choose = denoising.padded_batches(valid, settings.batch_size)
+                history = train(
+                    model,
+                    passes,
+                    folder,
+                    epochs=settings.epochs,
+                    validation_data=to_choose,
+                    callbacks=[keras.callbacks.TensorBoard(logs)]
+                    if settings.tensorboard
+                    else [],
+                    settings=entry
+                    | {
+                        "records": str(records),
+                        "kinds": kinds,
+                        "batch_size": settings.batch_size,
+                    },
+                )
+                losses = [epoch["val_loss"] for epoch in history]
+                entry["epoch"] = best_epoch(losses) + 1
+                entry["validation_si_sdr"] = -min(losses)
+                curve = f"{name}, seed {seed}" if settings.seeds > 1 else name
+                curves[curve] = [-loss for loss in losses]
+                trained.setdefault(name, []).append((model, folder))
+                entries.setdefault(name, []).append(entry)
 
     systems: dict[str, list[Denoiser]] = {
         NOISY: [lambda noisy: noisy],
         WIENER: [lambda noisy: np.stack([wiener(x) for x in noisy])],
     }
-    for name, several in models.items():
-        systems[name] = [model.predict_on_batch for model in several]
+    for name, several in trained.items():
+        systems[name] = []
+        for model, folder in several:
+            alone = on_one_device(model, folder, settings)
+            with replacing(folder / GAIN) as aside:
+                alone.get_layer("gain").save(aside)
+            systems[name].append(alone.predict_on_batch)
     every = (*kinds, *UNHEARD)
     test = list(mix(speech["test"], every, settings.snrs, recordings=recorded[1]))
     scores = {}
@@ -284,6 +291,7 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
             raise ValueError(
                 f"--{name} names one twice. Received: {' '.join(map(str, values))}"
             )
+    distribution.set_up(given)
     return settle(vars(given), SMOKE if given.smoke else {}, USUAL)
 
 

@@ -40,7 +40,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments import linear_prediction
+from experiments import distribution, linear_prediction
+from experiments.distributed import distributed, on_one_device
 from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.linear_prediction import LinearPrediction
 from experiments.optimizers import make_optimizer
@@ -152,47 +153,54 @@ def main() -> None:
         },
     }
     curves: dict[str, list[float]] = {}
-    for row in models:
-        # Whatever models stand before it.
-        keras.utils.set_random_seed(settings.seed)
-        model = raw_network(row, data.mean) if raw else network(row, linear[LINEAR_2])
-        model.compile(
-            make_optimizer(row.rates, len(data.train)),
-            losses.ValidFrameMSE(),
-            weighted_metrics=[ValidFrameMSE()],
-        )
-        name = title_of_frame_model(row.model)
-        folder = name if is_own(row.model) else row.model
-        print(f"\n{name}: {trained_parameters(model):,} trained parameters")
-        history = train(
-            model,
-            data.passes,
-            out / folder,
-            epochs=row.epochs or settings.epochs,
-            validation_data=data.valid,
-            monitor="val_valid_frame_mse",
-            callbacks=[keras.callbacks.TensorBoard(out / "tensorboard" / folder)]
-            if settings.tensorboard
-            else [],
-            settings=describe(row)
-            | {
-                "records": str(records),
-                "batch_size": settings.batch_size,
-                "seed": settings.seed,
-                "raw": raw,
-                "legacy_swapped_targets": settings.legacy_swapped_targets,
-            },
-        )
-        curves[name] = [epoch["val_valid_frame_mse"] for epoch in history]
-        best = best_epoch(curves[name])
-        rows[name] = describe(row) | {
-            "source": row.source,
-            "parameters": trained_parameters(model),
-            "epochs": len(history),
-            "epoch": best + 1,
-            "validation_valid_frame_mse": curves[name][best],
-        }
-        predictors[name] = functools.partial(model.predict, verbose=0)
+    trained: dict[str, tuple[keras.Model, Path]] = {}
+    with distributed(settings):
+        for row in models:
+            # Whatever models stand before it.
+            keras.utils.set_random_seed(settings.seed)
+            model = (
+                raw_network(row, data.mean) if raw else network(row, linear[LINEAR_2])
+            )
+            model.compile(
+                make_optimizer(row.rates, len(data.train)),
+                losses.ValidFrameMSE(),
+                weighted_metrics=[ValidFrameMSE()],
+            )
+            name = title_of_frame_model(row.model)
+            folder = name if is_own(row.model) else row.model
+            print(f"\n{name}: {trained_parameters(model):,} trained parameters")
+            history = train(
+                model,
+                data.passes,
+                out / folder,
+                epochs=row.epochs or settings.epochs,
+                validation_data=data.valid,
+                monitor="val_valid_frame_mse",
+                callbacks=[keras.callbacks.TensorBoard(out / "tensorboard" / folder)]
+                if settings.tensorboard
+                else [],
+                settings=describe(row)
+                | {
+                    "records": str(records),
+                    "batch_size": settings.batch_size,
+                    "seed": settings.seed,
+                    "raw": raw,
+                    "legacy_swapped_targets": settings.legacy_swapped_targets,
+                },
+            )
+            curves[name] = [epoch["val_valid_frame_mse"] for epoch in history]
+            best = best_epoch(curves[name])
+            rows[name] = describe(row) | {
+                "source": row.source,
+                "parameters": trained_parameters(model),
+                "epochs": len(history),
+                "epoch": best + 1,
+                "validation_valid_frame_mse": curves[name][best],
+            }
+            trained[name] = model, out / folder
+    for name, (model, run) in trained.items():
+        alone = on_one_device(model, run, settings)
+        predictors[name] = functools.partial(alone.predict, verbose=0)
 
     utterances = list(timit.utterances(records, "test"))
     references = [resynthesize_reference(u.audio) for u in utterances]
@@ -336,6 +344,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
             "--legacy-swapped-targets is for the papers' networks: give --raw or "
             "--preset. Received: neither"
         )
+    distribution.set_up(given)
     small = SMOKE if given.smoke else {}
     usual = PAPER if given.preset else RAW if given.raw else USUAL
     settings = settle(vars(given), small, usual)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from experiments.comparison import write_comparison
+from experiments.distributed import distributed
 from experiments.options import plain_errors, read_task
 from experiments.records import read_record
 from experiments.runs import RECORD
@@ -36,7 +37,8 @@ def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], No
             script = Path(inspect.getfile(main))
             settings = read_task(task, inspect.getdoc(inspect.getmodule(main)) or "")
             if settings.seeds is None:
-                main(settings)
+                with distributed(settings):
+                    main(settings)
                 write_comparison(settings.out, [read_record(settings.out / RECORD)])
             else:
                 run_seeds(script, settings)

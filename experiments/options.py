@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments import smoke
+from experiments import distribution, smoke
 from experiments.layers import LAYERS, Units, kind_of, make_layer, trial_units
 from experiments.optimizers import PARTS
 from experiments.presets import PRESETS, find
 from experiments.settings import SIZES, Settings, settle, settle_run
+from keras_ortho.backend.processes import on_first
 from keras_ortho.extras import require
 
 # What `--help` says of every task.
@@ -123,7 +124,16 @@ def read_task(
     check_values(given)
     if given.jobs and not given.seeds:
         raise ValueError(f"--jobs is for --seeds. Received: --jobs {given.jobs}")
-    _check_folder(given)
+    if given.seeds and given.hosts:
+        raise ValueError(
+            "--hosts make one run at a time: give them --seed. "
+            f"Received: --seeds {given.seeds}"
+        )
+    if given.seeds:  # The run of each does the rest.
+        distribution.check(given)
+    else:
+        distribution.set_up(given)
+    on_first(lambda: _check_folder(given))
     made = _smoke_data(given, task.smoke)
     for setting, what in task.needed.items():
         if not (made.get(setting) or getattr(given, setting)):
@@ -182,6 +192,7 @@ def read_comparison(
     """
     given = parser.parse_args()
     check_values(given)
+    distribution.set_up(given)
     made = _smoke_data(given, make)
     return settle(vars(given), made, small if given.smoke else usual)
 
@@ -204,6 +215,7 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="(0)")
     add("--smoke", action="store_true", help="try it, small, on data that it makes")
     add("--tensorboard", action="store_true", help="write logs for TensorBoard, too")
+    distribution.add_options(parser)
     return parser
 
 
@@ -361,7 +373,7 @@ def check_values(given: argparse.Namespace) -> None:
         kinds = (int, float) if name.endswith(("rate", "rates")) else int
         for number in value if isinstance(value, list) else [value]:
             counts = isinstance(number, kinds) and not isinstance(number, bool)
-            if counts and name != "seed" and not number > 0:
+            if counts and name not in ("seed", "host_id") and not number > 0:
                 raise ValueError(f"{_flag(name)} must be positive. Received: {number}")
     if given.tensorboard:
         require("tensorboard", extra="tensorboard")

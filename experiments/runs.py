@@ -6,12 +6,14 @@ from typing import Any
 
 import keras
 
+from experiments.distribution import OPTIONS
 from experiments.engine import write_progress
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.records import draw, run_record, summary
 from experiments.settings import Settings
 from keras_ortho.diagnostics import plot_curves
+from keras_ortho.distribution import shared_evaluation
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
 from keras_ortho.metrics import ErrorRate
@@ -32,6 +34,7 @@ MONITORS = {
 UNRECORDED = (
     *("out", "resume", "tensorboard", "data_dir", "preset"),
     *("match", "matched", "seeds", "jobs"),
+    *OPTIONS,
 )
 # A longer run goes on from a shorter one, if its stretches are the same.
 CHANGEABLE = ("task", "epochs", "steps")
@@ -112,11 +115,16 @@ def fit(
             settings={name: str(value) for name, value in kept.items()},
         )
         tested = model.evaluate(
-            task.test, callbacks=list(test_callbacks), return_dict=True, verbose=0
+            shared_evaluation(model, task.test),
+            callbacks=list(test_callbacks),
+            return_dict=True,
+            verbose=0,
         )
         record |= summary(history, monitor, each, tested)
         record["controls"] = {
-            control: model.evaluate(data, return_dict=True, verbose=0)[monitor]
+            control: model.evaluate(
+                shared_evaluation(model, data), return_dict=True, verbose=0
+            )[monitor]
             for control, data in task.controls.items()
         }
         record |= {"monitor": monitor, "figures": figures(record, figure)}
@@ -167,7 +175,7 @@ def fit_classifier(
     model.compile(
         make_optimizer(settings.rates, len(task.train)),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[ErrorRate()],
+        weighted_metrics=[ErrorRate()],
         jit_compile=settings.jit_compile or "auto",
     )
     return fit(model, task, settings, "accuracy", baseline="most frequent class")
@@ -199,7 +207,7 @@ def fit_rival(
     if settings.tensorboard:
         logs = settings.out / "tensorboard" / name
         callbacks.append(keras.callbacks.TensorBoard(logs))
-    shared = settings.record("out", "epochs", "data_dir", "tensorboard")
+    shared = settings.record("out", "epochs", "data_dir", "tensorboard", *OPTIONS)
     shared = {key: v for key, v in shared.items() if not isinstance(v, list)}
     history = train(
         model,

@@ -1,22 +1,36 @@
 """Training runs that last: logged, plotted, and continued after a kill."""
 
+import contextlib
 import csv
 import json
 import math
 import os
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import keras
 
+from keras_ortho.backend.processes import (
+    copy_from_first,
+    on_first,
+    process_count,
+    process_index,
+)
+from keras_ortho.distribution import (
+    own_share,
+    settings_by_replicas,
+    shared_evaluation,
+)
 from keras_ortho.extras import require
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.generations import Generations, reading
 from keras_ortho.locks import locked
 from keras_ortho.sealed import file_sha256, read_sealed, write_sealed
+from keras_ortho.tasks.sharing import training_share
 
 SETTINGS = "settings.json"
 BEST = "best.weights.h5"
@@ -49,6 +63,10 @@ def train(
 
     The last two states are kept, with a checksum for each of their files: if the last
     is damaged, a warning says so and the run goes on from the one before.
+
+    On several devices each gets its part of the batches, see `tasks.sharing`. Several
+    processes call this alike, with the whole data; only the first uses the folder, and
+    the others have from it the state that the run goes on from.
 
     Args:
         model: A built and compiled model. Its weights are where a new run starts.
@@ -83,7 +101,8 @@ def train(
             batches of `data` is not known, the model is not built, `monitor` is no
             figure of `fit` or in no epoch finite, or the folder holds a run with
             other settings or with more epochs, or one whose files are damaged: the
-            message names them.
+            message names them. On several devices also as `own_share` and
+            `shared_evaluation` of `keras_ortho.distribution`.
         BlockingIOError: If another process trains in the folder.
 
     Example:
@@ -107,9 +126,11 @@ def train(
             "`model` must be built: give it an `Input`, or call it once. "
             f"Received: {model.name} with built=False"
         )
-    with locked(folder):
-        run = _Run(Path(folder), monitor, save_seconds, epochs if progress else None)
-        run.check_settings(dict(settings or {}))
+    share = own_share()
+    settings = {**(settings or {}), **settings_by_replicas(model)}
+    with _own_folder(folder) as own:
+        run = _Run(own, monitor, save_seconds, epochs if progress else None)
+        on_first(lambda: run.check_settings(settings))
         run.set_model(model)
         run.restore()
         if len(run.history) > epochs:
@@ -121,11 +142,13 @@ def train(
             size = _size(data)
             steps = size if steps_per_epoch is None else steps_per_epoch
             model.fit(
-                _from_batch(data, size, len(run.history) * steps),
+                _from_batch(
+                    training_share(data, share), size, len(run.history) * steps
+                ),
                 steps_per_epoch=steps,
                 initial_epoch=len(run.history),
                 epochs=epochs,
-                validation_data=validation_data,
+                validation_data=shared_evaluation(model, validation_data),
                 callbacks=[*callbacks, run],
                 shuffle=False,  # It is the data set's own matter.
                 verbose=0,
@@ -158,6 +181,17 @@ def best_epoch(figures: Sequence[float]) -> int:
     if least is None:
         raise ValueError(f"`figures` must have a finite one. Received: {figures}")
     return max(i for i, figure in enumerate(figures) if figure == least)
+
+
+@contextlib.contextmanager
+def _own_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Holds the folder in the first process; another has one that goes at the end."""
+    with contextlib.ExitStack() as stack:
+        on_first(lambda: stack.enter_context(locked(folder)))
+        if process_index() == 0:
+            yield Path(folder)
+        else:
+            yield Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
 
 def _size(data: Any) -> int:
@@ -225,7 +259,11 @@ class _Run(keras.callbacks.Callback):
             )
 
     def restore(self) -> None:
-        """Goes on from the newest state, if there is one."""
+        """Goes on from the newest state of the first process, if there is one."""
+        if process_count() > 1:
+            found: list[Path] = []
+            on_first(lambda: self.states.read(found.append))
+            copy_from_first(found[-1] if found else None, self.folder)
         self.states.read(self._read)
 
     def _read(self, state: Path) -> None:

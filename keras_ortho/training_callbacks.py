@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.checks import check_count
+from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
@@ -181,13 +182,17 @@ class TestFigures(keras.callbacks.Callback):
         self, data: Any, callbacks: list[keras.callbacks.Callback] | None = None
     ) -> None:
         super().__init__()
-        self.data = data
+        self.data = self._share = data
         self.callbacks: list[keras.callbacks.Callback] = callbacks or []
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Takes what this process has to evaluate."""
+        self._share = shared_evaluation(self.model, self.data)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Evaluates the model as it is."""
         figures = self.model.evaluate(
-            self.data, callbacks=self.callbacks, return_dict=True, verbose=0
+            self._share, callbacks=self.callbacks, return_dict=True, verbose=0
         )
         if logs is not None:
             logs.update({f"test_{name}": value for name, value in figures.items()})

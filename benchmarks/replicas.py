@@ -1,0 +1,153 @@
+"""Measures the throughput of two replicas over one, a core each.
+
+One replica trains on one core; two train on two cores, with a half of the same batch
+each: two processes of JAX, each held to a core of its own, that talk over the loopback
+interface; and two devices of one process that has both cores, of JAX (`DataParallel`)
+and of TensorFlow (`MirroredStrategy`).
+
+Run it as `python benchmarks/replicas.py [--cores 0 1] [--ways processes] [--units 256]`
+while nothing else runs on these cores. It writes a table: sequences in a second of one
+replica and of two, and their ratio.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from distribution import SECONDS, WAYS, Way, free_port
+from machine import ROOT, machine
+from replica_steps import REPLICAS, RUNS
+
+# A thread of each kind: a core is a replica's.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def main() -> None:
+    """Runs the command."""
+    options = parse()
+    options.out.mkdir(parents=True, exist_ok=True)
+    alone: dict[str, float] = {}
+    lines = [
+        "| way | one replica | two replicas | ratio |",
+        "|---|--:|--:|--:|",
+    ]
+    for way in [way for way in WAYS if way.name in options.ways]:
+        if way.backend not in alone:
+            alone[way.backend] = rate(options, "one", way.backend)
+        one, two = alone[way.backend], rate(options, way.name, way.backend)
+        lines.append(f"| {titled(way)} | {one:,.0f} | {two:,.0f} | {two / one:.2f} |")
+    about = machine()
+    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
+    lines += [
+        "",
+        f"(Sequences in a second, the median of {RUNS} runs of {options.updates} "
+        f"updates; `{options.network}`, n = {options.units}, T = {options.steps}, "
+        f"batches of {options.batch}, float32; cores {options.cores} of "
+        f"{about['processor']}; {about['commit']}, {versions}.)",
+    ]
+    text = "\n".join(lines) + "\n"
+    (options.out / "replicas.md").write_text(text)
+    print(text)
+
+
+def titled(way: Way) -> str:
+    """Names a way, with its backend."""
+    return f"{way.title} ({'JAX' if way.backend == 'jax' else 'TensorFlow'})"
+
+
+def rate(options: argparse.Namespace, way: str, backend: str) -> float:
+    """Measures a way.
+
+    Args:
+        options: What the command line says.
+        way: `"one"`, or the name of a `Way`.
+        backend: Keras's backend.
+
+    Returns:
+        Sequences in a second.
+
+    Raises:
+        RuntimeError: If a process fails.
+        subprocess.TimeoutExpired: If one does not end.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if way == "devices":
+        flags = f"{flags} --xla_force_host_platform_device_count={REPLICAS}"
+    environment = {
+        **os.environ,
+        **ONE_THREAD,
+        "CUDA_VISIBLE_DEVICES": "",
+        "JAX_PLATFORMS": "cpu",
+        "KERAS_BACKEND": backend,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "XLA_FLAGS": flags.strip(),
+    }
+    names = ("network", "units", "steps", "batch", "updates")
+    task: dict[str, Any] = {name: getattr(options, name) for name in names}
+    task |= {"way": way, "address": f"127.0.0.1:{free_port()}"}
+    first, second = options.cores
+    cores = [[first, second]]
+    if way == "one":
+        cores = [[first]]
+    elif way == "processes":
+        cores = [[first], [second]]
+    script = str(ROOT / "benchmarks" / "replica_steps.py")
+    running = []
+    try:
+        for process, own in enumerate(cores):
+            told = json.dumps({**task, "process": process, "cores": own})
+            running.append(
+                subprocess.Popen(
+                    [sys.executable, script, told],
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+            )
+        said = [process.communicate(timeout=SECONDS)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    if any(process.returncode for process in running):
+        raise RuntimeError(f"A process failed. Received: {said[0][-2000:]}")
+    found = next(row for row in said[0].splitlines() if row.startswith("RESULT "))
+    seconds = statistics.median(json.loads(found.removeprefix("RESULT ")))
+    return options.batch * options.updates / seconds
+
+
+def parse() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    names = [way.name for way in WAYS]
+    add("--ways", nargs="+", choices=names, default=names, help="(all)")
+    add("--cores", nargs=2, type=int, default=[0, 1], help="(0 1)")
+    network = "ScoRNN(n)"
+    add("--network", default=network, help=f"expression ({network})")
+    add("--units", type=int, default=256, help="n (256)")
+    add("--steps", type=int, default=100, help="of a sequence (100)")
+    add("--batch", type=int, default=128, help="of all replicas (128)")
+    add("--updates", type=int, default=10, help="of a run (10)")
+    add("--out", type=Path, default=Path("out/replicas"))
+    options = parser.parse_args()
+    if options.batch % REPLICAS:
+        parser.error(f"--batch must be even. Received: {options.batch}")
+    available = os.sched_getaffinity(0)
+    if len(set(options.cores)) < REPLICAS or not available.issuperset(options.cores):
+        parser.error(
+            f"--cores must be two of {sorted(available)}. Received: {options.cores}"
+        )
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""One network on several devices and hosts: the options and the set-up."""
+
+import argparse
+import atexit
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import keras
+
+from keras_ortho.backend.processes import process_index
+
+# The backend of each way.
+WAYS = {"none": "", "mirrored": "tensorflow", "data-parallel": "jax"}
+AUTO = "auto"
+PROCESS_ID = "KERAS_DISTRIBUTION_PROCESS_ID"
+# They change nothing about what comes out, or `train` says so.
+OPTIONS = ("distribute", "hosts", "host_id", "cpu_devices")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a network on several devices.
+
+    Example:
+    >>> parser = argparse.ArgumentParser()
+    >>> add_options(parser)
+    >>> parser.parse_args(["--hosts", "host0:1234,host1"]).hosts
+    ['host0:1234', 'host1']
+    """
+    add = parser.add_argument
+    add(
+        "--distribute",
+        choices=list(WAYS),
+        default="none",
+        help="on all devices: mirrored on TensorFlow, data-parallel on JAX (none)",
+    )
+    add(
+        "--hosts",
+        type=_read_hosts,
+        metavar="HOST:PORT,HOST,...",
+        help="with data-parallel: the hosts that train together, each by this command; "
+        f"'{AUTO}' asks SLURM, or KERAS_DISTRIBUTION_JOB_ADDRESSES and its like",
+    )
+    add(
+        "--host-id",
+        type=int,
+        metavar="K",
+        help=f"which of --hosts this is, from 0 on ({PROCESS_ID}, or by its name)",
+    )
+    add(
+        "--cpu-devices",
+        type=int,
+        metavar="N",
+        help="take the processor for N devices, to try --distribute",
+    )
+
+
+def _read_hosts(text: str) -> list[str]:
+    hosts = text.split(",")
+    if hosts == [AUTO]:
+        return hosts
+    port = hosts[0].rpartition(":")[2]
+    if len(hosts) < 2 or not all(hosts) or ":" not in hosts[0] or not port.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"must be '{AUTO}', or several hosts, the first with a port, as "
+            f"host0:1234,host1. Received: {text}"
+        )
+    return hosts
+
+
+def check(given: argparse.Namespace) -> None:
+    """Checks the options.
+
+    Args:
+        given: What the command line says.
+
+    Raises:
+        ValueError: If the backend has no such way, or options contradict each other.
+    """
+    way, backend = given.distribute, keras.backend.backend()
+    if way != "none" and WAYS[way] != backend:
+        raise ValueError(
+            f"--distribute {way} needs KERAS_BACKEND={WAYS[way]}. "
+            f"Received: KERAS_BACKEND={backend}"
+        )
+    if given.hosts and way != "data-parallel":
+        raise ValueError(
+            f"--hosts needs --distribute data-parallel. Received: --distribute {way}"
+        )
+    if given.cpu_devices and way == "none":
+        raise ValueError(
+            "--cpu-devices is for --distribute. "
+            f"Received: --cpu-devices {given.cpu_devices}"
+        )
+    if given.host_id is None:
+        return
+    if not given.hosts or given.hosts == [AUTO]:
+        raise ValueError(
+            "--host-id needs --hosts that names them. "
+            f"Received: --host-id {given.host_id}"
+        )
+    if not 0 <= given.host_id < len(given.hosts):
+        raise ValueError(
+            f"--host-id must be from 0 to {len(given.hosts) - 1}. "
+            f"Received: {given.host_id}"
+        )
+
+
+def set_up(given: argparse.Namespace) -> None:
+    """Sets up the devices, and meets the other hosts, before anything is computed.
+
+    What a process that is not the first would write to `--out`, it writes to a folder
+    that goes at its end, and it prints nothing.
+
+    Args:
+        given: What the command line says; `out` may change.
+
+    Raises:
+        ValueError: As `check`, or if it is not known which of the hosts this is.
+    """
+    check(given)
+    if given.cpu_devices:
+        _divide_processor(given.cpu_devices)
+    if not given.hosts:
+        return
+    if given.hosts == [AUTO]:
+        keras.distribution.initialize()
+    else:
+        keras.distribution.initialize(
+            given.hosts[0], len(given.hosts), _host_id(given.hosts, given.host_id)
+        )
+    if process_index() > 0:
+        given.out = Path(tempfile.mkdtemp(prefix="keras-ortho-"))
+        atexit.register(shutil.rmtree, given.out, ignore_errors=True)
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
+
+
+def _divide_processor(devices: int) -> None:
+    if keras.backend.backend() == "jax":
+        import jax
+
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", devices)
+        return
+    import tensorflow as tf
+
+    tf.config.set_visible_devices([], "GPU")
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * devices,
+    )
+
+
+def _host_id(hosts: list[str], given: int | None) -> int:
+    if given is not None:
+        return given
+    if PROCESS_ID in os.environ:
+        return int(os.environ[PROCESS_ID])
+    own = platform.node()
+    places = [
+        place
+        for place, host in enumerate(hosts)
+        if host.partition(":")[0] in (own, own.partition(".")[0])
+    ]
+    if len(places) != 1:
+        raise ValueError(
+            f"--hosts must name this host, {own}, once, or give --host-id. "
+            f"Received: {','.join(hosts)}"
+        )
+    return places[0]

@@ -1,0 +1,94 @@
+"""On how many devices a network is trained, and which part of the data is whose."""
+
+from typing import Any
+
+import keras
+
+from keras_ortho.backend.processes import process_count, process_index
+from keras_ortho.keras_internals import layers_within
+from keras_ortho.tasks.sharing import Share, evaluation_share
+
+
+def own_share() -> Share:
+    """Tells which part of each batch this process makes.
+
+    That is as Keras's distribution has it, or on TensorFlow the strategy in whose scope
+    this is called.
+
+    Raises:
+        ValueError: If several processes have a distribution that divides the data by
+            itself, or not as many devices each.
+
+    Example:
+    >>> own_share()
+    Share(replicas=1, processes=1, process=0)
+    """
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return Share(tf.distribute.get_strategy().num_replicas_in_sync)
+    distribution = keras.distribution.distribution()
+    if distribution is None:
+        return Share()
+    processes = process_count()
+    if processes > 1 and distribution.auto_shard_dataset:
+        raise ValueError(
+            "Several processes need a distribution that leaves the data to each of "
+            "them: `keras.distribution.DataParallel(auto_shard_dataset=False)`. "
+            f"Received: {distribution} with auto_shard_dataset=True"
+        )
+    mesh = distribution.device_mesh
+    axis = mesh.axis_names.index(distribution.batch_dim_name)
+    replicas = mesh.shape[axis]
+    if replicas > 1 and replicas % processes:
+        raise ValueError(
+            "Each process must have as many devices as the others. "
+            f"Received: {replicas} devices of {processes} processes"
+        )
+    return Share(replicas, processes, process_index())
+
+
+def shared_evaluation(model: keras.Model, data: Any) -> Any:
+    """Gives what `evaluate` is to get of a data set, see `evaluation_share`.
+
+    Args:
+        model: The compiled model.
+        data: `tf.data.Dataset` of batches, the same in each process.
+
+    Raises:
+        ValueError: If examples of weight zero would count in `metrics` of the model.
+    """
+    part = evaluation_share(data, own_share())
+    if part is not data and len(part.element_spec) > len(data.element_spec):
+        unweighted = (model.get_compile_config() or {}).get("metrics")
+        if unweighted:
+            raise ValueError(
+                "On several devices that do not divide each batch to evaluate, "
+                "`metrics` must be `weighted_metrics`. "
+                f"Received: metrics={unweighted}"
+            )
+    return part
+
+
+def settings_by_replicas(model: keras.Model) -> dict[str, int]:
+    """Says by how many replicas what comes of a training is affected.
+
+    On TensorFlow each replica draws what is random by itself, and normalizes its part
+    of a batch by the statistics of that part.
+
+    Args:
+        model: The built model.
+
+    Returns:
+        `{"replicas": count}`, or nothing where any number gives the same results.
+    """
+    replicas = own_share().replicas
+    if keras.backend.backend() != "tensorflow" or replicas == 1:
+        return {}
+    weights = {id(weight) for weight in model.weights}
+    random = any(id(variable) not in weights for variable in model.variables)
+    own_statistics = any(
+        isinstance(layer, keras.layers.BatchNormalization) and not layer.synchronized
+        for layer in layers_within(model)
+    )
+    return {"replicas": replicas} if random or own_statistics else {}

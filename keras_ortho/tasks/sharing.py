@@ -1,0 +1,139 @@
+"""Batches that are divided among the devices that train a network together."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras_ortho.extras import require
+
+
+class Share(NamedTuple):
+    """Which part of each batch a process makes.
+
+    Attributes:
+        replicas: Number of devices that each get an equal part of a batch, those of all
+            processes together.
+        processes: Number of processes, which have as many replicas each.
+        process: Number of this one, from 0 on.
+    """
+
+    replicas: int = 1
+    processes: int = 1
+    process: int = 0
+
+
+def training_share(data: Any, share: Share) -> Any:
+    """Cuts the part of a process out of each batch to train on.
+
+    Every process makes the whole batches and keeps its part, so nothing depends on how
+    many there are. A batch that the replicas do not divide, such as the last of a pass,
+    is taken as many times over as they need: each of its examples counts as often as
+    the others, so its mean, its gradient and its statistics are those of the batch.
+
+    Args:
+        data: `tf.data.Dataset` of batches, the same in each process; or a function
+            from the number of a pass to one, as `passes` of the tasks is.
+        share: Which part.
+
+    Returns:
+        The same with the parts of the batches.
+
+    Raises:
+        ImportError: If TensorFlow, which holds `tf.data`, is not installed.
+
+    Example:
+    >>> import tensorflow as tf
+    >>> data = tf.data.Dataset.range(7).batch(4)
+    >>> part = training_share(data, Share(2, processes=2, process=1))
+    >>> [batch.tolist() for batch in part.as_numpy_iterator()]
+    [[2, 3], [4, 5, 6]]
+    """
+    if share.replicas == 1:
+        return data
+    if callable(data):
+        return lambda number: training_share(data(number), share)
+    tf = require("tensorflow")
+    times = tf.constant(
+        [
+            share.replicas // math.gcd(rest, share.replicas)
+            for rest in range(share.replicas)
+        ]
+    )
+
+    def divide(*batch: Any) -> Any:
+        rows = _rows(batch)
+        copies = times[rows % share.replicas]
+        part = _part_of(rows * copies, share)
+        index = tf.range(rows * copies)[part] % rows
+        return _structure(batch, lambda x: tf.gather(x, index))
+
+    return data.map(divide).prefetch(tf.data.AUTOTUNE)
+
+
+def evaluation_share(data: Any, share: Share) -> Any:
+    """Cuts the part of a process out of each batch to evaluate.
+
+    A batch that the replicas do not divide is filled up with copies of its last example
+    of weight zero. All others then have one weight, the examples with those copies over
+    the examples: a loss that is the sum over a batch by its size, as Keras's are, comes
+    out as the mean over all examples. Metrics must be `weighted_metrics`. A loss that
+    divides by its weights counts such a batch as a full one.
+
+    Args:
+        data: `tf.data.Dataset` of batches `(x, y)` or `(x, y, sample_weight)`, the same
+            in each process.
+        share: Which part.
+
+    Returns:
+        The same with the parts of the batches, with weights where any is filled up.
+
+    Raises:
+        ImportError: If TensorFlow is not installed.
+
+    Example:
+    >>> import tensorflow as tf
+    >>> data = tf.data.Dataset.from_tensor_slices(([3.0, 5.0, 7.0], [0, 1, 2])).batch(2)
+    >>> part = evaluation_share(data, Share(2, processes=2, process=1))
+    >>> x, y, weight = list(part.as_numpy_iterator())[-1]
+    >>> x.tolist(), y.tolist(), weight.tolist()
+    ([7.0], [2], [0.0])
+    """
+    if share.replicas == 1:
+        return data
+    tf = require("tensorflow")
+    rows = [int(count) for count in data.map(lambda *b: _rows(b)).as_numpy_iterator()]
+    filled = sum(-(-count // share.replicas) * share.replicas for count in rows)
+
+    def divide(*batch: Any) -> Any:
+        count = _rows(batch)
+        whole = -(-count // share.replicas) * share.replicas
+        wanted = tf.range(whole)[_part_of(whole, share)]
+        index = tf.minimum(wanted, count - 1)
+        part = _structure(batch, lambda x: tf.gather(x, index))
+        if filled == sum(rows):
+            return part
+        x, y, *weight = part
+        own = tf.where(wanted < count, filled / sum(rows), 0.0)
+        if not weight:
+            return x, y, own
+        given = weight[0]
+        shape = tf.concat([tf.shape(own), tf.ones(tf.rank(given) - 1, tf.int32)], 0)
+        return x, y, given * tf.cast(tf.reshape(own, shape), given.dtype)
+
+    return data.map(divide).prefetch(tf.data.AUTOTUNE)
+
+
+def _rows(batch: Any) -> Any:
+    tf = require("tensorflow")
+    return tf.shape(tf.nest.flatten(batch)[0])[0]
+
+
+def _part_of(rows: Any, share: Share) -> slice:
+    each = rows // share.processes
+    return slice(share.process * each, (share.process + 1) * each)
+
+
+def _structure(batch: tuple[Any, ...], function: Callable[[Any], Any]) -> Any:
+    tf = require("tensorflow")
+    mapped = tf.nest.map_structure(function, batch)
+    return mapped if len(mapped) > 1 else mapped[0]
