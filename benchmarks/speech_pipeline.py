@@ -27,7 +27,7 @@ import soundfile
 
 from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.data_prep.storage import write_json
-from keras_ortho.data_prep.workers import worker_pool
+from keras_ortho.executors.processes import worker_pool
 
 ROOT = Path(__file__).resolve().parents[1]
 
