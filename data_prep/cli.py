@@ -61,9 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _pool(
     options: argparse.Namespace,
 ) -> contextlib.AbstractContextManager[Executor | None]:
-    if options.scheduler is None and not options.workers:
+    if options.workers == 0:
         return contextlib.nullcontext()
-    return open_executor(options.workers or 1, options.scheduler)
+    workers = options.workers or len(os.sched_getaffinity(0))
+    return open_executor(workers, options.scheduler)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -100,7 +101,6 @@ def _parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--workers",
         type=_natural,
-        default=len(os.sched_getaffinity(0)),
         help="number of processes (default: one a core); 0: this one alone",
     )
     where.add_argument(

@@ -1,6 +1,7 @@
 """A Dask cluster of real processes on this machine."""
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
@@ -23,18 +24,21 @@ def until(holds, seconds=60):
 def cluster(folder, workers=2, nanny=False, **settings):
     """Yields the address of a cluster and the processes of its workers.
 
-    Each worker has one thread, and works in a folder that is not the client's. With a
-    nanny it is started again when it has died; without one its process is the worker.
+    Each worker has one thread on a core of its own, if there are as many, and works in
+    a folder that is not the client's. With a nanny it is started again when it has
+    died; without one its process is the worker.
     """
     distributed = pytest.importorskip("distributed")
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "scheduler.json"
     env = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
 
+    cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+
     def start(command, *options):
-        dask = [sys.executable, "-m", "dask", command, "--scheduler-file", str(file)]
+        dask = ["taskset", "--cpu-list", str(next(cores)), sys.executable, "-m", "dask"]
         process = subprocess.Popen(
-            [*dask, "--no-dashboard", *options],
+            [*dask, command, "--scheduler-file", str(file), "--no-dashboard", *options],
             cwd=folder,
             env=env,
             stdout=subprocess.DEVNULL,
