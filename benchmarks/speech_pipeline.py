@@ -133,6 +133,7 @@ def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "seconds": times,
         "audio_seconds_per_second": audio / statistics.median(times),
+        "audio_hours_per_core_hour": audio / statistics.median(times) / len(cores),
         "goal": GOAL,
         "command_seconds_with_start": whole,
     }

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -16,6 +15,7 @@ from keras_ortho.executors.programs import (
     run_program,
     share,
 )
+from tests.executors.clusters import until
 
 
 def program(folder, code, *arguments, **own):
@@ -92,13 +92,6 @@ while not end.exists():
     time.sleep(0.02)
 print("orphan", flush=True)
 """
-
-
-def until(holds):
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_waits_for_one_that_was_left_behind(tmp_path):

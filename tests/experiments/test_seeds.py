@@ -76,7 +76,7 @@ def test_on_a_cluster_that_loses_a_worker_they_are_the_same(seeds, tmp_path):
     given = command(out, "--seed", "1", "--seeds", "2")
     with cluster(tmp_path / "dask") as (address, workers):
         process = subprocess.Popen([*given, "--scheduler", address])
-        until(lambda: list(out.glob("seed-*/run/settings.json")), 120)
+        until(lambda: list(out.glob("seed-*/run/settings.json")))
         begun, *_ = out.glob("seed-*/run/settings.json")
         holder = begun.parents[1] / ".program.lock"
         (worker,) = (
