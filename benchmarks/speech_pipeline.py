@@ -27,7 +27,7 @@ import soundfile
 
 from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.data_prep.storage import write_json
-from keras_ortho.data_prep.workers import worker_pool
+from keras_ortho.executors.processes import worker_pool
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -133,6 +133,7 @@ def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "seconds": times,
         "audio_seconds_per_second": audio / statistics.median(times),
+        "audio_hours_per_core_hour": audio / statistics.median(times) / len(cores),
         "goal": GOAL,
         "command_seconds_with_start": whole,
     }

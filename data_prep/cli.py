@@ -5,14 +5,15 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
+
+from keras_ortho.executors import open_executor
 
 from .listed import ListFile
 from .pipeline import NUM_SHARDS, prepare
 from .report import summarize
 from .splits import MODES, SPLITS
-from .workers import worker_pool
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,9 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, or 1 after an error that was printed.
     """
     options = _parser().parse_args(arguments)
-    workers = options.workers
     try:
-        with worker_pool(workers) if workers else contextlib.nullcontext() as pool:
+        with _pool(options) as pool:
             outcome = prepare(
                 options.corpus,
                 options.out,
@@ -39,8 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 pool=pool,
                 progress=True,
             )
-    except BrokenProcessPool:
-        print("error: a worker process was killed; run again", file=sys.stderr)
+    except BrokenExecutor as error:
+        print(
+            f"error: a worker process was killed; run again. {error}", file=sys.stderr
+        )
         return 1
     except (ImportError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -54,6 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     )
     return 0
+
+
+def _pool(
+    options: argparse.Namespace,
+) -> contextlib.AbstractContextManager[Executor | None]:
+    if options.workers == 0:
+        return contextlib.nullcontext()
+    workers = options.workers or len(os.sched_getaffinity(0))
+    return open_executor(workers, options.scheduler)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,11 +97,17 @@ def _parser() -> argparse.ArgumentParser:
         "there, else speakers; with --list its splits, if it has any, else speakers",
     )
     parser.add_argument("--seed", type=int, default=0, help="for --splits speakers")
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--workers",
         type=_natural,
-        default=len(os.sched_getaffinity(0)),
         help="number of processes (default: one a core); 0: this one alone",
+    )
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="that of a Dask cluster that is to make the shards, such as "
+        "tcp://host:8786; CORPUS and OUT are on a file system that its workers share",
     )
     parser.add_argument(
         "--shards",

@@ -20,10 +20,11 @@ from .plan import (
     OWN_FILE,
     Shard,
     hash_sources,
+    library_versions,
     plan_shards,
 )
 from .report import REPORT, list_rejected, write_report
-from .shards import Sidecar, find_shard, write_shard
+from .shards import Sidecar, find_shard, write_shard, write_shared_shard
 from .splits import SPLITS, Splits, resolve_mode, split
 from .storage import write_json
 
@@ -78,14 +79,16 @@ def prepare(
         num_shards: Number of shards of each split.
         strict: Whether a file that cannot be used is an error. The shards made
             until then stay for the next run; the manifest and its shards do too.
-        pool: The processes that work on shards; by default this one.
+        pool: Who works on shards, as `keras_ortho.executors.open_executor` gives it;
+            by default this process.
         progress: Whether to show a progress bar on a terminal.
 
     Returns:
         What was done.
 
     Raises:
-        OSError: If a folder or file is missing or cannot be written.
+        OSError: If a folder or file is missing or cannot be written, or a worker of
+            the pool does not see them.
         ValueError: If there is nothing to do, `out` and `corpus` overlap, a list is
             not as described, or, when `strict`, files are rejected.
 
@@ -186,7 +189,8 @@ def _write_all(
         return
     # The largest first, so that none is left to the end.
     by_size = sorted(shards, key=lambda shard: -len(shard.sources))
-    futures = {pool.submit(write_shard, s, corpus.root, out): s for s in by_size}
+    common = corpus.root.absolute(), out.absolute(), library_versions()
+    futures = {pool.submit(write_shared_shard, s, *common): s for s in by_size}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()

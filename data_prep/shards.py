@@ -1,18 +1,22 @@
 """Writes a shard of records with its sidecar, and tells whether one is intact."""
 
 import hashlib
+import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS
+from keras_ortho.executors.cluster import check_shared
 from keras_ortho.files import replacing
+from keras_ortho.locks import LOCK
 from keras_ortho.reading import read_bytes, read_json
 
 from .corpus import Utterance
 from .features import Features, extract
-from .plan import LARGEST, Shard, Source
+from .plan import LARGEST, Shard, Source, library_versions
 from .storage import file_sha256, json_sha256, write_json
 
 Sidecar = dict[str, Any]
@@ -69,6 +73,34 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
     except tf.errors.OpError as error:
         raise OSError(f"Cannot write {shard.stem}: {error.message}") from error
     return sidecar
+
+
+def write_shared_shard(
+    shard: Shard, root: Path, out: Path, versions: Mapping[str, str]
+) -> Sidecar:
+    """Makes a shard as a worker of another process, maybe on another machine.
+
+    Args:
+        shard: What to write.
+        root: The corpus.
+        out: The folder to write to, which the other process has locked.
+        versions: Its `library_versions`.
+
+    Returns:
+        What `write_shard` does.
+
+    Raises:
+        OSError: As `write_shard`, and if this process sees another folder.
+        ValueError: If the libraries here are others.
+    """
+    check_shared(out / LOCK)
+    own = library_versions()
+    if own != versions:
+        raise ValueError(
+            f"The libraries of a worker on {platform.node()} must be those of the "
+            f"command, {dict(versions)}. Received: {own}"
+        )
+    return write_shard(shard, root, out)
 
 
 def find_shard(shard: Shard, out: Path) -> Sidecar | None:

@@ -13,12 +13,11 @@ All of it takes many hours; `--only` takes a part.
 
 import argparse
 import functools
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.engine import run_all, run_command
-from experiments.options import plain_errors
+from experiments.engine import Run, run_all
+from experiments.options import SCHEDULER, plain_errors
 from experiments.records import read_record
 from experiments.study import Trial, finals, screen
 from experiments.study_tables import add_row, outcome, read_rows, write_tables
@@ -50,7 +49,10 @@ def main() -> None:
     make = functools.partial(carry_out, left, table, options)
     failed = []
     for name, wrong in run_all(
-        make, {name: options.work / name for name in left}, options.jobs
+        make,
+        {name: options.work / name for name in left},
+        options.jobs,
+        options.scheduler,
     ):
         if wrong:
             failed.append(f"Not done: {name}. {wrong}")
@@ -66,23 +68,25 @@ def has_data(trial: Trial, data_dir: Path | None) -> bool:
 
 
 def carry_out(
-    trials: Mapping[str, Trial], table: Path, options: argparse.Namespace, name: str
+    trials: Mapping[str, Trial],
+    table: Path,
+    options: argparse.Namespace,
+    make: Run,
+    name: str,
 ) -> None:
     """Makes a trial, and adds its row to the table.
 
     Raises:
         BlockingIOError: If another command is at it.
-        RunFailedError: If it fails.
+        ProgramFailedError: If it fails.
     """
     run, folder = trials[name].run(), options.work / name
     with locked(options.work, f".{name}.lock"):
-        command = [sys.executable, str(HERE / f"{run.script}.py")]
+        command = [str(HERE / f"{run.script}.py")]
         command += ["--out", str(folder), *run.arguments]
         if run.data:
             command += [run.data_option, str(options.data_dir / run.data)]
-        if (folder / "run" / "settings.json").exists():
-            command.append("--resume")
-        run_command(command, folder, options.jobs)
+        make(command, folder)
         add_row(table, outcome(trials[name], read_record(folder / "run.json")))
 
 
@@ -96,7 +100,8 @@ def parse() -> argparse.Namespace:
     add("--data-dir", type=Path, help="folder with mnist and ucr")
     add("--out", type=Path, default=Path("results"), help="for the table (results)")
     add("--work", type=Path, default=Path("out/defaults"), help="(out/defaults)")
-    add("--jobs", type=int, default=1, metavar="N", help="runs at once (1)")
+    add("--jobs", type=int, metavar="N", help="runs at once (1; on a cluster all)")
+    add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
     add("--report", action="store_true", help="run nothing, only tabulate")
     return parser.parse_args()
 

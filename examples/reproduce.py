@@ -16,20 +16,20 @@ only writes the latter two anew.
 `quick` takes some minutes on two cores, `standard` about a day. `full` adds every
 preset at its paper's own length, on all data, and takes weeks: `--list` says how long,
 from the records of similar runs, and runs nothing. `--only` takes a part. `--jobs`
-makes several runs at once, each with its share of the cores; of two commands that come
-to the same run one leaves it out.
+makes several runs at once, each with its share of the cores, `--scheduler` on the
+workers of a Dask cluster; of two commands that come to the same run one leaves it out.
 """
 
 import argparse
 import functools
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.catalog import SETS, select
-from experiments.engine import run_all, run_command
-from experiments.options import plain_errors
+from experiments.engine import Run as RunScript
+from experiments.engine import run_all
+from experiments.options import SCHEDULER, plain_errors
 from experiments.records import brief, read_record
 from experiments.report import write_report
 from experiments.sections import Run
@@ -63,10 +63,10 @@ def main() -> None:
     write_report(options.out)
     left = [run for run in runs if not folders.is_done(run, options.fresh)]
     by_name = {run.name: run for run in left if folders.has_data(run)}
-    make = functools.partial(carry_out, by_name, folders, options.fresh, options.jobs)
+    make = functools.partial(carry_out, by_name, folders, options.fresh)
     places = {name: folders.work / name for name in by_name}
     failed = []
-    for name, wrong in run_all(make, places, options.jobs):
+    for name, wrong in run_all(make, places, options.jobs, options.scheduler):
         if wrong:
             failed.append(f"Not done: {name}. {wrong}")
         else:
@@ -79,22 +79,20 @@ def main() -> None:
 
 
 def carry_out(
-    runs: Mapping[str, Run], folders: Folders, fresh: bool, jobs: int, name: str
+    runs: Mapping[str, Run], folders: Folders, fresh: bool, make: RunScript, name: str
 ) -> None:
     """Does a run, and puts its results in their place, the record last.
 
     Raises:
         BlockingIOError: If another command is at it.
-        RunFailedError: If it fails.
+        ProgramFailedError: If it fails.
     """
     run = runs[name]
     with locked(folders.results, f".{name}.lock"):
         if folders.is_done(run, fresh):  # By now.
             return
-        if jobs == 1:
-            print(f"\n{name}", flush=True)
         folder = folders.work / name
-        run_command(command(run, folder, folders.data), folder, jobs)
+        make(command(run, folder, folders.data), folder)
         for file, result in run.products.items():
             path = folders.results / result
             remove_asides(path)
@@ -106,13 +104,11 @@ def carry_out(
 
 
 def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
-    """Writes the command of a run in a folder."""
+    """Writes the script of a run and its arguments."""
     script = str(HERE / f"{run.script}.py")
-    arguments = [sys.executable, script, "--out", str(folder), *run.arguments]
+    arguments = [script, "--out", str(folder), *run.arguments]
     if run.data and data_dir:
         arguments += [run.data_option, str(data_dir / run.data)]
-    if (folder / "run" / "settings.json").exists():
-        arguments.append("--resume")
     return arguments
 
 
@@ -127,7 +123,8 @@ def parse() -> argparse.Namespace:
     add("--data-dir", type=Path, help="folder with mnist, ucr, ptb, cifar10, timit...")
     add("--out", type=Path, default=Path(), help="for RESULTS.md and results (.)")
     add("--work", type=Path, default=Path("out/reproduce"), help="(out/reproduce)")
-    add("--jobs", type=int, default=1, metavar="N", help="runs at once (1)")
+    add("--jobs", type=int, metavar="N", help="runs at once (1; on a cluster all)")
+    add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
     add("--fresh", action="store_true", help="train what has a record anew, too")
     add("--list", action="store_true", help="run nothing, only say what there is to")
     add("--report", action="store_true", help="run nothing, only report")

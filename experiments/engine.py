@@ -1,145 +1,138 @@
-"""Many runs at once, each in a process of its own with its share of the cores."""
+"""Many runs at once, each in a process of its own, here or on a cluster."""
 
 import contextlib
-import ctypes
 import functools
 import json
-import os
-import signal
-import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
 
+from keras_ortho.executors import open_executor
+from keras_ortho.executors.programs import (
+    Program,
+    ProgramFailedError,
+    run_program,
+    share,
+    wait_for,
+)
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
+from keras_ortho.locks import locked
 
-LOG, PROGRESS = "log.txt", "run/progress.json"
-# Where TensorFlow, XLA on JAX, and BLAS take the number of their threads from.
-THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+PROGRESS, COMMAND_LOCK = "run/progress.json", ".command.lock"
+# What is there of a run that was broken off, and how it is told to go on.
+BEGUN, RESUME = "run/settings.json", "--resume"
 _SECONDS = 0.5
-# Loaded here, as little may be done between a fork and what follows it.
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
 
-
-class RunFailedError(Exception):
-    """A run that ended with an error."""
+# Runs a script with its arguments in the folder of its run.
+Run = Callable[[Sequence[str], Path], None]
 
 
 def run_all(
-    function: Callable[[str], str | None], folders: Mapping[str, Path], jobs: int
+    function: Callable[[Run, str], None],
+    folders: Mapping[str, Path],
+    jobs: int | None = None,
+    scheduler: str | None = None,
 ) -> Iterator[tuple[str, str | None]]:
     """Makes runs, several at once.
 
+    A run that was broken off goes on, so does one whose worker was lost.
+
     Args:
-        function: Makes the run of a name, by `run_command`. What it gives is handed
-            on; an error that it raises is given as its text, and the others go on.
-            Several processes have it, each a copy.
+        function: Makes the run of a name, by the function that it is given, which takes
+            a script with its arguments and the folder. It is called here, in several
+            threads if several runs are made at once. An error that it raises is given
+            as its text, and the others go on.
         folders: The folder of each run, by its name.
-        jobs: How many at once. 1: in this process, where each run shows its own
-            progress; else one display shows that of all.
+        jobs: How many at once. 1: each run shows its own progress; else one display
+            shows that of all. Default: `None`, one, and on a cluster as many as it
+            takes.
+        scheduler: Address of the scheduler of a Dask cluster, whose workers are to make
+            the runs; see `keras_ortho.executors.open_executor`. Default: `None`, this
+            machine.
 
     Yields:
         The name of each run that has ended and what is wrong with it, `None` if
         nothing is.
 
     Raises:
-        ImportError: If joblib or tqdm is not installed, and `jobs` is above 1.
+        ImportError: If tqdm is not installed, for several at once, or distributed, for
+            a cluster.
+        ValueError: If `jobs` is not positive, or no scheduler answers.
     """
-    make = functools.partial(_without_error, function)
-    if jobs == 1:
-        yield from map(make, folders)
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"`jobs` must be positive. Received: {jobs}")
+    if not folders:
         return
-    joblib = require("joblib", extra="experiments")
-    with _display(folders) as ended:
-        parallel = joblib.Parallel(
-            n_jobs=jobs, return_as="generator_unordered", batch_size=1
-        )
-        for name, wrong in parallel(joblib.delayed(make)(name) for name in folders):
-            ended.add(name)
-            yield name, wrong
+    if scheduler is None and jobs in (None, 1):
+        for name in folders:
+            print(f"\n{name}", flush=True)
+            yield name, _wrong(function, _run_here, name)
+        return
+    at_once = jobs or len(folders)
+    # A worker elsewhere knows itself how many cores it has.
+    threads = None if scheduler else share(at_once)
+    with (
+        ThreadPoolExecutor(at_once) as waiting,
+        open_executor(at_once, scheduler, programs=True) as executor,
+        _display(folders) as ended,
+    ):
+        run = functools.partial(_run_on, executor, threads)
+        made = {waiting.submit(_wrong, function, run, name): name for name in folders}
+        try:
+            for future in as_completed(made):
+                ended.add(made[future])
+                yield made[future], future.result()
+        finally:
+            waiting.shutdown(wait=False, cancel_futures=True)
 
 
-def _without_error(
-    function: Callable[[str], str | None], name: str
-) -> tuple[str, str | None]:
+def _wrong(function: Callable[[Run, str], None], run: Run, name: str) -> str | None:
     try:
-        return name, function(name)
-    except (RunFailedError, OSError, ValueError) as error:
-        return name, str(error)
-
-
-def share(jobs: int) -> int:
-    """The threads of each of several processes that share this one's cores.
-
-    Example:
-    >>> share(10_000)
-    1
-    """
-    return max(1, len(os.sched_getaffinity(0)) // jobs)
+        function(run, name)
+    except (ProgramFailedError, OSError, ValueError) as error:
+        return str(error)
+    return None
 
 
 def run_named(
     commands: Mapping[str, Sequence[str]],
     folders: Mapping[str, Path],
-    jobs: int,
+    run: Run,
     name: str,
 ) -> None:
-    """Runs the command of a name: see `run_command`."""
-    run_command(commands[name], folders[name], jobs)
+    """Makes the run of a name by its script and arguments."""
+    run(commands[name], folders[name])
 
 
-def run_command(command: Sequence[str], folder: Path, jobs: int = 1) -> None:
-    """Runs a command, which ends when this process does.
-
-    Args:
-        command: Program and arguments.
-        folder: The folder of its run.
-        jobs: How many run at once. Of several, each has its share of the threads, and
-            writes what it has to say to `log.txt` in its folder. Default: 1.
-
-    Raises:
-        RunFailedError: If it fails. The message has the end of the log.
-    """
-    if jobs == 1:
-        _wait(command)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / LOG, "ab") as log:
-        threads = dict.fromkeys(THREADS, str(share(jobs)))
-        env = {**os.environ, **threads}
-        _wait(command, folder, stdout=log, stderr=log, env=env)
+def _run_here(arguments: Sequence[str], folder: Path) -> None:
+    resume = [RESUME] if (folder / BEGUN).exists() else []
+    status = wait_for([sys.executable, *arguments, *resume])
+    if status:
+        raise ProgramFailedError(f"it ended with status {status}")
 
 
-def _wait(command: Sequence[str], folder: Path | None = None, **own: Any) -> None:
-    # With a folder this is a worker, to end with its parent; else a command, which may
-    # outlive the shell that it was started from.
-    parent = os.getppid() if folder else None
-    with subprocess.Popen(command, preexec_fn=_end_with_parent, **own) as process:
+def _run_on(
+    executor: Executor, threads: int | None, arguments: Sequence[str], folder: Path
+) -> None:
+    folder = folder.absolute()
+    with locked(folder, COMMAND_LOCK):
+        program = Program(
+            [sys.executable, *arguments],
+            folder,
+            seen=folder / COMMAND_LOCK,
+            resume=(folder / BEGUN, RESUME),
+            threads=threads,
+        )
         try:
-            while True:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_SECONDS)
-                    break
-                if parent not in (None, os.getppid()):
-                    raise RunFailedError("the process that started the runs has ended")
-        finally:
-            process.terminate()
-    if process.returncode:
-        said = f": {_end(folder / LOG)}" if folder else ""
-        raise RunFailedError(f"it ended with status {process.returncode}{said}")
-
-
-def _end_with_parent() -> None:
-    """Has Linux end this process with the one that starts it, however that ends."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def _end(log: Path) -> str:
-    lines = log.read_text("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else f"{log} is empty"
+            executor.submit(run_program, program).result()
+        except ProgramFailedError:
+            raise
+        # Whatever happens to a run on its worker stops no other.
+        except Exception as error:
+            raise ProgramFailedError(f"{type(error).__name__}: {error}") from error
 
 
 def write_progress(folder: Path, done: int, of: int) -> None:

@@ -21,6 +21,7 @@ from keras_ortho.extras import require
 WRITES = """A run that was broken off goes on with --resume. Writes run.json (settings,
 versions, curves and figures), curve.png, and the network of the best validation to
 run/best.keras."""
+SCHEDULER = "of a Dask cluster that is to make the runs, such as tcp://host:8786"
 # What a smoke run makes of its own, and so takes from nobody.
 MADE = ("data_dir", "name")
 
@@ -124,6 +125,10 @@ def read_task(
     check_values(given)
     if given.jobs and not given.seeds:
         raise ValueError(f"--jobs is for --seeds. Received: --jobs {given.jobs}")
+    if given.scheduler and not given.seeds:
+        raise ValueError(
+            f"--scheduler is for --seeds. Received: --scheduler {given.scheduler}"
+        )
     if given.seeds and given.hosts:
         raise ValueError(
             "--hosts make one run at a time: give them --seed. "
@@ -280,6 +285,7 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
     )
     add("--seeds", type=int, metavar="N", help="run from --seed and the next N - 1")
     add("--jobs", type=int, metavar="N", help="with --seeds: N runs at once (1)")
+    add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
     add("--resume", action="store_true", help="go on with the run in the folder")
     add("--jit-compile", action="store_true", help="compile by XLA")
     if task.length:

@@ -33,7 +33,7 @@ MONITORS = {
 # Settings that change nothing about what comes out, or are in it already.
 UNRECORDED = (
     *("out", "resume", "tensorboard", "data_dir", "preset"),
-    *("match", "matched", "seeds", "jobs"),
+    *("match", "matched", "seeds", "jobs", "scheduler"),
     *OPTIONS,
 )
 # A longer run goes on from a shorter one, if its stretches are the same.

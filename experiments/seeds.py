@@ -15,7 +15,7 @@ from experiments.settings import Settings
 from keras_ortho.locks import locked
 
 # Of a command with `--seeds`; each run has its own, or none.
-OWN = ("--seeds", "--jobs", "--seed", "--out")
+OWN = ("--seeds", "--jobs", "--scheduler", "--seed", "--out")
 
 
 def run_seeds(script: Path, settings: Settings) -> None:
@@ -26,11 +26,11 @@ def run_seeds(script: Path, settings: Settings) -> None:
 
     Args:
         script: The example.
-        settings: Its settings, with `seeds` and `jobs`.
+        settings: Its settings, with `seeds`, `jobs` and `scheduler`.
 
     Raises:
         BlockingIOError: If another command makes runs in the folder.
-        ValueError: If a record is damaged.
+        ValueError: If a record is damaged, or no scheduler answers.
         SystemExit: If a run failed. The message names it, and says why.
     """
     given = _without_own(sys.argv[1:])
@@ -43,13 +43,10 @@ def run_seeds(script: Path, settings: Settings) -> None:
                 print(f"{name} is done.")
                 continue
             own = ["--seed", str(seed), "--out", str(folder)]
-            if (folder / "run" / "settings.json").exists():
-                own.append("--resume")
-            commands[name] = [sys.executable, str(script), *given, *own]
-        jobs = settings.jobs or 1
-        make = functools.partial(run_named, commands, folders, jobs)
+            commands[name] = [str(script), *given, *own]
+        make = functools.partial(run_named, commands, folders)
         left = {name: folders[name] for name in commands}
-        ended = dict(run_all(make, left, jobs)) if left else {}
+        ended = dict(run_all(make, left, settings.jobs, settings.scheduler))
         failed = [f"{name}: {wrong}" for name, wrong in ended.items() if wrong]
         if failed:
             raise SystemExit("\n".join(failed))

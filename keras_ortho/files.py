@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     aside.write_text("whole")
     """
     path = Path(path)
-    aside = path.with_name(f"tmp-{os.getpid()}-{path.name}")
+    # Two processes that write the same file may be on two machines.
+    aside = path.with_name(f"tmp-{secrets.randbits(63)}-{path.name}")
     try:
         yield aside
         flush(aside)

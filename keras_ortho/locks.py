@@ -21,7 +21,7 @@ NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 @contextlib.contextmanager
 def locked(
     folder: str | os.PathLike[str], name: str = LOCK, *, wait: bool = False
-) -> Iterator[None]:
+) -> Iterator[int]:
     """Holds a folder for one process; the lock ends with it, however it ends.
 
     Args:
@@ -29,6 +29,10 @@ def locked(
         name: Name of the lock, a file in the folder that is removed at the end: what
             has locks by several names is held bit by bit. Default: `".lock"`.
         wait: Whether to wait for another process that holds it. Default: `False`.
+
+    Yields:
+        The descriptor of the lock's file. A process that inherits it holds the lock,
+        too, until it ends.
 
     Raises:
         BlockingIOError: If another process holds it and `wait` is false. The message
@@ -45,7 +49,7 @@ def locked(
     try:
         os.ftruncate(file, 0)
         os.pwrite(file, json.dumps(_myself()).encode(), 0)
-        yield
+        yield file
     finally:
         path.unlink(missing_ok=True)  # While it is held: nobody else's goes.
         os.close(file)

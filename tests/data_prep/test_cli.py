@@ -11,6 +11,7 @@ import pytest
 
 from keras_ortho.data_prep.cli import main
 from tests.data_prep.corpora import contents, noise, write_corpus, write_sphere
+from tests.executors.clusters import cluster, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,6 +114,7 @@ def test_a_missing_library_names_the_extra(corpus, capsys, monkeypatch):
         ["--shards", "2"],
         ["--splits", "random"],
         ["--seed", "x"],
+        ["--workers", "2", "--scheduler", "tcp://a:1"],
     ],
 )
 def test_options_that_make_no_sense(corpus, options):
@@ -125,8 +127,8 @@ def test_options_that_make_no_sense(corpus, options):
 SHARDS = ["--shards", "160", "40", "40"]
 
 
-def start(corpus, out, workers):
-    command = [sys.executable, "-m", "data_prep", *SHARDS, "--workers", str(workers)]
+def start(corpus, out, *where):
+    command = [sys.executable, "-m", "data_prep", *SHARDS, *where]
     return subprocess.Popen(
         [*command, str(corpus), str(out)],
         cwd=ROOT,
@@ -187,7 +189,9 @@ def test_killed_and_run_again_it_ends_in_the_same_bytes(tmp_path, kills, workers
         # Before the first file, or within the work; a file is there for some ms.
         new_files = moments.randrange(0, 12)
         delay = moments.uniform(0, 5) if new_files == 0 else moments.uniform(0, 0.01)
-        assert kill_at(start(corpus, out, workers), out, new_files, delay)
+        assert kill_at(
+            start(corpus, out, "--workers", str(workers)), out, new_files, delay
+        )
     assert not (out / "manifest.json").exists()
     assert main([str(corpus), str(out), "--workers", "0", *SHARDS]) == 0
     assert contents(out) == contents(tmp_path / "whole")
@@ -197,7 +201,7 @@ def test_a_worker_that_is_killed_is_an_error_and_no_hang(tmp_path):
     corpus, out = tmp_path / "corpus", tmp_path / "out"
     write_corpus(corpus)
     out.mkdir()
-    process = start(corpus, out, workers=2)
+    process = start(corpus, out, "--workers", "2")
     deadline = time.monotonic() + 60
     workers = []
     while not workers and time.monotonic() < deadline:
@@ -216,3 +220,41 @@ def command_line(pid):
         return Path(f"/proc/{pid}/cmdline").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+# --- A cluster, whose workers are killed --------------------------------------------
+
+
+def test_on_a_cluster_that_loses_a_worker_and_killed_it_makes_the_same_bytes(tmp_path):
+    corpus, out = tmp_path / "corpus", tmp_path / "out"
+    write_corpus(corpus, sentences=tuple(f"sx{n}" for n in range(40)))
+    shards = ["--shards", "40", "10", "10"]
+    assert main([str(corpus), str(tmp_path / "whole"), "--workers", "0", *shards]) == 0
+    out.mkdir()
+
+    def records(folder=out):
+        return len(list(folder.glob("*.tfrecord")))
+
+    with cluster(tmp_path / "dask") as (address, workers):
+        process = start(corpus, out, "--scheduler", address, *shards)
+        until(lambda: records() >= 4)
+        workers[0].kill()
+        found = records()
+        assert found < records(tmp_path / "whole") / 2  # So it has had work.
+        # What it had is done by the other one, until the command is killed.
+        until(lambda: records() > found + 4)
+        process.kill()
+        process.communicate()
+        assert not (out / "manifest.json").exists()
+        process = start(corpus, out, "--scheduler", address, *shards)
+        said, wrong = process.communicate(timeout=120)
+    assert process.returncode == 0, wrong
+    assert b"0 unchanged" not in said
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_a_cluster_that_does_not_answer_is_an_error(corpus, capsys):
+    pytest.importorskip("distributed")
+    arguments = [str(corpus), str(corpus.parent / "out"), "--scheduler", "ftp://a:1"]
+    assert main(arguments) == 1
+    assert "error: `scheduler` must be " in capsys.readouterr().err

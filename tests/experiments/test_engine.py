@@ -10,16 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.engine import (
-    THREADS,
-    RunFailedError,
-    read_progress,
-    run_all,
-    run_command,
-    run_named,
-    share,
-    write_progress,
-)
+from experiments.engine import read_progress, run_all, run_named, write_progress
+from keras_ortho.executors.programs import ProgramFailedError
+from keras_ortho.locks import locked
 
 ROOT = Path(__file__).resolve().parents[2]
 # Waits until the other has begun, too.
@@ -34,14 +27,10 @@ while not other.exists():
 """
 
 
-def commands(codes):
-    return {name: [sys.executable, "-c", *code] for name, code in codes.items()}
-
-
 def run(codes, folder, jobs):
     folders = {name: folder / name for name in codes}
-    make = functools.partial(run_named, commands(codes), folders, jobs)
-    return dict(run_all(make, folders, jobs))
+    commands = {name: ["-c", *code] for name, code in codes.items()}
+    return dict(run_all(functools.partial(run_named, commands, folders), folders, jobs))
 
 
 def test_two_are_at_work_at_once(tmp_path):
@@ -66,18 +55,19 @@ def test_one_that_fails_stops_no_other(tmp_path, jobs):
     assert ("there is no such data" in found["bad"]) == (jobs > 1)
 
 
-def test_each_has_its_share_of_the_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)))
-    code = f"import os; print([os.environ[name] for name in {THREADS}])"
-    run_command([sys.executable, "-c", code], tmp_path, jobs=2)
-    assert (tmp_path / "log.txt").read_text().strip() == str(["3"] * len(THREADS))
-    assert [share(jobs) for jobs in (1, 4, 6, 7)] == [6, 1, 1, 1]
+def test_one_that_was_broken_off_is_told_to_go_on(tmp_path):
+    (tmp_path / "a" / "run").mkdir(parents=True)
+    (tmp_path / "a" / "run" / "settings.json").touch()
+    code = "import sys; raise SystemExit(sys.argv[-1] == '--resume')"
+    found = run({"a": [code], "b": [code]}, tmp_path, 2)
+    assert found["b"] is None
+    assert "it ended with status 1" in found["a"]
 
 
-def test_the_log_is_added_to(tmp_path):
-    for word in ("first", "second"):
-        run_command([sys.executable, "-c", f"print({word!r})"], tmp_path, jobs=2)
-    assert (tmp_path / "log.txt").read_text().split() == ["first", "second"]
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_bad_jobs(jobs, tmp_path):
+    with pytest.raises(ValueError, match=f"`jobs` must be .*Received: {jobs}"):
+        run({"a": ["pass"]}, tmp_path, jobs)
 
 
 def test_progress(tmp_path):
@@ -87,11 +77,11 @@ def test_progress(tmp_path):
 
 
 STARTER = """
-import functools, pathlib, sys
+import functools, pathlib
 from experiments.engine import run_all, run_named
-commands = {{name: [sys.executable, "-c", {code!r}, name] for name in ("a", "b")}}
+commands = {{name: ["-c", {code!r}, name] for name in ("a", "b")}}
 folders = {{name: pathlib.Path({folder!r}, name) for name in commands}}
-list(run_all(functools.partial(run_named, commands, folders, 2), folders, 2))
+list(run_all(functools.partial(run_named, commands, folders), folders, 2))
 """
 ENDLESS = """
 import os, pathlib, sys, time
@@ -100,7 +90,7 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("killed", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("killed", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     code = ENDLESS.format(folder=str(tmp_path))
     starter = STARTER.format(code=code, folder=str(tmp_path))
@@ -128,9 +118,9 @@ time.sleep(1.5)
 pathlib.Path({folder!r}, "done").write_text("")
 """
 ONE = """
-import sys
-from experiments.engine import run_command
-run_command([sys.executable, "-c", {code!r}], None)
+import pathlib
+from experiments.engine import run_all
+list(run_all(lambda run, name: run(["-c", {code!r}], pathlib.Path()), {{"a": None}}))
 """
 
 
@@ -170,9 +160,17 @@ def _lives(pid):
     return text.rpartition(")")[2].split()[0] != "Z"
 
 
-def test_an_error_of_the_function_is_that_of_its_run(tmp_path):
-    def make(name):
-        raise {"a": BlockingIOError("held"), "b": RunFailedError("no")}[name]
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_the_function_is_that_of_its_run(tmp_path, jobs):
+    def make(run, name):
+        raise {"a": BlockingIOError("held"), "b": ProgramFailedError("no")}[name]
 
     folders = {"a": tmp_path, "b": tmp_path}
-    assert dict(run_all(make, folders, 1)) == {"a": "held", "b": "no"}
+    assert dict(run_all(make, folders, jobs)) == {"a": "held", "b": "no"}
+
+
+def test_two_runs_in_one_folder_are_refused(tmp_path):
+    with locked(tmp_path / "a", ".command.lock"):
+        found = run({"a": ["pass"], "b": ["pass"]}, tmp_path, 2)
+    assert f"process {os.getpid()} on" in found["a"]
+    assert found["b"] is None

@@ -14,6 +14,7 @@ import pytest
 
 from keras_ortho.locks import locked
 from tests.examples.modules import run_example
+from tests.executors.clusters import cluster, until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "adding.py"
 SMALL = ["--smoke", "--model", "rnn", "--units", "4"]
@@ -69,6 +70,26 @@ def test_the_table_has_mean_and_deviation(seeds):
     assert (out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_on_a_cluster_that_loses_a_worker_they_are_the_same(seeds, tmp_path):
+    whole, _ = seeds
+    out = tmp_path / "out"
+    given = command(out, "--seed", "1", "--seeds", "2")
+    with cluster(tmp_path / "dask") as (address, workers):
+        process = subprocess.Popen([*given, "--scheduler", address])
+        until(lambda: list(out.glob("seed-*/run/settings.json")))
+        begun, *_ = out.glob("seed-*/run/settings.json")
+        holder = begun.parents[1] / ".program.lock"
+        (worker,) = (
+            w for w in workers if w.pid == json.loads(holder.read_text())["pid"]
+        )
+        worker.kill()
+        assert process.wait(120) == 0
+    assert worker.returncode == -signal.SIGKILL
+    for seed in (1, 2):
+        assert outcome(out / f"seed-{seed}") == outcome(whole / f"seed-{seed}")
+    assert (out / "comparison.md").exists()
+
+
 @pytest.mark.slow
 def test_what_is_done_is_left_and_more_seeds_are_added(seeds, tmp_path, capfd):
     out = tmp_path / "out"
@@ -92,6 +113,7 @@ def test_what_is_done_is_left_and_more_seeds_are_added(seeds, tmp_path, capfd):
     ("arguments", "message"),
     [
         (["--jobs", "2"], "--jobs is for --seeds. Received: --jobs 2"),
+        (["--scheduler", "tcp://a:1"], "--scheduler is for --seeds. Received: "),
         (["--seeds", "0"], "--seeds must be positive. Received: 0"),
         (["--seeds", "2", "--resume"], "--resume needs a folder that holds a run"),
     ],

@@ -5,7 +5,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
-from keras_ortho.data_prep.workers import worker_pool
+from keras_ortho.executors.processes import worker_pool
 
 
 def test_an_interrupt_is_left_to_the_parent():

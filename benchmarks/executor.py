@@ -1,0 +1,138 @@
+"""Measures the executor of runs: with one worker, and with two.
+
+The runs are alike: `examples/adding.py` from the seeds 0, 1, ..., a fixed number of
+updates each. They go, as those of `--seeds` do, to the workers of a Dask cluster, each
+with one thread and pinned to a core of its own, or to as many processes of this machine
+(`--local`), which share as many cores. What counts is the time from the first run that
+is handed over to the last that has ended, the start of each run's process included; the
+workers have started before.
+
+Run it as `python benchmarks/executor.py [--workers 1 2] [--runs 8] [--steps 400]`, on
+cores that have nothing else to do.
+"""
+
+import argparse
+import contextlib
+import functools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from machine import ROOT, machine
+
+from experiments.engine import run_all, run_named
+from keras_ortho.data_prep.storage import write_json
+from keras_ortho.extras import require
+
+# For the workers to start.
+SECONDS = 120
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, cores: list[int]) -> Iterator[str]:
+    """A scheduler and a worker on each of some cores; yields the address.
+
+    Args:
+        folder: For its files.
+        cores: The cores.
+    """
+    distributed = require("distributed", extra="cluster")
+    file = str(folder / "scheduler.json")
+    dask = [sys.executable, "-m", "dask"]
+    common = ["--no-dashboard", "--scheduler-file", file]
+    worker = [*dask, "worker", *common, "--nthreads", "1"]
+    commands = [
+        [*dask, "scheduler", *common, "--host", "127.0.0.1", "--port", "0"],
+        *(["taskset", "--cpu-list", str(core), *worker] for core in cores),
+    ]
+    with contextlib.ExitStack() as processes, (folder / "dask.log").open("wb") as log:
+        for command in commands:
+            process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+            processes.callback(process.wait)
+            processes.callback(process.terminate)
+        end = time.monotonic() + SECONDS
+        while not Path(file).exists():
+            if time.monotonic() > end:
+                raise TimeoutError(f"The scheduler does not start: {folder}/dask.log")
+            time.sleep(0.1)
+        with distributed.Client(scheduler_file=file, set_as_default=False) as client:
+            client.wait_for_workers(len(cores), timeout=SECONDS)
+            yield client.scheduler.address
+
+
+def measure(folder: Path, workers: int, options: argparse.Namespace) -> float:
+    """Gives the seconds that the runs take on some workers."""
+    own = sorted(os.sched_getaffinity(0))
+    if len(own) < workers:
+        raise ValueError(
+            f"`--workers` must be at most the number of cores, {len(own)}. "
+            f"Received: {workers}"
+        )
+    folders = {f"seed-{n}": folder / f"seed-{n}" for n in range(options.runs)}
+    script = [str(ROOT / "examples" / "adding.py"), "--model", "scornn"]
+    sizes = ["--steps", str(options.steps), "--units", "64", "--length", "100"]
+    commands = {
+        name: [*script, *sizes, "--seed", name.removeprefix("seed-"), "--out", str(out)]
+        for name, out in folders.items()
+    }
+    make = functools.partial(run_named, commands, folders)
+    folder.mkdir()
+    with contextlib.ExitStack() as stack:
+        address = None
+        jobs: int | None = None
+        if options.local:
+            os.sched_setaffinity(0, own[:workers])
+            stack.callback(os.sched_setaffinity, 0, own)
+            jobs = workers
+        else:
+            address = stack.enter_context(cluster(folder, own[:workers]))
+        start = time.perf_counter()
+        ended = dict(run_all(make, folders, jobs, address))
+        seconds = time.perf_counter() - start
+    failed = [f"{name}: {wrong}" for name, wrong in ended.items() if wrong]
+    if failed:
+        raise RuntimeError("\n".join(failed))
+    return seconds
+
+
+def main() -> None:
+    """Runs the benchmark, prints the result and writes it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--workers", type=int, nargs="+", default=[1, 2], help="(1 2)")
+    add("--runs", type=int, default=8, help="a multiple of each of them (8)")
+    add("--steps", type=int, default=400, help="updates of a run (400)")
+    add("--repeats", type=int, default=3, help="(3)")
+    add("--local", action="store_true", help="by processes of this machine, no cluster")
+    add("--out", type=Path, default=ROOT / "out" / "benchmarks" / "executor.json")
+    options = parser.parse_args()
+    times: dict[int, list[float]] = {workers: [] for workers in options.workers}
+    with tempfile.TemporaryDirectory() as name:
+        # In turns, so that what else runs slows all alike.
+        for repeat in range(options.repeats):
+            for workers, found in times.items():
+                folder = Path(name) / f"{workers}-workers-{repeat}"
+                found.append(measure(folder, workers, options))
+    medians = {workers: statistics.median(found) for workers, found in times.items()}
+    slowest = medians[min(medians)]
+    result = machine() | {
+        "runs": options.runs,
+        "steps": options.steps,
+        "local": options.local,
+        "seconds": times,
+        "throughput": {workers: slowest / m for workers, m in medians.items()},
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    result = json.loads(json.dumps(result))
+    write_json(options.out, result)
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

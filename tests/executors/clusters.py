@@ -1,0 +1,61 @@
+"""A Dask cluster of real processes on this machine."""
+
+import contextlib
+import itertools
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def until(holds, seconds=120):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def cluster(folder, workers=2, nanny=False, **settings):
+    """Yields the address of a cluster and the processes of its workers.
+
+    Each worker has one thread on a core of its own, if there are as many, and works in
+    a folder that is not the client's. With a nanny it is started again when it has
+    died; without one its process is the worker.
+    """
+    distributed = pytest.importorskip("distributed")
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "scheduler.json"
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
+
+    cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+
+    def start(command, *options):
+        dask = ["taskset", "--cpu-list", str(next(cores)), sys.executable, "-m", "dask"]
+        process = subprocess.Popen(
+            [*dask, command, "--scheduler-file", str(file), "--no-dashboard", *options],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=(folder / f"{command}.log").open("ab"),
+        )
+        processes.callback(process.wait, 60)
+        processes.callback(process.terminate)
+        return process
+
+    with contextlib.ExitStack() as processes:
+        start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        nannies = "--nanny" if nanny else "--no-nanny"
+        own = [start("worker", "--nthreads", "1", nannies) for _ in range(workers)]
+        until(file.exists)
+        with distributed.Client(
+            scheduler_file=str(file), set_as_default=False
+        ) as client:
+            client.wait_for_workers(workers, timeout=60)
+            address = client.scheduler.address
+        yield address, own
