@@ -99,8 +99,8 @@ def rate(options: argparse.Namespace, way: str, backend: str) -> float:
     script = str(ROOT / "benchmarks" / "replica_steps.py")
     running = []
     try:
-        for process, own in enumerate(cores):
-            told = json.dumps({**task, "process": process, "cores": own})
+        for number, own in enumerate(cores):
+            told = json.dumps({**task, "process": number, "cores": own})
             running.append(
                 subprocess.Popen(
                     [sys.executable, script, told],
