@@ -84,8 +84,10 @@ def test_the_run_of_a_lost_worker_is_made_again(tmp_path, monkeypatch):
     assert all(len(calls(tmp_path / name)) == 1 for name in set(names) - {lost})
 
 
+# A shell that starts the tests in the background has them ignore the interrupt.
 STARTER = """
-import functools, pathlib, sys
+import functools, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from experiments.engine import run_all, run_named
 address, folder, code, *names = sys.argv[1:]
 folders = {name: pathlib.Path(folder, name) for name in names}
@@ -130,12 +132,12 @@ def test_work_that_kills_its_workers_breaks_the_executor(address):
         pytest.raises(BrokenExecutor, match="all those workers died"),
         open_executor(1, address) as executor,
     ):
-        executor.submit(os._exit, 1).result()
+        executor.submit(os._exit, 1).result(timeout=60)
 
 
 def test_a_worker_knows_its_cores(address):
     with open_executor(1, address) as executor:
-        assert executor.submit(task_cores).result() == 1  # It was given one.
+        assert executor.submit(task_cores).result(timeout=60) == 1  # It was given one.
 
 
 def test_other_files_are_noticed(tmp_path, address):
@@ -143,7 +145,7 @@ def test_other_files_are_noticed(tmp_path, address):
         open_executor(1, address) as executor,
         pytest.raises(FileNotFoundError, match="a file system that all share"),
     ):
-        executor.submit(check_shared, tmp_path / "elsewhere").result()
+        executor.submit(check_shared, tmp_path / "elsewhere").result(timeout=60)
 
 
 @pytest.mark.parametrize("bad", ["nowhere", "ftp://here:1"])

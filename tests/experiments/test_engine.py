@@ -76,8 +76,10 @@ def test_progress(tmp_path):
     assert read_progress(tmp_path) == 0.75
 
 
+# A shell that starts the tests in the background has them ignore the interrupt.
 STARTER = """
-import functools, pathlib
+import functools, pathlib, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from experiments.engine import run_all, run_named
 commands = {{name: ["-c", {code!r}, name] for name in ("a", "b")}}
 folders = {{name: pathlib.Path({folder!r}, name) for name in commands}}
