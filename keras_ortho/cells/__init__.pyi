@@ -25,8 +25,8 @@ class AntisymmetricRNN(antisymmetric.AntisymmetricRNN):
     cell_class: ClassVar[type[antisymmetric.AntisymmetricRNNCell]]
     def __init__(self, units: int, step_size: float = 0.1, diffusion: float = 0.01,
         gated: bool = False, antisymmetric: bool = True, *, activation: Any = "tanh",
-        kernel_initializer: Any = "fan_in_normal",
-        recurrent_initializer: Any = "antisymmetric_normal", use_bias: bool = True,
+        use_bias: bool = True, kernel_initializer: Any = "fan_in_normal",
+        recurrent_initializer: Any = "antisymmetric_normal",
         bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
@@ -42,8 +42,8 @@ class AntisymmetricRNN(antisymmetric.AntisymmetricRNN):
 class AntisymmetricRNNCell(antisymmetric.AntisymmetricRNNCell):
     def __init__(self, units: int, step_size: float = 0.1, diffusion: float = 0.01,
         gated: bool = False, antisymmetric: bool = True, *, activation: Any = "tanh",
-        kernel_initializer: Any = "fan_in_normal",
-        recurrent_initializer: Any = "antisymmetric_normal", use_bias: bool = True,
+        use_bias: bool = True, kernel_initializer: Any = "fan_in_normal",
+        recurrent_initializer: Any = "antisymmetric_normal",
         bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
@@ -57,11 +57,10 @@ class ENRNN(enrnn.ENRNN):
     cell_class: ClassVar[type[enrnn.ENRNNCell]]
     def __init__(self, long_term_units: int, short_term_units: int,
         negative_ones: int | float = 0.5, coupling: bool = True, epsilon: float = 0.0,
-        *, recurrent_initializer: Any = "henaff_skew",
-        short_term_initializer: Any = "scaled_rotations",
+        *, short_term_initializer: Any = "scaled_rotations",
         coupling_initializer: Any = "glorot_uniform", activation: Any = "modrelu",
         use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -76,11 +75,10 @@ class ENRNN(enrnn.ENRNN):
 class ENRNNCell(enrnn.ENRNNCell):
     def __init__(self, long_term_units: int, short_term_units: int,
         negative_ones: int | float = 0.5, coupling: bool = True, epsilon: float = 0.0,
-        *, recurrent_initializer: Any = "henaff_skew",
-        short_term_initializer: Any = "scaled_rotations",
+        *, short_term_initializer: Any = "scaled_rotations",
         coupling_initializer: Any = "glorot_uniform", activation: Any = "modrelu",
         use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -92,9 +90,9 @@ class ENRNNCell(enrnn.ENRNNCell):
 class EURNN(eurnn.EURNN):
     cell_class: ClassVar[type[eurnn.EURNNCell]]
     def __init__(self, units: int, capacity: int = 2, style: str = "tunable",
-        real_output: bool = False, *, recurrent_initializer: Any = "uniform_phases",
-        activation: Any = "modrelu", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        real_output: bool = False, *, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "uniform_phases", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -108,9 +106,9 @@ class EURNN(eurnn.EURNN):
 
 class EURNNCell(eurnn.EURNNCell):
     def __init__(self, units: int, capacity: int = 2, style: str = "tunable",
-        real_output: bool = False, *, recurrent_initializer: Any = "uniform_phases",
-        activation: Any = "modrelu", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        real_output: bool = False, *, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "uniform_phases", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -122,10 +120,9 @@ class EURNNCell(eurnn.EURNNCell):
 class FactorizedRNN(factorized.FactorizedRNN):
     cell_class: ClassVar[type[factorized.FactorizedRNNCell]]
     def __init__(self, units: int, spectral_margin: float = 0.1,
-        spectral_center: float = 1.0, *, activation: Any = ...,
+        spectral_center: float = 1.0, *, activation: Any = ..., use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "henaff_skew", use_bias: bool = True,
-        bias_initializer: Any = "zeros",
+        recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -139,10 +136,9 @@ class FactorizedRNN(factorized.FactorizedRNN):
 
 class FactorizedRNNCell(factorized.FactorizedRNNCell):
     def __init__(self, units: int, spectral_margin: float = 0.1,
-        spectral_center: float = 1.0, *, activation: Any = ...,
+        spectral_center: float = 1.0, *, activation: Any = ..., use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "henaff_skew", use_bias: bool = True,
-        bias_initializer: Any = "zeros",
+        recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -154,14 +150,14 @@ class FactorizedRNNCell(factorized.FactorizedRNNCell):
 class FullURNN(full_urnn.FullURNN):
     cell_class: ClassVar[type[full_urnn.FullURNNCell]]
     def __init__(self, units: int, half_gradient: bool = False, *,
+        activation: Any = "modrelu", use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "unitary_composition",
         bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "lecun_uniform",
-        trainable_initial_state: bool = True, activation: Any = "modrelu",
-        use_bias: bool = True, kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
         dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         recompute: bool | int = False, return_sequences: bool = False,
         return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
@@ -171,14 +167,14 @@ class FullURNN(full_urnn.FullURNN):
 
 class FullURNNCell(full_urnn.FullURNNCell):
     def __init__(self, units: int, half_gradient: bool = False, *,
+        activation: Any = "modrelu", use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "unitary_composition",
         bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "lecun_uniform",
-        trainable_initial_state: bool = True, activation: Any = "modrelu",
-        use_bias: bool = True, kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
         dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         activity_regularizer: Any = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: Any = None) -> None: ...
@@ -186,11 +182,11 @@ class FullURNNCell(full_urnn.FullURNNCell):
 class GORU(goru.GORU):
     cell_class: ClassVar[type[goru.GORUCell]]
     def __init__(self, units: int, capacity: int | None = None, style: str = "fft", *,
-        recurrent_initializer: Any = "uniform_phases", bias_initializer: Any = None,
-        gate_recurrent_initializer: Any = "small_uniform",
+        bias_initializer: Any = None, gate_recurrent_initializer: Any = "small_uniform",
         reset_bias_initializer: Any = None,
         update_bias_initializer: Any = "glorot_uniform", activation: Any = "modrelu",
         use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "uniform_phases",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -204,11 +200,11 @@ class GORU(goru.GORU):
 
 class GORUCell(goru.GORUCell):
     def __init__(self, units: int, capacity: int | None = None, style: str = "fft", *,
-        recurrent_initializer: Any = "uniform_phases", bias_initializer: Any = None,
-        gate_recurrent_initializer: Any = "small_uniform",
+        bias_initializer: Any = None, gate_recurrent_initializer: Any = "small_uniform",
         reset_bias_initializer: Any = None,
         update_bias_initializer: Any = "glorot_uniform", activation: Any = "modrelu",
         use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "uniform_phases",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -220,12 +216,12 @@ class GORUCell(goru.GORUCell):
 class NNRNN(nnrnn.NNRNN):
     cell_class: ClassVar[type[nnrnn.NNRNNCell]]
     def __init__(self, units: int, map: str = "exponential", *,
-        kernel_initializer: Any = "glorot_normal",
-        recurrent_initializer: Any = "henaff_skew",
         angles_initializer: Any = "uniform_phases", radii_initializer: Any = "ones",
-        upper_initializer: Any = "zeros", bias_initializer: Any = "small_uniform",
-        radii_regularizer: Any = None, upper_regularizer: Any = None,
-        activation: Any = "modrelu", use_bias: bool = True,
+        upper_initializer: Any = "zeros", radii_regularizer: Any = None,
+        upper_regularizer: Any = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_normal",
+        recurrent_initializer: Any = "henaff_skew",
+        bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -239,12 +235,12 @@ class NNRNN(nnrnn.NNRNN):
 
 class NNRNNCell(nnrnn.NNRNNCell):
     def __init__(self, units: int, map: str = "exponential", *,
-        kernel_initializer: Any = "glorot_normal",
-        recurrent_initializer: Any = "henaff_skew",
         angles_initializer: Any = "uniform_phases", radii_initializer: Any = "ones",
-        upper_initializer: Any = "zeros", bias_initializer: Any = "small_uniform",
-        radii_regularizer: Any = None, upper_regularizer: Any = None,
-        activation: Any = "modrelu", use_bias: bool = True,
+        upper_initializer: Any = "zeros", radii_regularizer: Any = None,
+        upper_regularizer: Any = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_normal",
+        recurrent_initializer: Any = "henaff_skew",
+        bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -256,13 +252,14 @@ class NNRNNCell(nnrnn.NNRNNCell):
 class ORNN(ornn.ORNN):
     cell_class: ClassVar[type[ornn.ORNNCell]]
     def __init__(self, units: int, reflections: int | None = None, *,
-        activation: Any = ..., kernel_initializer: Any = "glorot_uniform",
+        activation: Any = ..., use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "normal_reflectors",
+        bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "state_uniform",
-        trainable_initial_state: bool = True, use_bias: bool = True,
-        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
         dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         recompute: bool | int = False, return_sequences: bool = False,
         return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
@@ -272,23 +269,23 @@ class ORNN(ornn.ORNN):
 
 class ORNNCell(ornn.ORNNCell):
     def __init__(self, units: int, reflections: int | None = None, *,
-        activation: Any = ..., kernel_initializer: Any = "glorot_uniform",
+        activation: Any = ..., use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "normal_reflectors",
+        bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "state_uniform",
-        trainable_initial_state: bool = True, use_bias: bool = True,
-        bias_initializer: Any = "zeros", kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
         dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         activity_regularizer: Any = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: Any = None) -> None: ...
 
 class OrthoRNN(ortho.OrthoRNN):
     cell_class: ClassVar[type[ortho.OrthoRNNCell]]
-    def __init__(self, units: int, parametrization: Any, *,
-        recurrent_initializer: Any = None, activation: Any = "modrelu",
+    def __init__(self, units: int, parametrization: Any, *, activation: Any = "modrelu",
         use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        recurrent_initializer: Any = None, bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -301,10 +298,9 @@ class OrthoRNN(ortho.OrthoRNN):
         autocast: bool = True, name: Any = None) -> None: ...
 
 class OrthoRNNCell(ortho.OrthoRNNCell):
-    def __init__(self, units: int, parametrization: Any, *,
-        recurrent_initializer: Any = None, activation: Any = "modrelu",
+    def __init__(self, units: int, parametrization: Any, *, activation: Any = "modrelu",
         use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        recurrent_initializer: Any = None, bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -315,14 +311,14 @@ class OrthoRNNCell(ortho.OrthoRNNCell):
 
 class RestrictedURNN(urnn.RestrictedURNN):
     cell_class: ClassVar[type[urnn.RestrictedURNNCell]]
-    def __init__(self, units: int, *, kernel_initializer: Any = "glorot_uniform",
+    def __init__(self, units: int, *, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "unitary_composition",
         bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "lecun_uniform",
-        trainable_initial_state: bool = True, activation: Any = "modrelu",
-        use_bias: bool = True, kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
         dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         recompute: bool | int = False, return_sequences: bool = False,
         return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
@@ -331,14 +327,14 @@ class RestrictedURNN(urnn.RestrictedURNN):
         autocast: bool = True, name: Any = None) -> None: ...
 
 class RestrictedURNNCell(urnn.RestrictedURNNCell):
-    def __init__(self, units: int, *, kernel_initializer: Any = "glorot_uniform",
+    def __init__(self, units: int, *, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "unitary_composition",
         bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "lecun_uniform",
-        trainable_initial_state: bool = True, activation: Any = "modrelu",
-        use_bias: bool = True, kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None, bias_regularizer: Any = None,
-        kernel_constraint: Any = None, bias_constraint: Any = None,
+        kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None, kernel_constraint: Any = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
         dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         activity_regularizer: Any = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: Any = None) -> None: ...
@@ -347,8 +343,9 @@ class SVDRNN(svdrnn.SVDRNN):
     cell_class: ClassVar[type[svdrnn.SVDRNNCell]]
     def __init__(self, units: int, reflections: int | tuple[int, int] | None = None,
         spectral_margin: float = 0.01, spectral_center: float = 1.0, *,
-        activation: Any = ..., kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "uniform_reflectors", use_bias: bool = True,
+        activation: Any = ..., use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "uniform_reflectors",
         bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
@@ -364,8 +361,9 @@ class SVDRNN(svdrnn.SVDRNN):
 class SVDRNNCell(svdrnn.SVDRNNCell):
     def __init__(self, units: int, reflections: int | tuple[int, int] | None = None,
         spectral_margin: float = 0.01, spectral_center: float = 1.0, *,
-        activation: Any = ..., kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "uniform_reflectors", use_bias: bool = True,
+        activation: Any = ..., use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "uniform_reflectors",
         bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
@@ -378,9 +376,9 @@ class SVDRNNCell(svdrnn.SVDRNNCell):
 class ScoRNN(scornn.ScoRNN):
     cell_class: ClassVar[type[scornn.ScoRNNCell]]
     def __init__(self, units: int, negative_ones: int | float = 0.5, *, heads: int = 1,
-        rebase_every: int | None = None, recurrent_initializer: Any = "henaff_skew",
-        activation: Any = "modrelu", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        rebase_every: int | None = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -394,9 +392,9 @@ class ScoRNN(scornn.ScoRNN):
 
 class ScoRNNCell(scornn.ScoRNNCell):
     def __init__(self, units: int, negative_ones: int | float = 0.5, *, heads: int = 1,
-        rebase_every: int | None = None, recurrent_initializer: Any = "henaff_skew",
-        activation: Any = "modrelu", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform", bias_initializer: Any = "zeros",
+        rebase_every: int | None = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
@@ -408,15 +406,15 @@ class ScoRNNCell(scornn.ScoRNNCell):
 class ScuRNN(scurnn.ScuRNN):
     cell_class: ClassVar[type[scurnn.ScuRNNCell]]
     def __init__(self, units: int, *, heads: int = 1, rebase_every: int | None = None,
+        activation: Any = "modrelu", use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
-        bias_initializer: Any = "small_uniform", trainable_initial_state: bool = True,
-        activation: Any = "modrelu", use_bias: bool = True,
+        bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, dropout: float = 0.0,
-        recurrent_dropout: float = 0.0, seed: int | None = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
+        dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         recompute: bool | int = False, return_sequences: bool = False,
         return_state: bool = False, go_backwards: bool = False, stateful: bool = False,
         unroll: bool = False, zero_output_for_mask: bool = False,
@@ -425,14 +423,14 @@ class ScuRNN(scurnn.ScuRNN):
 
 class ScuRNNCell(scurnn.ScuRNNCell):
     def __init__(self, units: int, *, heads: int = 1, rebase_every: int | None = None,
+        activation: Any = "modrelu", use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
-        bias_initializer: Any = "small_uniform", trainable_initial_state: bool = True,
-        activation: Any = "modrelu", use_bias: bool = True,
+        bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
         bias_regularizer: Any = None, kernel_constraint: Any = None,
-        bias_constraint: Any = None, dropout: float = 0.0,
-        recurrent_dropout: float = 0.0, seed: int | None = None,
+        bias_constraint: Any = None, trainable_initial_state: bool = True,
+        dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None,
         activity_regularizer: Any = None, trainable: bool = True, dtype: Any = None,
         autocast: bool = True, name: Any = None) -> None: ...

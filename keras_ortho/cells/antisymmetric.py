@@ -43,10 +43,9 @@ class AntisymmetricRNNCell(RecurrentCell):
             `-diffusion` on its diagonal. Default: `"antisymmetric_normal"`,
             `N(0, 1 / n)`; `initializers.AntisymmetricNormal` has the paper's
             `sigma_w`.
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer. Regularizers,
-            constraints and `bias_initializer` hold for the weights of the gate,
-            too.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+            Regularizers, constraints and `bias_initializer` hold for the weights of the
+            gate, too.
 
     Weights:
         `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
@@ -68,7 +67,11 @@ class AntisymmetricRNNCell(RecurrentCell):
 
     # The state is added to, and recurrent dropout leaves that summand alone.
     residual = True
-
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "activation": "tanh",
+        "kernel_initializer": "fan_in_normal",
+        "recurrent_initializer": "antisymmetric_normal",
+    }
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ["gate_kernel", "gate_bias"], "others"
     )
@@ -80,22 +83,12 @@ class AntisymmetricRNNCell(RecurrentCell):
         diffusion: float = 0.01,
         gated: bool = False,
         antisymmetric: bool = True,
-        *,
-        activation: Any = "tanh",
-        kernel_initializer: Any = "fan_in_normal",
-        recurrent_initializer: Any = "antisymmetric_normal",
         **kwargs: Any,
     ) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
         step_size = checks.check_number("step_size", step_size, positive=True)
         parametrization = (Antisymmetric if antisymmetric else Unstructured)(diffusion)
-        super().__init__(
-            units=units,
-            parametrization=parametrization,
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
-        )
+        super().__init__(units, parametrization=parametrization, **kwargs)
         self.step_size = step_size
         self.diffusion = parametrization.diffusion
         self.gated = gated
@@ -157,8 +150,8 @@ class AntisymmetricRNN(RecurrentLayer):
         gated: Whether there is a gate. Default: `False`.
         antisymmetric: Whether the recurrent matrix is antisymmetric but for the
             diffusion, rather than unstructured. Default: `True`.
-        **kwargs: The other arguments of `AntisymmetricRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `AntisymmetricRNNCell` and
+            `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = AntisymmetricRNN(128, diffusion=0.1, return_sequences=True)

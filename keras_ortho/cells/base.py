@@ -71,10 +71,10 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     """Base of the cells `h' = activation(x U + h W)`, `W` made from free variables.
 
     Every cell of the package has the arguments below, all but `units` by name
-    only. A subclass declares its own in `__init__`, and those of which it
-    changes the default, and passes the rest on, with the `parametrization` that makes
-    `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates has a
-    `step` of its own, and creates their weights in `build_recurrent`. What that
+    only. A subclass declares its own in `__init__`, lists the defaults that it changes
+    in `default_arguments`, and passes the rest on, with the `parametrization` that
+    makes `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates has
+    a `step` of its own, and creates their weights in `build_recurrent`. What that
     creates is trained by the rule for the recurrent matrix, in
     `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an attribute of the
     class, maps the names of other variables, of gates for example, to `"others"`.
@@ -133,8 +133,10 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     >>> from keras_ortho.parametrizations import ScaledCayley
     >>> class RotationCell(RecurrentCell):
-    ...     def __init__(self, units, recurrent_initializer="henaff_skew", **kwargs):
-    ...         kwargs["recurrent_initializer"] = recurrent_initializer
+    ...     default_arguments = {"recurrent_initializer": "henaff_skew"}
+    ...
+    ...     def __init__(self, units, **kwargs):
+    ...         kwargs = {**self.default_arguments, **kwargs}
     ...         super().__init__(units, parametrization=ScaledCayley(0), **kwargs)
     >>> keras.layers.RNN(RotationCell(8))(np.ones((2, 3, 1))).shape
     (2, 8)
@@ -149,6 +151,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     # The group of each variable of `build_recurrent` that is not of `"recurrent"`, by
     # its name: see `keras_ortho.optimizers.paper_optimizer`.
     optimizer_groups: ClassVar[Mapping[str, str]] = {}
+    # Defaults that differ from those of the class above. A class's `__init__` adds them
+    # to what it passes on; here they hold also those that it inherits.
+    default_arguments: ClassVar[Mapping[str, Any]] = {}
     # Arguments of the class above that a class gives itself.
     given_arguments: ClassVar[frozenset[str]] = frozenset()
     # The paper's settings, where the defaults are others: see `from_paper`.
@@ -166,12 +171,19 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.default_arguments = {
+            **super(cls, cls).default_arguments,
+            **cls.default_arguments,
+        }
+        inherited = [
+            parameter.replace(
+                default=cls.default_arguments.get(name, parameter.default)
+            )
+            for name, parameter in cls.__signature__.parameters.items()
+            if name not in cls.given_arguments
+        ]
+        cls.__signature__ = inspect.Signature(inherited)
         if "__init__" in vars(cls):
-            inherited = [
-                parameter
-                for name, parameter in cls.__signature__.parameters.items()
-                if name not in cls.given_arguments
-            ]
             cls.__signature__ = arguments.join(arguments.declared(cls), inherited)
 
     def __init__(

@@ -58,10 +58,9 @@ class ENRNNCell(RecurrentCell):
             two, each a rotation times a number in (-1, 1).
         coupling_initializer: Initializer of `W_C`, or an array of shape `(s, q)`.
             Default: `"glorot_uniform"`.
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer. There are no
-            `units`; `recurrent_regularizer` holds for the free entries, `T` and
-            `W_C`.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+            There are no `units`; `recurrent_regularizer` holds for the free entries,
+            `T` and `W_C`.
 
     Weights:
         `kernel` of shape `(m, q + s)`; `recurrent_skew`, the free entries in row
@@ -82,6 +81,9 @@ class ENRNNCell(RecurrentCell):
     """
 
     parametrization: EigenvalueNormalized
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "recurrent_initializer": "henaff_skew"
+    }
     # Their sum.
     given_arguments = frozenset({"units"})
     paper_arguments: ClassVar[Mapping[str, Any]] = {
@@ -96,24 +98,16 @@ class ENRNNCell(RecurrentCell):
         coupling: bool = True,
         epsilon: float = 0.0,
         *,
-        recurrent_initializer: Any = "henaff_skew",
         short_term_initializer: Any = "scaled_rotations",
         coupling_initializer: Any = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
         parametrization = EigenvalueNormalized(
-            long_term_units,
-            short_term_units,
-            negative_ones,
-            coupling,
-            epsilon,
+            long_term_units, short_term_units, negative_ones, coupling, epsilon
         )
-        super().__init__(
-            units=parametrization.long_term_units + parametrization.short_term_units,
-            parametrization=parametrization,
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
-        )
+        units = parametrization.long_term_units + parametrization.short_term_units
+        super().__init__(units, parametrization=parametrization, **kwargs)
         self.long_term_units = parametrization.long_term_units
         self.short_term_units = parametrization.short_term_units
         self.negative_ones = negative_ones
@@ -205,8 +199,7 @@ class ENRNN(RecurrentLayer):
         coupling: Whether the short-term units act on the long-term ones. Default:
             `True`.
         epsilon: What is added to the spectral radius, at least 0. Default: 0.
-        **kwargs: The other arguments of `ENRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `ENRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = ENRNN(96, 64, negative_ones=29, return_sequences=True)

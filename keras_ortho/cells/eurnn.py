@@ -36,8 +36,7 @@ class EURNNCell(RecurrentCell):
             initializer of Keras that yields an orthogonal matrix, such as
             `"orthogonal"` or `"identity"`, or a unitary array, taken through the
             inverse map. Default: `"uniform_phases"`, uniform on (-pi, pi).
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, 2n)`; `recurrent_angles` and `recurrent_phases`, both
@@ -56,6 +55,9 @@ class EURNNCell(RecurrentCell):
     """
 
     complex_state = True
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "recurrent_initializer": "uniform_phases"
+    }
     # With the guard at zero of the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "activation": "smoothed_modrelu",
@@ -68,15 +70,11 @@ class EURNNCell(RecurrentCell):
         capacity: int = 2,
         style: str = "tunable",
         real_output: bool = False,
-        *,
-        recurrent_initializer: Any = "uniform_phases",
         **kwargs: Any,
     ) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
         super().__init__(
-            units=units,
-            parametrization=GivensUnitary(capacity, style),
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
+            units, parametrization=GivensUnitary(capacity, style), **kwargs
         )
         self.capacity = capacity
         self.style = style
@@ -94,8 +92,7 @@ class EURNN(RecurrentLayer):
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
         real_output: Whether the output is the real part of the state. Default:
             `False`.
-        **kwargs: The other arguments of `EURNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `EURNNCell` and `keras_ortho.RecurrentLayer`.
 
     Output shape:
         `(batch, 2n)`, or `(batch, n)` with `real_output`, with an axis for time

@@ -1,6 +1,7 @@
 """The factorized RNN: a bounded spectrum between two orthogonal matrices."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -33,15 +34,13 @@ class FactorizedRNNCell(RecurrentCell):
             Default: 1.
         activation: Activation of `x U + h W + b`. Default: leaky ReLU,
             `keras_ortho.activations.LeakyReLU(0.1)`.
-        kernel_initializer: Initializer of `U`. Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of the free entries of `L`; `R` starts as
             the identity, the singular values at the center, and all signs as 1. Or
             any initializer of Keras that yields a matrix, or an array, with singular
             values in their interval, such as `"orthogonal"`, taken through the
             inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
             (0, pi / 2).
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, n)`; `left_skew` and `right_skew`, free entries in row
@@ -59,26 +58,21 @@ class FactorizedRNNCell(RecurrentCell):
     - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "activation": PAPER_LEAKY_RELU,
+        "recurrent_initializer": "henaff_skew",
+    }
+
     def __init__(
         self,
         units: int,
         spectral_margin: float = 0.1,
         spectral_center: float = 1.0,
-        *,
-        activation: Any = PAPER_LEAKY_RELU,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "henaff_skew",
         **kwargs: Any,
     ) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
         parametrization = FactorizedCayley(spectral_margin, spectral_center)
-        super().__init__(
-            units=units,
-            parametrization=parametrization,
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
-        )
+        super().__init__(units, parametrization=parametrization, **kwargs)
         self.spectral_margin = parametrization.spectral_margin
         self.spectral_center = parametrization.spectral_center
 
@@ -92,8 +86,8 @@ class FactorizedRNN(RecurrentLayer):
         spectral_margin: How far the singular values may lie from the center.
             Default: 0.1.
         spectral_center: Center of their interval. Default: 1.
-        **kwargs: The other arguments of `FactorizedRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `FactorizedRNNCell` and
+            `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = FactorizedRNN(128, return_sequences=True)

@@ -27,8 +27,6 @@ class FullURNNCell(RecurrentCell):
         half_gradient: Whether the gradient for `W` leaves out what reaches it through
             the imaginary parts of the state, as in the authors' code for the copying
             task and for speech. Default: `False`.
-        kernel_initializer: Initializer of the input kernel, of shape `(m, 2n)`.
-            Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of `W`: by default a random matrix of the
             restricted-capacity uRNN. Or any initializer of Keras that yields an
             orthogonal matrix, or an array: real orthogonal or complex unitary of shape
@@ -39,8 +37,7 @@ class FullURNNCell(RecurrentCell):
             `"lecun_uniform"`, uniform within `sqrt(3 / (2n))`.
         trainable_initial_state: Whether the initial state is trained. Default:
             `True`.
-        **kwargs: The other arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, 2n)`; `recurrent_unitary` of shape `(2, n, n)`, real and
@@ -58,31 +55,18 @@ class FullURNNCell(RecurrentCell):
     """
 
     complex_state = True
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "recurrent_initializer": "unitary_composition",
+        "bias_initializer": "small_uniform",
+        "initial_state_initializer": "lecun_uniform",
+        "trainable_initial_state": True,
+    }
     # With the guard at zero of the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
-    def __init__(
-        self,
-        units: int,
-        half_gradient: bool = False,
-        *,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "unitary_composition",
-        bias_initializer: Any = "small_uniform",
-        initial_state_initializer: Any = "lecun_uniform",
-        trainable_initial_state: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units=units,
-            parametrization=FullUnitary(half_gradient),
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            initial_state_initializer=initial_state_initializer,
-            trainable_initial_state=trainable_initial_state,
-            **kwargs,
-        )
+    def __init__(self, units: int, half_gradient: bool = False, **kwargs: Any) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
+        super().__init__(units, parametrization=FullUnitary(half_gradient), **kwargs)
         self.half_gradient = half_gradient
 
 
@@ -94,8 +78,7 @@ class FullURNN(RecurrentLayer):
         units: Number of complex units `n`, a positive integer.
         half_gradient: Whether the gradient for `W` leaves out what reaches it through
             the imaginary parts of the state. Default: `False`.
-        **kwargs: The other arguments of `FullURNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `FullURNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> inputs = keras.Input((784, 1))

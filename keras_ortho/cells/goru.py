@@ -49,10 +49,10 @@ class GORUCell(RecurrentCell):
         reset_bias_initializer: Initializer of `b_r`. Default: `None`, 2.
         update_bias_initializer: Initializer of `b_g`. Default: `"glorot_uniform"`,
             on a vector uniform on (-sqrt(3 / n), sqrt(3 / n)).
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer. Regularizers and
-            constraints of the kernel and the bias hold for those of the gates, too;
-            `recurrent_regularizer` holds for the angles and for `W_r` and `W_g`.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+            Regularizers and constraints of the kernel and the bias hold for those of
+            the gates, too; `recurrent_regularizer` holds for the angles and for `W_r`
+            and `W_g`.
 
     Weights:
         `kernel` of shape `(m, n)`; `recurrent_angles` of shape `(log2(n), n / 2)`
@@ -72,17 +72,14 @@ class GORUCell(RecurrentCell):
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "recurrent_initializer": "uniform_phases"
+    }
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "kernel_initializer": "small_uniform"
     }
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        [
-            "gate_kernel",
-            "gate_recurrent_kernel",
-            "reset_bias",
-            "update_bias",
-        ],
-        "others",
+        ["gate_kernel", "gate_recurrent_kernel", "reset_bias", "update_bias"], "others"
     )
 
     def __init__(
@@ -91,7 +88,6 @@ class GORUCell(RecurrentCell):
         capacity: int | None = None,
         style: str = "fft",
         *,
-        recurrent_initializer: Any = "uniform_phases",
         bias_initializer: Any = None,
         gate_recurrent_initializer: Any = "small_uniform",
         reset_bias_initializer: Any = None,
@@ -100,11 +96,10 @@ class GORUCell(RecurrentCell):
     ) -> None:
         constant = keras.initializers.Constant
         super().__init__(
-            units=units,
+            units,
             parametrization=GivensOrthogonal(capacity, style),
-            recurrent_initializer=recurrent_initializer,
             bias_initializer=bias_initializer or constant(0.01),
-            **kwargs,
+            **{**self.default_arguments, **kwargs},
         )
         if capacity is None and style == "tunable":
             capacity = self.units
@@ -183,8 +178,7 @@ class GORU(RecurrentLayer):
         capacity: Number of layers of rotations of the tunable style. Default:
             `None`, `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
-        **kwargs: The other arguments of `GORUCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `GORUCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = GORU(128, return_sequences=True)

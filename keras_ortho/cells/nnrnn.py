@@ -1,6 +1,7 @@
 """nnRNN: the non-normal recurrent neural network."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -45,8 +46,7 @@ class NNRNNCell(RecurrentCell):
         upper_regularizer: Regularizer of `T`, in place of `recurrent_regularizer`;
             the authors use a weight decay. Default: `None`, the same as of the other
             free variables.
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, n)`; `recurrent_skew` and `schur_upper`, the free
@@ -65,30 +65,27 @@ class NNRNNCell(RecurrentCell):
     - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
 
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "kernel_initializer": "glorot_normal",
+        "recurrent_initializer": "henaff_skew",
+        "bias_initializer": "small_uniform",
+    }
+
     def __init__(
         self,
         units: int,
         map: str = "exponential",
         *,
-        kernel_initializer: Any = "glorot_normal",
-        recurrent_initializer: Any = "henaff_skew",
         angles_initializer: Any = "uniform_phases",
         radii_initializer: Any = "ones",
         upper_initializer: Any = "zeros",
-        bias_initializer: Any = "small_uniform",
         radii_regularizer: Any = None,
         upper_regularizer: Any = None,
         **kwargs: Any,
     ) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
         parametrization = RealSchur(map)
-        super().__init__(
-            units=units,
-            parametrization=parametrization,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            **kwargs,
-        )
+        super().__init__(units, parametrization=parametrization, **kwargs)
         self.map = map
         self.angles_initializer = initializers.get(angles_initializer)
         self.radii_initializer = initializers.get(radii_initializer)
@@ -117,8 +114,7 @@ class NNRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
             Default: `"exponential"`.
-        **kwargs: The other arguments of `NNRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `NNRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = NNRNN(128, map="cayley", return_sequences=True)

@@ -1,6 +1,7 @@
 """oRNN: the orthogonal RNN of Householder reflectors."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -30,7 +31,6 @@ class ORNNCell(RecurrentCell):
         activation: Activation of `x U + h W + b`. Default: leaky ReLU with the
             paper's slope, `keras_ortho.activations.LeakyReLU(0.1)`. `"leaky_relu"`
             is Keras's, of the slope 0.2.
-        kernel_initializer: Initializer of `U`. Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of the reflectors, which are then scaled
             to the length 1. Or, with all reflectors, any initializer of Keras that
             yields an orthogonal matrix, such as `"orthogonal"` or `"identity"`, or
@@ -40,8 +40,7 @@ class ORNNCell(RecurrentCell):
             `"state_uniform"`, uniform on `+-sqrt(3 / (2 n))`.
         trainable_initial_state: Whether the state before the first step is trained.
             Default: `True`.
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, n)`; `reflectors`, packed with the longest first, of
@@ -58,28 +57,18 @@ class ORNNCell(RecurrentCell):
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "activation": PAPER_LEAKY_RELU,
+        "recurrent_initializer": "normal_reflectors",
+        "initial_state_initializer": "state_uniform",
+        "trainable_initial_state": True,
+    }
+
     def __init__(
-        self,
-        units: int,
-        reflections: int | None = None,
-        *,
-        activation: Any = PAPER_LEAKY_RELU,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "normal_reflectors",
-        initial_state_initializer: Any = "state_uniform",
-        trainable_initial_state: bool = True,
-        **kwargs: Any,
+        self, units: int, reflections: int | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(
-            units=units,
-            parametrization=Householder(reflections),
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            initial_state_initializer=initial_state_initializer,
-            trainable_initial_state=trainable_initial_state,
-            **kwargs,
-        )
+        kwargs = {**self.default_arguments, **kwargs}
+        super().__init__(units, parametrization=Householder(reflections), **kwargs)
         self.reflections = reflections
 
 
@@ -90,8 +79,7 @@ class ORNN(RecurrentLayer):
     Args:
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors, in `1 .. n`. Default: `None`, all.
-        **kwargs: The other arguments of `ORNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `ORNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = ORNN(128, reflections=16, return_sequences=True)

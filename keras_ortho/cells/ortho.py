@@ -1,6 +1,7 @@
 """A recurrent layer of any parametrization, without a class of its own."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -25,8 +26,7 @@ class OrthoRNNCell(RecurrentCell):
         recurrent_initializer: Initializer of the free variables. Or, where the map to
             `W` has an inverse, any initializer of Keras that yields a matrix, or an
             array. Default: `None`, the parametrization's.
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, n)`; those of the parametrization, with its names;
@@ -40,20 +40,12 @@ class OrthoRNNCell(RecurrentCell):
     (32, 170)
     """
 
-    def __init__(
-        self,
-        units: int,
-        parametrization: Any,
-        *,
-        recurrent_initializer: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units=units,
-            parametrization=check_parametrization(parametrization),
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
-        )
+    default_arguments: ClassVar[Mapping[str, Any]] = {"recurrent_initializer": None}
+
+    def __init__(self, units: int, parametrization: Any, **kwargs: Any) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
+        parametrization = check_parametrization(parametrization)
+        super().__init__(units, parametrization=parametrization, **kwargs)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -64,8 +56,7 @@ class OrthoRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         parametrization: A `keras_ortho.parametrizations.Parametrization`, of the
             package or your own.
-        **kwargs: The other arguments of `OrthoRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `OrthoRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> from keras_ortho.parametrizations import Antisymmetric

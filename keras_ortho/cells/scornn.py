@@ -44,8 +44,7 @@ class ScoRNNCell(RecurrentCell):
             `"orthogonal"` or `"identity"`, or an array, taken through the
             inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
             (0, pi / 2).
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
@@ -63,6 +62,9 @@ class ScoRNNCell(RecurrentCell):
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
 
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "recurrent_initializer": "henaff_skew"
+    }
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "kernel_initializer": "small_uniform"
     }
@@ -74,17 +76,12 @@ class ScoRNNCell(RecurrentCell):
         *,
         heads: int = 1,
         rebase_every: int | None = None,
-        recurrent_initializer: Any = "henaff_skew",
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            units=units,
-            parametrization=in_heads(
-                rebased(ScaledCayley(negative_ones), rebase_every), heads
-            ),
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
-        )
+        kwargs = {**self.default_arguments, **kwargs}
+        rotations = rebased(ScaledCayley(negative_ones), rebase_every)
+        parametrization = in_heads(rotations, heads)
+        super().__init__(units, parametrization=parametrization, **kwargs)
         self.negative_ones = negative_ones
         self.heads = heads
         self.rebase_every = rebase_every
@@ -160,8 +157,7 @@ class ScoRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         negative_ones: How many entries of `D` are -1: a count (an int) or a
             fraction of the units (a float). Default: 0.5.
-        **kwargs: The other arguments of `ScoRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `ScoRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = ScoRNN(170, negative_ones=85, return_sequences=True)

@@ -33,8 +33,6 @@ class ScuRNNCell(RecurrentCell):
         rebase_every: After how many passes of training a base matrix moves to `W`, a
             positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
             `None`, there is no base.
-        kernel_initializer: Initializer of the input kernel, of shape `(m, 2n)`.
-            Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of the free entries of `Re A`; `Im A` is then
             zero, and the phases are uniform on (0, 2 pi). Or any initializer of Keras
             that yields an orthogonal matrix, such as `"orthogonal"` or `"identity"`,
@@ -45,8 +43,7 @@ class ScuRNNCell(RecurrentCell):
         trainable_initial_state: Whether the initial state is trained. A fixed
             zero lets the gradient of modReLU grow without bound where an input is
             zero at the start and the bias positive. Default: `True`.
-        **kwargs: The other arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, 2n)`; `recurrent_skew_real`, the strict upper triangle
@@ -67,6 +64,11 @@ class ScuRNNCell(RecurrentCell):
     """
 
     complex_state = True
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "recurrent_initializer": "henaff_skew",
+        "bias_initializer": "small_uniform",
+        "trainable_initial_state": True,
+    }
     # With the guard at zero of the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
@@ -76,23 +78,11 @@ class ScuRNNCell(RecurrentCell):
         *,
         heads: int = 1,
         rebase_every: int | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "henaff_skew",
-        bias_initializer: Any = "small_uniform",
-        trainable_initial_state: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            units=units,
-            parametrization=in_heads(
-                rebased(ScaledCayleyUnitary(), rebase_every), heads
-            ),
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            trainable_initial_state=trainable_initial_state,
-            **kwargs,
-        )
+        kwargs = {**self.default_arguments, **kwargs}
+        parametrization = in_heads(rebased(ScaledCayleyUnitary(), rebase_every), heads)
+        super().__init__(units, parametrization=parametrization, **kwargs)
         self.heads = heads
         self.rebase_every = rebase_every
 
@@ -103,8 +93,7 @@ class ScuRNN(RecurrentLayer):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        **kwargs: The other arguments of `ScuRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `ScuRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = ScuRNN(116, return_sequences=True)

@@ -1,6 +1,7 @@
 """svdRNN: a recurrent matrix by its singular value decomposition."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -36,15 +37,13 @@ class SVDRNNCell(RecurrentCell):
         activation: Activation of `x U + h W + b`. Default: leaky ReLU,
             `keras_ortho.activations.LeakyReLU(0.1)`, whose slope the paper does not
             tell.
-        kernel_initializer: Initializer of `U`. Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of the reflectors of `L`, and with the
             next seed of `R`, which are then scaled to the length 1; the singular
             values start at the center. Or, with all reflectors, any initializer of
             Keras that yields a matrix, or an array, with singular values in their
             interval, such as `"orthogonal"`, taken through the inverse map. Default:
             `"uniform_reflectors"`.
-        **kwargs: The arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, n)`; `left_reflectors` and `right_reflectors`, packed
@@ -62,27 +61,22 @@ class SVDRNNCell(RecurrentCell):
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "activation": PAPER_LEAKY_RELU,
+        "recurrent_initializer": "uniform_reflectors",
+    }
+
     def __init__(
         self,
         units: int,
         reflections: int | tuple[int, int] | None = None,
         spectral_margin: float = 0.01,
         spectral_center: float = 1.0,
-        *,
-        activation: Any = PAPER_LEAKY_RELU,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "uniform_reflectors",
         **kwargs: Any,
     ) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
         parametrization = SVD(reflections, spectral_margin, spectral_center)
-        super().__init__(
-            units=units,
-            parametrization=parametrization,
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
-        )
+        super().__init__(units, parametrization=parametrization, **kwargs)
         self.reflections = parametrization.reflections
         self.spectral_margin = parametrization.spectral_margin
         self.spectral_center = parametrization.spectral_center
@@ -99,8 +93,7 @@ class SVDRNN(RecurrentLayer):
         spectral_margin: How far the singular values may lie from the center.
             Default: 0.01.
         spectral_center: Center of their interval. Default: 1.
-        **kwargs: The other arguments of `SVDRNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `SVDRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = SVDRNN(128, reflections=16, return_sequences=True)

@@ -27,8 +27,6 @@ class RestrictedURNNCell(RecurrentCell):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        kernel_initializer: Initializer of the input kernel, of shape `(m, 2n)`.
-            Default: `"glorot_uniform"`.
         recurrent_initializer: Initializer of phases, reflectors and permutation, a
             `keras_ortho.initializers.FreeInitializer`. The map to `W` has no inverse,
             so none of a matrix. Default: `"unitary_composition"`.
@@ -38,8 +36,7 @@ class RestrictedURNNCell(RecurrentCell):
             about 1.
         trainable_initial_state: Whether the initial state is trained. Default:
             `True`.
-        **kwargs: The other arguments that every cell has, documented at
-            `keras_ortho.RecurrentCell`, and Keras's of a layer.
+        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
         `kernel` of shape `(m, 2n)`; `recurrent_phases` of shape `(3, n)`, in radians;
@@ -62,35 +59,24 @@ class RestrictedURNNCell(RecurrentCell):
     """
 
     complex_state = True
+    default_arguments: ClassVar[Mapping[str, Any]] = {
+        "recurrent_initializer": "unitary_composition",
+        "bias_initializer": "small_uniform",
+        "initial_state_initializer": "lecun_uniform",
+        "trainable_initial_state": True,
+    }
     # With the guard at zero of the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
-    def __init__(
-        self,
-        units: int,
-        *,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "unitary_composition",
-        bias_initializer: Any = "small_uniform",
-        initial_state_initializer: Any = "lecun_uniform",
-        trainable_initial_state: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units=units,
-            parametrization=RestrictedUnitary(),
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            initial_state_initializer=initial_state_initializer,
-            trainable_initial_state=trainable_initial_state,
-            **kwargs,
-        )
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
+        super().__init__(units, parametrization=RestrictedUnitary(), **kwargs)
         if not isinstance(self.recurrent_initializer, FreeInitializer):
             raise ValueError(
                 "`recurrent_initializer` must make phases, reflectors and permutation, "
                 "such as 'unitary_composition': a matrix cannot be taken apart into "
-                f"them. Received: recurrent_initializer={recurrent_initializer}"
+                "them. Received: "
+                f"recurrent_initializer={kwargs['recurrent_initializer']}"
             )
 
     def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
@@ -115,8 +101,8 @@ class RestrictedURNN(RecurrentLayer):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        **kwargs: The other arguments of `RestrictedURNNCell`, and those of
-            `keras_ortho.RecurrentLayer`, which says what a call takes and gives.
+        **kwargs: Other arguments of `RestrictedURNNCell` and
+            `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = RestrictedURNN(128, return_sequences=True)
