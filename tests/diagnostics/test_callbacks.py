@@ -7,23 +7,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from keras_ortho import ScoRNN
-from keras_ortho.diagnostics import (
-    GradientNormsLog,
-    InputSensitivityLog,
-    JacobianEigenvaluesLog,
-    KernelEigenvaluesLog,
-    ManifoldDistanceLog,
-    SpectralMarginLog,
-    TrajectoriesLog,
-    gradient_norms,
-    input_sensitivity,
-    jacobian_eigenvalues,
-    kernel_eigenvalues,
-    manifold_distances,
-    spectral_margins,
-    trajectories,
-)
+from keras_ortho import ScoRNN, diagnostics
 
 pytestmark = pytest.mark.backends
 
@@ -72,13 +56,13 @@ def table(path):
 
 def all_logs(folder):
     return {
-        "distance": ManifoldDistanceLog(folder / "distance.csv"),
-        "margin": SpectralMarginLog(folder / "margin.csv"),
-        "kernel": KernelEigenvaluesLog(folder / "kernel.csv", every=2),
-        "norms": GradientNormsLog(folder / "norms.csv", X, Y),
-        "map": InputSensitivityLog(folder / "deep" / "map.csv", X[:2]),
-        "jacobian": JacobianEigenvaluesLog(folder / "jacobian.csv", X[:2]),
-        "plane": TrajectoriesLog(folder / "plane.csv", num_steps=5),
+        "distance": diagnostics.ManifoldDistanceLog(folder / "distance.csv"),
+        "margin": diagnostics.SpectralMarginLog(folder / "margin.csv"),
+        "kernel": diagnostics.KernelEigenvaluesLog(folder / "kernel.csv", every=2),
+        "norms": diagnostics.GradientNormsLog(folder / "norms.csv", X, Y),
+        "map": diagnostics.InputSensitivityLog(folder / "deep" / "map.csv", X[:2]),
+        "jacobian": diagnostics.JacobianEigenvaluesLog(folder / "jacobian.csv", X[:2]),
+        "plane": diagnostics.TrajectoriesLog(folder / "plane.csv", num_steps=5),
     }
 
 
@@ -115,46 +99,51 @@ def test_all_of_them(tmp_path):
     assert not list(tmp_path.rglob("tmp-*"))
 
     # What they say of the last epoch is what the functions say now.
-    (name,) = manifold_distances(model)
+    (name,) = diagnostics.manifold_distances(model)
     assert last["distance"][0]["matrix"] == name == "sco"
-    expected = manifold_distances(model)[name]
+    expected = diagnostics.manifold_distances(model)[name]
     assert float(last["distance"][0]["distance"]) == expected
     margins = [last["margin"][0][k] for k in ("smallest", "largest", "margin")]
-    assert tuple(map(float, margins)) == spectral_margins(model)[name]
+    assert tuple(map(float, margins)) == diagnostics.spectral_margins(model)[name]
     np.testing.assert_allclose(
-        column(last["norms"], "norm"), gradient_norms(model, X, Y), rtol=1e-6
+        column(last["norms"], "norm"),
+        diagnostics.gradient_norms(model, X, Y),
+        rtol=1e-6,
     )
     assert column(last["norms"], "t").tolist() == [1, 2, 3, 4]
-    found = input_sensitivity(model, X[:2])
+    found = diagnostics.input_sensitivity(model, X[:2])
     np.testing.assert_allclose(
         column(last["map"], "norm"), found[np.tril_indices(4)], rtol=1e-6
     )
     np.testing.assert_allclose(
         complex_column(last["jacobian"]),
-        jacobian_eigenvalues(model, X[:2]).ravel(),
+        diagnostics.jacobian_eigenvalues(model, X[:2]).ravel(),
         rtol=1e-5,
     )
-    paths = trajectories(model, logs["plane"].starts, 5)
+    paths = diagnostics.trajectories(model, logs["plane"].starts, 5)
     np.testing.assert_allclose(column(last["plane"], "second"), paths[..., 1].ravel())
     # They have changed: the model was measured as it was at the time.
     first = [row for row in table(tmp_path / "norms.csv") if row["epoch"] == "0"]
     start = make()
     np.testing.assert_allclose(
-        column(first, "norm"), gradient_norms(start, X, Y), rtol=1e-6
+        column(first, "norm"), diagnostics.gradient_norms(start, X, Y), rtol=1e-6
     )
     kernel = [row for row in table(tmp_path / "kernel.csv") if row["epoch"] == "0"]
     np.testing.assert_allclose(
-        complex_column(kernel), kernel_eigenvalues(start)[name], rtol=1e-12
+        complex_column(kernel), diagnostics.kernel_eigenvalues(start)[name], rtol=1e-12
     )
     assert not np.allclose(column(first, "norm"), column(last["norms"], "norm"))
 
 
 def test_a_run_that_goes_on(tmp_path):
     """It keeps the rows of the run before, up to where it starts."""
-    log, model = ManifoldDistanceLog(tmp_path / "distance.csv"), make_small()
+    log, model = (
+        diagnostics.ManifoldDistanceLog(tmp_path / "distance.csv"),
+        make_small(),
+    )
     fit(model, [log])
     before = table(log.path)
-    again = ManifoldDistanceLog(tmp_path / "distance.csv")
+    again = diagnostics.ManifoldDistanceLog(tmp_path / "distance.csv")
     fit(model, [again], initial_epoch=2, epochs=4)
     rows = table(again.path)
     assert [int(row["epoch"]) for row in rows] == [0, 1, 2, 3, 4]
@@ -166,17 +155,20 @@ def test_a_run_that_goes_on(tmp_path):
 
 def test_errors(tmp_path):
     with pytest.raises(ValueError, match="suffix .csv. Received: path=.*distance"):
-        ManifoldDistanceLog(tmp_path / "distance")
+        diagnostics.ManifoldDistanceLog(tmp_path / "distance")
     with pytest.raises(ValueError, match="`every` must .* Received: every=0"):
-        ManifoldDistanceLog(tmp_path / "distance.csv", every=0)
-    log = GradientNormsLog(tmp_path / "norms.csv", X, Y, layer="other")
+        diagnostics.ManifoldDistanceLog(tmp_path / "distance.csv", every=0)
+    log = diagnostics.GradientNormsLog(tmp_path / "norms.csv", X, Y, layer="other")
     with pytest.raises(ValueError, match="Received: layer='other'"):
         fit(make_small(), [log])
     assert not list(tmp_path.iterdir())
 
 
 def test_a_log_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch):
-    callback, model = ManifoldDistanceLog(tmp_path / "distance.csv"), make_small()
+    callback, model = (
+        diagnostics.ManifoldDistanceLog(tmp_path / "distance.csv"),
+        make_small(),
+    )
     fit(model, [callback], epochs=1)
     before = callback.path.read_text()
 
@@ -190,7 +182,7 @@ def test_a_log_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatc
 
 
 def test_a_run_that_goes_on_measures_when_an_unbroken_one_does(tmp_path):
-    log = ManifoldDistanceLog(tmp_path / "distance.csv", every=2)
+    log = diagnostics.ManifoldDistanceLog(tmp_path / "distance.csv", every=2)
     fit(make_small(), [log], epochs=1)
     fit(make_small(), [log], initial_epoch=1, epochs=4)
     assert [int(row["epoch"]) for row in table(log.path)] == [0, 2, 4]
@@ -200,10 +192,10 @@ def test_a_run_that_diverges_is_logged(tmp_path):
     model = make_small()
     model.set_weights([np.full(w.shape, np.nan) for w in model.get_weights()])
     logs = [
-        ManifoldDistanceLog(tmp_path / "distance.csv"),
-        SpectralMarginLog(tmp_path / "margin.csv"),
-        KernelEigenvaluesLog(tmp_path / "kernel.csv"),
-        JacobianEigenvaluesLog(tmp_path / "jacobian.csv", X[:2]),
+        diagnostics.ManifoldDistanceLog(tmp_path / "distance.csv"),
+        diagnostics.SpectralMarginLog(tmp_path / "margin.csv"),
+        diagnostics.KernelEigenvaluesLog(tmp_path / "kernel.csv"),
+        diagnostics.JacobianEigenvaluesLog(tmp_path / "jacobian.csv", X[:2]),
     ]
     fit(model, logs)
     for log, name in zip(logs, ("distance", "margin", "real", "real"), strict=True):

@@ -7,14 +7,8 @@ from keras import ops
 from keras.src import testing
 
 from keras_ortho import OrthoDense
+from keras_ortho import parametrizations as sets
 from keras_ortho.optimizers import group_of
-from keras_ortho.parametrizations import (
-    SVD,
-    Antisymmetric,
-    Householder,
-    ScaledCayley,
-    ScaledCayleyUnitary,
-)
 
 pytestmark = pytest.mark.backends
 
@@ -24,7 +18,7 @@ EPS32 = np.finfo("float32").eps
 @pytest.mark.parametrize(("features", "units"), [(5, 5), (7, 3), (3, 7)])
 def test_is_its_definition(features, units):
     x = np.random.default_rng(0).normal(size=(4, 2, features))
-    layer = OrthoDense(units, ScaledCayley(1), "tanh", dtype="float64")
+    layer = OrthoDense(units, sets.ScaledCayley(1), "tanh", dtype="float64")
     found = layer(x)
     kernel = ops.convert_to_numpy(layer.kernel_matrix())
     layer.bias.assign(np.arange(units))
@@ -39,8 +33,8 @@ def test_is_its_definition(features, units):
 
 @pytest.mark.parametrize(("features", "units"), [(7, 3), (3, 7)])
 def test_starts_from_a_matrix_and_takes_one(features, units):
-    square = Householder().sample(7, seed=0)
-    layer = OrthoDense(units, Householder(), kernel_initializer=square)
+    square = sets.Householder().sample(7, seed=0)
+    layer = OrthoDense(units, sets.Householder(), kernel_initializer=square)
     layer.build((None, features))
     np.testing.assert_allclose(
         layer.kernel_matrix(), square[:features, :units], atol=100 * EPS32
@@ -53,7 +47,7 @@ def test_starts_from_a_matrix_and_takes_one(features, units):
 
 def test_trains_and_saves(tmp_path):
     keras.utils.set_random_seed(0)
-    layer = OrthoDense(3, SVD(2, 0.25), kernel_regularizer="l2")
+    layer = OrthoDense(3, sets.SVD(2, 0.25), kernel_regularizer="l2")
     model = keras.Sequential([keras.Input((5,)), layer])
     model.compile("sgd", "mse")
     x = np.random.default_rng(0).normal(size=(16, 5)).astype("float32")
@@ -74,7 +68,7 @@ class OrthoDenseTest(testing.TestCase):
     def test_keras_layer_checks(self):
         self.run_layer_test(
             OrthoDense,
-            init_kwargs={"units": 3, "parametrization": Antisymmetric(0.5)},
+            init_kwargs={"units": 3, "parametrization": sets.Antisymmetric(0.5)},
             input_shape=(2, 5),
             expected_output_shape=(2, 3),
             expected_num_trainable_weights=2,
@@ -87,15 +81,15 @@ class OrthoDenseTest(testing.TestCase):
     ("arguments", "message"),
     [
         ({"parametrization": "cayley"}, "`parametrization` must be"),
-        ({"parametrization": ScaledCayleyUnitary()}, "of real matrices"),
+        ({"parametrization": sets.ScaledCayleyUnitary()}, "of real matrices"),
         (
             {
-                "parametrization": ScaledCayley(),
+                "parametrization": sets.ScaledCayley(),
                 "kernel_initializer": "normal_reflectors",
             },
             "`kernel_initializer` must make skew entries",
         ),
-        ({"parametrization": ScaledCayley(), "units": 0}, "`units` must be"),
+        ({"parametrization": sets.ScaledCayley(), "units": 0}, "`units` must be"),
     ],
 )
 def test_arguments(arguments, message):
@@ -104,8 +98,8 @@ def test_arguments(arguments, message):
 
 
 def test_orders_that_there_are_not():
-    layer = OrthoDense(3, Householder(6))
+    layer = OrthoDense(3, sets.Householder(6))
     with pytest.raises(ValueError, match="`reflections`.*Received"):
         layer.build((None, 5))
     with pytest.raises(ValueError, match=r"`OrthoDense` must be known. Received"):
-        OrthoDense(3, Householder()).build((None, None))
+        OrthoDense(3, sets.Householder()).build((None, None))

@@ -5,12 +5,7 @@ from keras import ops
 
 from keras_ortho.parametrizations import orthogonality_error, scaled_cayley
 from keras_ortho.parametrizations.cayley import diagonal_signs
-from keras_ortho.parametrizations.skew import (
-    matrix_size,
-    num_entries,
-    skew_matrix,
-    upper_entries,
-)
+from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients, second_derivative, traced
 
@@ -223,28 +218,6 @@ def test_the_form_of_the_transform_that_rounding_harms_less():
     # I - A, of norm 200, multiplies what rounding adds to the inverse: by 10 at least
     # beside ours, and on an average over draws by no less than half of it.
     assert 4 * ours <= by_definition
-
-
-def test_skew_matrix_in_row_order():
-    skew = ops.convert_to_numpy(skew_matrix(np.array([1.0, 2.0, 3.0])))
-    np.testing.assert_array_equal(skew, [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]])
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_upper_entries_undo_skew_matrix(n):
-    entries = np.random.default_rng(n).normal(size=num_entries(n))
-    np.testing.assert_array_equal(upper_entries(skew_matrix(entries)), entries)
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_matrix_size_undoes_num_entries(n):
-    assert matrix_size(num_entries(n)) == n
-
-
-@pytest.mark.parametrize("entries", [2, 4, -1, 7])
-def test_no_matrix_has_so_many_entries(entries):
-    with pytest.raises(ValueError, match=rf"Received: entries={entries}"):
-        matrix_size(entries)
 
 
 def test_shapes_must_agree():

@@ -3,14 +3,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.parametrizations import (
-    givens_orthogonal,
+from keras_ortho.parametrizations import givens, orthogonality_error
+from keras_ortho.parametrizations.givens_inverse import (
     givens_orthogonal_inverse,
-    givens_unitary,
     givens_unitary_inverse,
-    orthogonality_error,
 )
-from keras_ortho.parametrizations.givens import angles_shape
 from keras_ortho.parametrizations.givens_layers import MAX_UNROLLED
 from tests import reference
 from tests.gradients import gradients
@@ -34,7 +31,7 @@ LAYOUTS = [("tunable", n, k) for n, k in TUNABLE] + [("fft", n, None) for n in F
 
 def draw(style, n, capacity, seed=0):
     random = np.random.default_rng(seed)
-    shape = angles_shape(n, style, capacity)
+    shape = givens.angles_shape(n, style, capacity)
     angles, phases = random.uniform(-4, 4, size=(2, *shape))
     return angles, phases, random.uniform(-4, 4, size=n)
 
@@ -42,7 +39,7 @@ def draw(style, n, capacity, seed=0):
 @pytest.mark.parametrize(("style", "n", "capacity"), LAYOUTS)
 def test_unitary_is_the_product_of_its_rotations(style, n, capacity):
     free = draw(style, n, capacity)
-    found = ops.convert_to_numpy(givens_unitary(*free, style))
+    found = ops.convert_to_numpy(givens.givens_unitary(*free, style))
     assert found.dtype == "float64"
     layers = 1 + 2 * len(free[0])
     np.testing.assert_allclose(
@@ -57,21 +54,21 @@ def test_orthogonal_is_the_product_of_its_rotations(style, n, capacity):
     signs = np.where(np.arange(n) % 3 == 1, -1.0, 1.0)
     expected = one_by_one(style, angles, 0 * angles, np.zeros(n)).real
     atol = 10 * (1 + 2 * len(angles)) * EPS
-    found = ops.convert_to_numpy(givens_orthogonal(angles, style=style))
+    found = ops.convert_to_numpy(givens.givens_orthogonal(angles, style=style))
     np.testing.assert_allclose(found, expected, atol=atol)
-    found = ops.convert_to_numpy(givens_orthogonal(angles, signs, style))
+    found = ops.convert_to_numpy(givens.givens_orthogonal(angles, signs, style))
     np.testing.assert_allclose(found, expected * signs, atol=atol)
 
 
 @pytest.mark.parametrize("n", [2, 8, 32] if ON_TENSORFLOW else [8])
 def test_fft_style_holds_the_butterflies_of_the_fft(n):
     """With every angle pi / 4 and no phase: the Walsh-Hadamard matrix, by recursion."""
-    angles = np.full(angles_shape(n, "fft", None), np.pi / 4)
+    angles = np.full(givens.angles_shape(n, "fft", None), np.pi / 4)
     butterfly = np.array([[1, 1], [-1, 1]]) / np.sqrt(2)
     expected = np.ones((1, 1))
     for _ in range(n.bit_length() - 1):
         expected = np.kron(expected, butterfly)
-    found = ops.convert_to_numpy(givens_orthogonal(angles, style="fft"))
+    found = ops.convert_to_numpy(givens.givens_orthogonal(angles, style="fft"))
     np.testing.assert_allclose(found, expected, atol=10 * n * EPS)
 
 
@@ -79,7 +76,9 @@ def test_fft_style_holds_the_butterflies_of_the_fft(n):
 def test_gradient_of_unitary(style, n, capacity):
     free = draw(style, n, capacity)
     upstream = np.random.default_rng(1).normal(size=(2 * n, 2 * n))
-    found = gradients(lambda *x: ops.sum(givens_unitary(*x, style) * upstream), *free)
+    found = gradients(
+        lambda *x: ops.sum(givens.givens_unitary(*x, style) * upstream), *free
+    )
     sizes = [x.size for x in free]
 
     def by_definition(flat):
@@ -101,7 +100,7 @@ def test_gradient_of_orthogonal(style, n, capacity):
     angles, _, _ = draw(style, n, capacity)
     upstream = np.random.default_rng(1).normal(size=(n, n))
     (found,) = gradients(
-        lambda x: ops.sum(givens_orthogonal(x, style=style) * upstream), angles
+        lambda x: ops.sum(givens.givens_orthogonal(x, style=style) * upstream), angles
     )
     expected = reference.central_differences(
         lambda x: np.sum(one_by_one(style, x, 0 * x, np.zeros(n)).real * upstream),
@@ -117,7 +116,7 @@ def test_every_unitary_matrix_is_reached(n, seed):
     matrix = random_unitary(n, seed)
     angles, phases, output_phases = givens_unitary_inverse(matrix)
     assert angles.shape == phases.shape == (n // 2, n - 1)
-    found = givens_unitary(angles, phases, output_phases)
+    found = givens.givens_unitary(angles, phases, output_phases)
     np.testing.assert_allclose(found, real_form(matrix), atol=10 * n * EPS)
 
 
@@ -128,7 +127,7 @@ def test_every_orthogonal_matrix_is_reached(n, determinant):
     matrix[0] *= determinant * np.sign(np.linalg.det(matrix))
     angles, signs = givens_orthogonal_inverse(matrix)
     assert np.prod(signs) == determinant
-    found = givens_orthogonal(angles, signs)
+    found = givens.givens_orthogonal(angles, signs)
     np.testing.assert_allclose(found, matrix, atol=10 * n * EPS)
 
 
@@ -138,15 +137,15 @@ def test_every_orthogonal_matrix_is_reached(n, determinant):
     ids=["identity", "minus", "backwards", "cycles"],
 )
 def test_matrices_with_many_zeros_are_reached(matrix):
-    found = givens_orthogonal(*givens_orthogonal_inverse(matrix))
+    found = givens.givens_orthogonal(*givens_orthogonal_inverse(matrix))
     np.testing.assert_allclose(found, matrix, atol=60 * EPS)
-    found = givens_unitary(*givens_unitary_inverse(1j * matrix))
+    found = givens.givens_unitary(*givens_unitary_inverse(1j * matrix))
     np.testing.assert_allclose(found, real_form(1j * matrix), atol=60 * EPS)
 
 
 def test_a_matrix_of_low_precision_is_reached_in_its_precision():
     matrix = random_unitary(8).astype("complex64")
-    found = ops.convert_to_numpy(givens_unitary(*givens_unitary_inverse(matrix)))
+    found = ops.convert_to_numpy(givens.givens_unitary(*givens_unitary_inverse(matrix)))
     assert orthogonality_error(found) <= 200 * EPS
     np.testing.assert_allclose(
         found, real_form(matrix), atol=8 * np.finfo("float32").eps
@@ -184,7 +183,7 @@ def test_matrices_without_angles(inverse, matrix, message):
 )
 def test_layouts_that_there_are_not(arguments, message):
     with pytest.raises(ValueError, match=message):
-        angles_shape(*arguments)
+        givens.angles_shape(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -197,9 +196,9 @@ def test_layouts_that_there_are_not(arguments, message):
 )
 def test_shapes_must_agree(shapes, name):
     with pytest.raises(ValueError, match=f"`{name}` must .*Received: {name}"):
-        givens_unitary(*(np.zeros(shape) for shape in shapes))
+        givens.givens_unitary(*(np.zeros(shape) for shape in shapes))
     with pytest.raises(ValueError, match="`angles` must .*Received: angles.shape"):
-        givens_orthogonal(np.zeros((3, 2)), style="fft")
+        givens.givens_orthogonal(np.zeros((3, 2)), style="fft")
 
 
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="JAX compiles with XLA always")
@@ -212,7 +211,7 @@ def test_compiles_and_many_layers_are_one_loop(capacity):
     def value_and_gradient(*free):
         with tf.GradientTape() as tape:
             tape.watch(free)
-            value = tf.reduce_sum(givens_unitary(*free) ** 3)
+            value = tf.reduce_sum(givens.givens_unitary(*free) ** 3)
         return value, tape.gradient(value, free)
 
     graph = tf.function(value_and_gradient)

@@ -8,15 +8,8 @@ from keras import ops
 
 import keras_ortho
 from keras_ortho import OrthoDense, OrthoRNN, OrthoRNNCell, ScoRNN, ScoRNNCell, ScuRNN
-from keras_ortho.parametrizations import (
-    Heads,
-    Householder,
-    Rebased,
-    ScaledCayley,
-    ScaledCayleyUnitary,
-    orthogonality_error,
-    random_orthogonal,
-)
+from keras_ortho import parametrizations as sets
+from keras_ortho.parametrizations import orthogonality_error, random_orthogonal
 from keras_ortho.training_callbacks import Rebase
 from tests import reference
 
@@ -110,8 +103,11 @@ def test_author_weights():
         (lambda: ScoRNN(6, heads=0), "`heads`"),
         (lambda: ScoRNN(6, heads=2.0), "`heads`"),
         (lambda: ScoRNN(6, heads=2, negative_ones=4), "`negative_ones`"),
-        (lambda: Heads(Heads(ScaledCayley(), 2), 2), "`parametrization`"),
-        (lambda: Rebased(Heads(ScaledCayley(), 2)), "`parametrization`"),
+        (
+            lambda: sets.Heads(sets.Heads(sets.ScaledCayley(), 2), 2),
+            "`parametrization`",
+        ),
+        (lambda: sets.Rebased(sets.Heads(sets.ScaledCayley(), 2)), "`parametrization`"),
     ],
 )
 def test_errors(make, message):
@@ -164,7 +160,9 @@ def test_every_base_is_moved():
 
 
 def test_the_callback_moves_every_base():
-    layer = OrthoRNN(4, Heads(Rebased(ScaledCayley(1)), heads=2), dtype="float64")
+    layer = OrthoRNN(
+        4, sets.Heads(sets.Rebased(sets.ScaledCayley(1)), heads=2), dtype="float64"
+    )
     model = keras.Sequential([keras.Input((3, 1)), layer, keras.layers.Dense(1)])
     model.compile("adam", "mse")
     x = np.random.default_rng(0).normal(size=(8, 3, 1))
@@ -193,7 +191,8 @@ class Doubled(OrthoRNNCell):
         lambda **kwargs: ScoRNN(6, heads=2, return_sequences=True, **kwargs),
         lambda **kwargs: ScuRNN(6, heads=2, return_sequences=True, **kwargs),
         lambda **kwargs: keras.layers.RNN(
-            Doubled(6, Heads(Householder(2), 2), **kwargs), return_sequences=True
+            Doubled(6, sets.Heads(sets.Householder(2), 2), **kwargs),
+            return_sequences=True,
         ),
     ],
     ids=["real", "complex", "own-step"],
@@ -225,14 +224,16 @@ def test_a_frozen_layer_has_the_blocks_alone():
 
 
 def test_a_dense_layer_has_the_whole_matrix():
-    layer = OrthoDense(4, Heads(ScaledCayley(), 2), use_bias=False, dtype="float64")
+    layer = OrthoDense(
+        4, sets.Heads(sets.ScaledCayley(), 2), use_bias=False, dtype="float64"
+    )
     matrix = ops.convert_to_numpy(layer(np.eye(4)))
     assert orthogonality_error(matrix) <= 100 * EPS
     np.testing.assert_array_equal(matrix[:2, 2:], 0)
 
 
 def test_diagnostics_tell_the_heads_apart():
-    layer = OrthoRNN(6, Heads(ScaledCayleyUnitary(), 3))
+    layer = OrthoRNN(6, sets.Heads(sets.ScaledCayleyUnitary(), 3))
     layer.build((None, None, 1))
     parts = layer.cell.parametrization.parts(*layer.cell.free_values())
     assert list(parts) == ["head_0", "head_1", "head_2"]
@@ -241,7 +242,7 @@ def test_diagnostics_tell_the_heads_apart():
 
 def test_distance():
     """Of the blocks from orthogonal ones, and of the rest from zero."""
-    kind = Heads(ScaledCayley(), 2)
+    kind = sets.Heads(sets.ScaledCayley(), 2)
     matrix = np.diag([1.0, 1.0, 1.0, 2.0])
     assert kind.distance(matrix) == pytest.approx(3.0)  # ||W^T W - I||_F
     matrix[0, 3] = 4.0

@@ -6,16 +6,8 @@ import pytest
 from keras import ops
 
 from keras_ortho import OrthoDense, OrthoRNN, ScoRNN, ScuRNN
-from keras_ortho.parametrizations import (
-    Householder,
-    Rebased,
-    ScaledCayley,
-    ScaledCayleyUnitary,
-    SkewExponential,
-    orthogonality_error,
-    random_orthogonal,
-    random_unitary,
-)
+from keras_ortho import parametrizations as sets
+from keras_ortho.parametrizations import random_orthogonal, random_unitary
 from keras_ortho.parametrizations.cayley import diagonal_signs
 from keras_ortho.training_callbacks import Rebase
 from tests import reference
@@ -40,8 +32,8 @@ def cayley(entries):
 
 
 MAPS = {
-    "cayley": (ScaledCayley(2), cayley),
-    "exponential": (SkewExponential(), exponential),
+    "cayley": (sets.ScaledCayley(2), cayley),
+    "exponential": (sets.SkewExponential(), exponential),
 }
 both = pytest.mark.parametrize(("kind", "map"), MAPS.values(), ids=MAPS)
 
@@ -73,7 +65,7 @@ def values(layer):
 @both
 def test_is_its_definition(kind, map):
     random = np.random.default_rng(0)
-    _, layer, entries = dense(Rebased(kind))
+    _, layer, entries = dense(sets.Rebased(kind))
     np.testing.assert_allclose(layer.kernel_matrix(), map(entries), atol=1e3 * EPS)
     base, origin = random_orthogonal(N, 1), random.normal(size=entries.shape)
     by_name = {v.name: v for v in layer.variables}
@@ -85,8 +77,8 @@ def test_is_its_definition(kind, map):
 
 
 def test_complex_units():
-    layer = OrthoRNN(4, Rebased(ScaledCayleyUnitary()), dtype="float64")
-    plain = OrthoRNN(4, ScaledCayleyUnitary(), dtype="float64")
+    layer = OrthoRNN(4, sets.Rebased(sets.ScaledCayleyUnitary()), dtype="float64")
+    plain = OrthoRNN(4, sets.ScaledCayleyUnitary(), dtype="float64")
     for made in (layer, plain):
         made.build((None, 3, 2))
     random = np.random.default_rng(0)
@@ -131,7 +123,9 @@ def descend(map, entries, gradient, rate, updates, every):
 @both
 @pytest.mark.parametrize("by", ["itself", "itself, compiled", "a callback"])
 def test_is_the_algorithm_of_the_paper(kind, map, by):
-    kind = Rebased(kind) if by == "a callback" else Rebased(kind, rebase_every=3)
+    kind = (
+        sets.Rebased(kind) if by == "a callback" else sets.Rebased(kind, rebase_every=3)
+    )
     model, layer, entries = dense(kind)
     gradient = np.random.default_rng(2).normal(size=(N, N))
     rate, updates = 0.1, 8
@@ -162,7 +156,7 @@ def test_is_the_algorithm_of_the_paper(kind, map, by):
 
 
 def test_only_training_counts():
-    model, layer, _ = dense(Rebased(ScaledCayley(), rebase_every=1))
+    model, layer, _ = dense(sets.Rebased(sets.ScaledCayley(), rebase_every=1))
     x = np.eye(N)
     expected = ops.convert_to_numpy(layer.kernel_matrix())
     model.compile("sgd", "mse")
@@ -217,11 +211,11 @@ def test_without_a_base_the_weights_are_those_of_before():
     assert names == {"kernel", "recurrent_skew", "recurrent_signs", "bias"}
 
 
-@pytest.mark.parametrize("kind", [ScaledCayley(1), SkewExponential()])
+@pytest.mark.parametrize("kind", [sets.ScaledCayley(1), sets.SkewExponential()])
 def test_any_orthogonal_matrix_can_be_the_base(kind):
     for turn in (1.0, -1.0):
         matrix = np.diag([turn, 1, 1, 1]) @ random_orthogonal(4, 0)
-        layer = OrthoRNN(4, Rebased(kind), recurrent_initializer=matrix)
+        layer = OrthoRNN(4, sets.Rebased(kind), recurrent_initializer=matrix)
         layer.build((None, None, 1))
         np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=1e-6)
         layer.set_recurrent_matrix(matrix.T)
@@ -229,14 +223,14 @@ def test_any_orthogonal_matrix_can_be_the_base(kind):
 
 
 @pytest.mark.parametrize("n", [16, pytest.param(171, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", [ScaledCayley(1), SkewExponential()])
+@pytest.mark.parametrize("kind", [sets.ScaledCayley(1), sets.SkewExponential()])
 def test_orthogonal_after_10_000_updates(kind, n):
     """Under a constant torque, which drives `A` to where it would be without a base."""
     every, rate, updates = 20, 0.1, 10_000
     torque = np.random.default_rng(0).normal(size=n * (n - 1) // 2).astype("float32")
     layer = OrthoDense(
         n,
-        Rebased(kind, every),
+        sets.Rebased(kind, every),
         use_bias=False,
         kernel_regularizer=lambda entries: -ops.sum(entries * torque),
     )
@@ -252,16 +246,16 @@ def test_orthogonal_after_10_000_updates(kind, n):
     # The sum of ten thousand numbers in float32.
     room = updates * np.finfo("float32").eps * np.abs(entries).max()
     assert np.abs(near).max() <= every * rate * np.abs(torque).max() + room
-    error = orthogonality_error(layer.kernel_matrix())
+    error = sets.orthogonality_error(layer.kernel_matrix())
     assert error <= n * np.finfo("float32").eps
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Rebased(Householder()), "`parametrization`"),
-        (lambda: Rebased(Rebased(ScaledCayley())), "`parametrization`"),
-        (lambda: Rebased(ScaledCayley(), rebase_every=0), "`rebase_every`"),
+        (lambda: sets.Rebased(sets.Householder()), "`parametrization`"),
+        (lambda: sets.Rebased(sets.Rebased(sets.ScaledCayley())), "`parametrization`"),
+        (lambda: sets.Rebased(sets.ScaledCayley(), rebase_every=0), "`rebase_every`"),
         (lambda: ScoRNN(4, rebase_every=1.5), "`rebase_every`"),
         (lambda: Rebase(every=0), "`every`"),
     ],

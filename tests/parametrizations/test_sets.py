@@ -6,26 +6,8 @@ import pytest
 from keras import ops
 
 from keras_ortho import ScoRNN
+from keras_ortho import parametrizations as sets
 from keras_ortho.initializers import FreeInitializer
-from keras_ortho.parametrizations import (
-    SVD,
-    Antisymmetric,
-    EigenvalueNormalized,
-    FactorizedCayley,
-    FullUnitary,
-    GivensOrthogonal,
-    GivensUnitary,
-    Heads,
-    Householder,
-    Parametrization,
-    RealSchur,
-    Rebased,
-    RestrictedUnitary,
-    ScaledCayley,
-    ScaledCayleyUnitary,
-    SkewExponential,
-    Unstructured,
-)
 
 pytestmark = pytest.mark.backends
 
@@ -35,32 +17,32 @@ N = 6
 # Each with values of all its arguments that are not their defaults, and whether every
 # matrix of the set has an inverse image.
 SETS = {
-    "cayley": (ScaledCayley(1), True),
-    "unitary-cayley": (ScaledCayleyUnitary(), True),
-    "antisymmetric": (Antisymmetric(0.25), True),
-    "unstructured": (Unstructured(0.25), True),
-    "householder": (Householder(), True),
-    "few-reflectors": (Householder(2), False),
-    "svd": (SVD(None, 0.25, 0.75), True),
-    "few-reflectors-svd": (SVD((3, 2), 0.25, 0.75), False),
-    "factorized": (FactorizedCayley(0.25, 0.75), True),
-    "rotations": (GivensOrthogonal(None, "tunable"), True),
-    "few-rotations": (GivensOrthogonal(2, "tunable"), False),
-    "unitary-rotations": (GivensUnitary(N, "tunable"), True),
-    "few-unitary-rotations": (GivensUnitary(4, "tunable"), False),
-    "schur": (RealSchur("cayley", keras.initializers.Ones()), True),
-    "restricted": (RestrictedUnitary(), False),
-    "full": (FullUnitary(half_gradient=True), True),
-    "enrnn": (EigenvalueNormalized(4, 2, 1, True, 0.5), True),
-    "exponential": (SkewExponential(), True),
-    "rebased": (Rebased(ScaledCayley(1), 2), True),
-    "rebased-unitary": (Rebased(ScaledCayleyUnitary()), True),
-    "rebased-exponential": (Rebased(SkewExponential(), 3), True),
-    "heads": (Heads(ScaledCayley(1), 2), True),
-    "unitary-heads": (Heads(ScaledCayleyUnitary(), 3), True),
-    "rebased-heads": (Heads(Rebased(ScaledCayley(1), 2), 2), True),
-    "few-reflectors-in-heads": (Heads(Householder(1), 2), False),
-    "enrnn-uncoupled": (EigenvalueNormalized(4, 2, coupling=False), True),
+    "cayley": (sets.ScaledCayley(1), True),
+    "unitary-cayley": (sets.ScaledCayleyUnitary(), True),
+    "antisymmetric": (sets.Antisymmetric(0.25), True),
+    "unstructured": (sets.Unstructured(0.25), True),
+    "householder": (sets.Householder(), True),
+    "few-reflectors": (sets.Householder(2), False),
+    "svd": (sets.SVD(None, 0.25, 0.75), True),
+    "few-reflectors-svd": (sets.SVD((3, 2), 0.25, 0.75), False),
+    "factorized": (sets.FactorizedCayley(0.25, 0.75), True),
+    "rotations": (sets.GivensOrthogonal(None, "tunable"), True),
+    "few-rotations": (sets.GivensOrthogonal(2, "tunable"), False),
+    "unitary-rotations": (sets.GivensUnitary(N, "tunable"), True),
+    "few-unitary-rotations": (sets.GivensUnitary(4, "tunable"), False),
+    "schur": (sets.RealSchur("cayley", keras.initializers.Ones()), True),
+    "restricted": (sets.RestrictedUnitary(), False),
+    "full": (sets.FullUnitary(half_gradient=True), True),
+    "enrnn": (sets.EigenvalueNormalized(4, 2, 1, True, 0.5), True),
+    "exponential": (sets.SkewExponential(), True),
+    "rebased": (sets.Rebased(sets.ScaledCayley(1), 2), True),
+    "rebased-unitary": (sets.Rebased(sets.ScaledCayleyUnitary()), True),
+    "rebased-exponential": (sets.Rebased(sets.SkewExponential(), 3), True),
+    "heads": (sets.Heads(sets.ScaledCayley(1), 2), True),
+    "unitary-heads": (sets.Heads(sets.ScaledCayleyUnitary(), 3), True),
+    "rebased-heads": (sets.Heads(sets.Rebased(sets.ScaledCayley(1), 2), 2), True),
+    "few-reflectors-in-heads": (sets.Heads(sets.Householder(1), 2), False),
+    "enrnn-uncoupled": (sets.EigenvalueNormalized(4, 2, coupling=False), True),
 }
 each = pytest.mark.parametrize(("kind", "invertible"), SETS.values(), ids=SETS)
 
@@ -106,7 +88,7 @@ def test_what_the_map_makes_is_in_the_set(kind, invertible):
 @each
 def test_other_matrices_are_not(kind, invertible):
     other = 3 * np.ones((N, N))
-    if isinstance(kind, RealSchur | Unstructured):
+    if isinstance(kind, sets.RealSchur | sets.Unstructured):
         assert kind.distance(other) == 0
     else:
         assert kind.distance(other) > 1
@@ -143,7 +125,7 @@ def test_parts_are_orthogonal(kind, invertible):
     values = values_of(kind)
     for name, part in kind.parts(*values).items():
         part = as_units(kind, part)
-        if isinstance(kind, Antisymmetric | Unstructured | RealSchur):
+        if isinstance(kind, sets.Antisymmetric | sets.Unstructured | sets.RealSchur):
             assert name == ""
         else:
             error = np.linalg.norm(part.conj().T @ part - np.eye(len(part)))
@@ -159,7 +141,7 @@ def test_free_initializers_reach_the_first_trained_variable(kind, invertible):
     value = ops.convert_to_numpy(first.initializer(first.shape, dtype="float64"))
     if kind.takes == "reflectors":  # Each is scaled to the length 1.
         value = value / value[0]
-    if not isinstance(kind, SVD | Householder):
+    if not isinstance(kind, sets.SVD | sets.Householder):
         np.testing.assert_array_equal(value, np.ones(first.shape))
     assert value.flat[0] == 1
 
@@ -176,7 +158,7 @@ def test_config(kind, invertible):
 
 def test_orthogonal_samples_are_as_likely_as_any():
     """Their entries have the variance 1 / n, and their determinants both signs."""
-    drawn = np.stack([ScaledCayley().sample(4, seed) for seed in range(400)])
+    drawn = np.stack([sets.ScaledCayley().sample(4, seed) for seed in range(400)])
     # The mean of 400 squares, of standard deviation below 1/4 each, is within 5 / 80.
     np.testing.assert_allclose((drawn**2).mean(axis=0), 0.25, atol=5 * 0.25 / 20)
     np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=5 * 0.5 / 20)
@@ -186,11 +168,11 @@ def test_orthogonal_samples_are_as_likely_as_any():
 @pytest.mark.parametrize(
     ("kind", "size", "message"),
     [
-        (ScaledCayley(7), 6, "`negative_ones`"),
-        (Heads(ScaledCayley(), 4), 6, "`units`"),
-        (Householder(7), 6, "`reflections`"),
-        (GivensUnitary(2), 5, "even"),
-        (EigenvalueNormalized(4, 2), 5, "The units"),
+        (sets.ScaledCayley(7), 6, "`negative_ones`"),
+        (sets.Heads(sets.ScaledCayley(), 4), 6, "`units`"),
+        (sets.Householder(7), 6, "`reflections`"),
+        (sets.GivensUnitary(2), 5, "even"),
+        (sets.EigenvalueNormalized(4, 2), 5, "The units"),
     ],
 )
 def test_sizes_that_there_are_not(kind, size, message):
@@ -200,12 +182,12 @@ def test_sizes_that_there_are_not(kind, size, message):
 
 def test_a_layer_asks_its_parametrization():
     layer = ScoRNN(4, negative_ones=1)
-    assert isinstance(layer.cell.parametrization, ScaledCayley)
+    assert isinstance(layer.cell.parametrization, sets.ScaledCayley)
     assert layer.cell.parametrization.negative_ones == 1
 
 
 def test_without_an_inverse():
-    class Fixed(Parametrization):
+    class Fixed(sets.Parametrization):
         def variables(self, size, initializer=None):
             return []
 

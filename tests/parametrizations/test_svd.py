@@ -2,14 +2,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.parametrizations import (
-    bounded_singular_values,
-    spectral_deviation,
-    svd_inverse,
-    svd_matrix,
-)
+from keras_ortho.parametrizations import svd
 from keras_ortho.parametrizations.reflectors import num_reflector_entries
-from keras_ortho.parametrizations.svd import bounded_logits
 from tests import reference
 from tests.gradients import gradients
 
@@ -52,7 +46,7 @@ def definition(left, right, values, rows, columns):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_is_equation_17(shape):
     left, right, values = draw(*shape)
-    matrix = ops.convert_to_numpy(svd_matrix(left, right, values, shape[:2]))
+    matrix = ops.convert_to_numpy(svd.svd_matrix(left, right, values, shape[:2]))
     assert matrix.dtype == "float64"
     np.testing.assert_allclose(
         matrix, definition(left, right, values, *shape[:2]), atol=10 * sum(shape) * EPS
@@ -70,8 +64,8 @@ def test_gradient(shape):
     upstream = np.random.default_rng(1).normal(size=shape[:2])
 
     def function(left, right, logits):
-        values = bounded_singular_values(logits, 0.3, 0.8)
-        return ops.sum(svd_matrix(left, right, values, shape[:2]) * upstream)
+        values = svd.bounded_singular_values(logits, 0.3, 0.8)
+        return ops.sum(svd.svd_matrix(left, right, values, shape[:2]) * upstream)
 
     def by_definition(left, right, logits):
         values = 0.8 + 2 * 0.3 * (1 / (1 + np.exp(-logits)) - 0.5)
@@ -92,7 +86,7 @@ def test_gradient(shape):
 @pytest.mark.parametrize(("margin", "center"), [(0.01, 1.0), (0.5, 0.25), (0.0, 2.0)])
 def test_singular_values_stay_within_their_margin(margin, center):
     logits = np.linspace(-30, 30, 121)
-    found = ops.convert_to_numpy(bounded_singular_values(logits, margin, center))
+    found = ops.convert_to_numpy(svd.bounded_singular_values(logits, margin, center))
     np.testing.assert_allclose(
         found, center + 2 * margin * (1 / (1 + np.exp(-logits)) - 0.5), atol=10 * EPS
     )
@@ -103,31 +97,31 @@ def test_singular_values_stay_within_their_margin(margin, center):
 @pytest.mark.parametrize(("margin", "center"), [(0.01, 1.0), (0.5, 0.25)])
 def test_bounded_logits(margin, center):
     logits = np.linspace(-5, 5, 11)
-    values = ops.convert_to_numpy(bounded_singular_values(logits, margin, center))
+    values = ops.convert_to_numpy(svd.bounded_singular_values(logits, margin, center))
     # The values are near the center, the logits of the size of their distance to it.
     atol = 100 * EPS * center / margin * np.exp(5)
     np.testing.assert_allclose(
-        bounded_logits(values, margin, center), logits, atol=atol
+        svd.bounded_logits(values, margin, center), logits, atol=atol
     )
 
 
 def test_the_ends_of_the_interval_have_finite_logits():
     ends = np.array([0.99, 1.01])
-    logits = bounded_logits(ends, 0.01, 1.0)
+    logits = svd.bounded_logits(ends, 0.01, 1.0)
     assert np.isfinite(logits).all()
-    again = ops.convert_to_numpy(bounded_singular_values(logits, 0.01, 1.0))
+    again = ops.convert_to_numpy(svd.bounded_singular_values(logits, 0.01, 1.0))
     np.testing.assert_allclose(again, ends, atol=10 * EPS)
     # Rounded to float32 a value may lie a little outside.
     outside = np.array([1.01 + 1e-7])
-    assert np.isfinite(bounded_logits(outside, 0.01, 1.0, "float32")).all()
+    assert np.isfinite(svd.bounded_logits(outside, 0.01, 1.0, "float32")).all()
     with pytest.raises(ValueError, match="`matrix` must have singular values between"):
-        bounded_logits(outside, 0.01, 1.0)
+        svd.bounded_logits(outside, 0.01, 1.0)
 
 
 def test_no_margin():
-    np.testing.assert_array_equal(bounded_logits(np.ones(3), 0.0, 1.0), 0)
+    np.testing.assert_array_equal(svd.bounded_logits(np.ones(3), 0.0, 1.0), 0)
     with pytest.raises(ValueError, match="Received: some between 1.0 and 1.1"):
-        bounded_logits(np.array([1.0, 1.1]), 0.0, 1.0)
+        svd.bounded_logits(np.array([1.0, 1.1]), 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +133,7 @@ def test_inverse(shape, rank):
     random = np.random.default_rng(0)
     rank = rank or min(shape)
     matrix = random.normal(size=(shape[0], rank)) @ random.normal(size=(rank, shape[1]))
-    left, right, values = svd_inverse(matrix)
+    left, right, values = svd.svd_inverse(matrix)
     assert len(left) == num_reflector_entries(shape[0], min(shape))
     assert len(right) == num_reflector_entries(shape[1], min(shape))
     np.testing.assert_allclose(
@@ -154,10 +148,10 @@ def test_inverse(shape, rank):
 )
 def test_inverse_of_what_is_no_matrix(matrix):
     with pytest.raises(ValueError, match="`matrix` must be .*Received: "):
-        svd_inverse(matrix)
+        svd.svd_inverse(matrix)
 
 
 def test_spectral_deviation():
-    assert spectral_deviation(np.eye(4)) == 0
-    assert spectral_deviation(np.diag([0.5, -1.25])) == pytest.approx(0.5)
-    assert spectral_deviation(np.eye(3, 2), center=0.75) == pytest.approx(0.25)
+    assert svd.spectral_deviation(np.eye(4)) == 0
+    assert svd.spectral_deviation(np.diag([0.5, -1.25])) == pytest.approx(0.5)
+    assert svd.spectral_deviation(np.eye(3, 2), center=0.75) == pytest.approx(0.25)
