@@ -100,21 +100,12 @@ class AntisymmetricRNNCell(RecurrentCell):
         self.gate_kernel = self.gate_bias = None
         if not self.gated:
             return
-        self.gate_kernel = self.add_weight(
-            shape=tuple(self.kernel.shape),
-            name="gate_kernel",
-            initializer=independent(self.kernel_initializer),
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
+        self.gate_kernel = self.add_input_kernel(
+            "gate_kernel", self.kernel.shape, independent(self.kernel_initializer)
         )
-        if self.use_bias:
-            self.gate_bias = self.add_weight(
-                shape=(self.units,),
-                name="gate_bias",
-                initializer=independent(self.bias_initializer),
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+        self.gate_bias = self.add_bias(
+            "gate_bias", self.units, independent(self.bias_initializer)
+        )
 
     def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
         """Computes the new state, `h + step_size f(h)`.

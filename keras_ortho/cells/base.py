@@ -301,12 +301,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Raises:
             ValueError: If the last axis is not known.
         """
-        self.kernel = self.add_weight(
-            shape=(checks.check_last_axis(self, input_shape), self.state_size),
-            name="kernel",
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
+        features = checks.check_last_axis(self, input_shape)
+        self.kernel = self.add_input_kernel(
+            "kernel", (features, self.state_size), self.kernel_initializer
         )
         others = {id(variable) for variable in self.weights}
         self.build_recurrent()
@@ -315,22 +312,57 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             if id(variable) not in others:
                 group = self.optimizer_groups.get(variable.name, "recurrent")
                 set_group(variable, group)
-        self.bias = None
-        if self.use_bias:
-            modulus = self.complex_state and modrelu_names.is_modrelu(self.activation)
-            self.bias = self.add_weight(
-                shape=(self.units if modulus else self.state_size,),
-                name="bias",
-                initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+        modulus = self.complex_state and modrelu_names.is_modrelu(self.activation)
+        size = self.units if modulus else self.state_size
+        self.bias = self.add_bias("bias", size, self.bias_initializer)
         if self.trainable_initial_state:
             self.initial_state = self.add_weight(
                 shape=(self.state_size,),
                 name="initial_state",
                 initializer=self.initial_state_initializer,
             )
+
+    def add_input_kernel(
+        self, name: str, shape: tuple[int, int], initializer: Any
+    ) -> keras.Variable:
+        """Creates the kernel, or one of a gate, with its regularizer and constraint.
+
+        Args:
+            name: Name of the weight.
+            shape: Its shape, inputs first.
+            initializer: Its initializer.
+
+        Returns:
+            The weight.
+        """
+        return self.add_weight(
+            shape=shape,
+            name=name,
+            initializer=initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+
+    def add_bias(self, name: str, size: int, initializer: Any) -> keras.Variable | None:
+        """Creates the bias, or one of a gate, with its regularizer and constraint.
+
+        Args:
+            name: Name of the weight.
+            size: Its size.
+            initializer: Its initializer.
+
+        Returns:
+            The weight, or `None` with `use_bias=False`.
+        """
+        if not self.use_bias:
+            return None
+        return self.add_weight(
+            shape=(size,),
+            name=name,
+            initializer=initializer,
+            regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+        )
 
     def build_recurrent(self) -> None:
         """Creates the free variables of the recurrent matrix."""

@@ -11,11 +11,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
-from keras_ortho.keras_internals import (
-    call_is_training,
-    current_call,
-    within_call,
-)
+from keras_ortho.keras_internals import call_is_training, current_call
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
 from keras_ortho.parametrizations.spectral_radius import eigenpair_report
 
@@ -212,27 +208,3 @@ class ENRNN(RecurrentLayer):
     """
 
     cell_class = ENRNNCell
-
-    def call(
-        self,
-        sequences: Tensor,
-        initial_state: Any = None,
-        mask: Tensor | None = None,
-        training: bool = False,
-    ) -> Any:
-        """Runs the cell over the sequences, and tells it what for.
-
-        Args:
-            sequences: Tensor of shape `(batch, time, m)`.
-            initial_state: List with the state before the first step.
-            mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to drop out inputs and states, and to write
-                `normalize`.
-
-        Returns:
-            The output, or a list of it and the last state.
-        """
-        with within_call(self, training):
-            return super().call(
-                sequences, initial_state=initial_state, mask=mask, training=training
-            )

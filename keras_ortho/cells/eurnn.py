@@ -100,8 +100,7 @@ class EURNN(RecurrentLayer):
         and the last state, `(batch, 2n)`.
 
     Example:
-    >>> layer = EURNN(512, style="fft", return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> EURNN(512, style="fft", return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 1024)
 
     Reference:

@@ -49,8 +49,7 @@ class FactorizedRNNCell(RecurrentCell):
         `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
 
     Example:
-    >>> layer = keras.layers.RNN(FactorizedRNNCell(128))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(FactorizedRNNCell(128))(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -90,8 +89,7 @@ class FactorizedRNN(RecurrentLayer):
             `keras_ortho.RecurrentLayer`.
 
     Example:
-    >>> layer = FactorizedRNN(128, return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> FactorizedRNN(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:

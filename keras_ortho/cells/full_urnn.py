@@ -45,8 +45,7 @@ class FullURNNCell(RecurrentCell):
         where it is trained.
 
     Example:
-    >>> layer = keras.layers.RNN(FullURNNCell(116))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(FullURNNCell(116))(np.zeros((32, 100, 1))).shape
     (32, 232)
 
     Reference:

@@ -63,8 +63,7 @@ class GORUCell(RecurrentCell):
         `initial_state` of shape `(n,)`, where it is trained.
 
     Example:
-    >>> layer = keras.layers.RNN(GORUCell(128))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(GORUCell(128))(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -115,12 +114,10 @@ class GORUCell(RecurrentCell):
     def build_recurrent(self) -> None:
         """Creates the angles, the signs, and the weights of the gates."""
         super().build_recurrent()
-        self.gate_kernel = self.add_weight(
-            shape=(self.kernel.shape[0], 2 * self.units),
-            name="gate_kernel",
-            initializer=initializers.independent(self.kernel_initializer),
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
+        self.gate_kernel = self.add_input_kernel(
+            "gate_kernel",
+            (self.kernel.shape[0], 2 * self.units),
+            initializers.independent(self.kernel_initializer),
         )
         self.gate_recurrent_kernel = self.add_weight(
             shape=(self.units, 2 * self.units),
@@ -128,21 +125,12 @@ class GORUCell(RecurrentCell):
             initializer=self.gate_recurrent_initializer,
             regularizer=self.recurrent_regularizer,
         )
-        self.reset_bias = self.update_bias = None
-        if self.use_bias:
-            self.reset_bias, self.update_bias = (
-                self.add_weight(
-                    shape=(self.units,),
-                    name=name,
-                    initializer=initializer,
-                    regularizer=self.bias_regularizer,
-                    constraint=self.bias_constraint,
-                )
-                for name, initializer in (
-                    ("reset_bias", self.reset_bias_initializer),
-                    ("update_bias", self.update_bias_initializer),
-                )
-            )
+        self.reset_bias = self.add_bias(
+            "reset_bias", self.units, self.reset_bias_initializer
+        )
+        self.update_bias = self.add_bias(
+            "update_bias", self.units, self.update_bias_initializer
+        )
 
     def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
         """Computes the new state.
@@ -181,8 +169,7 @@ class GORU(RecurrentLayer):
         **kwargs: Other arguments of `GORUCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
-    >>> layer = GORU(128, return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> GORU(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:

@@ -13,7 +13,7 @@ from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.keras_internals import AutocastScope, rnn
+from keras_ortho.keras_internals import AutocastScope, rnn, within_call
 from keras_ortho.recurrence import recurrence
 
 
@@ -223,9 +223,10 @@ class RecurrentLayer(keras.layers.RNN):
         if isinstance(initial_state, list | tuple):
             _check_single(initial_state)
         # Keras leaves integers as they are, and `TimeDistributed` calls `call` itself,
-        # with inputs and weights in its own precision.
+        # with inputs and weights in its own precision; others call it with no call of
+        # Keras's under way, by which the cell tells training and one sequence.
         sequences = ops.cast(sequences, self.compute_dtype)
-        with AutocastScope(self.compute_dtype):
+        with within_call(self, training), AutocastScope(self.compute_dtype):
             return super().call(
                 sequences, initial_state=initial_state, mask=mask, training=training
             )

@@ -117,8 +117,7 @@ class NNRNN(RecurrentLayer):
         **kwargs: Other arguments of `NNRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
-    >>> layer = NNRNN(128, map="cayley", return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> NNRNN(128, map="cayley", return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:

@@ -48,8 +48,7 @@ class ORNNCell(RecurrentCell):
         `initial_state` of shape `(n,)`, where it is trained.
 
     Example:
-    >>> layer = keras.layers.RNN(ORNNCell(128, reflections=16))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(ORNNCell(128, reflections=16))(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -82,8 +81,7 @@ class ORNN(RecurrentLayer):
         **kwargs: Other arguments of `ORNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
-    >>> layer = ORNN(128, reflections=16, return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> ORNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:

@@ -54,8 +54,7 @@ class ScuRNNCell(RecurrentCell):
         where it is trained.
 
     Example:
-    >>> layer = keras.layers.RNN(ScuRNNCell(116))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(ScuRNNCell(116))(np.zeros((32, 100, 1))).shape
     (32, 232)
 
     Reference:
@@ -96,8 +95,7 @@ class ScuRNN(RecurrentLayer):
         **kwargs: Other arguments of `ScuRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
-    >>> layer = ScuRNN(116, return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> ScuRNN(116, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 232)
 
     Reference:

@@ -52,8 +52,7 @@ class SVDRNNCell(RecurrentCell):
         shape `(n,)`, where it is trained.
 
     Example:
-    >>> layer = keras.layers.RNN(SVDRNNCell(128, reflections=16))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(SVDRNNCell(128, reflections=16))(np.zeros((32, 100, 1))).shape
     (32, 128)
 
     Reference:
@@ -96,8 +95,7 @@ class SVDRNN(RecurrentLayer):
         **kwargs: Other arguments of `SVDRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:
-    >>> layer = SVDRNN(128, reflections=16, return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> SVDRNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:

@@ -49,8 +49,7 @@ class RestrictedURNNCell(RecurrentCell):
             of a matrix.
 
     Example:
-    >>> layer = keras.layers.RNN(RestrictedURNNCell(512))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(RestrictedURNNCell(512))(np.zeros((32, 100, 1))).shape
     (32, 1024)
 
     Reference:
@@ -105,8 +104,7 @@ class RestrictedURNN(RecurrentLayer):
             `keras_ortho.RecurrentLayer`.
 
     Example:
-    >>> layer = RestrictedURNN(128, return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> RestrictedURNN(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 256)
 
     Reference:

@@ -1,6 +1,7 @@
 """The initializer of the AntisymmetricRNN's input kernel."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -12,8 +13,7 @@ class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
     """Normal entries with the variance `1 / m`, for `m` inputs, not truncated.
 
     Args:
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Example:
     >>> kernel = FanInNormal(seed=0)((96, 256))  # a deviation of 0.1
@@ -23,5 +23,8 @@ class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
     """
 
-    def __init__(self, seed: Any = None) -> None:
-        super().__init__(1.0, "fan_in", "untruncated_normal", seed=seed)
+    settings: ClassVar[Mapping[str, Any]] = {
+        "scale": 1.0,
+        "mode": "fan_in",
+        "distribution": "untruncated_normal",
+    }

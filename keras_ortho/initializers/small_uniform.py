@@ -12,8 +12,7 @@ class SmallUniform(keras.initializers.RandomUniform):
     Args:
         minval: Lower bound. Default: -0.01.
         maxval: Upper bound. Default: 0.01.
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Example:
     >>> kernel = SmallUniform(seed=0)((1, 170))

@@ -1,6 +1,7 @@
 """The initializer of oRNN's initial state."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
 
@@ -12,8 +13,7 @@ class StateUniform(SeedOnly, keras.initializers.VarianceScaling):
     """Uniform on `+-sqrt(3 / (2 n))` for a vector of `n`: oRNN's initial state.
 
     Args:
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Example:
     >>> state = StateUniform(seed=0)((128,))
@@ -23,5 +23,8 @@ class StateUniform(SeedOnly, keras.initializers.VarianceScaling):
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
-    def __init__(self, seed: Any = None) -> None:
-        super().__init__(scale=0.5, mode="fan_in", distribution="uniform", seed=seed)
+    settings: ClassVar[Mapping[str, Any]] = {
+        "scale": 0.5,
+        "mode": "fan_in",
+        "distribution": "uniform",
+    }

@@ -140,8 +140,7 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
     Args:
         sigma_w: The number `sigma_w`, at least 0. The paper chooses it from 0, 1,
             2, 4, 8 and 16 for each task. Default: 1.
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Raises:
         ValueError: If `sigma_w` is negative or not finite.
@@ -187,8 +186,17 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
         return {"sigma_w": self.sigma_w, "seed": self.normal.get_config()["seed"]}
 
 
+class _Diffused(Parametrization):
+    """Sets of matrices `M - diffusion I`."""
+
+    takes = "skew entries"
+
+    def __init__(self, diffusion: float = 0.0) -> None:
+        self.diffusion = check_number("diffusion", diffusion)
+
+
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class Antisymmetric(Parametrization):
+class Antisymmetric(_Diffused):
     """Antisymmetric matrices with diffusion, `W = M - diffusion I`.
 
     Args:
@@ -198,11 +206,6 @@ class Antisymmetric(Parametrization):
     >>> Antisymmetric().distance(np.array([[0.0, 3.0], [-3.0, 0.0]]))
     0.0
     """
-
-    takes = "skew entries"
-
-    def __init__(self, diffusion: float = 0.0) -> None:
-        self.diffusion = check_number("diffusion", diffusion)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the free entries of `M`."""
@@ -224,7 +227,7 @@ class Antisymmetric(Parametrization):
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class Unstructured(Parametrization):
+class Unstructured(_Diffused):
     """All matrices, `W = M - diffusion I` with every entry of `M` free.
 
     Args:
@@ -234,11 +237,6 @@ class Unstructured(Parametrization):
     >>> Unstructured().distance(np.ones((3, 3)))
     0.0
     """
-
-    takes = "skew entries"
-
-    def __init__(self, diffusion: float = 0.0) -> None:
-        self.diffusion = check_number("diffusion", diffusion)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the entries of `M`."""

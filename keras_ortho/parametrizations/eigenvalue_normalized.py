@@ -33,8 +33,7 @@ class ScaledRotations(keras.initializers.RandomUniform):
         max_angle: Upper bound of the angles, in radians. Default: pi / 2.
         max_radius: Upper bound of the moduli of the eigenvalues, more than 0.
             Default: 1.
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Raises:
         ValueError: If a bound is not a finite number or out of its range.

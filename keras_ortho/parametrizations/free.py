@@ -1,7 +1,7 @@
 """Initializers of free variables: what tells them apart, and from those of a matrix."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import keras
@@ -28,7 +28,15 @@ class FreeInitializer:
 
 
 class SeedOnly:
-    """An initializer of Keras whose only argument is its seed."""
+    """An initializer of Keras whose only argument is its seed.
+
+    `settings` are Keras's other arguments.
+    """
+
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(**self.settings, seed=seed)  # type: ignore[call-arg]
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal initializer."""

@@ -136,7 +136,7 @@ def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
 
 
 def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
-    """Draws a unitary matrix, each as likely (Haar measure).
+    """Draws a unitary matrix, each as likely, as `random_orthogonal` does a real one.
 
     Args:
         size: Order `n`.
@@ -148,10 +148,6 @@ def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
     Example:
     >>> orthogonality_error(random_unitary(64, seed=0)) < 1e-12
     True
-
-    Reference:
-
-    - [Mezzadri, 2007](https://arxiv.org/abs/math-ph/0609050)
     """
     real, imaginary = np.random.default_rng(seed).normal(size=(2, size, size))
     return _haar(real + 1j * imaginary)

@@ -16,8 +16,7 @@ class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
     Args:
         minval: Lower bound, in radians. Default: -pi.
         maxval: Upper bound. Default: pi.
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Example:
     >>> angles = UniformPhases(seed=0)((1, 511))

@@ -5,8 +5,8 @@ with `n` entries, then one of `n - 1`, and so on.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -222,8 +222,7 @@ class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNorma
     The entries are standard normal. A cell scales each reflector to the length 1.
 
     Args:
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Example:
     >>> reflectors = NormalReflectors(seed=0)((3976,))
@@ -234,9 +233,7 @@ class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNorma
     """
 
     makes = "reflectors"
-
-    def __init__(self, seed: Any = None) -> None:
-        super().__init__(mean=0.0, stddev=1.0, seed=seed)
+    settings: ClassVar[Mapping[str, Any]] = {"mean": 0.0, "stddev": 1.0}
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -246,8 +243,7 @@ class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUnif
     The entries are uniform on (-1, 1). A layer scales each reflector to the length 1.
 
     Args:
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Example:
     >>> reflectors = UniformReflectors(seed=0)((3976,))
@@ -258,9 +254,7 @@ class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUnif
     """
 
     makes = "reflectors"
-
-    def __init__(self, seed: Any = None) -> None:
-        super().__init__(minval=-1.0, maxval=1.0, seed=seed)
+    settings: ClassVar[Mapping[str, Any]] = {"minval": -1.0, "maxval": 1.0}
 
 
 def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:

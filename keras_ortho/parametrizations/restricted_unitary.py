@@ -7,7 +7,6 @@ for row vectors: `D` diagonals of phases, `F` the unitary discrete Fourier trans
 Arjovsky, Shah and Bengio, "Unitary evolution recurrent neural networks", ICML 2016.
 """
 
-import math
 from typing import Any
 
 import keras
@@ -17,11 +16,10 @@ from keras import ops
 from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_finite
 from keras_ortho.parametrizations.arithmetic import divide
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import block, product, turn
-from keras_ortho.parametrizations.free import FreeInitializer
+from keras_ortho.parametrizations.phases import UniformPhases
 from keras_ortho.parametrizations.reflectors import scaled_rows
 
 
@@ -104,7 +102,7 @@ def restricted_unitary(
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class UnitaryComposition(FreeInitializer, keras.initializers.RandomUniform):
+class UnitaryComposition(UniformPhases):
     """Draws the parts of the uRNN's unitary matrix, or the whole of it.
 
     The phases of `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` are uniform, the reflectors are
@@ -114,8 +112,7 @@ class UnitaryComposition(FreeInitializer, keras.initializers.RandomUniform):
     Args:
         minval: Lower bound of the phases, in radians. Default: -pi.
         maxval: Upper bound. Default: pi.
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Example:
     >>> matrix = UnitaryComposition(seed=0)((2, 8, 8))  # its real and imaginary part
@@ -127,15 +124,6 @@ class UnitaryComposition(FreeInitializer, keras.initializers.RandomUniform):
     """
 
     makes = "a unitary composition"
-
-    def __init__(
-        self, minval: float = -math.pi, maxval: float = math.pi, seed: Any = None
-    ) -> None:
-        super().__init__(
-            minval=check_finite("minval", minval),
-            maxval=check_finite("maxval", maxval),
-            seed=seed,
-        )
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Draws free variables.

@@ -107,8 +107,7 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
         minval: Lower bound of the angles, in radians. Default: 0.
         maxval: Upper bound. Default: pi / 2. Both lie between -pi and pi, which
             no skew matrix reaches.
-        seed: An int or a `keras.random.SeedGenerator`. Default: `None`, a seed
-            of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
 
     Raises:
         ValueError: If the bounds are not in `(-pi, pi)` or not in order.
