@@ -1,6 +1,7 @@
 """Checks of the arguments that users give."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,8 @@ def check_fraction(name: str, value: Any) -> float:
     Raises:
         ValueError: If it is not in `[0, 1)`.
     """
-    if not _is_number(value) or not 0 <= value < 1:
-        raise ValueError(
-            f"`{name}` must be a fraction of at least 0 and less than 1. "
-            f"Received: {name}={value!r}"
-        )
-    return float(value)
+    wanted = "a fraction of at least 0 and less than 1"
+    return _check_float(name, value, lambda x: 0 <= x < 1, wanted)
 
 
 def check_finite(name: str, value: Any) -> float:
@@ -64,11 +61,7 @@ def check_finite(name: str, value: Any) -> float:
     Raises:
         ValueError: If it is not.
     """
-    if not _is_number(value) or not np.isfinite(value):
-        raise ValueError(
-            f"`{name}` must be a finite number. Received: {name}={value!r}"
-        )
-    return float(value)
+    return _check_float(name, value, np.isfinite, "a finite number")
 
 
 def check_number(name: str, value: Any, positive: bool = False) -> float:
@@ -85,13 +78,10 @@ def check_number(name: str, value: Any, positive: bool = False) -> float:
     Raises:
         ValueError: If it is not.
     """
-    in_range = _is_number(value) and 0 <= value < np.inf
-    if not in_range or (positive and value == 0):
-        least = "more than" if positive else "at least"
-        raise ValueError(
-            f"`{name}` must be a finite number of {least} 0. Received: {name}={value!r}"
-        )
-    return float(value)
+    wanted = f"a finite number of {'more than' if positive else 'at least'} 0"
+    return _check_float(
+        name, value, lambda x: 0 <= x < np.inf and (x > 0 or not positive), wanted
+    )
 
 
 def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -157,6 +147,10 @@ def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
         )
 
 
-def _is_number(value: Any) -> bool:
+def _check_float(
+    name: str, value: Any, in_range: Callable[[Any], bool], wanted: str
+) -> float:
     numeric = isinstance(value, int | float | np.integer | np.floating)
-    return numeric and not isinstance(value, bool)
+    if not numeric or isinstance(value, bool) or not in_range(value):
+        raise ValueError(f"`{name}` must be {wanted}. Received: {name}={value!r}")
+    return float(value)

@@ -132,9 +132,7 @@ class PaddedFrameMSE(_FrameMSE):
         dtype: The dtype to compute in. Default: Keras's `floatx`.
 
     Call arguments:
-        y_true: `[batch, time, bins]`.
-        y_pred: `[batch, time, bins]`.
-        sample_weight: `[batch, time]`: 1 for a frame, 0 for padding.
+        As of `ValidFrameMSE`.
 
     Example:
     >>> y_true, y_pred = np.zeros((1, 4, 2)), np.full((1, 4, 2), 3.0)

@@ -12,6 +12,7 @@ import pytest
 from keras import ops
 
 from keras_ortho.losses import PaddedFrameMSE, ValidFrameMSE
+from tests.saving import saved_copy
 
 BINS = 3
 
@@ -131,10 +132,7 @@ def test_low_precision_outputs_are_compared_in_float32(loss):
 
 def test_config(loss):
     function, _ = loss
-    config = keras.saving.serialize_keras_object(function)
-    copy = keras.saving.deserialize_keras_object(config)
-    assert type(copy) is type(function)
-    assert copy.get_config() == function.get_config()
+    copy = saved_copy(function)
     assert copy.reduction == function.reduction
     named = type(function)(name="mse", dtype="float64")
     copy = type(function).from_config(named.get_config())

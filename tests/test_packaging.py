@@ -3,7 +3,7 @@
 import ast
 import configparser
 import functools
-import importlib.util
+import importlib
 import json
 import os
 import pkgutil
@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import keras_ortho
+from tests.modules import ROOT, load_file
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [
     path
     for folder in ("keras_ortho", "data_prep", "experiments", "examples", "benchmarks")
@@ -214,10 +214,7 @@ def test_version_and_date_stand_everywhere_the_same():
 @pytest.fixture(scope="module")
 def setup_py():
     """The module, which builds something only as a program."""
-    spec = importlib.util.spec_from_file_location("setup", ROOT / "setup.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_file("setup.py")
 
 
 def test_description_leads_to_the_release(setup_py):

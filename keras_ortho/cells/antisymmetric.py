@@ -48,11 +48,9 @@ class AntisymmetricRNNCell(RecurrentCell):
             gate, too.
 
     Weights:
-        `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
-        order, of shape `(n (n - 1) / 2,)`, or in the ablation
-        `recurrent_kernel` of shape `(n, n)`; with a gate `gate_kernel` of shape
-        `(m, n)` and `gate_bias` of shape `(n,)`; `bias` of shape `(n,)`;
-        `initial_state` of shape `(n,)`, where it is trained.
+        Those of every cell; `recurrent_skew`, the free entries in row order, of shape
+        `(n (n - 1) / 2,)`, or in the ablation `recurrent_kernel` of shape `(n, n)`;
+        with a gate `gate_kernel` of shape `(m, n)` and `gate_bias` of shape `(n,)`.
 
     Example:
     >>> layer = keras.layers.RNN(AntisymmetricRNNCell(128, gated=True))
@@ -108,16 +106,7 @@ class AntisymmetricRNNCell(RecurrentCell):
         )
 
     def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
-        """Computes the new state, `h + step_size f(h)`.
-
-        Args:
-            inputs: Tensor of shape `(batch, m)`.
-            state: Tensor of shape `(batch, n)`.
-            recurrent_kernel: `W` in the compute dtype.
-
-        Returns:
-            Tensor of shape `(batch, n)`.
-        """
+        """Computes the new state, `h + step_size f(h)`, as `RecurrentCell.step`."""
         if not self.gated:
             return state + self.step_size * super().step(
                 inputs, state, recurrent_kernel

@@ -126,6 +126,11 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         states: The state, a tensor of shape `(batch, n)`, or a list of it.
         training: Whether to drop out inputs and states.
 
+    Weights:
+        `kernel` of shape `(m, n)`; the free variables; `bias` of shape `(n,)`;
+        `initial_state` of shape `(n,)`, where it is trained. Complex units have
+        `kernel` and `initial_state` with `2n` for `n`.
+
     Raises:
         ValueError: If an argument is out of its range.
 

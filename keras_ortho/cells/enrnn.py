@@ -59,12 +59,10 @@ class ENRNNCell(RecurrentCell):
             `T` and `W_C`.
 
     Weights:
-        `kernel` of shape `(m, q + s)`; `recurrent_skew`, the free entries in row
-        order, of shape `(q (q - 1) / 2,)`; `recurrent_signs`, not trained, of
-        shape `(q,)`; `short_term_matrix` of shape `(s, s)`; `coupling_kernel` of
-        shape `(s, q)`, with coupling; `normalize`, a boolean, not trained; `bias`
-        of shape `(q + s,)`; `initial_state` of shape `(q + s,)`, where it is
-        trained.
+        Those of every cell, with `n = q + s`; `recurrent_skew`, the free entries in row
+        order, of shape `(q (q - 1) / 2,)`; `recurrent_signs`, not trained, of shape
+        `(q,)`; `short_term_matrix` of shape `(s, s)`; `coupling_kernel` of shape
+        `(s, q)`, with coupling; `normalize`, a boolean, not trained.
 
     Example:
     >>> layer = keras.layers.RNN(ENRNNCell(96, 64, negative_ones=29))

@@ -39,10 +39,9 @@ class EURNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, 2n)`; `recurrent_angles` and `recurrent_phases`, both
-        of shape `(capacity / 2, n - 1)` or, in the FFT style, `(log2(n), n / 2)`;
-        `output_phases` of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of
-        shape `(2n,)`, where it is trained.
+        Those of every cell; `recurrent_angles` and `recurrent_phases`, both of shape
+        `(capacity / 2, n - 1)` or, in the FFT style, `(log2(n), n / 2)`;
+        `output_phases` of shape `(n,)`.
 
     Example:
     >>> layer = keras.layers.RNN(EURNNCell(512, capacity=2, real_output=True))

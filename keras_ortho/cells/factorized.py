@@ -43,10 +43,9 @@ class FactorizedRNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, n)`; `left_skew` and `right_skew`, free entries in row
-        order, of shape `(n (n - 1) / 2,)`; `left_signs` and `right_signs`, not
-        trained, of shape `(n,)`; `singular_logits` of shape `(n,)`; `bias` of shape
-        `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
+        Those of every cell; `left_skew` and `right_skew`, free entries in row order, of
+        shape `(n (n - 1) / 2,)`; `left_signs` and `right_signs`, not trained, of shape
+        `(n,)`; `singular_logits` of shape `(n,)`.
 
     Example:
     >>> keras.layers.RNN(FactorizedRNNCell(128))(np.zeros((32, 100, 1))).shape

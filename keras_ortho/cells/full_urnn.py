@@ -40,9 +40,8 @@ class FullURNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, 2n)`; `recurrent_unitary` of shape `(2, n, n)`, real and
-        imaginary part of `W`; `bias` of shape `(n,)`; `initial_state` of shape `(2n,)`,
-        where it is trained.
+        Those of every cell; `recurrent_unitary` of shape `(2, n, n)`, real and
+        imaginary part of `W`.
 
     Example:
     >>> keras.layers.RNN(FullURNNCell(116))(np.zeros((32, 100, 1))).shape

@@ -55,12 +55,11 @@ class GORUCell(RecurrentCell):
             and `W_g`.
 
     Weights:
-        `kernel` of shape `(m, n)`; `recurrent_angles` of shape `(log2(n), n / 2)`
-        or, in the tunable style, `(capacity / 2, n - 1)`, and there
-        `recurrent_signs`, not trained, of shape `(n,)`; `gate_kernel` of shape
-        `(m, 2n)` and `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate
-        first; `reset_bias`, `update_bias` and `bias` of shape `(n,)`;
-        `initial_state` of shape `(n,)`, where it is trained.
+        Those of every cell; `recurrent_angles` of shape `(log2(n), n / 2)` or, in the
+        tunable style, `(capacity / 2, n - 1)`, and there `recurrent_signs`, not
+        trained, of shape `(n,)`; `gate_kernel` of shape `(m, 2n)` and
+        `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate first; `reset_bias`
+        and `update_bias` of shape `(n,)`.
 
     Example:
     >>> keras.layers.RNN(GORUCell(128))(np.zeros((32, 100, 1))).shape
@@ -133,16 +132,7 @@ class GORUCell(RecurrentCell):
         )
 
     def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
-        """Computes the new state.
-
-        Args:
-            inputs: Tensor of shape `(batch, m)`.
-            state: Tensor of shape `(batch, n)`.
-            recurrent_kernel: `Q` in the compute dtype.
-
-        Returns:
-            Tensor of shape `(batch, n)`.
-        """
+        """Computes the new state, as `RecurrentCell.step`, with `Q` for `W`."""
         gates = ops.matmul(inputs, self.gate_kernel) + ops.matmul(
             state, self.gate_recurrent_kernel
         )

@@ -12,7 +12,7 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.base import PlainStep, RecurrentCell
 from keras_ortho.keras_internals import AutocastScope, rnn, within_call
 from keras_ortho.recurrence import recurrence
 
@@ -223,8 +223,8 @@ class RecurrentLayer(keras.layers.RNN):
         if isinstance(initial_state, list | tuple):
             _check_single(initial_state)
         # Keras leaves integers as they are, and `TimeDistributed` calls `call` itself,
-        # with inputs and weights in its own precision; others call it with no call of
-        # Keras's under way, by which the cell tells training and one sequence.
+        # with inputs and weights in its own precision. Where no call of Keras's is
+        # under way, the cell could not tell training, nor one sequence from the next.
         sequences = ops.cast(sequences, self.compute_dtype)
         with within_call(self, training), AutocastScope(self.compute_dtype):
             return super().call(
@@ -262,11 +262,25 @@ class RecurrentLayer(keras.layers.RNN):
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
-        loop = self._stock_loop if self.unroll else self._whole_sequence
         if self.stateful:
             # PyTorch writes the next state over it, and its gradient needs this one.
             initial_state = [ops.copy(state) for state in initial_state]
-        last_output, outputs, states = loop(sequences, initial_state, mask, training)
+        plain = None if self.unroll else self.cell.plain_step(training)
+        if plain is None:
+            last_output, outputs, states = rnn(
+                functools.partial(self.cell, training=training),
+                sequences,
+                initial_state,
+                mask=mask,
+                unroll=self.unroll,
+                input_length=sequences.shape[1],
+                return_all_outputs=self.return_sequences,
+            )
+        else:
+            (state,) = initial_state
+            last_output, outputs, states = self._whole_sequence(
+                plain, sequences, state, mask, training
+            )
         if mask is not None:
             shown = mask
             if not self.zero_output_for_mask:
@@ -280,18 +294,15 @@ class RecurrentLayer(keras.layers.RNN):
 
     def _whole_sequence(
         self,
+        plain: PlainStep,
         sequences: Tensor,
-        initial_state: list[Tensor],
+        state: Tensor,
         mask: Tensor | None,
         training: bool,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the recurrence, with its own gradient, where the cell is a plain one."""
-        plain = self.cell.plain_step(training)
-        if plain is None:
-            return self._stock_loop(sequences, initial_state, mask, training)
+        """Runs the recurrence of a plain cell, with its own gradient."""
         if plain.input_mask is not None:
             sequences = sequences * plain.input_mask[:, None]
-        (state,) = initial_state
         states = recurrence(
             sequences,
             self.cell.kernel,
@@ -309,24 +320,6 @@ class RecurrentLayer(keras.layers.RNN):
         if self.return_sequences:
             return outputs[:, -1], outputs, [states[:, -1]]
         return outputs, outputs, [states]
-
-    def _stock_loop(
-        self,
-        sequences: Tensor,
-        initial_state: list[Tensor],
-        mask: Tensor | None,
-        training: bool,
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the cell step by step."""
-        return rnn(
-            functools.partial(self.cell, training=training),
-            sequences,
-            initial_state,
-            mask=mask,
-            unroll=self.unroll,
-            input_length=sequences.shape[1],
-            return_all_outputs=self.return_sequences,
-        )
 
     def reset_state(self) -> None:
         """Sets the states of a stateful layer to the initial state.

@@ -49,11 +49,10 @@ class NNRNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, n)`; `recurrent_skew` and `schur_upper`, the free
-        entries of `A` and of `T` in row order, of shape `(n (n - 1) / 2,)`;
-        `schur_radii` of shape `(ceil(n / 2),)`, where the last of an odd order is an
-        entry by itself; `schur_angles` of shape `(floor(n / 2),)`; `bias` of shape
-        `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
+        Those of every cell; `recurrent_skew` and `schur_upper`, the free entries of `A`
+        and of `T` in row order, of shape `(n (n - 1) / 2,)`; `schur_radii` of shape
+        `(ceil(n / 2),)`, where the last of an odd order is an entry by itself;
+        `schur_angles` of shape `(floor(n / 2),)`.
 
     Example:
     >>> cell = NNRNNCell(128, radii_regularizer=regularizers.UnitRadii(0.1))

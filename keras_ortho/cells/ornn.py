@@ -43,9 +43,8 @@ class ORNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, n)`; `reflectors`, packed with the longest first, of
-        shape `(m n - m (m - 1) / 2,)` for `m` reflectors; `bias` of shape `(n,)`;
-        `initial_state` of shape `(n,)`, where it is trained.
+        Those of every cell; `reflectors`, packed with the longest first, of shape
+        `(m n - m (m - 1) / 2,)` for `m` reflectors.
 
     Example:
     >>> keras.layers.RNN(ORNNCell(128, reflections=16))(np.zeros((32, 100, 1))).shape

@@ -29,9 +29,7 @@ class OrthoRNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, n)`; those of the parametrization, with its names;
-        `bias` of shape `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
-        Complex units have `kernel` and `initial_state` with `2n` for `n`.
+        Those of every cell and of the parametrization, with its names.
 
     Example:
     >>> from keras_ortho.parametrizations import Householder

@@ -47,10 +47,9 @@ class ScoRNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, n)`; `recurrent_skew`, the free entries in row
-        order, of shape `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of
-        shape `(n,)`; with heads or a base those of `Heads` or `Rebased`; `bias` of
-        shape `(n,)`; `initial_state` of shape `(n,)`, where it is trained.
+        Those of every cell; `recurrent_skew`, the free entries in row order, of shape
+        `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of shape `(n,)`; with heads
+        or a base those of `Heads` or `Rebased`.
 
     Example:
     >>> layer = keras.layers.RNN(ScoRNNCell(170, negative_ones=85))

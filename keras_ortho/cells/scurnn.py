@@ -46,12 +46,11 @@ class ScuRNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, 2n)`; `recurrent_skew_real`, the strict upper triangle
-        of `Re A` in row order, of shape `(n (n - 1) / 2,)`; `recurrent_skew_imag`, the
-        upper triangle of `Im A` with its diagonal, of shape `(n (n + 1) / 2,)`;
+        Those of every cell; `recurrent_skew_real`, the strict upper triangle of `Re A`
+        in row order, of shape `(n (n - 1) / 2,)`; `recurrent_skew_imag`, the upper
+        triangle of `Im A` with its diagonal, of shape `(n (n + 1) / 2,)`;
         `recurrent_phases` of shape `(n,)`, in radians; with heads or a base those of
-        `Heads` or `Rebased`; `bias` of shape `(n,)`; `initial_state` of shape `(2n,)`,
-        where it is trained.
+        `Heads` or `Rebased`.
 
     Example:
     >>> keras.layers.RNN(ScuRNNCell(116))(np.zeros((32, 100, 1))).shape

@@ -46,10 +46,9 @@ class SVDRNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, n)`; `left_reflectors` and `right_reflectors`, packed
-        with the longest first, of shape `(k n - k (k - 1) / 2,)` for `k` reflectors;
-        `singular_logits` of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of
-        shape `(n,)`, where it is trained.
+        Those of every cell; `left_reflectors` and `right_reflectors`, packed with the
+        longest first, of shape `(k n - k (k - 1) / 2,)` for `k` reflectors;
+        `singular_logits` of shape `(n,)`.
 
     Example:
     >>> keras.layers.RNN(SVDRNNCell(128, reflections=16))(np.zeros((32, 100, 1))).shape

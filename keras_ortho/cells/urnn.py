@@ -39,10 +39,9 @@ class RestrictedURNNCell(RecurrentCell):
         **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        `kernel` of shape `(m, 2n)`; `recurrent_phases` of shape `(3, n)`, in radians;
+        Those of every cell; `recurrent_phases` of shape `(3, n)`, in radians;
         `recurrent_reflectors` of shape `(2, 2n)`, `[Re v | Im v]`; `permutation`, not
-        trained, of shape `(n,)`; `bias` of shape `(n,)`; `initial_state` of shape
-        `(2n,)`, where it is trained.
+        trained, of shape `(n,)`.
 
     Raises:
         ValueError: If an argument is out of its range, or `recurrent_initializer` one

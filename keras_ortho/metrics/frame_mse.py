@@ -70,13 +70,7 @@ class PaddedFrameMSE(keras.metrics.Mean):
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
-        """Adds a batch.
-
-        Args:
-            y_true: `[batch, time, bins]`.
-            y_pred: `[batch, time, bins]`.
-            sample_weight: `[batch, time]`: 1 for a frame, 0 for padding.
-        """
+        """Adds a batch, given as to `ValidFrameMSE`."""
         y_true, y_pred, weights = flatten_frames(
             y_true, y_pred, sample_weight, self.dtype
         )

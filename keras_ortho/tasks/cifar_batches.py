@@ -73,7 +73,7 @@ def read_binary(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
         path: The file.
 
     Returns:
-        The images, uint8 `(images, 32, 32, 3)`, and their labels.
+        As `read_pickled`.
 
     Raises:
         OSError: If it cannot be read.

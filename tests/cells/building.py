@@ -1,9 +1,11 @@
 """Layers and cells to test, their weights, and the gradients of these."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from tests import reference
@@ -27,6 +29,24 @@ def builder(default: type[keras.Layer], default_units: int) -> Callable:
         return layer
 
     return built
+
+
+def lively(layer: keras.Layer, scale: float = 0.5, seed: int = 0) -> keras.Layer:
+    """Gives a built layer normal weights, so that nothing hides in noise."""
+    random = np.random.default_rng(seed)
+    for weight in layer.trainable_variables:
+        weight.assign(scale * random.normal(size=weight.shape))
+    return layer
+
+
+@contextmanager
+def refused(layer: keras.Layer, message: str) -> Iterator[None]:
+    """Expects a `ValueError`, and that no weight has changed."""
+    before = layer.get_weights()
+    with pytest.raises(ValueError, match=message):
+        yield
+    for value, old in zip(layer.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(value, old)
 
 
 def assert_gradients(

@@ -4,7 +4,7 @@ import pytest
 from keras_ortho import GORU, GORUCell
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
-from tests.cells.building import assert_gradients, weights_of
+from tests.cells.building import assert_gradients, builder, lively, weights_of
 from tests.parametrizations.rotations import one_by_one
 
 pytestmark = pytest.mark.backends
@@ -12,10 +12,7 @@ pytestmark = pytest.mark.backends
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
 
 
-def built(units=8, features=3, **kwargs):
-    layer = GORU(units, **kwargs)
-    layer.build((None, None, features))
-    return layer
+built = builder(GORU, 8)
 
 
 def sigmoid(z):
@@ -40,21 +37,13 @@ def goru(x, weights, style):
     return np.stack(states, axis=1)
 
 
-def lively(layer):
-    random = np.random.default_rng(0)
-    for weight in layer.trainable_variables:
-        weight.assign(0.5 * random.normal(size=weight.shape))
-    return layer
-
-
 LAYOUTS = [(2, None, "fft"), (8, None, "fft"), (6, 2, "tunable"), (6, None, "tunable")]
 
 
 @pytest.mark.parametrize(("n", "capacity", "style"), LAYOUTS)
 def test_against_numpy(n, capacity, style):
-    layer = lively(
-        built(n, capacity=capacity, style=style, return_sequences=True, dtype="float64")
-    )
+    layout = {"units": n, "capacity": capacity, "style": style}
+    layer = lively(built(**layout, return_sequences=True, dtype="float64"))
     x = np.random.default_rng(1).normal(size=(4, 9, 3))
     expected = goru(x, weights_of(layer), style)
     atol = 100 * n * EPS64 * np.abs(expected).max()
@@ -63,7 +52,7 @@ def test_against_numpy(n, capacity, style):
 
 @pytest.mark.parametrize(("n", "capacity", "style"), LAYOUTS)
 def test_gradients(n, capacity, style):
-    layer = lively(built(n, capacity=capacity, style=style, dtype="float64"))
+    layer = lively(built(units=n, capacity=capacity, style=style, dtype="float64"))
     assert_gradients(
         layer,
         lambda x, weights: goru(x, weights, style)[:, -1],
@@ -95,7 +84,7 @@ def test_starts_with_the_authors_settings():
 def test_number_of_parameters(kwargs, angles):
     """Three input kernels and biases, two recurrent kernels, and the rotations."""
     n, m = 128, 10
-    layer = built(n, m, **kwargs)
+    layer = built(units=n, features=m, **kwargs)
     found = sum(np.asarray(w).size for w in layer.trainable_weights)
     assert found == 3 * n * (m + 1) + 2 * n * n + angles
 
@@ -103,7 +92,7 @@ def test_number_of_parameters(kwargs, angles):
 @pytest.mark.parametrize("determinant", [-1, 1])
 @pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(determinant):
-    layer = built(6, style="tunable", dtype="float64")
+    layer = built(units=6, style="tunable", dtype="float64")
     matrix = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
     matrix[0] *= determinant * np.sign(np.linalg.det(matrix))
     layer.set_recurrent_matrix(matrix)
@@ -113,9 +102,9 @@ def test_set_recurrent_matrix(determinant):
 def test_too_few_layers_for_a_matrix():
     for kwargs in ({}, {"style": "tunable", "capacity": 2}):
         with pytest.raises(ValueError, match="Received: style=.*units=8"):
-            built(8, recurrent_initializer="identity", **kwargs)
+            built(units=8, recurrent_initializer="identity", **kwargs)
         with pytest.raises(ValueError, match="Received: style=.*units=8"):
-            built(8, **kwargs).set_recurrent_matrix(np.eye(8))
+            built(units=8, **kwargs).set_recurrent_matrix(np.eye(8))
 
 
 def test_without_biases():

@@ -56,6 +56,14 @@ def make_both_ways(architecture, **kwargs):
     return both, both.forward_layer.cell, both.backward_layer.cell
 
 
+def assert_comes_back_from_its_config(layer, x):
+    expected = layer(x)
+    again = keras.layers.deserialize(keras.layers.serialize(layer))
+    again.build(x.shape)
+    again.set_weights(layer.get_weights())
+    np.testing.assert_allclose(again(x), expected, atol=ATOL)
+
+
 def random_states(architecture, count):
     return [sequences(seed, (BATCH, architecture.units)) for seed in range(count)]
 
@@ -102,12 +110,7 @@ def test_a_stack_keeps_its_states(architecture):
 
 def test_a_stack_comes_back_from_its_config(architecture):
     stack, _ = make_stack(architecture, return_sequences=True)
-    x = sequences()
-    expected = stack(x)
-    again = keras.layers.deserialize(keras.layers.serialize(stack))
-    again.build(x.shape)
-    again.set_weights(stack.get_weights())
-    np.testing.assert_allclose(again(x), expected, atol=ATOL)
+    assert_comes_back_from_its_config(stack, sequences())
 
 
 def test_two_ways_with_given_states(architecture):
@@ -166,14 +169,9 @@ def test_two_ways_have_the_shapes_that_they_tell(architecture, return_sequences)
 
 
 def test_two_ways_come_back_from_their_config(architecture):
-    x = sequences()
     copied = keras.layers.Bidirectional(make_layer(architecture))
     for both in (copied, make_both_ways(architecture)[0]):
-        expected = both(x)
-        again = keras.layers.deserialize(keras.layers.serialize(both))
-        again.build(x.shape)
-        again.set_weights(both.get_weights())
-        np.testing.assert_allclose(again(x), expected, atol=ATOL)
+        assert_comes_back_from_its_config(both, sequences())
 
 
 def test_states_are_of_one_batch_size(architecture):

@@ -6,7 +6,7 @@ from keras_ortho import NNRNN, NNRNNCell
 from keras_ortho.parametrizations import orthogonality_error
 from keras_ortho.regularizers import UnitRadii
 from tests import reference
-from tests.cells.building import assert_gradients, weights_of
+from tests.cells.building import assert_gradients, builder, lively, weights_of
 from tests.parametrizations.schur_form import schur_form
 
 pytestmark = pytest.mark.backends
@@ -17,10 +17,7 @@ ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 FREE = ("recurrent_skew", "schur_upper", "schur_radii", "schur_angles")
 
 
-def built(units=6, features=3, **kwargs):
-    layer = NNRNN(units, **kwargs)
-    layer.build((None, None, features))
-    return layer
+built = builder(NNRNN, 6)
 
 
 def nnrnn(x, weights, map):
@@ -32,17 +29,10 @@ def nnrnn(x, weights, map):
     return np.stack(states, axis=1)
 
 
-def lively(layer):
-    random = np.random.default_rng(0)
-    for weight in layer.trainable_variables:
-        weight.assign(0.3 * random.normal(size=weight.shape))
-    return layer
-
-
 @pytest.mark.parametrize("map", ["exponential", "cayley"])
 @pytest.mark.parametrize("n", [1, 2, 7, 16] if ON_TENSORFLOW else [7])
 def test_against_numpy(n, map):
-    layer = lively(built(n, map=map, return_sequences=True, dtype="float64"))
+    layer = lively(built(units=n, map=map, return_sequences=True, dtype="float64"), 0.3)
     x = np.random.default_rng(1).normal(size=(4, 9, 3))
     expected = nnrnn(x, weights_of(layer), map)
     np.testing.assert_allclose(
@@ -53,7 +43,7 @@ def test_against_numpy(n, map):
 @pytest.mark.parametrize("map", ["exponential", "cayley"])
 @pytest.mark.parametrize("n", [2, 5] if ON_TENSORFLOW else [7])
 def test_gradients(n, map):
-    layer = lively(built(n, map=map, dtype="float64"))
+    layer = lively(built(units=n, map=map, dtype="float64"), 0.3)
     assert_gradients(
         layer,
         lambda x, weights: nnrnn(x, weights, map)[:, -1],
@@ -82,7 +72,7 @@ def test_starts_with_the_papers_settings(map):
 @pytest.mark.slow_on_jax
 def test_set_recurrent_matrix(n, map):
     pytest.importorskip("scipy")
-    layer = built(n, map=map, dtype="float64")
+    layer = built(units=n, map=map, dtype="float64")
     matrix = np.random.default_rng(0).normal(size=(n, n))
     layer.set_recurrent_matrix(matrix)
     np.testing.assert_allclose(
@@ -95,12 +85,12 @@ def test_set_recurrent_matrix(n, map):
 def test_starts_from_a_matrix_that_is_not_orthogonal():
     pytest.importorskip("scipy")
     matrix = np.triu(np.ones((5, 5)))
-    layer = built(5, recurrent_initializer=matrix)
+    layer = built(units=5, recurrent_initializer=matrix)
     np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=250 * EPS32)
 
 
 def test_penalty_of_the_radii():
-    layer = built(5, radii_regularizer=UnitRadii(0.1))
+    layer = built(units=5, radii_regularizer=UnitRadii(0.1))
     layer.cell.schur_radii.assign([1.0, 3.0, -1.0])
     layer(np.zeros((1, 2, 3)))
     assert [float(loss) for loss in layer.losses] == [pytest.approx(0.1 * 8)]

@@ -7,7 +7,7 @@ from keras_ortho import ORNN, ORNNCell
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
-from tests.cells.building import assert_gradients, builder, weights_of
+from tests.cells.building import assert_gradients, builder, refused, weights_of
 from tests.gradients import weight_gradients
 from tests.parametrizations.test_kahan import random_orthogonal
 
@@ -128,11 +128,8 @@ def test_fewer_reflectors_take_no_matrix():
 @pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     cell = built(ORNNCell, units=3)
-    before = cell.get_weights()
-    with pytest.raises(ValueError, match="`matrix` must .*Received: "):
+    with refused(cell, "`matrix` must .*Received: "):
         cell.set_recurrent_matrix(np.zeros((3, 3)))
-    for value, old in zip(cell.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(value, old)
 
 
 @pytest.mark.parametrize("reflections", [0, 8, 2.0, "all", True])

@@ -9,7 +9,7 @@ from keras_ortho.initializers import HenaffSkew
 from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
-from tests.cells.building import builder, weights_of
+from tests.cells.building import builder, refused, weights_of
 from tests.gradients import gradients, weight_gradients
 
 pytestmark = pytest.mark.backends
@@ -131,11 +131,8 @@ def test_set_recurrent_matrix(n):
 
 def test_set_recurrent_matrix_that_is_not_orthogonal():
     cell = built(ScoRNNCell, units=4)
-    before = cell.get_weights()
-    with pytest.raises(ValueError, match="must be orthogonal"):
+    with refused(cell, "must be orthogonal"):
         cell.set_recurrent_matrix(2 * np.eye(4))
-    for value, old in zip(cell.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(value, old)
 
 
 def test_the_authors_weights_need_a_built_cell():
@@ -212,12 +209,9 @@ def test_author_weights():
 )
 def test_author_weights_that_do_not_fit(change, message):
     cell = built(ScoRNNCell, units=5)
-    before = cell.get_weights()
     good = {"A": np.zeros((5, 5)), "D": np.ones(5), "U": np.ones((3, 5))}
-    with pytest.raises(ValueError, match=message):
+    with refused(cell, message):
         cell.set_author_weights(**{**good, **change})
-    for value, old in zip(cell.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(value, old)
 
 
 def test_author_bias_needs_a_bias():

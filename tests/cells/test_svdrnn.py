@@ -8,7 +8,7 @@ from keras_ortho.activations import LeakyReLU
 from keras_ortho.initializers import UniformReflectors
 from keras_ortho.parametrizations import spectral_deviation
 from tests import reference
-from tests.cells.building import assert_gradients, builder, weights_of
+from tests.cells.building import assert_gradients, builder, refused, weights_of
 from tests.parametrizations.test_kahan import random_orthogonal
 
 pytestmark = pytest.mark.backends
@@ -123,11 +123,8 @@ def test_recurrent_initializer_that_yields_a_matrix(initializer):
 @pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     cell = built(SVDRNNCell, units=3)
-    before = cell.get_weights()
-    with pytest.raises(ValueError, match="values between 0.99 and 1.01. Received: s"):
+    with refused(cell, "values between 0.99 and 1.01. Received: s"):
         cell.set_recurrent_matrix(np.diag([1.0, 1.0, 1.02]))
-    for value, old in zip(cell.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(value, old)
     fewer = built(SVDRNNCell, units=3, reflections=(3, 2))
     with pytest.raises(ValueError, match=r"all 3 .*Received: reflections=\(3, 2\)"):
         fewer.set_recurrent_matrix(np.eye(3))

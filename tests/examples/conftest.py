@@ -1,13 +1,18 @@
 import pytest
 
-from tests.examples.modules import load_example
+from tests.examples.modules import run_example
 
 
-@pytest.fixture(scope="session")
-def deep_mlp():
-    return load_example("deep_mlp")
+@pytest.fixture
+def refused(tmp_path, capsys):
+    """Holds that a command line is refused before anything is written."""
 
+    def check(name, arguments, message):
+        out = tmp_path / "out"
+        with pytest.raises(SystemExit) as exit:
+            run_example(name, "--out", out, *arguments)
+        assert exit.value.code == 2
+        assert message in capsys.readouterr().err
+        assert not out.exists()
 
-@pytest.fixture(scope="session")
-def bnp():
-    return load_example("bnp")
+    return check

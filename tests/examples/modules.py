@@ -1,23 +1,23 @@
-"""The examples as modules, to test their functions without another process."""
+"""The examples, run as their command lines do."""
 
-import importlib.util
+import subprocess
 import sys
-from pathlib import Path
 from unittest import mock
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples"
+from tests.modules import ROOT, load_file
 
 
 def load_example(name):
-    spec = importlib.util.spec_from_file_location(
-        f"example_{name}", FOLDER / f"{name}.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_file(f"examples/{name}.py")
 
 
 def run_example(name, *arguments):
-    """Runs an example as its command line does."""
+    """Runs an example in this process."""
     with mock.patch.object(sys, "argv", [f"{name}.py", *map(str, arguments)]):
         load_example(name).main()
+
+
+def start_example(name, *arguments):
+    """Runs an example in a process of its own, and gives its outputs."""
+    command = [sys.executable, f"{ROOT}/examples/{name}.py", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)

@@ -3,16 +3,13 @@ import json
 
 import pytest
 
-
-def run(main, monkeypatch, *arguments):
-    monkeypatch.setattr("sys.argv", ["bnp.py", *map(str, arguments)])
-    main()
+from tests.examples.modules import run_example
 
 
 @pytest.mark.slow
-def test_smoke(tmp_path, monkeypatch, bnp):
+def test_smoke(tmp_path):
     options = ["--smoke", "--out", tmp_path]
-    run(bnp.main, monkeypatch, *options)
+    run_example("bnp", *options)
     record = json.loads((tmp_path / "run.json").read_text())
     kinds, rates = ("plain", "batch-norm", "bnp"), (0.01, 0.1)
     assert [(r["batch_size"], r["model"], r["rate"]) for r in record["results"]] == [
@@ -40,7 +37,7 @@ def test_smoke(tmp_path, monkeypatch, bnp):
     assert len(table) == 2 + 6
     assert len({line.count("|") for line in table}) == 1
     # Again, it only loads.
-    run(bnp.main, monkeypatch, *options)
+    run_example("bnp", *options)
     assert (
         json.loads((tmp_path / "run.json").read_text())["results"]
         == (record["results"])
@@ -48,10 +45,10 @@ def test_smoke(tmp_path, monkeypatch, bnp):
 
 
 @pytest.mark.slow
-def test_each_network_has_logs_of_its_own(tmp_path, monkeypatch, bnp):
+def test_each_network_has_logs_of_its_own(tmp_path):
     pytest.importorskip("tensorboard")
     small = ["--smoke", "--tensorboard", "--batch-sizes", 60, "--rates", 0.1]
-    run(bnp.main, monkeypatch, *small, "--models", "plain", "bnp", "--out", tmp_path)
+    run_example("bnp", *small, "--models", "plain", "bnp", "--out", tmp_path)
     for name in ("plain-60-0.1", "bnp-60-0.1"):
         assert any((tmp_path / "tensorboard" / name).rglob("events.*"))
 
@@ -68,10 +65,5 @@ def test_each_network_has_logs_of_its_own(tmp_path, monkeypatch, bnp):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_options(arguments, message, tmp_path, monkeypatch, capsys, bnp):
-    out = tmp_path / "out"
-    with pytest.raises(SystemExit) as exit:
-        run(bnp.main, monkeypatch, "--out", out, *arguments)
-    assert exit.value.code == 2
-    assert message in capsys.readouterr().err
-    assert not out.exists()
+def test_bad_options(arguments, message, refused):
+    refused("bnp", arguments, message)

@@ -74,9 +74,5 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_options(arguments, message, tmp_path, capsys):
-    with pytest.raises(SystemExit) as exit:
-        run(tmp_path / "out", *arguments)
-    assert exit.value.code == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+def test_bad_options(arguments, message, refused):
+    refused("char_ptb", arguments, message)

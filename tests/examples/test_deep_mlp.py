@@ -3,16 +3,13 @@ import json
 
 import pytest
 
-
-def run(main, monkeypatch, *arguments):
-    monkeypatch.setattr("sys.argv", ["deep_mlp.py", *map(str, arguments)])
-    main()
+from tests.examples.modules import run_example
 
 
 @pytest.mark.slow
-def test_smoke(tmp_path, monkeypatch, capsys, deep_mlp):
+def test_smoke(tmp_path, capsys):
     options = ["--smoke", "--layers", 1, 2, "--out", tmp_path]
-    run(deep_mlp.main, monkeypatch, *options)
+    run_example("deep_mlp", *options)
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["settings"]["width"] == 8
     results = record["results"]
@@ -35,9 +32,9 @@ def test_smoke(tmp_path, monkeypatch, capsys, deep_mlp):
     assert len(table) == 2 + len(results)
     assert len({line.count("|") for line in table}) == 1
     # Again, it only loads; with another setting it is refused.
-    run(deep_mlp.main, monkeypatch, *options)
+    run_example("deep_mlp", *options)
     with pytest.raises(SystemExit):
-        run(deep_mlp.main, monkeypatch, *options, "--width", 9)
+        run_example("deep_mlp", *options, "--width", 9)
     assert "Received: width=9 not 8" in capsys.readouterr().err
 
 
@@ -53,10 +50,5 @@ def test_smoke(tmp_path, monkeypatch, capsys, deep_mlp):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_options(arguments, message, tmp_path, monkeypatch, capsys, deep_mlp):
-    out = tmp_path / "out"
-    with pytest.raises(SystemExit) as exit:
-        run(deep_mlp.main, monkeypatch, "--out", out, *arguments)
-    assert exit.value.code == 2
-    assert message in capsys.readouterr().err
-    assert not out.exists()
+def test_bad_options(arguments, message, refused):
+    refused("deep_mlp", arguments, message)

@@ -3,8 +3,6 @@
 import csv
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -14,9 +12,7 @@ import pytest
 from experiments.layers import trained_parameters
 from experiments.speech import matched_rows
 from keras_ortho.audio import istft, log_power, read_audio, stft, write_wav
-from tests.examples.modules import load_example
-
-SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "denoise.py"
+from tests.examples.modules import load_example, start_example
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +21,7 @@ def denoise():
 
 
 def run(*arguments):
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = start_example("denoise", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,9 +1,6 @@
 import csv
 import json
 import math
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -13,11 +10,10 @@ from experiments.building import closest_units
 from experiments.layers import LAYERS, trained_parameters
 from experiments.linear_prediction import LinearPrediction
 from experiments.speech import count_parameters, matched_rows
-from tests.examples.modules import load_example
+from tests.examples.modules import load_example, start_example
 
 LADDER = ["mean frame", "previous frame", "linear, 1 frame", "linear, 2 frames"]
 BAD_UNITS = "must be a positive number, or two as 96/64"
-SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "timit.py"
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +21,11 @@ def timit():
     return load_example("timit")
 
 
-def run(*arguments):
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
 @pytest.mark.slow
 def test_smoke(tmp_path):
     models = ["scornn", "enrnn", "lstm", "feed-forward"]
     options = ["--smoke", "--models", *models, "--out", tmp_path]
-    done = run(*options)
+    done = start_example("timit", *options)
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "results.json").read_text())
     assert record["settings"]["seed"] == 0
@@ -68,11 +59,11 @@ def test_smoke(tmp_path):
         assert (tmp_path / picture).read_bytes()[:4] == b"\x89PNG"
     # Again, it only loads; with another seed it is refused.
     before = (tmp_path / "lstm" / "history.csv").read_text()  # Has the seconds.
-    assert run(*options).returncode == 0
+    assert start_example("timit", *options).returncode == 0
     assert (tmp_path / "lstm" / "history.csv").read_text() == before
     again = json.loads((tmp_path / "results.json").read_text())
     assert again["results"] == results
-    refused = run(*options, "--seed", 1)
+    refused = start_example("timit", *options, "--seed", 1)
     assert refused.returncode != 0
     assert "Received: seed=1 not 0" in refused.stderr
 
@@ -127,15 +118,9 @@ def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
         (["--smoke", "--raw", "--models", "feed-forward"], "networks are recurrent"),
     ],
 )
-def test_bad_options(arguments, message, tmp_path, capsys, monkeypatch, timit):
+def test_bad_options(arguments, message, refused):
     records = ["--records", "x"] if "paper" in arguments[:2] else []
-    arguments = ["timit.py", "--out", str(tmp_path / "out"), *records, *arguments]
-    monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as exit:
-        timit.main()
-    assert exit.value.code == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    refused("timit", [*records, *arguments], message)
 
 
 def test_presets_by_size(timit):

@@ -264,16 +264,3 @@ def test_knows_the_initializers_of_the_package():
     assert type(BNPDense(2, kernel_initializer="small_uniform").kernel_initializer) is (
         SmallUniform
     )
-
-
-def test_inputs_of_any_dtype():
-    """As `Dense` takes them, and where a wrapper has cast nothing."""
-    x = np.random.default_rng(0).integers(0, 2, (2, 3, 4))
-    layer = BNPDense(3, dtype="mixed_float16")
-    expected = layer(x.astype("float16"))
-    for dtype in ("bool", "int32", "int64", "float32", "float64"):
-        found = layer(x.astype(dtype))
-        assert keras.backend.standardize_dtype(found.dtype) == "float16"
-        np.testing.assert_array_equal(found, expected)
-    found = keras.layers.TimeDistributed(layer, dtype="float32")(x.astype("float32"))
-    assert keras.backend.standardize_dtype(found.dtype) == "float16"

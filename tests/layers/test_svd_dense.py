@@ -13,6 +13,7 @@ from keras_ortho.initializers import NormalReflectors
 from keras_ortho.parametrizations import spectral_deviation
 from keras_ortho.parametrizations.reflectors import num_reflector_entries
 from tests import reference
+from tests.cells.building import refused
 from tests.gradients import weight_gradients
 from tests.parametrizations.test_svd import definition
 
@@ -145,15 +146,12 @@ def test_set_kernel_matrix(features, units):
 
 def test_matrices_that_do_not_fit():
     layer = built(3, 2, spectral_margin=0.1)
-    before = layer.get_weights()
     for matrix, message in (
         (np.eye(3), r"Received: matrix.shape=\(3, 3\)"),
         (np.diag([1.0, 2.0, 1.0])[:2], "values between 0.9 and 1.1. Received: some"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with refused(layer, message):
             layer.set_kernel_matrix(matrix)
-    for value, old in zip(layer.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(value, old)
     with pytest.raises(ValueError, match=r"all 2 .*Received: reflections=\(1, 1\)"):
         built(3, 2, reflections=1).set_kernel_matrix(np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"all 2 .*Received: reflections=\(1, 1\)"):
@@ -333,16 +331,3 @@ def test_many_layers_pass_signals_on():
     np.testing.assert_allclose(
         np.linalg.norm(y, axis=1), np.linalg.norm(x, axis=1), rtol=20 * 10 * 8 * EPS64
     )
-
-
-def test_inputs_of_any_dtype():
-    """As `Dense` takes them, and where a wrapper has cast nothing."""
-    x = np.random.default_rng(0).integers(0, 2, (2, 3, 4))
-    layer = SVDDense(3, dtype="mixed_float16")
-    expected = layer(x.astype("float16"))
-    for dtype in ("bool", "int32", "int64", "float32", "float64"):
-        found = layer(x.astype(dtype))
-        assert keras.backend.standardize_dtype(found.dtype) == "float16"
-        np.testing.assert_array_equal(found, expected)
-    found = keras.layers.TimeDistributed(layer, dtype="float32")(x.astype("float32"))
-    assert keras.backend.standardize_dtype(found.dtype) == "float16"

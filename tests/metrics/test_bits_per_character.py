@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_ortho.metrics.bits_per_character import BitsPerCharacter
+from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
 
@@ -85,10 +86,6 @@ def test_is_the_loss_over_ln_2(batches):
 
 def test_config():
     metric = BitsPerCharacter(from_logits=False, name="bits", dtype="float64")
-    copy = keras.saving.deserialize_keras_object(
-        keras.saving.serialize_keras_object(metric)
-    )
-    assert type(copy) is BitsPerCharacter
-    assert copy.get_config() == metric.get_config()
+    copy = saved_copy(metric)
     assert copy.name == "bits"
     assert copy.from_logits is False

@@ -1,8 +1,8 @@
-import keras
 import numpy as np
 import pytest
 
 from keras_ortho.metrics import ErrorRate
+from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
 
@@ -27,8 +27,4 @@ def test_outputs_that_are_not_finite_have_a_rate():
 
 def test_config():
     metric = ErrorRate(name="wrong")
-    copy = keras.saving.deserialize_keras_object(
-        keras.saving.serialize_keras_object(metric)
-    )
-    assert type(copy) is ErrorRate
-    assert copy.name == "wrong"
+    assert saved_copy(metric).name == "wrong"

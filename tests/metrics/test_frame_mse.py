@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_ortho.metrics import PaddedFrameMSE, ValidFrameMSE
+from tests.saving import saved_copy
 
 BINS = 3
 LENGTHS = [[7, 1, 4], [3, 2], [5]]  # of three batches, each padded to its longest
@@ -85,11 +86,7 @@ def test_evaluate(batches, jit_compile):
 
 
 def test_config(metric):
-    function, _ = metric
-    config = keras.saving.serialize_keras_object(function)
-    copy = keras.saving.deserialize_keras_object(config)
-    assert type(copy) is type(function)
-    assert copy.get_config() == function.get_config()
+    saved_copy(metric[0])
 
 
 def test_one_weight_for_each_frame(metric, batches):

@@ -8,6 +8,7 @@ from keras import ops
 from keras_ortho import ScoRNN
 from keras_ortho import parametrizations as sets
 from keras_ortho.initializers import FreeInitializer
+from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
 
@@ -148,10 +149,7 @@ def test_free_initializers_reach_the_first_trained_variable(kind, invertible):
 
 @each
 def test_config(kind, invertible):
-    saved = keras.saving.serialize_keras_object(kind)
-    again = keras.saving.deserialize_keras_object(saved)
-    assert type(again) is type(kind)
-    assert again.get_config() == kind.get_config()
+    again = saved_copy(kind)
     values = values_of(kind)
     np.testing.assert_array_equal(again.matrix(*values), kind.matrix(*values))
 

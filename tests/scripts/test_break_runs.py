@@ -1,4 +1,3 @@
-import importlib.util
 import os
 import random
 import subprocess
@@ -6,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.modules import load_file
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "break_runs.py"
 
@@ -30,9 +31,7 @@ def test_a_few_of_each():
 
 
 def test_damages(tmp_path):
-    spec = importlib.util.spec_from_file_location("break_runs", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = load_file("scripts/break_runs.py")
     path = tmp_path / "file"
     changed = {}
     for how in script.DAMAGES:

@@ -1,5 +1,4 @@
 import ast
-import importlib.util
 import sys
 import types
 import venv
@@ -7,15 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.modules import load_file
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_system.py"
-
-
-def load():
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("check_system", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -30,7 +23,7 @@ def headers(tmp_path):
 @pytest.fixture
 def check_system(monkeypatch, headers):
     """The script on a system that lacks nothing."""
-    module = load()
+    module = load_file("scripts/check_system.py")
     sysconfig = types.SimpleNamespace(get_paths=lambda: {"include": str(headers)})
     monkeypatch.setattr(module, "is_supported", lambda version=None: True)
     monkeypatch.setattr(module, "find_spec", lambda name: name)
@@ -152,7 +145,7 @@ def test_bounds_come_from_setup_cfg(check_system, tmp_path):
 
 
 def test_this_python_is_supported_and_python_2_is_not():
-    module = load()
+    module = load_file("scripts/check_system.py")
     first, end = module.supported_versions()
     assert module.is_supported()
     assert module.is_supported(first)

@@ -1,24 +1,11 @@
-import importlib.util
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.modules import ROOT, load_file
 
-
-def load():
-    """The script as a module."""
-    path = ROOT / "scripts" / "plant_faults.py"
-    spec = importlib.util.spec_from_file_location("plant_faults", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["plant_faults"] = module  # A dataclass looks itself up there.
-    spec.loader.exec_module(module)
-    return module
-
-
-plant_faults = load()
+plant_faults = load_file("scripts/plant_faults.py")
 
 
 def fault(tmp_path, old="1 + 1", new="1 - 1"):

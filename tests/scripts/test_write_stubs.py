@@ -1,15 +1,13 @@
 import ast
-import importlib.util
 import inspect
-from pathlib import Path
 from typing import Any
 
 import keras
 import pytest
 
 from keras_ortho import cells
+from tests.modules import ROOT, load_file
 
-ROOT = Path(__file__).resolve().parents[2]
 STUB = ROOT / "keras_ortho" / "cells" / "__init__.pyi"
 
 
@@ -30,10 +28,7 @@ PARAMETERS = written()
 
 
 def test_the_stub_is_the_one_that_is_written():
-    path = ROOT / "scripts" / "write_stubs.py"
-    spec = importlib.util.spec_from_file_location("write_stubs", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_file("scripts/write_stubs.py")
     assert module.STUB.samefile(STUB)
     assert STUB.read_text(encoding="utf-8") == module.stub(), "run `make stubs`"
 
