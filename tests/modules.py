@@ -1,9 +1,11 @@
-"""Modules of files that belong to no package: scripts and examples."""
+"""Python that belongs to no package, as modules and in processes of its own."""
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,3 +24,21 @@ def load_file(path: str) -> ModuleType:
     sys.modules[name] = module  # A dataclass looks itself up there.
     spec.loader.exec_module(module)
     return module
+
+
+def run_python(*arguments: object, **options: Any) -> str:
+    """Runs Python in a process of its own, which must end well.
+
+    Args:
+        *arguments: Those of Python: a script and its own, or `"-c"` and code.
+        **options: Those of `subprocess.run`, such as `cwd` and `env`.
+
+    Returns:
+        What it printed.
+    """
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

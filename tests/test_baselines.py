@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keras_ortho import baselines
+from tests.saving import reloaded
 
 LAYERS = {
     "simple_rnn": keras.layers.SimpleRNN,
@@ -94,11 +95,7 @@ def test_config_and_saved_model(tmp_path):
     model.compile("adam", "mse")
     x = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
     model.fit(x, np.ones((2, 4)), verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(
-        loaded.predict(x, verbose=0), model.predict(x, verbose=0)
-    )
+    loaded = reloaded(model, tmp_path, x)
     assert loaded.layers[0].bias_initializer.value == -4.0
 
 

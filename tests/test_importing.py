@@ -1,6 +1,5 @@
 """What importing the package loads, and what can be loaded after it."""
 
-import subprocess
 import sys
 
 import keras
@@ -9,6 +8,7 @@ import pytest
 import keras_ortho
 from keras_ortho.losses import ValidFrameMSE
 from keras_ortho.optimizers import RMSpropTF1
+from tests.modules import run_python
 
 # Each ends with a `keras` to load the model with.
 ORDERS = {
@@ -29,15 +29,6 @@ model = keras.saving.load_model({path!r})
 for part in (*model.layers, model.optimizer, model.loss):
     print(type(part).__name__)
 """
-
-
-def run(code: str) -> str:
-    """The output of Python code in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -64,20 +55,21 @@ def saved(tmp_path_factory) -> str:
     ],
 )
 def test_model_is_loaded_after_imports_in_any_order(saved, statement):
-    classes = run(statement + LOAD.format(path=saved)).split()
+    classes = run_python("-c", statement + LOAD.format(path=saved)).split()
     assert classes == ["ScoRNN", "SVDDense", "ModReLU", "RMSpropTF1", "ValidFrameMSE"]
 
 
 def test_import_alone_loads_next_to_nothing():
     code = "import sys; before = set(sys.modules); import keras_ortho, json\n"
     code += "print(*{name.split('.')[0] for name in set(sys.modules) - before})"
-    loaded = set(run(code).split())
+    loaded = set(run_python("-c", code).split())
     assert loaded - set(sys.stdlib_module_names) == {"keras_ortho"}
 
 
 def test_public_names_are_listed_before_they_are_loaded():
     code = "import keras_ortho; print(*dir(keras_ortho))"
-    assert set(run(code).split()) >= {*keras_ortho.__all__, "__version__", "__doc__"}
+    listed = run_python("-c", code).split()
+    assert {*keras_ortho.__all__, "__version__", "__doc__"} <= {*listed}
 
 
 def test_names_that_there_are_not():
@@ -92,7 +84,7 @@ def test_error_of_keras_is_its_own(tmp_path):
     (tmp_path / "keras" / "__init__.py").write_text("raise ImportError('broken')")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
     code += "import keras_ortho\ntry: import keras\nexcept ImportError as e: print(e)"
-    assert run(code) == "broken\n"
+    assert run_python("-c", code) == "broken\n"
 
 
 MAPPED = """
@@ -111,4 +103,4 @@ print([sorted(x.numpy().tolist()) for x in tf.data.Dataset.range(1).map(order)])
 @pytest.mark.slow
 def test_autograph_does_not_warn_of_an_optional_module():
     """AutoGraph warns once for a function, so in a process of its own."""
-    assert run(MAPPED) == "[[0, 1]]\n"
+    assert run_python("-c", MAPPED) == "[[0, 1]]\n"

@@ -2,8 +2,6 @@
 
 import importlib.util
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -12,6 +10,7 @@ import pytest
 from keras import ops
 
 from keras_ortho.losses import PaddedFrameMSE, ValidFrameMSE
+from tests.modules import run_python
 from tests.saving import saved_copy
 
 BINS = 3
@@ -162,11 +161,5 @@ def test_with_jax():
     """The other tests, in a process in which Keras runs on JAX."""
     folder = Path(__file__).parent
     files = [__file__, str(folder / "metrics" / "test_frame_mse.py")]
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
-        env=os.environ | {"KERAS_BACKEND": "jax"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
+    options = ["-q", "-p", "no:cacheprovider", *files]
+    run_python("-m", "pytest", *options, env=os.environ | {"KERAS_BACKEND": "jax"})

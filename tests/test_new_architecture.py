@@ -4,11 +4,11 @@ import filecmp
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.modules import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("keras_ortho", "data_prep", "experiments", "examples", "benchmarks")
@@ -175,16 +175,8 @@ model.save({path!r})
 
 def run(folder, *arguments):
     """The output of a Python process where the new architecture is."""
-    done = subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    return run_python(*arguments, cwd=folder, env=environment)
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,13 @@ import json
 import os
 import pkgutil
 import re
-import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import keras_ortho
-from tests.modules import ROOT, load_file
+from tests.modules import ROOT, load_file, run_python
 
 SOURCES = [
     path
@@ -79,16 +77,10 @@ def imported(request) -> dict:
     extras = requirements().keys() - TOOLS - {"", "jax"}
     names = set().union(*(distributions(extra) for extra in extras))
     optional = [module for module in brought_by() if distributions_of(module) & names]
-    result = subprocess.run(
-        [sys.executable, "-c", PROBE, ABSENT[request.param], ",".join(optional)],
-        cwd=ROOT,
-        env={**os.environ, "KERAS_BACKEND": request.param},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return {"expected": request.param, **json.loads(result.stdout.splitlines()[-1])}
+    arguments = ["-c", PROBE, ABSENT[request.param], ",".join(optional)]
+    environment = os.environ | {"KERAS_BACKEND": request.param}
+    printed = run_python(*arguments, cwd=ROOT, env=environment)
+    return {"expected": request.param, **json.loads(printed.splitlines()[-1])}
 
 
 def requirements() -> dict[str, list[str]]:

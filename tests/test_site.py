@@ -5,7 +5,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import pytest
 
 import keras_ortho
+from tests.modules import run_python
 
 ROOT = Path(__file__).resolve().parent.parent
 NEEDED = ("sphinx", "myst_nb", "furo", "bs4")
@@ -40,14 +40,7 @@ LOADED = {
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     options = ["-c", "docs", "-W", "--keep-going", "-q", "-d", str(folder / "read")]
-    result = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, ".", str(folder / "html")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    run_python("-m", "sphinx", *options, ".", folder / "html", cwd=ROOT)
     return folder / "html"
 
 

@@ -1,11 +1,12 @@
 """The benchmark runs, for every candidate, at a shape that takes no time."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.modules import run_python
 
 pytestmark = pytest.mark.backends
 
@@ -14,14 +15,8 @@ SHAPE = {"units": 5, "steps": 7, "batch": 3, "jit_compile": False}
 
 
 def run(task):
-    done = subprocess.run(
-        [sys.executable, FOLDER / "measurement.py"],
-        input=json.dumps(task),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.rpartition("RESULT ")[2])
+    printed = run_python(FOLDER / "measurement.py", input=json.dumps(task))
+    return json.loads(printed.rpartition("RESULT ")[2])
 
 
 @pytest.mark.slow

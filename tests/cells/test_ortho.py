@@ -16,6 +16,7 @@ from keras_ortho.parametrizations import (
     Parametrization,
     ScaledCayleyUnitary,
 )
+from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
 
@@ -71,11 +72,7 @@ def test_a_parametrization_of_ones_own(tmp_path):
         [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]],
         atol=1e-6,
     )
-    model.save(tmp_path / "own.keras")
-    again = keras.saving.load_model(tmp_path / "own.keras")
-    np.testing.assert_array_equal(
-        again.predict(x, verbose=0), model.predict(x, verbose=0)
-    )
+    reloaded(model, tmp_path, x)
 
 
 @pytest.mark.parametrize("activation", ["modrelu", "smoothed_modrelu"])

@@ -11,6 +11,7 @@ from tests.cells.building import assert_gradients, builder, lively, refused, wei
 from tests.gradients import weight_gradients
 from tests.parametrizations.test_cayley_unitary import by_definition
 from tests.parametrizations.test_kahan_unitary import random_unitary
+from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
 
@@ -128,8 +129,7 @@ def test_recurrent_initializer_that_yields_a_matrix(initializer, expected, tmp_p
         wanted = reference.complex_block(expected)
         np.testing.assert_allclose(kernel, wanted, atol=50 * EPS32)
     model = keras.Sequential([keras.Input((None, 3)), layer])
-    model.save(tmp_path / "model.keras")  # The config holds complex numbers, too.
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    loaded = reloaded(model, tmp_path)  # The config holds complex numbers, too.
     np.testing.assert_array_equal(loaded.layers[0].recurrent_matrix(), kernel)
 
 

@@ -1,13 +1,12 @@
 """What prepares data without writing records loads no machine learning."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from keras_ortho.data_prep.pipeline import prepare
 from tests.data_prep.corpora import write_corpus
+from tests.modules import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = "print(*{'keras', 'tensorflow', 'jax', 'torch'} & set(sys.modules))"
@@ -33,15 +32,7 @@ except SystemExit as ended:
 
 def heavy(code, *arguments):
     """Which heavy modules Python code loads in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", code + HEAVY, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
+    return run_python("-c", code + HEAVY, *arguments, cwd=ROOT).splitlines()[-1]
 
 
 def test_planning_reading_features_and_manifest(tmp_path):

@@ -13,6 +13,7 @@ from keras_ortho import ORNN, BNPDense, OrthoDense, ScoRNN, ScoRNNCell, SVDDense
 from keras_ortho.layers import TrainedInitialState
 from keras_ortho.parametrizations import ScaledCayley
 from tests.cells.architectures import ARCHITECTURES
+from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
 
@@ -60,11 +61,7 @@ def test_every_architecture(architecture, monkeypatch, tmp_path):
         raise AssertionError("A frozen kernel was made again")
 
     monkeypatch.setattr(type(layer.cell.parametrization), "matrix", fail)
-    frozen.save(tmp_path / "frozen.keras")
-    loaded = keras.saving.load_model(tmp_path / "frozen.keras")
-    np.testing.assert_array_equal(
-        loaded.predict(X, verbose=0), frozen.predict(X, verbose=0)
-    )
+    reloaded(frozen, tmp_path, X)
     assert_equal(frozen, freeze(frozen))
 
 

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
+
+from tests.modules import run_python
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="replicas are TensorFlow's"
@@ -63,14 +63,9 @@ print(json.dumps(found))
 
 
 def test_replicas_have_the_mean_over_the_whole_batch():
-    ended = subprocess.run(
-        [sys.executable, "-c", REPLICAS],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-    )
-    found = json.loads(ended.stdout.splitlines()[-1])
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    printed = run_python("-c", REPLICAS, env=environment)
+    found = json.loads(printed.splitlines()[-1])
     assert set(found) == {"frames", "none", "waveforms"}
     for case, (one, two) in found.items():
         # Three steps of sums of at most 24 numbers of order ten, in float64; the mean

@@ -4,6 +4,7 @@ import pytest
 
 from keras_ortho import ENRNN, ScoRNN
 from keras_ortho.layers.carried_state import CarriedState
+from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
@@ -92,11 +93,7 @@ def test_saved_with_the_states(text, tmp_path):
     model, _ = network("scornn")
     first, second, _ = pieces(text)
     model.predict(first, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(
-        loaded.predict(second, verbose=0), model.predict(second, verbose=0)
-    )
+    reloaded(model, tmp_path, second)
 
 
 @pytest.mark.parametrize(

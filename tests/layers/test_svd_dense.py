@@ -16,6 +16,7 @@ from tests import reference
 from tests.cells.building import refused
 from tests.gradients import weight_gradients
 from tests.parametrizations.test_svd import definition
+from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
 
@@ -284,9 +285,7 @@ def test_trains_saves_and_loads(jit_compile, margin, tmp_path):
     assert losses[-1] < 0.5 * losses[0]
     for weight, old in zip(model.get_weights(), before, strict=True):
         assert not np.array_equal(weight, old)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(model(x), loaded(x))
+    reloaded(model, tmp_path, x)
 
 
 @pytest.mark.slow_on_jax

@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from keras_ortho.layers import CarriedState, TrainedInitialState
+from tests.saving import reloaded
 
 X = np.random.default_rng(0).normal(size=(4, 5, 3)).astype("float32")
 
@@ -45,11 +46,7 @@ def test_they_are_trained_saved_and_masked(tmp_path):
     # A step that is masked leaves the state as it is.
     masked = layer(padded, mask=padded.any(-1))
     np.testing.assert_allclose(layer(X[:, 2:]), masked, atol=1e-6)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(
-        loaded.predict(X, verbose=0), model.predict(X, verbose=0)
-    )
+    reloaded(model, tmp_path, X)
 
 
 def test_may_be_carried_on():

@@ -27,6 +27,7 @@ from keras_ortho import (
     SVDDense,
 )
 from keras_ortho.optimizers import RMSpropTF1, group_of, paper_optimizer, set_group
+from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
@@ -179,8 +180,7 @@ def test_a_cell_of_ones_own(tmp_path):
     fit(model)
     assert of_optimizer(model, RMSpropTF1) == {"turn"}
     assert of_optimizer(model, keras.optimizers.Adam) == {"kernel", "bias", "zoom"}
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    loaded = reloaded(model, tmp_path)
     assert of_optimizer(loaded, RMSpropTF1) == {"turn"}
     with pytest.raises(ValueError, match="Received: 'skew'"):
         set_group(loaded.trainable_variables[0], "skew")
@@ -232,8 +232,7 @@ def test_resumes_to_the_same_result(jit_compile, tmp_path):
     fit(unbroken, epochs=4)
     model = make_model(jit_compile=jit_compile)
     fit(model, epochs=2)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    loaded = reloaded(model, tmp_path)
     assert isinstance(loaded.optimizer, keras.optimizers.MultiOptimizer)
     saved = [np.asarray(v) for v in model.optimizer.variables]
     for value, expected in zip(loaded.optimizer.variables, saved, strict=True):

@@ -11,6 +11,7 @@ from keras_ortho import FullURNN, ScoRNN
 from keras_ortho.optimizers import RMSpropTF1, StiefelDescent, paper_optimizer
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
 from tests.parametrizations.test_kahan_unitary import random_unitary
+from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
@@ -210,8 +211,7 @@ def test_resumes_to_the_same_result(tmp_path):
     fit(unbroken, epochs=2)
     model = make_model(optimizer())
     fit(model)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    loaded = reloaded(model, tmp_path)
     fit(loaded)
     assert_same_weights(loaded, unbroken, atol=10 * EPS32)
 

@@ -12,6 +12,7 @@ from keras_ortho import parametrizations as sets
 from keras_ortho.parametrizations import orthogonality_error, random_orthogonal
 from keras_ortho.training_callbacks import Rebase
 from tests import reference
+from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
@@ -140,11 +141,7 @@ def test_trains_saves_and_loads(tmp_path, rebase_every):
     assert orthogonality_error(matrix) <= 8 * 10 * EPS32
     np.testing.assert_array_equal(matrix[:4, 4:], 0)
     np.testing.assert_array_equal(matrix[4:, :4], 0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(
-        loaded.predict(x, verbose=0), model.predict(x, verbose=0)
-    )
+    reloaded(model, tmp_path, x)
 
 
 def test_every_base_is_moved():

@@ -11,6 +11,7 @@ from keras_ortho.parametrizations import random_orthogonal, random_unitary
 from keras_ortho.parametrizations.cayley import diagonal_signs
 from keras_ortho.training_callbacks import Rebase
 from tests import reference
+from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
@@ -189,8 +190,7 @@ def test_a_layer_of_the_package_rebases_itself(make, tmp_path):
         fit = {"batch_size": 4, "shuffle": False, "verbose": 0}
         model.fit(x, y, epochs=broken_after, **fit)
         if broken_after < 3:
-            model.save(tmp_path / "model.keras")
-            model = keras.saving.load_model(tmp_path / "model.keras")
+            model = reloaded(model, tmp_path)
             model.fit(x, y, epochs=3 - broken_after, **fit)
         return model
 

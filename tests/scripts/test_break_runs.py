@@ -1,28 +1,18 @@
 import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from tests.modules import load_file
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "break_runs.py"
+from tests.modules import ROOT, load_file, run_python
 
 
 @pytest.mark.slow
 @pytest.mark.backends
 def test_a_few_of_each():
-    counts = ["--kills", "3", "--flips", "8", "--writers", "1"]
-    done = subprocess.run(
-        [sys.executable, SCRIPT, *counts],
-        env={**os.environ, "PYTHONPATH": str(SCRIPT.parent.parent)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
+    counts = ["--kills", 3, "--flips", 8, "--writers", 1]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    printed = run_python(ROOT / "scripts" / "break_runs.py", *counts, env=environment)
+    lines = printed.splitlines()
     found = {line[8:]: int(line[:6]) for line in lines if line[:6].strip().isdecimal()}
     assert found["kills"] == 3
     assert found["two at once: one is refused, and told by whom"] == 1

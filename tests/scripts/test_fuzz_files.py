@@ -1,10 +1,10 @@
 """Damaged files of every format: the short form of `make fuzz`, and what it finds."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.modules import run_python
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 SCRIPT = SCRIPTS / "fuzz_files.py"
@@ -20,10 +20,8 @@ def test_readers_without_tensorflow(fuzzing):
 
     names = [name for name, form in FORMATS.items() if not form.tensorflow]
     options = [option for name in names for option in ("--format", name)]
-    command = [sys.executable, str(SCRIPT), "--mutations", "900", "--seed", "7"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
+    printed = run_python(SCRIPT, "--mutations", 900, "--seed", 7, *options)
+    lines = printed.splitlines()
     assert [line[:15].strip() for line in lines[1:-1]] == names
     cases, failures = (int(lines[-1].split()[place]) for place in (0, 3))
     assert (cases, failures) == (900, 0)

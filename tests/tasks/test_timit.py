@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -11,6 +9,7 @@ from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.tasks.timit import load, utterances
 from keras_ortho.tasks.timit_records import SPLITS, read_manifest
 from tests.data_prep.corpora import write_corpus
+from tests.modules import run_python
 
 SPEAKERS = tuple(f"{sex}{letter * 3}0" for sex in "fm" for letter in "abcdef")
 
@@ -256,10 +255,7 @@ def test_tensorflow_is_imported_where_it_is_needed(folder):
         "    print(error)"
     )
     environment = os.environ | {"KERAS_BACKEND": "jax"}
-    command = [sys.executable, "-c", program]
-    process = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert process.returncode == 0, process.stderr
-    assert "`tensorflow`" in process.stdout
+    assert "`tensorflow`" in run_python("-c", program, env=environment)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
