@@ -80,7 +80,7 @@ class Hessenberg(Parametrization):
 CELL = '''
 """HessenbergRNN: rotations of neighbouring units."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -93,19 +93,11 @@ from keras_ortho.parametrizations.hessenberg import Hessenberg
 class HessenbergRNNCell(RecurrentCell):
     """Cell of the HessenbergRNN."""
 
-    def __init__(
-        self,
-        units: int,
-        *,
-        recurrent_initializer: Any = "uniform_phases",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            units,
-            parametrization=Hessenberg(),
-            recurrent_initializer=recurrent_initializer,
-            **kwargs,
-        )
+    default_arguments: ClassVar = {"recurrent_initializer": "uniform_phases"}
+
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        kwargs = {**self.default_arguments, **kwargs}
+        super().__init__(units, parametrization=Hessenberg(), **kwargs)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -1,0 +1,57 @@
+"""The arguments of a class of one's own: its own, those it changes, and the others."""
+
+import inspect
+from typing import ClassVar
+
+import pytest
+
+from keras_ortho import ORNNCell, RecurrentLayer
+from keras_ortho.activations import LeakyReLU
+
+pytestmark = pytest.mark.backends
+
+
+class QuietCell(ORNNCell):
+    default_arguments: ClassVar = {"dropout": 0.25}
+
+
+class LoudCell(QuietCell):
+    default_arguments: ClassVar = {"recurrent_dropout": 0.5, "dropout": 0.125}
+
+    def __init__(self, units, volume=1.0, **kwargs):
+        super().__init__(units, **{**self.default_arguments, **kwargs})
+        self.volume = volume
+
+
+class Loud(RecurrentLayer):
+    cell_class = LoudCell
+
+
+# Of the class itself, and of those that it inherits from.
+DEFAULTS = {
+    ORNNCell: {"dropout": 0.0, "recurrent_dropout": 0.0, "reflections": None},
+    QuietCell: {"dropout": 0.25, "recurrent_dropout": 0.0, "reflections": None},
+    LoudCell: {"dropout": 0.125, "recurrent_dropout": 0.5, "volume": 1.0},
+    Loud: {"dropout": 0.125, "recurrent_dropout": 0.5, "volume": 1.0},
+}
+
+
+@pytest.mark.parametrize("cls", DEFAULTS, ids=lambda cls: cls.__name__)
+def test_defaults(cls):
+    expected = DEFAULTS[cls] | {"trainable_initial_state": True, "use_bias": True}
+    signature = inspect.signature(cls).parameters
+    made = cls(4)
+    assert isinstance(made.activation, LeakyReLU)
+    for name, value in expected.items():
+        assert signature[name].default == value
+        assert getattr(made, name) == value
+        assert made.get_config()[name] == value
+    assert signature["dropout"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+@pytest.mark.parametrize("cls", DEFAULTS, ids=lambda cls: cls.__name__)
+def test_what_is_given_comes_before_them(cls):
+    made = cls(4, dropout=0.75, trainable_initial_state=False)
+    assert (made.dropout, made.trainable_initial_state) == (0.75, False)
+    again = cls.from_config(made.get_config())
+    assert again.get_config() == made.get_config()
