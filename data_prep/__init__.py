@@ -1,1 +1,1 @@
-"""From a corpus of speech to sharded records: `keras-ortho-data CORPUS OUT`."""
+"""Makes sharded records from a corpus of speech: `keras-ortho-data CORPUS OUT`."""

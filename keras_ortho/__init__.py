@@ -1,8 +1,8 @@
 """Recurrent Keras layers whose recurrent matrix stays orthogonal.
 
-To import the package loads neither Keras nor a backend: that takes something of the
-package that needs them. What a saved model may hold is registered as soon as both Keras
-and the package are imported, in either order.
+Importing the package loads neither Keras nor a backend; using a name that needs them
+does. The classes that a saved model may hold are registered as soon as both
+Keras and the package are imported, in either order.
 """
 
 import importlib

@@ -1,10 +1,9 @@
 """The papers' baselines, as Keras's own layers with the papers' settings.
 
-Each function returns a layer of Keras, or one in a `TrainedInitialState`: nothing else
-of this package is in its way, and a saved model needs the package only for that, and
-for the initializer of an LSTM's bias. A plain `keras.layers.GRU` needs no function; the
-papers clip the gradients of their LSTMs, which is an argument of the optimizer,
-`clipvalue` for each entry or `clipnorm` for each weight.
+Each function returns a layer of Keras, or one in a `TrainedInitialState`. A saved model
+needs this package only for that wrapper, and for the initializer of an LSTM's bias. A
+GRU is a plain `keras.layers.GRU`. The papers clip the gradients of their LSTMs; that is
+an argument of the optimizer, `clipvalue` for each entry or `clipnorm` for each weight.
 """
 
 import bisect

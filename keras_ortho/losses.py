@@ -1,13 +1,13 @@
 """Losses of padded sequences: mean squared errors of frames, SI-SDR of waveforms.
 
-Of the mean squared error two definitions are in use. A batch of `B` sequences of
+Two definitions of the mean squared error are in use. A batch of `B` sequences of
 different lengths `L` is padded to `T` frames of `F` bins, and `sample_weight`,
-`[B, T]`, is 1 where there is a frame and 0 where there is padding. Then the squared
-errors of the frames are divided
+`[B, T]`, is 1 where there is a frame and 0 where there is padding. The squared errors
+of the frames are divided
 
 - by `F` times the number of frames, the sum of `L`: `ValidFrameMSE`,
-- by `F` times the number of frames *and* padding, `B T`: `PaddedFrameMSE`. So
-  Wisdom et al. (2016) compute their TIMIT errors, padded to the longest utterance
+- by `F` times the number of frames *and* padding, `B T`: `PaddedFrameMSE`. Wisdom et
+  al. (2016) compute their TIMIT errors in this way, padded to the longest utterance
   of the split. The value depends on the padding: it is `mean(L) / T` times the
   other.
 """

@@ -1,4 +1,4 @@
-"""Training runs that last: logged, plotted, and continued after a kill."""
+"""Long training runs: logged, plotted, and resumed after a kill."""
 
 import contextlib
 import csv

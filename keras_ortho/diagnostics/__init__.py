@@ -1,9 +1,11 @@
-"""What a recurrent network does, measured, logged while it is trained, and drawn.
+"""What a recurrent network does: measured, logged during training, and drawn.
 
-Of the recurrent matrices: distance from the orthogonal ones, singular values,
-eigenvalues. Of the flow of gradients: `||dL/dh_t||`, `||dh_tau/dx_t||`, `dh_T/dh_0`. Of
-states of two numbers: their trajectories. All of it for any Keras model with a
-recurrent layer, of this package or of Keras, which it leaves as it is.
+- Recurrent matrices: distance from the orthogonal ones, singular values, eigenvalues.
+- Flow of gradients: `||dL/dh_t||`, `||dh_tau/dx_t||`, `dh_T/dh_0`.
+- States of two numbers: their trajectories.
+
+Works on any Keras model with a recurrent layer, of this package or of Keras, and does
+not change the model.
 """
 
 from keras_ortho.diagnostics.callbacks import (

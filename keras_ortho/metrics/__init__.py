@@ -1,4 +1,4 @@
-"""Metrics: of speech, of classes, of text."""
+"""Metrics of speech, classes and text."""
 
 from keras_ortho.metrics.active_level import ActiveLevel, active_level
 from keras_ortho.metrics.bits_per_character import BitsPerCharacter

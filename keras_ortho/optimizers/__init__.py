@@ -1,4 +1,4 @@
-"""Optimizers of the papers, and their rules for which variable gets which."""
+"""The papers' optimizers, and which variables they train."""
 
 from keras_ortho.optimizers.groups import OptimizerGroups, group_of, set_group
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1

@@ -1,4 +1,4 @@
-"""Maps from free variables to recurrent matrices, and back, and sets of these."""
+"""Maps from free variables to recurrent matrices and back, and the sets they reach."""
 
 from keras_ortho.parametrizations.antisymmetric import (
     Antisymmetric,

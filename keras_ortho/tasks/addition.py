@@ -1,4 +1,4 @@
-"""Addition of numbers as text: `"12+345"` is read, `"357"` is written.
+"""Addition of numbers as text: from `"12+345"` to `"357"`.
 
 The problem of Zaremba and Sutskever, "Learning to execute", 2014, as the example of
 Keras poses it (keras.io, "Sequence to sequence learning for performing number

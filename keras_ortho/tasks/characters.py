@@ -1,4 +1,4 @@
-"""The Penn Treebank as characters: text to predict the next character of."""
+"""The Penn Treebank as characters: predict the next character of a text."""
 
 import os
 from dataclasses import dataclass

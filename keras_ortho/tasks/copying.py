@@ -1,4 +1,4 @@
-"""The copying problem: ten symbols to give back after a long pause."""
+"""The copying problem: repeat ten symbols after a long pause."""
 
 import math
 

@@ -1,7 +1,7 @@
-"""Mixtures of the speech in records with noises that are made, or read from files.
+"""Mixtures of recorded speech with noises, synthetic or from files.
 
-The records are those that `keras-ortho-data` makes. Each utterance is mixed with each
-kind of noise at each signal-to-noise ratio.
+The speech is in the records that `keras-ortho-data` makes. Each utterance is
+mixed with each kind of noise at each signal-to-noise ratio.
 """
 
 import os

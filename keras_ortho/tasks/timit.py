@@ -1,4 +1,4 @@
-"""TIMIT: predict the next frame of speech, in dB, from all frames up to it.
+"""TIMIT: predict the next frame of speech, in dB, from all frames before it.
 
 The task of Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks"
 (NeurIPS 2016), on records that `keras-ortho-data` makes.

@@ -1,4 +1,4 @@
-"""Time series of the UCR archive: which class is it?"""
+"""Time series of the UCR archive: predict the class."""
 
 import itertools
 import math
