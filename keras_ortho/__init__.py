@@ -1,8 +1,8 @@
 """Recurrent Keras layers whose recurrent matrix stays orthogonal.
 
 Importing the package loads neither Keras nor a backend; using a name that needs them
-does. The classes that a saved model may hold are registered as soon as both
-Keras and the package are imported, in either order.
+does. The classes that a saved model may hold are registered as soon as both Keras and
+the package are imported, in either order.
 """
 
 import importlib
