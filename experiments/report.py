@@ -16,16 +16,16 @@ from keras_ortho.locks import locked
 
 HEAD = """# Results
 
-What the papers published, and what came out here: `python examples/reproduce.py`. The
-epoch is chosen on validation data; a figure chosen on the test data, as in some papers,
-is called the best on the test data. `results/` holds the record of each run, with all
-its settings, curves and versions. Where one seed is named, the spread over seeds has
-not been measured.
+What the papers published, and what was measured here with `python
+examples/reproduce.py`. The epoch is chosen on validation data; a figure chosen on the
+test data, as in some papers, is called the best on the test data. `results/` holds the
+record of each run, with all its settings, curves and versions. Where one seed is named,
+the spread over seeds has not been measured.
 """
 MAP = """## The papers' tables and figures
 
-What is here of each. "In part" means shorter than in the paper, fewer networks or less
-data; "not run" means that there is no record.
+What each has here. "In part" means a shorter run than in the paper, fewer networks or
+less data; "not run" means that there is no record.
 """
 
 
