@@ -16,11 +16,11 @@ from keras_ortho.locks import locked
 
 HEAD = """# Results
 
-What the papers published, and what was measured here with `python
-examples/reproduce.py`. The epoch is chosen on validation data; a figure chosen on the
-test data, as in some papers, is called the best on the test data. `results/` holds the
-record of each run, with all its settings, curves and versions. Where one seed is named,
-the spread over seeds has not been measured.
+What the papers published, and what `python examples/reproduce.py` measured here. The
+epoch is chosen on validation data; a figure chosen on the test data, as in some papers,
+is called the best on the test data. `results/` holds the record of each run, with all
+its settings, curves and versions. Where one seed is named, the spread over seeds has
+not been measured.
 """
 MAP = """## The papers' tables and figures
 
