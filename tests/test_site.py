@@ -5,6 +5,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import shutil
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +26,8 @@ pytestmark = [
         bool(MISSING), reason=f"of the extra docs there is no {MISSING}"
     ),
 ]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 # What a browser loads by itself, by tag and attribute.
 LOADED = {
     "script": "src",
@@ -170,6 +174,47 @@ def test_equations_are_drawn_without_a_script(site):
     assert parsed(site / "docs" / "scornn.html").find("math")
     for page in pages(site):
         assert not parsed(page).find(class_="math"), page
+
+
+@pytest.mark.skipif(BROWSER is None, reason=f"there is none of {BROWSERS}")
+@pytest.mark.parametrize(
+    "page",
+    [
+        "docs/index.html",
+        "docs/scornn.html",
+        "docs/denoising.html",
+        "docs/notebooks/03_denoise_and_deploy.html",
+        "docs/api/layers.html",
+        "RESULTS.html",
+        "search.html",
+    ],
+)
+def test_a_browser_shows_it_without_complaint(page, site, tmp_path):
+    """Nothing on the console, and nothing that makes a narrow window scroll sideways.
+
+    What is wide by nature scrolls by itself.
+    """
+    text = (site / page).read_text("utf-8")
+    width = "document.documentElement.scrollWidth"
+    measured = f"document.title = {width} <= innerWidth ? 'fits' : 'too wide'"
+    script = f"<script>addEventListener('load', () => {{{measured}}})</script>"
+    probe = (site / page).with_name(f"probe-{Path(page).name}")
+    probe.write_text(text.replace("</body>", f"{script}</body>"), "utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=500,900"]
+    options += ["--disable-background-networking", f"--user-data-dir={tmp_path}"]
+    options += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
+    try:
+        shown = subprocess.run(
+            [BROWSER, *options, probe.as_uri()],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+    finally:
+        probe.unlink()
+    assert "<title>fits</title>" in shown.stdout
+    assert "CONSOLE" not in shown.stderr
 
 
 def public_names():
