@@ -48,3 +48,12 @@ def test_says_what_there_is(tmp_path):
     for run in runs:
         (tmp_path / f"{run.name}.json").write_text(json.dumps({}))
     assert standing() == link
+
+
+def test_another_papers_network_does_not_count(tmp_path):
+    items = [i for i in ITEMS if i.shows == "permuted MNIST"]
+    (section,) = (s for s in SECTIONS if s.title in items[0].whole)
+    (run,) = (r for r in section.runs() if r.name.endswith("scornn-170"))
+    (tmp_path / f"{run.name}.json").write_text(json.dumps({}))
+    lines = [overview(tmp_path)[2 + ITEMS.index(item)] for item in items]
+    assert ["not run" in line for line in lines] == [False, True, True]
