@@ -15,7 +15,6 @@ import pytest
 from keras_ortho.locks import locked
 from tests.examples.modules import run_example
 from tests.executors.clusters import cluster, until
-from tests.modules import run_python
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "adding.py"
 SMALL = ["--smoke", "--model", "rnn", "--units", "4"]
@@ -38,8 +37,9 @@ def command(out, *arguments):
 @pytest.fixture(scope="module")
 def seeds(tmp_path_factory):
     out = tmp_path_factory.mktemp("seeds") / "out"
-    _, *arguments = command(out, "--seed", "1", "--seeds", "2", "--jobs", "2")
-    return out, run_python(*arguments)
+    arguments = command(out, "--seed", "1", "--seeds", "2", "--jobs", "2")
+    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+    return out, done.stdout
 
 
 def test_each_is_the_run_of_its_seed(seeds, tmp_path):
