@@ -14,28 +14,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from layers import LAYERS
 from machine import ROOT, machine
 from tqdm import tqdm
 
-from keras_ortho import cells
-from keras_ortho.architectures import ARCHITECTURES
-
 # State entries, steps, batch.
 STATE, STEPS, BATCH = 128, 784, 128
-
-# How each makes a state of so many reals.
-LAYERS = {
-    name: f"{name}(n // 2)"
-    if getattr(cells, name).cell_class.complex_state
-    else f"{name}(n)"
-    for name in ARCHITECTURES
-} | {
-    "ScuRNN-smoothed": 'ScuRNN(n // 2, activation="smoothed_modrelu")',
-    "ENRNN": "ENRNN(n // 2, n // 2)",
-    "SVDRNN": "SVDRNN(n, reflections=16)",
-    "ORNN": "ORNN(n, reflections=16)",
-    "LSTM": "keras.layers.LSTM(n)",
-}
 
 # Without the other layers in memory.
 WORKER = """

@@ -6,51 +6,40 @@ the host, and both done when they return. The model reads a number a step and en
 dense layer of ten outputs, as for the images of the papers pixel by pixel.
 """
 
-import dataclasses
 import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
+from shapes import FEATURES, OUTPUTS, Shape, Steps, data
+from torch_candidates import torch_steps
 
 from keras_ortho import ScoRNN, ScoRNNCell
 from keras_ortho.backend import scan, stack
 from keras_ortho.baselines import matched_units
-from keras_ortho.extras import require
 from keras_ortho.parametrizations.cayley import diagonal_signs, scaled_cayley
 from keras_ortho.parametrizations.skew import num_entries
 
-FEATURES, OUTPUTS = 1, 10
 
-
-@dataclasses.dataclass(frozen=True)
-class Shape:
-    """What a step is measured for."""
-
-    units: int
-    steps: int
-    batch: int
-    jit_compile: bool
-
-
-Steps = tuple[Callable[[], Any], Callable[[], Any] | None]
-
-
-def data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Draws inputs and targets.
+def network(layer: keras.layers.Layer, shape: Shape) -> keras.Model:
+    """Makes the model that all are measured in.
 
     Args:
+        layer: A recurrent layer.
         shape: The shape.
 
     Returns:
-        A pair of float32 arrays, `(batch, steps, 1)` and `(batch, 10)`.
+        The layer and a dense one of ten outputs.
     """
-    random = np.random.default_rng(0)
-    x = random.random((shape.batch, shape.steps, FEATURES), "float32")
-    return x, random.random((shape.batch, OUTPUTS), "float32")
+    return keras.Sequential(
+        [
+            keras.Input((shape.steps, FEATURES)),
+            layer,
+            keras.layers.Dense(OUTPUTS),
+        ]
+    )
 
 
 def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Steps:
@@ -63,13 +52,7 @@ def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Step
     Returns:
         A training step, and a step of inference.
     """
-    model = keras.Sequential(
-        [
-            keras.Input((shape.steps, FEATURES)),
-            make(shape.units),
-            keras.layers.Dense(OUTPUTS),
-        ]
-    )
+    model = network(make(shape.units), shape)
     # Off a GPU Keras does not compile with XLA unless it is asked to.
     jit_compile = shape.jit_compile or keras.backend.backend() == "jax"
     model.compile("adam", "mse", jit_compile=jit_compile)
@@ -80,53 +63,19 @@ def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Step
     )
 
 
-def _matched(kind: str, shape: Shape) -> int:
-    """Units that give a layer as many parameters as a scoRNN has."""
-    n = shape.units
-    parameters = num_entries(n) + FEATURES * n + n
-    return matched_units(kind.lower(), parameters, FEATURES)
-
-
-def torch_steps(shape: Shape) -> Steps:
-    """PyTorch's RNN with its own orthogonal parametrization, on the CPU or a GPU.
+def matched(kind: str, n: int) -> int:
+    """Finds the units that give a layer as many parameters as a scoRNN has.
 
     Args:
-        shape: The shape; its `jit_compile` is not used.
+        kind: `"SimpleRNN"`, `"LSTM"` or `"GRU"`.
+        n: The units of the scoRNN.
 
     Returns:
-        A training step, and a step of inference.
-
-    Raises:
-        ImportError: If PyTorch is not installed.
+        Number of units.
     """
-    torch = require("torch", extra="bench")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cpu":
-        torch.set_num_threads(len(os.sched_getaffinity(0)))
-    rnn = torch.nn.RNN(FEATURES, shape.units, batch_first=True)
-    torch.nn.utils.parametrizations.orthogonal(rnn, "weight_hh_l0")
-    head = torch.nn.Linear(shape.units, OUTPUTS)
-    rnn, head = rnn.to(device), head.to(device)
-    optimizer = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
-    x, y = data(shape)
-
-    def forward() -> Any:
-        outputs, _ = rnn(torch.from_numpy(x).to(device))
-        return head(outputs[:, -1])
-
-    def train() -> float:
-        optimizer.zero_grad()
-        target = torch.from_numpy(y).to(device)
-        loss = torch.nn.functional.mse_loss(forward(), target)
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    def infer() -> np.ndarray:
-        with torch.no_grad():
-            return forward().cpu().numpy()
-
-    return train, infer
+    parameters = num_entries(n) + FEATURES * n + n
+    kind = {"SimpleRNN": "simple_rnn"}.get(kind, kind.lower())
+    return matched_units(kind, parameters, FEATURES)
 
 
 def _compiled(function: Callable[[], Any], jit_compile: bool) -> Callable[[], Any]:
@@ -142,7 +91,7 @@ def _compiled(function: Callable[[], Any], jit_compile: bool) -> Callable[[], An
     return lambda: [x.numpy() for x in traced()]
 
 
-def floor_steps(shape: Shape, heads: int = 1) -> Steps:
+def floor_steps(shape: Shape, heads: int = 1, dtype: str = "float32") -> Steps:
     """The matrix products of a training step alone: no plain recurrence has less.
 
     A product of state and matrix at each step, forward and backward, and one over
@@ -151,6 +100,7 @@ def floor_steps(shape: Shape, heads: int = 1) -> Steps:
     Args:
         shape: The shape.
         heads: Number of blocks on the diagonal of the matrix. Default: 1.
+        dtype: What they are computed in. Default: `"float32"`.
 
     Returns:
         The products of a training step, and of a step of inference.
@@ -158,9 +108,9 @@ def floor_steps(shape: Shape, heads: int = 1) -> Steps:
     order = shape.units // heads
     random = np.random.default_rng(0)
     rows = (order,) if heads == 1 else (heads, order)
-    state = ops.convert_to_tensor(random.normal(size=(shape.batch, *rows)), "float32")
+    state = ops.convert_to_tensor(random.normal(size=(shape.batch, *rows)), dtype)
     matrix = np.linalg.qr(random.normal(size=(*rows, order)))[0]
-    kernel = ops.convert_to_tensor(matrix, "float32")
+    kernel = ops.convert_to_tensor(matrix, dtype)
     product, outer = "bi,ij->bj", "bi,bj->ij"
     if heads > 1:
         product, outer = "bhi,hij->bhj", "bhi,bhj->hij"
@@ -175,7 +125,7 @@ def floor_steps(shape: Shape, heads: int = 1) -> Steps:
             step,
             (state,),
             length=shape.steps,
-            collect=(((shape.batch, *rows), "float32"),),
+            collect=(((shape.batch, *rows), dtype),),
         )
         return last, ops.reshape(stack(states), (-1, *rows))
 
@@ -232,7 +182,7 @@ def _layer(make: Callable[[int], keras.layers.Layer]) -> Callable[[Shape], Steps
 
 def _of_equal_size(kind: str) -> Callable[[Shape], Steps]:
     def steps(shape: Shape) -> Steps:
-        units = _matched(kind, shape)
+        units = matched(kind, shape.units)
         layer = getattr(keras.layers, kind)
         return keras_steps(lambda _: layer(units), shape)
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import keras
 import numpy as np
-from candidates import Shape, floor_steps, keras_steps
+from candidates import floor_steps, keras_steps
 from machine import machine
+from shapes import Shape
 from tqdm import tqdm
 
 from keras_ortho import ScoRNN

@@ -10,9 +10,11 @@ import resource
 import statistics
 import sys
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from candidates import CANDIDATES, Shape, keras_steps
+from candidates import CANDIDATES, keras_steps
+from shapes import Shape
 
 MIB = 2**20
 
@@ -45,6 +47,27 @@ def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any
         train()
         steps[name] = {"train": train, "infer": infer}
         results[name] = {"first": first}
+    for name, medians in in_turns(steps, repeats).items():
+        results[name] |= medians
+        # The first step compiles and runs.
+        compiling = results[name]["first"] - results[name]["train"]
+        results[name]["compile"] = max(0.0, compiling)
+    return results
+
+
+def in_turns(
+    steps: Mapping[str, Mapping[str, Callable[[], Any] | None]], repeats: int
+) -> dict[str, dict[str, Any]]:
+    """Measures steps, already compiled, one after the other, and again.
+
+    Args:
+        steps: By candidate and kind functions that return when they are done.
+        repeats: How often each is measured.
+
+    Returns:
+        By candidate, of each kind the median in seconds, and as `"..._range"` the
+        least and the most.
+    """
     times: dict[tuple[str, str], list[float]] = {}
     for _ in range(repeats):
         for name, functions in steps.items():
@@ -55,13 +78,10 @@ def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any
                 function()
                 seconds = time.perf_counter() - start
                 times.setdefault((name, kind), []).append(seconds)
+    results: dict[str, dict[str, Any]] = {name: {} for name in steps}
     for (name, kind), values in times.items():
         results[name][kind] = statistics.median(values)
         results[name][f"{kind}_range"] = [min(values), max(values)]
-    for name in steps:
-        # The first step compiles and runs.
-        compiling = results[name]["first"] - results[name]["train"]
-        results[name]["compile"] = max(0.0, compiling)
     return results
 
 
@@ -81,13 +101,25 @@ def measure_memory(shape: Shape, name: str) -> dict[str, Any]:
     warm, _ = keras_steps(keras.layers.SimpleRNN, Shape(4, 4, 2, shape.jit_compile))
     warm()
     train, _ = CANDIDATES[name](shape)
+    return {"memory_mib": peak_over_idle(train)}
+
+
+def peak_over_idle(train: Callable[[], Any]) -> float:
+    """Measures the peak of this process's memory over what it holds now.
+
+    Args:
+        train: A training step, done when it returns.
+
+    Returns:
+        The peak of a few steps, in MiB.
+    """
     gc.collect()
     with open("/proc/self/statm") as file:
         idle = int(file.read().split()[1]) * resource.getpagesize()
     for _ in range(3):
         train()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"memory_mib": (peak - idle) / MIB}
+    return (peak - idle) / MIB
 
 
 def main() -> None:

@@ -16,13 +16,12 @@ import argparse
 import itertools
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from machine import ROOT, machine
+from machine import machine
+from plots import Panel, plot
+from processes import run
 from tqdm import tqdm
 
 UNITS, STEPS, BATCHES = (128, 170, 360, 512), (200, 784, 2_000, 10_000), (20, 50, 128)
@@ -47,6 +46,12 @@ NAMES = (
 )
 IN_MEMORY = ("SimpleRNN", "ScoRNN", "ScoRNN, recompute", "LSTM", "GRU")
 
+PANELS = (
+    Panel("units n", "units", {"steps": 784, "batch": 128}),
+    Panel("steps T", "steps", {"units": 170, "batch": 20}),
+    Panel("batch B", "batch", {"units": 170, "steps": 784}),
+)
+
 Shape = tuple[int, int, int]
 
 
@@ -67,33 +72,6 @@ def shapes(form: str) -> list[Shape]:
     found += [(units, *CENTER[1:]) for units in UNITS]
     found += [(*CENTER[:2], batch) for batch in BATCHES]
     return list(dict.fromkeys(found))
-
-
-def run(task: dict[str, Any]) -> dict[str, Any]:
-    """Runs a measurement in a process of its own.
-
-    Args:
-        task: What `measurement.py` reads.
-
-    Returns:
-        By candidate what was measured.
-
-    Raises:
-        RuntimeError: If the process fails.
-    """
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("measurement.py"))],
-        input=json.dumps(task),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    for line in done.stdout.splitlines():
-        if line.startswith("RESULT "):
-            return json.loads(line.removeprefix("RESULT "))
-    raise RuntimeError(
-        f"A measurement has failed. Received: {task}\n{done.stderr[-2000:]}"
-    )
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -142,54 +120,6 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("units", "steps", "batch", "jit_compile"))
 
 
-def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draws the cost of a training step against units, steps and batch.
-
-    Args:
-        rows: One for each candidate and shape.
-        path: Where the image goes.
-    """
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    axes_of = {
-        "units n": ("units", [r for r in rows if _at(r, steps=784, batch=128)]),
-        "steps T": ("steps", [r for r in rows if _at(r, units=170, batch=20)]),
-        "batch B": ("batch", [r for r in rows if _at(r, units=170, steps=784)]),
-    }
-    figure, axes = plt.subplots(1, 3, figsize=(15, 5), sharey=True)
-    for axis, (label, (field, chosen)) in zip(axes, axes_of.items(), strict=True):
-        for number, name in enumerate(NAMES):
-            points = sorted(
-                (row[field], 1e3 * row["train"])
-                for row in chosen
-                if row["name"] == name and "train" in row
-            )
-            if points:
-                style = "-o" if "Sco" in name else "--s"
-                color = f"C{number}" if number < 10 else "black"  # There are ten.
-                axis.loglog(*zip(*points, strict=True), style, color=color)
-                axis.lines[-1].set_label(name)
-                axis.lines[-1].set_markersize(4)
-        ticks = sorted({row[field] for row in chosen})
-        axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-        axis.minorticks_off()
-        axis.set_xlabel(label)
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("training step, ms")
-    axes[0].set_title("T = 784, B = 128")
-    axes[1].set_title("n = 170, B = 20")
-    axes[2].set_title("n = 170, T = 784")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=6)
-    figure.tight_layout(rect=(0, 0.1, 1, 1))
-    figure.savefig(path, dpi=120)
-
-
-def _at(row: dict[str, Any], **values: int) -> bool:
-    same = all(row[name] == value for name, value in values.items())
-    return same and not row["jit_compile"]
-
-
 def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
@@ -231,7 +161,7 @@ def main() -> None:
     about = machine()
     path = options.out / f"recurrence-{about['backend']}"
     for task in tqdm(tasks, unit="measurement"):
-        for name, values in run(task).items():
+        for name, values in run("measurement.py", task).items():
             row = {**task["shape"], "name": name}
             rows.setdefault((*key(row), name), row).update(values)
         found = list(rows.values())
@@ -239,7 +169,12 @@ def main() -> None:
             json.dumps({**about, "rows": found}, indent=1) + "\n"
         )
         path.with_suffix(".md").write_text(table(found))
-    plot(list(rows.values()), path.with_suffix(".png"))
+    plot(
+        [row for row in rows.values() if not row["jit_compile"]],
+        path.with_suffix(".png"),
+        dict.fromkeys(NAMES, "--") | {name: "-" for name in NAMES if "Sco" in name},
+        PANELS,
+    )
     print(table(list(rows.values())))
 
 

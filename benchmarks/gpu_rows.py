@@ -1,0 +1,126 @@
+"""The rows of `gpu.py`: a file that is always whole, in which what is done stays."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_ortho.files import remove_asides, replacing
+
+Row = dict[str, Any]
+
+
+def key(row: Row) -> tuple[Any, ...]:
+    """What a row is known by.
+
+    Args:
+        row: A measurement.
+
+    Returns:
+        Its kind, precision, shape and name.
+    """
+    fields = ("kind", "precision", "units", "steps", "batch", "name")
+    return tuple(row[name] for name in fields)
+
+
+class Rows:
+    """The measurements of one device, in a JSON file.
+
+    Args:
+        path: The file, which may hold rows of an earlier run.
+        about: What the rows are measured on. All must be the same but `"commit"`,
+            which goes into each row.
+        retry: Whether rows that say why there is nothing are forgotten. Default:
+            `False`.
+
+    Raises:
+        ValueError: If the file holds rows of something else.
+    """
+
+    def __init__(self, path: Path, about: dict[str, Any], retry: bool = False) -> None:
+        self.path = path
+        self.commit = about["commit"]
+        self.about = {k: v for k, v in about.items() if k != "commit"}
+        self._rows: dict[tuple[Any, ...], Row] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_asides(path)
+        if not path.exists():
+            return
+        stored = json.loads(path.read_text())
+        if stored["about"] != self.about:
+            raise ValueError(
+                f"`--out` must not hold measurements of something else. Received: "
+                f"{path}, of {stored['about']}"
+            )
+        for row in stored["rows"]:
+            if not (retry and why_not(row)):
+                self._rows[key(row)] = row
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows.values())
+
+    def missing(self, task: Row) -> list[str]:
+        """Lists the candidates of a task of which there is no row.
+
+        Args:
+            task: One of `gpu_names.tasks`.
+
+        Returns:
+            Their names. A check counts only where it was of the same commit.
+        """
+
+        def done(name: str) -> bool:
+            row = self._rows.get(key({**task, "name": name}))
+            return row is not None and (
+                task["kind"] != "check" or row["commit"] == self.commit
+            )
+
+        return [name for name in task["names"] if not done(name)]
+
+    def add(self, task: Row, results: dict[str, dict[str, Any]]) -> list[Row]:
+        """Adds what a task has found, and writes the file.
+
+        Args:
+            task: One of `gpu_names.tasks`.
+            results: By candidate what was measured.
+
+        Returns:
+            The new rows.
+        """
+        fields = ("kind", "precision", "units", "steps", "batch")
+        common = {name: task[name] for name in fields} | {"commit": self.commit}
+        new = [{**common, "name": name, **found} for name, found in results.items()]
+        self._rows |= {key(row): row for row in new}
+        with replacing(self.path) as aside:
+            rows = list(self._rows.values())
+            aside.write_text(json.dumps({"about": self.about, "rows": rows}, indent=1))
+        return new
+
+
+def why_not(row: Row) -> str:
+    """Says why a row has no measurement.
+
+    Args:
+        row: A row.
+
+    Returns:
+        A phrase, empty where it has one.
+    """
+    kinds = ("skipped", "failed")
+    return ", ".join(f"{kind}: {row[kind]}" for kind in kinds if kind in row)
+
+
+def failures(quantities: Mapping[str, Sequence[float]]) -> list[str]:
+    """Lists what is further from the definition than it may be.
+
+    Args:
+        quantities: By quantity the error and what is allowed.
+
+    Returns:
+        A line for each.
+    """
+    return [
+        f"{quantity}: off by {error:.2g}, {allowed:.2g} is allowed"
+        for quantity, (error, allowed) in quantities.items()
+        if not error <= allowed  # A NaN is not, either.
+    ]

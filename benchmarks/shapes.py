@@ -1,0 +1,36 @@
+"""What a step is measured for, and on: the same for every candidate."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+FEATURES, OUTPUTS = 1, 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What a step is measured for."""
+
+    units: int
+    steps: int
+    batch: int
+    jit_compile: bool
+
+
+Steps = tuple[Callable[[], Any], Callable[[], Any] | None]
+
+
+def data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Draws inputs and targets.
+
+    Args:
+        shape: The shape.
+
+    Returns:
+        A pair of float32 arrays, `(batch, steps, 1)` and `(batch, 10)`.
+    """
+    random = np.random.default_rng(0)
+    x = random.random((shape.batch, shape.steps, FEATURES), "float32")
+    return x, random.random((shape.batch, OUTPUTS), "float32")
