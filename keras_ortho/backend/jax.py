@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import keras
 
+from keras_ortho.backend import products
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 
 
@@ -69,6 +70,30 @@ def slice_steps(
     first, count = piece
     sizes = (count, length, sequences.shape[2])
     return jax.lax.dynamic_slice(sequences, (first, start, 0), sizes)
+
+
+def product(x: Tensor, kernel: Tensor) -> Tensor:
+    """Computes `x` times a kernel for all steps of all sequences.
+
+    On several devices, each with a part of the batch, time and batch stay apart: one
+    axis of both XLA would bring together, with all states, on each of them. On one
+    device that axis is the quicker way.
+    """
+    return jax.numpy.matmul(x, kernel) if _divided() else products.product(x, kernel)
+
+
+def outer_sum(x: Tensor, y: Tensor) -> Tensor:
+    """Computes the sum of the outer products, with time and batch apart: `product`."""
+    if not _divided():
+        return products.outer_sum(x, y)
+    axes = tuple(range(x.ndim - 1))
+    return jax.numpy.tensordot(x, y, axes=(axes, axes))
+
+
+def _divided() -> bool:
+    """Whether Keras divides batches among devices."""
+    distribution = keras.distribution.distribution()
+    return distribution is not None and distribution.device_mesh.devices.size > 1
 
 
 def batch_pieces() -> int:

@@ -6,6 +6,7 @@ all real parts first, `(heads, 2, k, 2, k)`.
 
 from keras import ops
 
+from keras_ortho import backend
 from keras_ortho.backend.types import Tensor
 
 
@@ -30,6 +31,22 @@ def times(states: Tensor, kernel: Tensor) -> Tensor:
     return _in_a_row(product, kernel)
 
 
+def times_at_all_steps(states: Tensor, kernel: Tensor) -> Tensor:
+    """Computes `h W` for all steps of all sequences.
+
+    Args:
+        states: Tensor of shape `(time, batch, n)`.
+        kernel: Tensor of shape `(n, m)`, or the blocks of a recurrent kernel.
+
+    Returns:
+        Tensor of shape `(time, batch, m)`.
+    """
+    if len(kernel.shape) == 2:
+        return backend.product(states, kernel)
+    rows = ops.reshape(states, (-1, states.shape[-1]))
+    return ops.reshape(times(rows, kernel), ops.shape(states))
+
+
 def transposed(kernel: Tensor) -> Tensor:
     """Transposes a kernel, or each of its blocks.
 
@@ -44,10 +61,10 @@ def transposed(kernel: Tensor) -> Tensor:
 
 
 def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `dL/dW` of `h W`, the sum of the outer products of the rows.
+    """Computes `dL/dW` of `h W`, the sum of the outer products of all steps.
 
     Args:
-        states: `h`, of shape `(rows, n)`.
+        states: `h`, of shape `(..., n)`.
         gradients: `dL/d(h W)`, of the same shape.
         kernel: `W`, of shape `(n, n)`, or its blocks.
 
@@ -55,7 +72,7 @@ def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
         Tensor of the shape of `kernel`.
     """
     if len(kernel.shape) == 2:
-        return ops.matmul(ops.transpose(states), gradients)
+        return backend.outer_sum(states, gradients)
     befores = ops.transpose(_of_heads(states, kernel), (0, 2, 1))
     sums = ops.matmul(befores, _of_heads(gradients, kernel))
     return ops.reshape(sums, kernel.shape)

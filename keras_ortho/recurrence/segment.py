@@ -10,7 +10,12 @@ from keras import ops
 from keras_ortho.backend import scan, stack
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.recurrence.blocks import outer_sum, times, transposed
+from keras_ortho.recurrence.blocks import (
+    outer_sum,
+    times,
+    times_at_all_steps,
+    transposed,
+)
 from keras_ortho.recurrence.pointwise import Pointwise
 
 # Steps in a turn of a loop: halves what the loop itself costs.
@@ -28,7 +33,7 @@ class Weights:
 
     def project(self, inputs: Tensor) -> Tensor:
         """Computes `x U`, with the bias unless that is inside the activation."""
-        projected = _product(inputs, self.kernel)
+        projected = times_at_all_steps(inputs, self.kernel)
         return projected if self.activation.own_bias else projected + self.bias
 
 
@@ -156,7 +161,7 @@ def segment_gradients(
     kept = states
     if activation.from_inputs:
         before = ops.concatenate([segment.start[None], states], axis=0)[:-1]
-        product = _product(segment.drop(before), weights.recurrent_kernel)
+        product = times_at_all_steps(segment.drop(before), weights.recurrent_kernel)
         kept = weights.project(segment.inputs) + product
     backward_kernel = transposed(weights.recurrent_kernel)
     masks = _masks(segment)
@@ -188,7 +193,7 @@ def segment_gradients(
     gradients = stack(collected)
 
     def sums(inputs: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
-        return ops.cast(outer_sum(_rows(inputs), _rows(gradients), kernel), exact)
+        return ops.cast(outer_sum(inputs, gradients, kernel), exact)
 
     # In two, or the states would have to be copied, a step further on.
     recurrent = weights.recurrent_kernel
@@ -199,18 +204,6 @@ def segment_gradients(
     to_kernel = sums(segment.inputs, gradients, weights.kernel)
     return (
         gradient,
-        _product(gradients, transposed(weights.kernel)),
+        times_at_all_steps(gradients, transposed(weights.kernel)),
         (to_kernel, to_recurrent, ops.sum(to_bias, axis=0)),
     )
-
-
-def _rows(x: Tensor) -> Tensor:
-    """All steps of all sequences under each other, for one large product."""
-    return ops.reshape(x, (-1, x.shape[-1]))
-
-
-def _product(x: Tensor, kernel: Tensor) -> Tensor:
-    """`x` times a kernel, for all steps of all sequences in one product."""
-    steps, batch = ops.shape(x)[:2]
-    product = times(_rows(x), kernel)
-    return ops.reshape(product, (steps, batch, product.shape[-1]))
