@@ -154,6 +154,9 @@ def pytest_collection_finish():
     # What is imported stays: no garbage collection needs to go through it again.
     gc.collect()
     gc.freeze()
+    # Tracing makes so many objects that a look through all of them every few hundred
+    # would take a tenth of the time.
+    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.hookimpl(wrapper=True)
