@@ -26,9 +26,12 @@ from pathlib import Path
 
 from machine import ROOT, machine
 
-from experiments.engine import run_all, run_named
 from keras_ortho.data_prep.storage import write_json
 from keras_ortho.extras import require
+
+sys.path.append(str(ROOT))  # The experiments are not installed.
+
+from experiments.engine import run_all, run_named
 
 # For the workers to start.
 SECONDS = 120
