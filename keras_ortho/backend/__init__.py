@@ -2,21 +2,18 @@
 
 `with_gradient(forward, backward)` makes a function of tensors whose gradient is
 given by hand; `eagerly()` computes at once within a trace; `scan`, `stack`,
-`slice_steps`, `batch_pieces`, `product` and `outer_sum` are what the recurrence is made
-of; `tanh` is exact in float64. Everything else in the package is written with
-`keras.ops`.
+`slice_steps`, `batch_pieces` and `shared_out` are what the recurrence is made of;
+`tanh` is exact in float64. Everything else in the package is written with `keras.ops`.
 """
 
 import keras
-
-if keras.backend.backend() != "jax":
-    from keras_ortho.backend.products import outer_sum, product
 
 if keras.backend.backend() == "tensorflow":
     from keras_ortho.backend.tensorflow import (
         batch_pieces,
         eagerly,
         scan,
+        shared_out,
         slice_steps,
         stack,
         tanh,
@@ -26,9 +23,8 @@ elif keras.backend.backend() == "jax":
     from keras_ortho.backend.jax import (
         batch_pieces,
         eagerly,
-        outer_sum,
-        product,
         scan,
+        shared_out,
         slice_steps,
         stack,
         tanh,
@@ -39,6 +35,7 @@ else:
         batch_pieces,
         eagerly,
         scan,
+        shared_out,
         slice_steps,
         stack,
         tanh,
@@ -52,9 +49,8 @@ else:
 __all__ = [
     "batch_pieces",
     "eagerly",
-    "outer_sum",
-    "product",
     "scan",
+    "shared_out",
     "slice_steps",
     "stack",
     "tanh",

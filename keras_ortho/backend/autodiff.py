@@ -3,7 +3,7 @@
 What each function takes and returns is said in `keras_ortho.backend.tensorflow`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -61,6 +61,11 @@ def slice_steps(
 def batch_pieces() -> int:
     """Says 1: one loop for the whole batch."""
     return 1
+
+
+def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
+    """Returns the function."""
+    return function
 
 
 def tanh(inputs: Tensor) -> Tensor:

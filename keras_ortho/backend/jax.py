@@ -3,14 +3,14 @@
 What each function takes and returns is said in `keras_ortho.backend.tensorflow`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 import keras
+from jax.sharding import PartitionSpec
 
-from keras_ortho.backend import products
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 
 
@@ -72,28 +72,36 @@ def slice_steps(
     return jax.lax.dynamic_slice(sequences, (first, start, 0), sizes)
 
 
-def product(x: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `x` times a kernel for all steps of all sequences.
+def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
+    """Lets each device compute with its share of the batch.
 
-    On several devices, each with a part of the batch, time and batch stay apart: one
-    axis of both XLA would bring together, with all states, on each of them. On one
-    device that axis is the quicker way.
+    Where Keras divides batches among devices, the gradients of what is the same for all
+    sequences are then added up once, at the end. Left to itself, XLA does so after
+    each segment, or brings the states of all sequences together on each device.
     """
-    return jax.numpy.matmul(x, kernel) if _divided() else products.product(x, kernel)
-
-
-def outer_sum(x: Tensor, y: Tensor) -> Tensor:
-    """Computes the sum of the outer products, with time and batch apart: `product`."""
-    if not _divided():
-        return products.outer_sum(x, y)
-    axes = tuple(range(x.ndim - 1))
-    return jax.numpy.tensordot(x, y, axes=(axes, axes))
-
-
-def _divided() -> bool:
-    """Whether Keras divides batches among devices."""
     distribution = keras.distribution.distribution()
-    return distribution is not None and distribution.device_mesh.devices.size > 1
+    if distribution is None:
+        return function
+    mesh = distribution.device_mesh.backend_mesh
+    axis = distribution.batch_dim_name
+    devices, divided = mesh.shape[axis], PartitionSpec(axis)
+    share = jax.shard_map(
+        function,
+        mesh=mesh,
+        in_specs=tuple(divided if each else PartitionSpec() for each in by_batch),
+        out_specs=divided,
+        axis_names={axis},  # Others may divide the weights.
+        check_vma=False,
+    )
+
+    def shared(*tensors: Tensor) -> Tensor:
+        first = tensors[by_batch.index(True)]
+        compiled = isinstance(first, jax.core.Tracer)
+        if devices == 1 or first.shape[0] % devices or not compiled:
+            return function(*tensors)
+        return share(*map(keras.ops.convert_to_tensor, tensors))
+
+    return shared
 
 
 def batch_pieces() -> int:

@@ -209,6 +209,21 @@ def batch_pieces() -> int:
     return min(cores, threads or cores, 4)
 
 
+def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
+    """Lets each device compute with its share of the batch, where Keras divides it.
+
+    Args:
+        function: Function of tensors that returns one whose first axis is the batch.
+            It treats each sequence by itself.
+        by_batch: For each of its arguments, whether the first axis is the batch.
+
+    Returns:
+        A function of the same arguments with the same value and gradients. Here it is
+        `function`: TensorFlow's strategies trace it for each replica.
+    """
+    return function
+
+
 def tanh(inputs: Tensor) -> Tensor:
     """Computes the hyperbolic tangent.
 

@@ -6,7 +6,6 @@ all real parts first, `(heads, 2, k, 2, k)`.
 
 from keras import ops
 
-from keras_ortho import backend
 from keras_ortho.backend.types import Tensor
 
 
@@ -41,10 +40,9 @@ def times_at_all_steps(states: Tensor, kernel: Tensor) -> Tensor:
     Returns:
         Tensor of shape `(time, batch, m)`.
     """
-    if len(kernel.shape) == 2:
-        return backend.product(states, kernel)
-    rows = ops.reshape(states, (-1, states.shape[-1]))
-    return ops.reshape(times(rows, kernel), ops.shape(states))
+    steps, batch = ops.shape(states)[:2]
+    product = times(_rows(states), kernel)
+    return ops.reshape(product, (steps, batch, product.shape[-1]))
 
 
 def transposed(kernel: Tensor) -> Tensor:
@@ -72,10 +70,15 @@ def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
         Tensor of the shape of `kernel`.
     """
     if len(kernel.shape) == 2:
-        return backend.outer_sum(states, gradients)
+        return ops.matmul(ops.transpose(_rows(states)), _rows(gradients))
     befores = ops.transpose(_of_heads(states, kernel), (0, 2, 1))
     sums = ops.matmul(befores, _of_heads(gradients, kernel))
     return ops.reshape(sums, kernel.shape)
+
+
+def _rows(x: Tensor) -> Tensor:
+    """All steps of all sequences under each other, for one large product."""
+    return ops.reshape(x, (-1, x.shape[-1]))
 
 
 def _as_matrices(kernel: Tensor) -> Tensor:

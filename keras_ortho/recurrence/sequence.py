@@ -18,7 +18,14 @@ from typing import Any
 
 from keras import ops
 
-from keras_ortho.backend import batch_pieces, scan, slice_steps, stack, with_gradient
+from keras_ortho.backend import (
+    batch_pieces,
+    scan,
+    shared_out,
+    slice_steps,
+    stack,
+    with_gradient,
+)
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.recurrence.pointwise import Pointwise
@@ -88,7 +95,8 @@ def recurrence(
     )
     nothing = ops.zeros((), dtype=inputs.dtype)
     compute = with_gradient(plan.forward, plan.backward, once=True)
-    return (compute if training else plan.infer)(
+    by_batch = (True, False, False, False, True, plan.masked, plan.dropped)
+    return shared_out(compute if training else plan.infer, by_batch)(
         inputs,
         kernel,
         recurrent_kernel,

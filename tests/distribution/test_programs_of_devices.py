@@ -4,6 +4,7 @@ import json
 import os
 
 import keras
+import numpy as np
 import pytest
 
 from tests.modules import run_python
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="runs JAX in another process"
 )
 
-PROGRAM = """
+EXCHANGES = """
 import json
 import re
 
@@ -27,9 +28,16 @@ keras.distribution.set_distribution(
     keras.distribution.DataParallel(auto_shard_dataset=False)
 )
 BATCH, STEPS = 8, 112  # Two segments of the recurrence.
+layers = {
+    "scoRNN": ScoRNN(6),
+    "all states": ScoRNN(6, return_sequences=True, recurrent_dropout=0.5),
+    "scuRNN": ScuRNN(3),
+    "heads": ScoRNN(6, heads=2, recompute=True),
+}
 found = {}
-for layer in (ScoRNN(6), ScoRNN(6, return_sequences=True), ScuRNN(3)):
-    model = keras.Sequential([keras.Input((STEPS, 2)), layer])
+for name, layer in layers.items():
+    masking = keras.layers.Masking()
+    model = keras.Sequential([keras.Input((STEPS, 2)), masking, layer])
     weights = [v.value for v in model.trainable_variables]
     others = [v.value for v in model.non_trainable_variables]
     divided = NamedSharding(weights[0].sharding.mesh, PartitionSpec("batch"))
@@ -39,20 +47,72 @@ for layer in (ScoRNN(6), ScoRNN(6, return_sequences=True), ScuRNN(3)):
         return model.stateless_call(weights, others, x, training=True)[0].sum()
 
     program = jax.jit(jax.grad(loss)).lower(weights, x).compile().as_text()
-    exchanged = re.findall(r" ((?:all|collective|reduce)-[a-z-]+)\\(", program)
-    found[layer.name] = sorted(set(exchanged))
+    exchange = r" ((?:all|collective)-[a-z-]+|reduce-scatter)\\("
+    found[name] = re.findall(exchange, program)
+print(json.dumps(found))
+"""
+
+# Batches of 8 that are compiled, and one of 7 that is not and cannot be divided.
+LOSSES = """
+import json
+
+import keras
+import numpy as np
+
+from keras_ortho import ScoRNN
+
+keras.config.set_floatx("float64")
+random = np.random.default_rng(0)
+x, y = random.normal(size=(16, 112, 2)), random.normal(size=(16, 1))
+
+
+def losses(devices):
+    keras.distribution.set_distribution(devices)
+    keras.utils.set_random_seed(0)
+    layer = ScoRNN(8, name="rnn")
+    model = keras.Sequential([keras.Input(x.shape[1:]), layer, keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1e-3), "mse")
+    trained = [float(model.train_on_batch(x[:8], y[:8])) for _ in range(5)]
+    return trained + np.asarray(model(x[:7]))[:, 0].tolist()
+
+
+found = {"one device": losses(None)}
+for batch, matrix in ((4, 1), (2, 2), (1, 4)):
+    mesh = keras.distribution.DeviceMesh((batch, matrix), ("batch", "model"))
+    layout = keras.distribution.LayoutMap(mesh)
+    layout["rnn.*kernel"] = (None, "model")
+    layout["rnn.*bias"] = ("model",)
+    found[f"{batch} x {matrix}"] = losses(
+        keras.distribution.ModelParallel(
+            layout_map=layout, batch_dim_name="batch", auto_shard_dataset=False
+        )
+    )
 print(json.dumps(found))
 """
 
 
-def test_devices_exchange_gradients_alone():
-    """An axis of time and batch would be brought together, with all states, on each."""
+def run(program, devices):
     variables = {
         "KERAS_BACKEND": "jax",
         "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
     }
-    said = run_python("-c", PROGRAM, env=os.environ | variables)
-    found = json.loads(said.splitlines()[-1])
-    assert len(found) == 3
+    said = run_python("-c", program, env=os.environ | variables)
+    return json.loads(said.splitlines()[-1])
+
+
+def test_devices_exchange_gradients_alone_and_once():
+    found = run(EXCHANGES, devices=2)
+    assert len(found) == 4
     assert all(exchanged == ["all-reduce"] for exchanged in found.values()), found
+
+
+@pytest.mark.slow
+def test_batch_and_matrix_divided():
+    """Every way to divide four devices gives what one gives."""
+    found = run(LOSSES, devices=4)
+    one = found.pop("one device")
+    assert len(found) == 3
+    for divided in found.values():
+        # Sums in another order, 112 steps long, in float64.
+        np.testing.assert_allclose(divided, one, rtol=1e-9)

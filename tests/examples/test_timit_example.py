@@ -39,8 +39,8 @@ def test_smoke(tmp_path):
     assert [line.split(" | ")[0] for line in lines[2:]] == [f"| {n}" for n in results]
     for name, row in results.items():
         figures = [v for v in row.values() if isinstance(v, float)]
-        # Three errors, two ratios, STOI, and PESQ twice; a penalty.
-        assert len(figures) == 8 + name.startswith("linear")
+        # Three errors, three ratios, STOI, and PESQ twice; a penalty.
+        assert len(figures) == 9 + name.startswith("linear")
         assert all(map(math.isfinite, figures))
         assert set(row["utterances_without_a_score"].values()) == {0}
         assert row["utterances"] == 1
