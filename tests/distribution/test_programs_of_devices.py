@@ -69,9 +69,11 @@ x, y = random.normal(size=(16, 112, 2)), random.normal(size=(16, 1))
 def losses(devices):
     keras.distribution.set_distribution(devices)
     keras.utils.set_random_seed(0)
-    layer = ScoRNN(8, name="rnn")
-    model = keras.Sequential([keras.Input(x.shape[1:]), layer, keras.layers.Dense(1)])
+    output = keras.layers.Dense(1, use_bias=False)
+    model = keras.Sequential([keras.Input(x.shape[1:]), ScoRNN(8), output])
     model.compile(keras.optimizers.SGD(1e-3), "mse")
+    specs = [v.value.sharding.spec for v in model.trainable_variables if devices]
+    assert sum("model" in spec for spec in specs) == (3 if devices else 0)
     trained = [float(model.train_on_batch(x[:8], y[:8])) for _ in range(5)]
     return trained + np.asarray(model(x[:7]))[:, 0].tolist()
 
@@ -80,8 +82,8 @@ found = {"one device": losses(None)}
 for batch, matrix in ((4, 1), (2, 2), (1, 4)):
     mesh = keras.distribution.DeviceMesh((batch, matrix), ("batch", "model"))
     layout = keras.distribution.LayoutMap(mesh)
-    layout["rnn.*kernel"] = (None, "model")
-    layout["rnn.*bias"] = ("model",)
+    layout[".*cell/kernel"] = (None, "model")
+    layout[".*cell/recurrent_skew"] = layout[".*cell/bias"] = ("model",)
     found[f"{batch} x {matrix}"] = losses(
         keras.distribution.ModelParallel(
             layout_map=layout, batch_dim_name="batch", auto_shard_dataset=False
