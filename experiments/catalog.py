@@ -310,7 +310,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
     Comparison(
         "TIMIT sample, three divisions of its speakers",
         "timit_splits",
-        "--splits 3 --seeds 2",
+        "--splits 3 --seeds 3",
         ("curves.png",),
         table="results.md",
         record_file="results.json",
