@@ -12,10 +12,9 @@ def gradients(function: Callable[..., Any], *inputs: np.ndarray) -> list[np.ndar
     if keras.backend.backend() == "jax":
         import jax
 
-        return [
-            np.asarray(g)
-            for g in jax.grad(function, argnums=tuple(range(len(inputs))))(*inputs)
-        ]
+        # In one program: by itself, each of its operations would be compiled.
+        differentiated = jax.grad(function, argnums=tuple(range(len(inputs))))
+        return [np.asarray(g) for g in jax.jit(differentiated)(*inputs)]
     if keras.backend.backend() == "torch":
         import torch
 
@@ -35,7 +34,7 @@ def value_and_gradient(function: Callable[[Any], Any], point: Any) -> tuple[Any,
     if keras.backend.backend() == "jax":
         import jax
 
-        return jax.value_and_grad(function)(point)
+        return jax.jit(jax.value_and_grad(function))(point)
     if keras.backend.backend() == "torch":
         import torch
 
@@ -71,7 +70,7 @@ def second_derivative(
         import jax
 
         along = jax.grad(lambda a: (jax.grad(function)(a) * direction).sum())
-        return np.asarray(along(point))
+        return np.asarray(jax.jit(along)(point))
     if keras.backend.backend() == "torch":
         import torch
 
@@ -104,7 +103,7 @@ def weight_gradients(
             return loss(layer.stateless_call(values, others, *args, **kwargs)[0])
 
         values = [v.value for v in layer.trainable_variables]
-        value, found = jax.value_and_grad(function)(values)
+        value, found = jax.jit(jax.value_and_grad(function))(values)
     elif keras.backend.backend() == "torch":
         import torch
 

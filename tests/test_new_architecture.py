@@ -201,6 +201,7 @@ def test_nothing_else_names_it(checkout):
 
 
 @pytest.mark.backends
+@pytest.mark.slow_on_jax
 def test_is_a_layer_of_the_package(checkout, tmp_path):
     path = str(tmp_path / "model.keras")
     run(checkout, "-c", USE.format(path=path))

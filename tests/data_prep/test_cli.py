@@ -225,6 +225,7 @@ def command_line(pid):
 # --- A cluster, whose workers are killed --------------------------------------------
 
 
+@pytest.mark.slow
 def test_on_a_cluster_that_loses_a_worker_and_killed_it_makes_the_same_bytes(tmp_path):
     corpus, out = tmp_path / "corpus", tmp_path / "out"
     write_corpus(corpus, sentences=tuple(f"sx{n}" for n in range(40)))

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="runs both in other processes"
 )
 
-SLOW = pytest.mark.slow
 # A gradient is a sum over the entries of all states at most, of terms of order one, in
 # another order. Adam divides it by its own size, by 1e-7 at least, its epsilon, for a
 # step of 1e-3 an update. A gradient that is twice as large, or has the mean or variance
@@ -32,23 +31,15 @@ WEIGHTS = UPDATES * 1e-3 * GRADIENT / 1e-7
 LOSS = 10 * WEIGHTS
 # Of dropout each replica has masks of its own.
 EQUAL = [name for name in NETWORKS if name != "ScoRNN, dropout"]
-SHORT = ["ENRNN, its flag", "ScoRNN, rebased", "BNPDense"]
 
 
-@pytest.mark.parametrize(
-    "names",
-    [pytest.param(SHORT, id="short"), pytest.param(EQUAL, id="all", marks=SLOW)],
-)
-@pytest.mark.parametrize(
-    "way",
-    [pytest.param(way, marks=[SLOW] * (way.name == "devices")) for way in WAYS],
-    ids=lambda way: way.name,
-)
-def test_replicas_train_as_one_device(way, names):
-    networks = {name: NETWORKS[name] for name in names}
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_replicas_train_as_one_device(way):
+    networks = {name: NETWORKS[name] for name in EQUAL}
     one = trained("one", way.backend, networks, "float64")
     other = trained(way.name, way.backend, networks, "float64")
-    for name in names:
+    for name in networks:
         found = differences(name, one, other)
         assert found["before"] == 0, name
         assert found["step"] > 1e-3, name  # There is something to compare.

@@ -11,9 +11,12 @@ import keras
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="runs JAX in other processes"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        keras.backend.backend() != "tensorflow", reason="runs JAX in other processes"
+    ),
+]
 SCRIPT = Path(__file__).with_name("hosts.py")
 # A process that waits for one that is gone would end after 100 s without its beat.
 SECONDS = 240
@@ -89,7 +92,7 @@ def test_all_have_the_same_weights_and_one_has_the_folder(unbroken):
     assert not list((unbroken / "run").glob("tmp-*"))
 
 
-@pytest.mark.parametrize("kill", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kill", [0, 1])
 def test_a_run_goes_on_after_a_kill(kill, unbroken, tmp_path):
     run, out = tmp_path / "run", tmp_path / "out"
     ended, said = start(run, out, 2, kill, kill_at=2)

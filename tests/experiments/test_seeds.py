@@ -70,6 +70,7 @@ def test_the_table_has_mean_and_deviation(seeds):
     assert (out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_on_a_cluster_that_loses_a_worker_they_are_the_same(seeds, tmp_path):
     whole, _ = seeds
     out = tmp_path / "out"
