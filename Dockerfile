@@ -16,11 +16,10 @@
 #   docker run --rm --gpus all --user "$(id -u):$(id -g)" \
 #       --volume "$PWD/out:/app/out" keras-ortho
 #
-# Training on TIMIT takes the two commands of `make timit`, with one more volume:
+# Training on TIMIT takes the command of `make timit`, with one more volume:
 #
-#   docker run ... --volume /path/to/TIMIT:/timit:ro keras-ortho sh -c \
-#       "keras-ortho-data /timit out/timit/records && \
-#        python examples/timit.py --records out/timit/records --out out/timit"
+#   docker run ... --volume /path/to/TIMIT:/timit:ro keras-ortho \
+#       python examples/timit_splits.py --corpus /timit --out out/timit
 
 FROM debian:trixie-slim AS builder
 # hadolint ignore=DL3008
