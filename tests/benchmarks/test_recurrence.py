@@ -42,7 +42,7 @@ def test_times_of_all_candidates():
     assert "| SimpleRNN |" in table(rows)
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_peak_memory():
     task = {"kind": "memory", "names": ["ScoRNN"], "shape": SHAPE}
     assert run(task)["ScoRNN"]["memory_mib"] > 0

@@ -318,7 +318,7 @@ def double():
 
 @pytest.mark.backends
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize(("architecture", "name", "jit_compile"), cases())
+@pytest.mark.parametrize(("architecture", "name", "jit_compile"), list(cases()))
 def test_arrangements(architecture, name, jit_compile):
     """A model with our layer equals it with the stock loop: called, used, and trained.
 

@@ -42,6 +42,7 @@ def seeds(tmp_path_factory):
     return out, done.stdout
 
 
+@pytest.mark.slow
 def test_each_is_the_run_of_its_seed(seeds, tmp_path):
     out, _ = seeds
     run_example("adding", *SMALL, "--seed", "2", "--out", tmp_path / "alone")
@@ -54,6 +55,7 @@ def test_each_is_the_run_of_its_seed(seeds, tmp_path):
     assert not (out / "seed-0").exists()
 
 
+@pytest.mark.slow
 def test_the_table_has_mean_and_deviation(seeds):
     out, printed = seeds
     table = (out / "comparison.md").read_text()
@@ -127,6 +129,7 @@ def test_bad_options(arguments, message, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_second_command_is_told_who_is_at_it(seeds, tmp_path, capsys):
     with locked(tmp_path), pytest.raises(SystemExit):
         run_example("adding", *SMALL, "--seeds", "2", "--out", tmp_path)

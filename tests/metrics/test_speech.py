@@ -42,6 +42,7 @@ def test_scores(utterances):
         np.testing.assert_array_equal(scores[name], values)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_in_the_same_order(utterances):
     estimates, references = utterances
     estimates[4] = np.zeros_like(estimates[4])
