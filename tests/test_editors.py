@@ -58,6 +58,7 @@ def is_called(value: object) -> bool:
     return inspect.isfunction(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_jedi_completes_every_argument(module):
     expected = arguments(module)

@@ -11,11 +11,9 @@ from keras_ortho.optimizers import RMSpropTF1
 from tests.modules import run_python
 
 # Each ends with a `keras` to load the model with.
-ORDERS = {
-    "Keras second": "import keras_ortho, keras",
-    "module that others need": "import keras_ortho.activations, keras",
-}
+ORDERS = {"module that others need": "import keras_ortho.activations, keras"}
 MORE_ORDERS = {
+    "Keras second": "import keras_ortho, keras",
     "Keras first": "import keras, keras_ortho",
     "module of Keras": "import keras_ortho, keras.saving",
     "TensorFlow second": "import keras_ortho, tensorflow, keras",

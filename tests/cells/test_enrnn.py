@@ -206,7 +206,7 @@ WAYS = {
 
 
 # Of Keras's layer around the cell those that differ most.
-OF_STOCK = ("fit", "call", "stateless_call")
+OF_STOCK = ("fit", "stateless_call")
 
 
 @pytest.mark.parametrize(

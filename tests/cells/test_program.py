@@ -193,8 +193,19 @@ def models(architecture):
     }
 
 
-@pytest.mark.parametrize("program", ["training", "inference"])
-@pytest.mark.parametrize("name", list(models(ARCHITECTURES[0])))
+# Whatever is around a layer, training holds what inference does.
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [("training", name) for name in models(ARCHITECTURES[0])]
+    + [
+        pytest.param(
+            "inference",
+            name,
+            marks=[] if name in ("layer", "stock") else [pytest.mark.slow],
+        )
+        for name in models(ARCHITECTURES[0])
+    ],
+)
 def test_kernel_is_made_once_and_outside_of_the_loop(architecture, name, program):
     layers, kernels = models(architecture)[name]
     counts = operations(program, *compiled_model(*layers))

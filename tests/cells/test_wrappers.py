@@ -5,6 +5,8 @@ time axis that is lost while a program is traced changes the numbers, or ends in
 error, where the same layers called eagerly are right.
 """
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -47,13 +49,28 @@ def check_shapes(layer, units, batch, time, **kwargs):
     assert [tuple(s) for s in layer.compute_output_shape(symbolic.shape)] == expected
 
 
+BATCH_SIZES = (3, None)
+# One segment, and whole segments with a rest.
+LENGTHS = (10, 70, None)
+
+
+def told_apart(return_sequences, batch, time, masked):
+    """Whether it is a case that `make test` has: each shape, each option."""
+    plain = return_sequences and not masked
+    return plain or (batch, time) in ((3, 70), (None, None))
+
+
 @on_tensorflow
 @for_each
-@pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
-# One segment, and whole segments with a rest.
-@pytest.mark.parametrize("time", [10, 70, None])
-@pytest.mark.parametrize("batch", [3, None])
-@pytest.mark.parametrize("return_sequences", [True, False], ids=["all", "last"])
+@pytest.mark.parametrize(
+    ("return_sequences", "batch", "time", "masked"),
+    [
+        pytest.param(*case, marks=[] if told_apart(*case) else [pytest.mark.slow])
+        for case in itertools.product(
+            (True, False), BATCH_SIZES, LENGTHS, (False, True)
+        )
+    ],
+)
 def test_a_program_is_told_the_shapes_that_lstm_tells(
     architecture, return_sequences, batch, time, masked
 ):

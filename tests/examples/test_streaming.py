@@ -36,6 +36,7 @@ def streaming(*arguments, **kwargs):
     )
 
 
+@pytest.mark.slow
 def test_a_network_as_if_from_a_microphone(tmp_path):
     random = np.random.default_rng(0)
     sound = 0.1 * random.normal(size=3000) * np.sin(np.arange(3000) / 300)

@@ -1,4 +1,5 @@
 import csv
+import functools
 import json
 import math
 
@@ -213,11 +214,13 @@ def test_all_layers_have_as_many_parameters(timit):
 
 @pytest.mark.parametrize("model", ["lstm", "rnn", "restricted-urnn"])
 def test_closest_units_are_the_closest(model):
-    counts = [count_parameters(model, n, {}, 3, 2) for n in range(1, 8)]
+    @functools.cache
+    def count(units):
+        return count_parameters(model, units, {}, 3, 2)
+
+    counts = [count(n) for n in range(1, 8)]
     for parameters in range(1, counts[-2], counts[-2] // 12):
-        found = closest_units(
-            model, parameters, lambda n: count_parameters(model, n, {}, 3, 2)
-        )
+        found = closest_units(model, parameters, count)
         distances = np.abs(np.array(counts) - parameters)
         assert distances[found - 1] == distances.min()
 
