@@ -2,8 +2,9 @@
 
 `with_gradient(forward, backward)` makes a function of tensors whose gradient is
 given by hand; `eagerly()` computes at once within a trace; `scan`, `stack`,
-`slice_steps`, `batch_pieces` and `shared_out` are what the recurrence is made of;
-`tanh` is exact in float64. Everything else in the package is written with `keras.ops`.
+`slice_steps`, `sum_over_steps`, `batch_pieces` and `shared_out` are what the recurrence
+is made of; `tanh` is exact in float64. Everything else in the package is written with
+`keras.ops`.
 """
 
 import keras
@@ -16,6 +17,7 @@ if keras.backend.backend() == "tensorflow":
         shared_out,
         slice_steps,
         stack,
+        sum_over_steps,
         tanh,
         with_gradient,
     )
@@ -27,6 +29,7 @@ elif keras.backend.backend() == "jax":
         shared_out,
         slice_steps,
         stack,
+        sum_over_steps,
         tanh,
         with_gradient,
     )
@@ -38,6 +41,7 @@ else:
         shared_out,
         slice_steps,
         stack,
+        sum_over_steps,
         tanh,
     )
 
@@ -53,6 +57,7 @@ __all__ = [
     "shared_out",
     "slice_steps",
     "stack",
+    "sum_over_steps",
     "tanh",
     "with_gradient",
 ]

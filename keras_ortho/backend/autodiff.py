@@ -58,6 +58,11 @@ def slice_steps(
     return sequences[first : first + count, start : start + length]
 
 
+def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
+    """Adds up a product over all steps, which are rows of one large product."""
+    return product(*(ops.reshape(x, (-1, x.shape[-1])) for x in sequences))
+
+
 def batch_pieces() -> int:
     """Says 1: one loop for the whole batch."""
     return 1

@@ -11,6 +11,7 @@ import jax
 import keras
 from jax.sharding import PartitionSpec
 
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 
 
@@ -70,6 +71,21 @@ def slice_steps(
     first, count = piece
     sizes = (count, length, sequences.shape[2])
     return jax.lax.dynamic_slice(sequences, (first, start, 0), sizes)
+
+
+def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
+    """Adds up a product over all steps, one after the other.
+
+    A step's part of the states is still in a cache when it is rearranged for a product
+    of several matrices, as that of all steps would not be.
+    """
+
+    def step(total: Tensor, entries: tuple[Tensor, ...]) -> tuple[Tensor, None]:
+        return total + product(*entries).astype(total.dtype), None
+
+    found = jax.eval_shape(product, *(x[0] for x in sequences))
+    start = jax.numpy.zeros(found.shape, wide_dtype(found.dtype))
+    return jax.lax.scan(step, start, sequences)[0]
 
 
 def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:

@@ -193,6 +193,20 @@ def slice_steps(
     return part
 
 
+def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
+    """Adds up a product over all steps of all sequences.
+
+    Args:
+        product: Function of as many tensors of shape `(rows, n)`, which returns the sum
+            over all rows.
+        *sequences: Tensors of shape `(time, batch, n)`.
+
+    Returns:
+        The sum over all steps. Here they are rows of one large product.
+    """
+    return product(*(tf.reshape(x, (-1, x.shape[-1])) for x in sequences))
+
+
 def batch_pieces() -> int:
     """Says in how many pieces to cut a batch, to loop over each by itself.
 

@@ -6,6 +6,7 @@ all real parts first, `(heads, 2, k, 2, k)`.
 
 from keras import ops
 
+from keras_ortho.backend import sum_over_steps
 from keras_ortho.backend.types import Tensor
 
 
@@ -62,17 +63,23 @@ def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
     """Computes `dL/dW` of `h W`, the sum of the outer products of all steps.
 
     Args:
-        states: `h`, of shape `(..., n)`.
+        states: `h`, of shape `(batch, n)` or `(time, batch, n)`.
         gradients: `dL/d(h W)`, of the same shape.
         kernel: `W`, of shape `(n, n)`, or its blocks.
 
     Returns:
-        Tensor of the shape of `kernel`.
+        Tensor of the shape of `kernel`, of blocks in float32 at least on JAX.
     """
     if len(kernel.shape) == 2:
         return ops.matmul(ops.transpose(_rows(states)), _rows(gradients))
-    befores = ops.transpose(_of_heads(states, kernel), (0, 2, 1))
-    sums = ops.matmul(befores, _of_heads(gradients, kernel))
+
+    def product(states: Tensor, gradients: Tensor) -> Tensor:
+        befores = ops.transpose(_of_heads(states, kernel), (0, 2, 1))
+        return ops.matmul(befores, _of_heads(gradients, kernel))
+
+    both = states, gradients
+    of_a_step = len(states.shape) == 2
+    sums = product(*both) if of_a_step else sum_over_steps(product, *both)
     return ops.reshape(sums, kernel.shape)
 
 
