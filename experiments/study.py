@@ -117,8 +117,9 @@ MODELS = {
     "antisymmetric": "128",
     "lstm": "128",
     "gru": "128",
+    "rnn": "128",
 }
-BASELINES = ("lstm", "gru")
+BASELINES = ("lstm", "gru", "rnn")
 # What all settings have unless they say otherwise: one optimizer for all variables.
 COMMON = {
     "kernel_initializer": "glorot_uniform",
@@ -144,7 +145,7 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 # Settings of the layer alone, for those that have them.
 OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
-# Of LSTM and GRU only the optimizer is varied: the rest is Keras's.
+# Of Keras's layers only the optimizer is varied: the rest is Keras's.
 _OF_OPTIMIZERS = {"rate", "recurrent-rate"}
 
 
@@ -206,7 +207,8 @@ def screen() -> list[Trial]:
 def finals() -> list[Trial]:
     """Lists the trials from three seeds: what is left of the settings, and baselines.
 
-    They are on the tasks that the papers, and dtriv's authors, have curves of.
+    They are on the tasks that the papers, and dtriv's authors, have curves of, and on
+    keras.io's addition, with others beside them that compute rather than remember.
     """
     left = {
         "scornn": (
@@ -226,6 +228,11 @@ def finals() -> list[Trial]:
         for seed in range(3)
         for model, settings in left.items()
         for setting in settings
+    ] + [
+        Trial("addition-3", model, setting, seed)
+        for setting in ("common", "rate 3e-3")
+        for seed in range(3)
+        for model in ("scornn", "enrnn", "goru", "lstm", "gru", "rnn")
     ]
 
 
