@@ -1,15 +1,8 @@
-"""What every recurrent cell shares: arguments, weights, and a matrix made once.
+"""What every recurrent cell shares: arguments, weights, and the step."""
 
-Keras's `RNN` calls `get_dropout_mask` and `get_recurrent_dropout_mask` of its cell
-once before its loop over time, and the two resets once after it, if the cell is a
-`DropoutRNNCell`. That is where a cell of this package makes its recurrent kernel
-from its free variables, so that the stock layer does it once per forward pass too.
-"""
-
-import contextlib
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import keras
@@ -21,17 +14,14 @@ from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.keras_internals import (
-    AutocastScope,
-    DropoutRNNCell,
-    call_is_training,
-    current_call,
-)
+from keras_ortho.cells.sequence import SequenceCell
+from keras_ortho.keras_internals import AutocastScope
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 from keras_ortho.parametrizations.free import check_makes
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
+from keras_ortho.parametrized import ParametrizedMatrix
 from keras_ortho.precise_activations import precise
 from keras_ortho.recurrence import Pointwise, find
 from keras_ortho.recurrence.blocks import times
@@ -56,18 +46,7 @@ class PlainStep:
     state_mask: Tensor | None
 
 
-@dataclasses.dataclass
-class _Sequence:
-    """What does not change from step to step while a sequence is read."""
-
-    recurrent_kernel: Tensor
-    input_mask: Tensor | None
-    state_mask: Tensor | None
-    # The call into Keras that reads it.
-    call: Any
-
-
-class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
+class RecurrentCell(SequenceCell):
     """Base of the cells `h' = activation(x U + h W)`, `W` made from free variables.
 
     Every cell of the package has the arguments below, all but `units` by name
@@ -269,8 +248,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         self.seed_generator: Any = keras.random.SeedGenerator(seed)
         self.state_size: int = 2 * units if complex_state else units
         self.output_size: int = self.state_size
-        self._free: list[keras.Variable] = []
-        self._sequence: _Sequence | None = None
+        # Made by `build_recurrent`, unless a class has a way of its own.
+        self._matrix: ParametrizedMatrix | None = None
 
     @classmethod
     def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
@@ -312,7 +291,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         )
         others = {id(variable) for variable in self.weights}
         self.build_recurrent()
-        others |= {id(variable) for variable in self._free}
+        if self._matrix is not None:
+            others |= {id(variable) for variable in self._matrix.variables}
         for variable in self.weights:
             if id(variable) not in others:
                 group = self.optimizer_groups.get(variable.name, "recurrent")
@@ -371,27 +351,20 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     def build_recurrent(self) -> None:
         """Creates the free variables of the recurrent matrix."""
-        variables = self._parametrization().start(
+        if self.parametrization is None:
+            raise NotImplementedError(
+                f"`{type(self).__name__}` needs a `parametrization`, or its own "
+                "`build_recurrent` and `recurrent_matrix`"
+            )
+        self._matrix = ParametrizedMatrix(
+            self,
+            self.parametrization,
             "recurrent_initializer",
-            self.recurrent_initializer,
             self.units,
-            self.factorization_dtype,
+            lambda variable: None if self.frozen else self.regularizer_of(variable),
         )
-        self._free = [self._add_free(variable) for variable in variables]
-
-    def _add_free(self, variable: FreeVariable) -> keras.Variable:
-        weight = self.add_weight(
-            regularizer=(
-                self.regularizer_of(variable)
-                if variable.trainable and not self.frozen
-                else None
-            ),
-            autocast=False,  # The matrix is made in the precision of its variables.
-            **variable.weight_arguments(),
-        )
-        set_group(weight, variable.group)
-        setattr(self, variable.name, weight)
-        return weight
+        for weight in self._matrix.variables:
+            setattr(self, weight.name, weight)
 
     def regularizer_of(self, variable: FreeVariable) -> Any:
         """Chooses the regularizer of a free variable.
@@ -404,13 +377,13 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         """
         return self.recurrent_regularizer
 
-    def _parametrization(self) -> Parametrization:
-        if self.parametrization is None:
+    def _built_matrix(self) -> ParametrizedMatrix:
+        arguments.check_built(self)
+        if self._matrix is None:
             raise NotImplementedError(
-                f"`{type(self).__name__}` needs a `parametrization`, or its own "
-                "`build_recurrent` and `recurrent_matrix`"
+                f"The matrix of `{type(self).__name__}` is not of a `parametrization`"
             )
-        return self.parametrization
+        return self._matrix
 
     def free_values(self) -> list[Tensor]:
         """Gives the free variables as the parametrization takes them.
@@ -421,8 +394,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Raises:
             ValueError: If the cell is not built.
         """
-        arguments.check_built(self)
-        return self._parametrization().values(self._free, self.factorization_dtype)
+        return self._built_matrix().values()
 
     def recurrent_matrix(self) -> Tensor:
         """Makes the recurrent matrix `W`, for row vectors, from its variables.
@@ -435,7 +407,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Raises:
             ValueError: If the cell is not built.
         """
-        return self._parametrization().matrix(*self.free_values())
+        return self._built_matrix().make()
 
     def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
         """Sets the free variables so that `W` is a given matrix.
@@ -450,15 +422,13 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             ValueError: If the cell is not built, the matrix is of another shape or not
                 one of these, or the map has no inverse. No weight has then changed.
         """
-        arguments.check_built(self)
+        own = self._built_matrix()
         matrix = ops.convert_to_numpy(matrix)
         if self.complex_state:
             matrix = complex_matrix("matrix", matrix, self.units)
         else:
             checks.check_shape("matrix", matrix, (self.units, self.units))
-        values = self._parametrization().inverse(matrix)
-        for variable, value in zip(self._free, values, strict=True):
-            variable.assign(value)
+        own.set(matrix)
 
     def rebase(self) -> None:
         """Moves the base of a `Rebased` parametrization to `W`, which stays as it is.
@@ -468,8 +438,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Raises:
             ValueError: If the cell is not built, or its parametrization has no base.
         """
-        arguments.check_built(self)
-        self._parametrization().rebase(self._free, self.factorization_dtype)
+        self._built_matrix().rebase()
 
     @property
     def factorization_dtype(self) -> str:
@@ -511,13 +480,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         nested = isinstance(states, list | tuple)
         state: Tensor = ops.cast(states[0] if nested else states, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
-        sequence = self._sequence
-        # Only what the call that is under way has prepared may be used: an
-        # exception in a loop leaves what it had prepared behind.
-        call = current_call(self)
-        if sequence is None or call is None or sequence.call is not call:
-            sequence = self._begin_sequence(inputs)
-            sequence.state_mask = self._mask(state, self.recurrent_dropout)
+        sequence = self.sequence_of(inputs, state)
         if training and sequence.input_mask is not None:
             inputs = inputs * sequence.input_mask
         masked = state
@@ -610,14 +573,6 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             state_mask=sequence.state_mask if training else None,
         )
 
-    def _begin_sequence(self, inputs: Tensor) -> _Sequence:
-        return _Sequence(
-            recurrent_kernel=ops.cast(self.step_kernel(), self.compute_dtype),
-            input_mask=self._mask(inputs, self.dropout),
-            state_mask=None,
-            call=current_call(self),
-        )
-
     def step_kernel(self) -> Tensor:
         """Makes `W` as `step` takes it: of heads the blocks, without the zeros.
 
@@ -629,7 +584,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         if self.frozen:
             return self.recurrent_kernel
         if self.step_heads > 1:
-            return self._parametrization().blocks(*self.free_values())
+            return self._built_matrix().make_blocks()
         return self.recurrent_matrix()
 
     @property
@@ -638,67 +593,10 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         kind = self.parametrization
         return kind.heads if kind is not None and self.is_plain else 1
 
-    def _mask(self, like: Tensor, rate: float) -> Tensor | None:
-        if rate == 0:
-            return None
-        return self._create_dropout_mask(ops.cast(like, self.compute_dtype), rate)
-
-    def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
-        """Begins a sequence: makes the recurrent kernel and the mask of the inputs.
-
-        Args:
-            step_input: Inputs of one step, of shape `(batch, m)`.
-
-        Returns:
-            The mask of the inputs, or `None` without dropout.
-        """
-        if self.parametrization is not None and call_is_training():
-            self.parametrization.begin_training_pass(
-                self._free, self.factorization_dtype
-            )
-        self._sequence = sequence = self._begin_sequence(step_input)
-        return sequence.input_mask
-
-    @contextlib.contextmanager
-    def reading(self, step_input: Tensor) -> Iterator[None]:
-        """Makes the recurrent kernel once for all calls of the cell within.
-
-        As Keras's `RNN` does around its loop; for a loop of one's own.
-
-        Args:
-            step_input: Inputs of one step, of shape `(batch, m)`.
-
-        Yields:
-            Nothing.
-        """
-        self.get_dropout_mask(step_input)
-        try:
-            yield
-        finally:
-            self.reset_dropout_mask()
-
-    def get_recurrent_dropout_mask(self, step_input: Tensor) -> Tensor | None:
-        """Makes the mask of the states for the sequence that has begun.
-
-        Args:
-            step_input: State of shape `(batch, n)`.
-
-        Returns:
-            The mask of the states, or `None` without dropout.
-        """
-        mask = self._mask(step_input, self.recurrent_dropout)
-        sequence = self._sequence
-        if sequence is not None:
-            sequence.state_mask = mask
-        return mask
-
-    def reset_dropout_mask(self) -> None:
-        """Ends the sequence: forgets the recurrent kernel and the masks."""
-        self._sequence = None
-
-    def reset_recurrent_dropout_mask(self) -> None:
-        """Ends the sequence: forgets the recurrent kernel and the masks."""
-        self._sequence = None
+    def begin_training_pass(self) -> None:
+        """Lets the parametrization change what is not trained, such as its base."""
+        if self._matrix is not None:
+            self._matrix.begin_training_pass()
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal cell."""

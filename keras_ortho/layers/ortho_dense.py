@@ -10,9 +10,9 @@ from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
-from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import check_parametrization
 from keras_ortho.parametrizations.free import check_makes
+from keras_ortho.parametrized import ParametrizedMatrix
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -102,20 +102,13 @@ class OrthoDense(ParametrizedDense):
 
     def build_kernel(self) -> None:
         """Creates the free variables of the square matrix."""
-        self._free = []
-        for variable in self.parametrization.start(
+        self._matrix = ParametrizedMatrix(
+            self,
+            self.parametrization,
             "kernel_initializer",
-            self.kernel_initializer,
             max(self._shape),
-            self.factorization_dtype,
-        ):
-            weight = self.add_weight(
-                regularizer=self.kernel_regularizer if variable.trainable else None,
-                autocast=False,  # The kernel is made in the precision of its variables.
-                **variable.weight_arguments(),
-            )
-            set_group(weight, variable.group)
-            self._free.append(weight)
+            lambda variable: self.kernel_regularizer,
+        )
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """Computes the output.
@@ -128,9 +121,7 @@ class OrthoDense(ParametrizedDense):
             Tensor of shape `(batch, ..., n)`.
         """
         if training:
-            self.parametrization.begin_training_pass(
-                self._free, self.factorization_dtype
-            )
+            self._matrix.begin_training_pass()
         return super().call(inputs)
 
     def rebase(self) -> None:
@@ -142,7 +133,7 @@ class OrthoDense(ParametrizedDense):
             ValueError: If the layer is not built, or its parametrization has no base.
         """
         arguments.check_built(self)
-        self.parametrization.rebase(self._free, self.factorization_dtype)
+        self._matrix.rebase()
 
     def kernel_matrix(self) -> Tensor:
         """Makes the kernel `W`, part of the square matrix, from its variables.
@@ -156,12 +147,7 @@ class OrthoDense(ParametrizedDense):
         """
         arguments.check_built(self)
         rows, columns = self._shape
-        return self._square()[:rows, :columns]
-
-    def _square(self) -> Tensor:
-        return self.parametrization.matrix(
-            *self.parametrization.values(self._free, self.factorization_dtype)
-        )
+        return self._matrix.make()[:rows, :columns]
 
     def set_square_matrix(self, matrix: Tensor | np.ndarray) -> None:
         """Sets the free variables so that the square matrix is a given one.
@@ -177,6 +163,4 @@ class OrthoDense(ParametrizedDense):
         arguments.check_built(self)
         matrix = ops.convert_to_numpy(matrix)
         checks.check_shape("matrix", matrix, (max(self._shape),) * 2)
-        values = self.parametrization.inverse(matrix)
-        for variable, value in zip(self._free, values, strict=True):
-            variable.assign(value)
+        self._matrix.set(matrix)
