@@ -116,6 +116,23 @@ def _tensors_beside_arrays():
         yield
 
 
+@pytest.fixture(scope="module")
+def cut_in_two():
+    """Has the recurrence cut each batch on TensorFlow, as it does large ones."""
+    import keras
+
+    from keras_ortho.recurrence import sequence
+
+    with pytest.MonkeyPatch.context() as patch:
+        if keras.backend.backend() == "tensorflow":
+            patch.setattr(
+                sequence,
+                "batch_pieces",
+                lambda batch, entries: 2 if batch is None else min(batch, 2),
+            )
+        yield
+
+
 def _save_time_on_tensorflow(config, items):
     # Of the tests of a file one is compiled by XLA, which takes the longest.
     seen = set()

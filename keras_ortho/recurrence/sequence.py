@@ -91,7 +91,7 @@ def recurrence(
         dropped=state_mask is not None,
         return_sequences=return_sequences,
         recompute=recompute,
-        pieces=min(batch_pieces(), inputs.shape[0] or batch_pieces()),
+        pieces=batch_pieces(inputs.shape[0], math.prod(recurrent_kernel.shape)),
     )
     nothing = ops.zeros((), dtype=inputs.dtype)
     compute = with_gradient(plan.forward, plan.backward, once=True)

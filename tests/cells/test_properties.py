@@ -44,7 +44,7 @@ if ON_JAX:  # Where each eager call would compile its loops anew.
     MODES = ("graph",)
 STRUCTURES = -(-CASES // (EACH * len(LAYERS))) or 1
 
-pytestmark = pytest.mark.backends
+pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two")]
 
 EPS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}
 EPS["bfloat16"] = 2.0**-7

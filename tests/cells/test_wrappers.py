@@ -15,6 +15,7 @@ from tests.cells.architectures import ARCHITECTURES
 
 FEATURES = 4
 
+pytestmark = pytest.mark.usefixtures("cut_in_two")
 for_each = pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
 on_tensorflow = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="JAX traces whole shapes only"

@@ -11,7 +11,7 @@ from keras_ortho.recurrence.blocks import outer_sum, times, transposed
 from tests import reference
 from tests.gradients import gradients
 
-pytestmark = pytest.mark.backends
+pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two")]
 
 EPS = np.finfo("float64").eps
 HEADS, ORDER, ROWS = 2, 3, 5

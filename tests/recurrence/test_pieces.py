@@ -1,0 +1,68 @@
+"""A batch cut into pieces, each of which goes through all its steps by itself."""
+
+import os
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_ortho.recurrence import find, recurrence, sequence
+from tests.gradients import gradients
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="others do not cut a batch"
+)
+
+EPS = np.finfo("float64").eps
+
+
+@pytest.mark.parametrize(
+    ("cores", "batch", "entries", "pieces"),
+    [
+        (2, 32, 128**2, 1),
+        (2, 128, 128**2, 2),
+        (8, 128, 512**2, 4),
+        (8, 3, 2048**2, 3),
+        (1, 128, 512**2, 1),
+        (2, None, 128**2, 1),
+        (2, None, 256**2, 2),
+        (2, 0, 256**2, 1),
+    ],
+)
+def test_large_batches_are_cut(monkeypatch, cores, batch, entries, pieces):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    assert sequence.batch_pieces(batch, entries) == pieces
+
+
+@pytest.mark.parametrize("return_sequences", [False, True])
+def test_the_pieces_make_the_whole(monkeypatch, return_sequences):
+    batch, steps, units = 5, 70, 4
+    random = np.random.default_rng(0)
+    shapes = (batch, steps, 2), (2, units), (units, units), (units,), (batch, units)
+    x, u, w, b, h = (random.normal(size=shape) for shape in shapes)
+    tensors = x, u, np.linalg.qr(w)[0], b, h
+    mask = random.uniform(size=(batch, steps)) > 0.2
+
+    def run(pieces):
+        monkeypatch.setattr(sequence, "batch_pieces", lambda batch, entries: pieces)
+
+        def outputs(*tensors):
+            activation = find(keras.activations.tanh, complex_state=False)
+            return recurrence(
+                *tensors, activation, mask=mask, return_sequences=return_sequences
+            )
+
+        found = gradients(lambda *tensors: ops.sum(outputs(*tensors) ** 2), *tensors)
+        return ops.convert_to_numpy(outputs(*tensors)), found
+
+    whole, expected = run(1)
+    for pieces in (2, 3, 5):
+        output, found = run(pieces)
+        # Each sequence has the same sums; those over all have another order.
+        np.testing.assert_allclose(output, whole, atol=100 * steps * EPS)
+        for gradient, wanted in zip(found, expected, strict=True):
+            scale = np.abs(wanted).max()
+            np.testing.assert_allclose(
+                gradient, wanted, atol=100 * batch * steps * EPS * scale
+            )
