@@ -35,7 +35,7 @@ def network(layer: keras.layers.Layer, shape: Shape) -> keras.Model:
     """
     return keras.Sequential(
         [
-            keras.Input((shape.steps, FEATURES)),
+            keras.Input((shape.steps, shape.features)),
             layer,
             keras.layers.Dense(OUTPUTS),
         ]

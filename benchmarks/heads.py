@@ -2,10 +2,11 @@
 
 A training step of `ScoRNN(n, heads=h)`, of `ScoRNN(n)` and of `SimpleRNN(n)` over the
 products with blocks of that many heads: a loop forward, one backward, and the product
-for the gradient. All take turns in one process; the backend is Keras's.
+for the gradient. All take turns in one process; the backend is Keras's. Of a layer on
+top of another, which has as many inputs as units, each head may read a part only.
 
-Run it as `python benchmarks/heads.py [--units 1024] [--heads 8] [--out DIR]`; it writes
-a table and a JSON file.
+Run it as `python benchmarks/heads.py [--units 1024] [--inputs 1024] [--heads 8] [--out
+DIR]`; it writes a table and a JSON file.
 """
 
 import argparse
@@ -31,13 +32,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     add = functools.partial(parser.add_argument, type=int)
     add("--units", default=1_024)
+    add("--inputs", default=1)
     add("--heads", nargs="+", default=[2, 4, 8])
     add("--steps", default=100)
     add("--batch", default=64)
     add("--repeats", default=15, help="of each training step")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
-    shape = Shape(options.units, options.steps, options.batch, jit_compile=False)
+    shape = Shape(options.units, options.steps, options.batch, False, options.inputs)
     steps: dict[str, Callable[[], Any]] = {
         "SimpleRNN": keras_steps(keras.layers.SimpleRNN, shape)[0],
         "ScoRNN": keras_steps(ScoRNN, shape)[0],
@@ -46,15 +48,20 @@ def main() -> None:
     for heads in options.heads:
         make = functools.partial(ScoRNN, heads=heads)
         steps[f"ScoRNN, {heads}"] = keras_steps(make, shape)[0]
+        if options.inputs > 1:
+            parts = functools.partial(make, mix_inputs=False)
+            steps[f"ScoRNN, {heads}, inputs in parts"] = keras_steps(parts, shape)[0]
         steps[f"products, {heads}"] = floor_steps(shape, heads)[0]
     seconds = _in_turns(steps, options.repeats)
     lines = [
-        f"| n = {shape.units}, T = {shape.steps}, B = {shape.batch} | ms "
+        f"| n = {shape.units}, m = {shape.features}, T = {shape.steps}, "
+        f"B = {shape.batch} | ms "
         "| over its products | over SimpleRNN |",
         "|---|--:|--:|--:|",
     ]
     for name, own in seconds.items():
-        floor = seconds[f"products, {name.partition(', ')[2] or 1}"]
+        heads = (name.split(", ") + ["1"])[1]
+        floor = seconds[f"products, {heads}"]
         lines.append(
             f"| {name} | {1e3 * own:.1f} | {own / floor:.2f} "
             f"| {own / seconds['SimpleRNN']:.2f} |"

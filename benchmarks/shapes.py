@@ -17,6 +17,7 @@ class Shape:
     steps: int
     batch: int
     jit_compile: bool
+    features: int = FEATURES
 
 
 Steps = tuple[Callable[[], Any], Callable[[], Any] | None]
@@ -29,8 +30,8 @@ def data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
         shape: The shape.
 
     Returns:
-        A pair of float32 arrays, `(batch, steps, 1)` and `(batch, 10)`.
+        A pair of float32 arrays, `(batch, steps, features)` and `(batch, 10)`.
     """
     random = np.random.default_rng(0)
-    x = random.random((shape.batch, shape.steps, FEATURES), "float32")
+    x = random.random((shape.batch, shape.steps, shape.features), "float32")
     return x, random.random((shape.batch, OUTPUTS), "float32")

@@ -376,8 +376,9 @@ class SVDRNNCell(svdrnn.SVDRNNCell):
 class ScoRNN(scornn.ScoRNN):
     cell_class: ClassVar[type[scornn.ScoRNNCell]]
     def __init__(self, units: int, negative_ones: int | float = 0.5, *, heads: int = 1,
-        rebase_every: int | None = None, activation: Any = "modrelu",
-        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        mix_inputs: bool = True, rebase_every: int | None = None,
+        activation: Any = "modrelu", use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
@@ -392,8 +393,9 @@ class ScoRNN(scornn.ScoRNN):
 
 class ScoRNNCell(scornn.ScoRNNCell):
     def __init__(self, units: int, negative_ones: int | float = 0.5, *, heads: int = 1,
-        rebase_every: int | None = None, activation: Any = "modrelu",
-        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
+        mix_inputs: bool = True, rebase_every: int | None = None,
+        activation: Any = "modrelu", use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew", bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None, recurrent_regularizer: Any = None,
@@ -405,9 +407,9 @@ class ScoRNNCell(scornn.ScoRNNCell):
 
 class ScuRNN(scurnn.ScuRNN):
     cell_class: ClassVar[type[scurnn.ScuRNNCell]]
-    def __init__(self, units: int, *, heads: int = 1, rebase_every: int | None = None,
-        activation: Any = "modrelu", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
+    def __init__(self, units: int, *, heads: int = 1, mix_inputs: bool = True,
+        rebase_every: int | None = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "small_uniform",
@@ -422,9 +424,9 @@ class ScuRNN(scurnn.ScuRNN):
         autocast: bool = True, name: Any = None) -> None: ...
 
 class ScuRNNCell(scurnn.ScuRNNCell):
-    def __init__(self, units: int, *, heads: int = 1, rebase_every: int | None = None,
-        activation: Any = "modrelu", use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
+    def __init__(self, units: int, *, heads: int = 1, mix_inputs: bool = True,
+        rebase_every: int | None = None, activation: Any = "modrelu",
+        use_bias: bool = True, kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "henaff_skew",
         bias_initializer: Any = "small_uniform",
         initial_state_initializer: Any = "small_uniform",

@@ -19,7 +19,7 @@ from keras_ortho.keras_internals import AutocastScope
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.free import check_makes
+from keras_ortho.parametrizations.free import check_makes, of_each_head
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
 from keras_ortho.precise_activations import precise
@@ -283,12 +283,11 @@ class RecurrentCell(SequenceCell):
             input_shape: Shape of the inputs of one step, `(batch, m)`.
 
         Raises:
-            ValueError: If the last axis is not known.
+            ValueError: If the last axis is not known, or each head reads its part of
+                it, and it cannot be divided.
         """
         features = checks.check_last_axis(self, input_shape)
-        self.kernel = self.add_input_kernel(
-            "kernel", (features, self.state_size), self.kernel_initializer
-        )
+        self.kernel = self._make_kernel(features)
         others = {id(variable) for variable in self.weights}
         self.build_recurrent()
         if self._matrix is not None:
@@ -307,8 +306,26 @@ class RecurrentCell(SequenceCell):
                 initializer=self.initial_state_initializer,
             )
 
+    def _make_kernel(self, features: int) -> keras.Variable:
+        heads = self.input_heads
+        if heads == 1:
+            return self.add_input_kernel(
+                "kernel", (features, self.state_size), self.kernel_initializer
+            )
+        if not self.is_plain or features % heads:
+            raise ValueError(
+                "With `mix_inputs=False` a cell needs the step of every cell, and "
+                f"inputs whose number is a multiple of the {heads} heads. "
+                f"Received: {type(self).__name__}, inputs of shape (batch, {features})"
+            )
+        return self.add_input_kernel(
+            "kernel",
+            (heads, features // heads, self.state_size // heads),
+            of_each_head(self.kernel_initializer, heads),
+        )
+
     def add_input_kernel(
-        self, name: str, shape: tuple[int, int], initializer: Any
+        self, name: str, shape: tuple[int, ...], initializer: Any
     ) -> keras.Variable:
         """Creates the kernel, or one of a gate, with its regularizer and constraint.
 
@@ -506,7 +523,7 @@ class RecurrentCell(SequenceCell):
             Tensor of shape `(batch, state_size)`.
         """
         return self.activate(
-            ops.matmul(inputs, self.kernel) + times(state, recurrent_kernel)
+            times(inputs, self.step_input_kernel()) + times(state, recurrent_kernel)
         )
 
     def read_out(self, states: Tensor) -> Tensor:
@@ -587,6 +604,23 @@ class RecurrentCell(SequenceCell):
             return self._built_matrix().make_blocks()
         return self.recurrent_matrix()
 
+    def step_input_kernel(self) -> Tensor:
+        """Gives `U` as `step` takes it.
+
+        Returns:
+            `kernel`, of shape `(m, state_size)`. Or, where each head reads its part of
+            the inputs, its blocks, as `keras_ortho.recurrence` takes them.
+        """
+        if self.input_heads == 1 or not self.complex_state:
+            return self.kernel
+        heads, features, reals = self.kernel.shape
+        return ops.reshape(self.kernel, (heads, 1, features, 2, reals // 2))
+
+    @property
+    def input_heads(self) -> int:
+        """Number of parts of the inputs, each of which only its own head reads."""
+        return 1 if self.parametrization is None else self.parametrization.input_heads
+
     @property
     def step_heads(self) -> int:
         """Number of heads that a step knows of."""
@@ -636,7 +670,9 @@ class RecurrentCell(SequenceCell):
                 "A cell can be made a frozen one before it is built. "
                 f"Received: {self.name} with built=True"
             )
-        self.parametrization = PlainMatrix(self.complex_state, self.step_heads)
+        self.parametrization = PlainMatrix(
+            self.complex_state, self.step_heads, self.input_heads
+        )
         self.frozen = True
 
 

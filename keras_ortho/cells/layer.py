@@ -305,7 +305,7 @@ class RecurrentLayer(keras.layers.RNN):
             sequences = sequences * plain.input_mask[:, None]
         states = recurrence(
             sequences,
-            self.cell.kernel,
+            self.cell.step_input_kernel(),
             plain.recurrent_kernel,
             plain.bias,
             state,

@@ -36,6 +36,9 @@ class ScoRNNCell(RecurrentCell):
             itself, with zeros beside them; a divisor of `n`. For large `n`: a step
             costs `n^2 / heads` multiplications. See
             `keras_ortho.parametrizations.Heads`. Default: 1.
+        mix_inputs: Whether every head reads all inputs. Otherwise each reads its part
+            of them: the number of inputs must be a multiple of the heads, and `kernel`
+            is of blocks, of shape `(heads, m / heads, n / heads)`. Default: `True`.
         rebase_every: After how many passes of training a base matrix moves to `W`, a
             positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
             `None`, there is no base.
@@ -74,15 +77,17 @@ class ScoRNNCell(RecurrentCell):
         negative_ones: int | float = 0.5,
         *,
         heads: int = 1,
+        mix_inputs: bool = True,
         rebase_every: int | None = None,
         **kwargs: Any,
     ) -> None:
         kwargs = {**self.default_arguments, **kwargs}
         rotations = rebased(ScaledCayley(negative_ones), rebase_every)
-        parametrization = in_heads(rotations, heads)
+        parametrization = in_heads(rotations, heads, mix_inputs)
         super().__init__(units, parametrization=parametrization, **kwargs)
         self.negative_ones = negative_ones
         self.heads = heads
+        self.mix_inputs = mix_inputs
         self.rebase_every = rebase_every
 
     def set_author_weights(

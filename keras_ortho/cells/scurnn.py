@@ -30,6 +30,9 @@ class ScuRNNCell(RecurrentCell):
             itself, with zeros beside them; a divisor of `n`. For large `n`: a step
             costs `4 n^2 / heads` multiplications. See
             `keras_ortho.parametrizations.Heads`. Default: 1.
+        mix_inputs: Whether every head reads all inputs. Otherwise each reads its part
+            of them: the number of inputs must be a multiple of the heads, and `kernel`
+            is of blocks, of shape `(heads, m / heads, 2n / heads)`. Default: `True`.
         rebase_every: After how many passes of training a base matrix moves to `W`, a
             positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
             `None`, there is no base.
@@ -75,13 +78,16 @@ class ScuRNNCell(RecurrentCell):
         units: int,
         *,
         heads: int = 1,
+        mix_inputs: bool = True,
         rebase_every: int | None = None,
         **kwargs: Any,
     ) -> None:
         kwargs = {**self.default_arguments, **kwargs}
-        parametrization = in_heads(rebased(ScaledCayleyUnitary(), rebase_every), heads)
+        kind = rebased(ScaledCayleyUnitary(), rebase_every)
+        parametrization = in_heads(kind, heads, mix_inputs)
         super().__init__(units, parametrization=parametrization, **kwargs)
         self.heads = heads
+        self.mix_inputs = mix_inputs
         self.rebase_every = rebase_every
 
 

@@ -1,5 +1,6 @@
 """The motion of a state of two numbers, without inputs."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -142,7 +143,7 @@ def _run(layer: keras.layers.RNN, starts: Tensor, num_steps: int) -> Tensor:
     """All states, of shape `(num_steps, starts, 2)`."""
     cell = layer.cell
     state = ops.cast(starts, cell.compute_dtype)
-    shape = (num_steps, int(state.shape[0]), int(cell.kernel.shape[0]))
+    shape = (num_steps, int(state.shape[0]), math.prod(cell.kernel.shape[:-1]))
     inputs = ops.zeros(shape, state.dtype)
     if not isinstance(cell, RecurrentCell):
         return Steps(cell, [state]).run(inputs, state, None)[1]

@@ -113,6 +113,8 @@ class Parametrization:
     full_at_zero: ClassVar[bool] = False
     # Number of blocks on the diagonal, beside which there are only zeros: see `Heads`.
     heads: int = 1
+    # Number of parts of the inputs of a layer, each of which only its own head reads.
+    input_heads: int = 1
     # Whether there is a base for `rebase` to move: see `Rebased`.
     has_base: bool = False
 

@@ -91,6 +91,42 @@ def independent(initializer: Any) -> Any:
     return type(initializer).from_config(config)
 
 
+def independents(initializer: Any, count: int) -> list[Any]:
+    """Makes several initializers with the same settings that draw other values.
+
+    Args:
+        initializer: The first of them.
+        count: How many.
+
+    Returns:
+        A list of them.
+    """
+    chain = [initializer]
+    while len(chain) < count:
+        chain.append(independent(chain[-1]))
+    return chain
+
+
+def of_each_head(initializer: Any, heads: int) -> Any:
+    """Makes an initializer of blocks from one of a block.
+
+    Args:
+        initializer: An initializer of Keras, or one with an array, of all blocks.
+        heads: Number of blocks.
+
+    Returns:
+        A function of shape and dtype that draws each block by itself.
+    """
+    if isinstance(initializer, keras.initializers.Constant):
+        return initializer
+    own = independents(initializer, heads)
+
+    def make(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+        return ops.stack([each(shape[1:], dtype=dtype) for each in own])
+
+    return make
+
+
 def initializers_from_matrix(
     name: str,
     initializer: Any,

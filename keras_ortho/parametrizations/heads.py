@@ -27,7 +27,7 @@ from keras_ortho.parametrizations.block_diagonal import (
     diagonal_blocks,
     stacked_blocks,
 )
-from keras_ortho.parametrizations.free import independent
+from keras_ortho.parametrizations.free import independents
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -48,6 +48,10 @@ class Heads(Parametrization):
             such as `negative_ones`, it counts in each block.
         heads: Number of blocks, a positive integer; the number of units must be a
             multiple of it.
+        mix_inputs: Whether every head reads all inputs of a recurrent layer. Otherwise
+            each reads its part of them, as many as the others, and nothing in the layer
+            mixes the heads: the input kernel is one of blocks, too. That is for a layer
+            on top of another, whose inputs are as many as its units. Default: `True`.
 
     Raises:
         ValueError: If an argument is out of its range.
@@ -59,7 +63,9 @@ class Heads(Parametrization):
     True
     """
 
-    def __init__(self, parametrization: Any, heads: int) -> None:
+    def __init__(
+        self, parametrization: Any, heads: int, mix_inputs: bool = True
+    ) -> None:
         self.parametrization = check_parametrization(parametrization)
         if self.parametrization.heads > 1:
             raise ValueError(
@@ -68,6 +74,8 @@ class Heads(Parametrization):
                 f"heads={self.parametrization.heads}"
             )
         self.heads = check_count("heads", heads)
+        self.mix_inputs = mix_inputs
+        self.input_heads = 1 if mix_inputs else self.heads
         self.is_complex = self.parametrization.is_complex  # type: ignore[misc]
         self.takes = self.parametrization.takes  # type: ignore[misc]
         self.has_base = self.parametrization.has_base
@@ -87,7 +95,7 @@ class Heads(Parametrization):
         order = size // self.heads
         return _named(
             self.parametrization.variables(order, own)
-            for own in self._of_each(initializer)
+            for own in independents(initializer, self.heads)
         )
 
     def start(
@@ -99,7 +107,7 @@ class Heads(Parametrization):
         order = size // self.heads
         return _named(
             self.parametrization.start(name, own, order, dtype)
-            for own in self._of_each(initializer)
+            for own in independents(initializer, self.heads)
         )
 
     def matrix(self, *values: Tensor) -> Tensor:
@@ -163,13 +171,6 @@ class Heads(Parametrization):
         for own in self._split(variables):
             self.parametrization.rebase(own, dtype)
 
-    def _of_each(self, initializer: Any) -> list[Any]:
-        """An initializer for each head, that draws other values."""
-        chain = [initializer]
-        while len(chain) < self.heads:
-            chain.append(independent(chain[-1]))
-        return chain
-
     def _split(self, values: Sequence[Any]) -> list[Sequence[Any]]:
         """The variables of each head, or their values."""
         count = len(values) // self.heads
@@ -184,12 +185,15 @@ def _named(variables: Iterable[list[FreeVariable]]) -> list[FreeVariable]:
     ]
 
 
-def in_heads(kind: Parametrization, heads: int) -> Parametrization:
+def in_heads(
+    kind: Parametrization, heads: int, mix_inputs: bool = True
+) -> Parametrization:
     """Gives a matrix heads, where there are more than one.
 
     Args:
         kind: The parametrization of the blocks.
         heads: Number of heads.
+        mix_inputs: Whether every head reads all inputs. Default: `True`.
 
     Returns:
         A `Heads`, or `kind` itself.
@@ -197,4 +201,6 @@ def in_heads(kind: Parametrization, heads: int) -> Parametrization:
     Raises:
         ValueError: If `heads` is not a positive integer.
     """
-    return kind if check_count("heads", heads) == 1 else Heads(kind, heads)
+    if check_count("heads", heads) == 1:
+        return kind
+    return Heads(kind, heads, mix_inputs)

@@ -20,15 +20,20 @@ class PlainMatrix(Parametrization):
             Default: `False`.
         heads: Number of blocks on the diagonal. The weight is then the blocks, see
             `keras_ortho.parametrizations.Heads`. Default: 1.
+        input_heads: Number of parts of the inputs, each of which only its own head
+            reads. Default: 1.
 
     Example:
     >>> PlainMatrix().variables(8)[0].shape
     (8, 8)
     """
 
-    def __init__(self, is_complex: bool = False, heads: int = 1) -> None:
+    def __init__(
+        self, is_complex: bool = False, heads: int = 1, input_heads: int = 1
+    ) -> None:
         self.is_complex = is_complex  # type: ignore[misc]  # Of each by itself here.
         self.heads = heads
+        self.input_heads = input_heads
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the matrix, or its blocks."""

@@ -1,8 +1,11 @@
-"""Products with a recurrent kernel: a matrix, or the blocks of a block-diagonal one.
+"""Products with a kernel: a matrix, or the blocks of a block-diagonal one.
 
-Blocks have the shape `(heads, k, k)`; those of complex units, of which the state holds
-all real parts first, `(heads, 2, k, 2, k)`.
+Blocks have the shape `(heads, j, k)`, the rows first. Those of complex units, of which
+the state holds all real parts first, have `(heads, 2, k, 2, k)`; from real inputs to
+complex units it is `(heads, 1, j, 2, k)`.
 """
+
+import math
 
 from keras import ops
 
@@ -11,14 +14,14 @@ from keras_ortho.backend.types import Tensor
 
 
 def times(states: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `h W`.
+    """Computes `h W`, or `x U`.
 
     Args:
-        states: Tensor of shape `(rows, n)`.
-        kernel: `W`, of shape `(n, n)`, or its blocks.
+        states: Tensor of shape `(rows, m)`.
+        kernel: Tensor of shape `(m, n)`, or its blocks.
 
     Returns:
-        Tensor of the shape of `states`.
+        Tensor of shape `(rows, n)`.
 
     Example:
     >>> times(np.array([[1.0, 2.0]]), np.array([[[3.0]], [[4.0]]]))
@@ -27,8 +30,9 @@ def times(states: Tensor, kernel: Tensor) -> Tensor:
     if len(kernel.shape) == 2:
         return ops.matmul(states, kernel)
     # Transposed by hand: what XLA makes of an einsum takes half as long again.
-    product = ops.matmul(_of_heads(states, kernel), _as_matrices(kernel))
-    return _in_a_row(product, kernel)
+    rows, columns = _sides(kernel)
+    product = ops.matmul(_of_heads(states, *rows), _as_matrices(kernel))
+    return _in_a_row(product, *columns)
 
 
 def times_at_all_steps(states: Tensor, kernel: Tensor) -> Tensor:
@@ -36,7 +40,7 @@ def times_at_all_steps(states: Tensor, kernel: Tensor) -> Tensor:
 
     Args:
         states: Tensor of shape `(time, batch, n)`.
-        kernel: Tensor of shape `(n, m)`, or the blocks of a recurrent kernel.
+        kernel: Tensor of shape `(n, m)`, or its blocks.
 
     Returns:
         Tensor of shape `(time, batch, m)`.
@@ -50,10 +54,10 @@ def transposed(kernel: Tensor) -> Tensor:
     """Transposes a kernel, or each of its blocks.
 
     Args:
-        kernel: `W`, of shape `(n, n)`, or its blocks.
+        kernel: Tensor of shape `(m, n)`, or its blocks.
 
     Returns:
-        Tensor of the shape of `kernel`.
+        Tensor of shape `(n, m)`, or its blocks.
     """
     axes = {2: (1, 0), 3: (0, 2, 1), 5: (0, 3, 4, 1, 2)}
     return ops.transpose(kernel, axes[len(kernel.shape)])
@@ -63,9 +67,9 @@ def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
     """Computes `dL/dW` of `h W`, the sum of the outer products of all steps.
 
     Args:
-        states: `h`, of shape `(batch, n)` or `(time, batch, n)`.
-        gradients: `dL/d(h W)`, of the same shape.
-        kernel: `W`, of shape `(n, n)`, or its blocks.
+        states: `h`, of shape `(batch, m)` or `(time, batch, m)`.
+        gradients: `dL/d(h W)`, with `n` for `m`.
+        kernel: `W`, of shape `(m, n)`, or its blocks.
 
     Returns:
         Tensor of the shape of `kernel`, of blocks in float32 at least on JAX.
@@ -73,9 +77,11 @@ def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
     if len(kernel.shape) == 2:
         return ops.matmul(ops.transpose(_rows(states)), _rows(gradients))
 
+    rows, columns = _sides(kernel)
+
     def product(states: Tensor, gradients: Tensor) -> Tensor:
-        befores = ops.transpose(_of_heads(states, kernel), (0, 2, 1))
-        return ops.matmul(befores, _of_heads(gradients, kernel))
+        befores = ops.transpose(_of_heads(states, *rows), (0, 2, 1))
+        return ops.matmul(befores, _of_heads(gradients, *columns))
 
     both = states, gradients
     of_a_step = len(states.shape) == 2
@@ -88,27 +94,32 @@ def _rows(x: Tensor) -> Tensor:
     return ops.reshape(x, (-1, x.shape[-1]))
 
 
+def _sides(kernel: Tensor) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """For rows and columns: the heads, the parts of a unit, and the units of a head."""
+    heads, *axes = kernel.shape
+    rows, columns = (
+        (axes[:2], axes[2:]) if len(axes) == 4 else ((1, axes[0]), (1, axes[1]))
+    )
+    return (heads, *rows), (heads, *columns)
+
+
 def _as_matrices(kernel: Tensor) -> Tensor:
-    """Blocks as `(heads, k, k)`, those of complex units as `(heads, 2k, 2k)`."""
-    if len(kernel.shape) == 3:
-        return kernel
-    heads, parts, order, *_ = kernel.shape
-    return ops.reshape(kernel, (heads, parts * order, parts * order))
+    """Blocks as `(heads, j, k)`, of all parts of the units."""
+    (heads, *rows), (_, *columns) = _sides(kernel)
+    return ops.reshape(kernel, (heads, math.prod(rows), math.prod(columns)))
 
 
-def _of_heads(states: Tensor, kernel: Tensor) -> Tensor:
-    """From `(rows, n)` to `(heads, rows, k)`, or `(heads, rows, 2k)`."""
-    heads, order = kernel.shape[0], kernel.shape[-1]
-    if len(kernel.shape) == 3:
+def _of_heads(states: Tensor, heads: int, parts: int, order: int) -> Tensor:
+    """From `(rows, n)` to `(heads, rows, parts * order)`."""
+    if parts == 1:
         return ops.transpose(ops.reshape(states, (-1, heads, order)), (1, 0, 2))
-    parts = ops.transpose(ops.reshape(states, (-1, 2, heads, order)), (2, 0, 1, 3))
-    return ops.reshape(parts, (heads, -1, 2 * order))
+    split = ops.reshape(states, (-1, parts, heads, order))
+    return ops.reshape(ops.transpose(split, (2, 0, 1, 3)), (heads, -1, parts * order))
 
 
-def _in_a_row(products: Tensor, kernel: Tensor) -> Tensor:
+def _in_a_row(products: Tensor, heads: int, parts: int, order: int) -> Tensor:
     """The way back from `_of_heads`."""
-    heads, order = kernel.shape[0], kernel.shape[-1]
-    if len(kernel.shape) == 3:
+    if parts == 1:
         return ops.reshape(ops.transpose(products, (1, 0, 2)), (-1, heads * order))
-    parts = ops.reshape(products, (heads, -1, 2, order))
-    return ops.reshape(ops.transpose(parts, (1, 2, 0, 3)), (-1, 2 * heads * order))
+    split = ops.reshape(products, (heads, -1, parts, order))
+    return ops.reshape(ops.transpose(split, (1, 2, 0, 3)), (-1, parts * heads * order))

@@ -78,7 +78,7 @@ def inferred_states(
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
         (state,), (inputs, *mask) = carry, entries
-        projected = ops.matmul(inputs, weights.kernel)
+        projected = times(inputs, weights.kernel)
         if not weights.activation.own_bias:
             projected = projected + weights.bias
         after = _after(weights, segment, state, projected, mask)

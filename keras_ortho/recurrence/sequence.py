@@ -64,7 +64,7 @@ def recurrence(
 
     Args:
         inputs: Tensor of shape `(batch, time, m)`.
-        kernel: `U`, of shape `(m, n)`.
+        kernel: `U`, of shape `(m, n)`, or the blocks of a block-diagonal one.
         recurrent_kernel: `W`, of shape `(n, n)`, for row vectors. Or the blocks of a
             block-diagonal one, as `keras_ortho.recurrence.blocks` takes them.
         bias: Tensor of the shape that the activation takes, mostly `(n,)`.
@@ -190,9 +190,9 @@ class _Plan:
         self, tensors: Sequence[Tensor], piece: tuple[Any, Any]
     ) -> tuple[Tensor, Any]:
         """Computes the output of a piece, and what its gradient needs."""
-        inputs, kernel, _, _, state, *_ = tensors
+        inputs, _, _, _, state, *_ = tensors
         length, count, rest = self._lengths(inputs)
-        batch, units = piece[1], kernel.shape[-1]
+        batch, units = piece[1], state.shape[-1]
         state = _rows(state, piece)
 
         def step(carry: tuple, index: Tensor, _: tuple) -> tuple:

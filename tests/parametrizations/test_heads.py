@@ -12,6 +12,7 @@ from keras_ortho import parametrizations as sets
 from keras_ortho.parametrizations import orthogonality_error, random_orthogonal
 from keras_ortho.training_callbacks import Rebase
 from tests import reference
+from tests.gradients import gradients
 from tests.saving import reloaded
 
 pytestmark = [
@@ -49,6 +50,90 @@ def test_a_layer_against_numpy():
             x[:, t] @ weights["kernel"] + state @ matrix, weights["bias"]
         )
     np.testing.assert_allclose(found, state, atol=1e3 * EPS * np.abs(state).max())
+
+
+def with_zeros(layer, dense):
+    """Gives a layer with a full input kernel the weights of one without."""
+    blocks = ops.convert_to_numpy(layer.cell.kernel)
+    if layer.cell.complex_state:
+        reals, imaginaries = np.split(blocks, 2, axis=-1)
+        whole = [scipy.linalg.block_diag(*part) for part in (reals, imaginaries)]
+        dense.cell.kernel.assign(np.concatenate(whole, axis=1))
+    else:
+        dense.cell.kernel.assign(scipy.linalg.block_diag(*blocks))
+    names = {w.name: w for w in layer.weights}
+    for weight in dense.weights:
+        if weight.name != "kernel" and weight.name in names:
+            weight.assign(names[weight.name])
+
+
+@pytest.mark.parametrize("stock", [False, True])
+@pytest.mark.parametrize("cls", [ScoRNN, ScuRNN])
+def test_each_head_reads_its_part_of_the_inputs(cls, stock):
+    """A layer is that with a full kernel which has zeros: values, and gradients."""
+    arguments = {
+        "heads": 2,
+        "dtype": "float64",
+        "bias_initializer": "small_uniform",
+        "return_sequences": True,
+    }
+    layer, dense = cls(6, mix_inputs=False, **arguments), cls(6, **arguments)
+    x = np.random.default_rng(0).normal(size=(3, 7, 4))
+    for each in (layer, dense):
+        each.build(x.shape)
+    kernel = ops.convert_to_numpy(layer.cell.kernel)
+    assert kernel.shape == (2, 2, layer.cell.state_size // 2)
+    assert np.abs(kernel[0] - kernel[1]).max() > 0.01  # Each starts by itself.
+    with_zeros(layer, dense)
+    run = layer
+    if stock:
+        run = keras.layers.RNN(layer.cell, return_sequences=True, dtype="float64")
+    expected = ops.convert_to_numpy(dense(x))
+    atol = 1e3 * EPS * np.abs(expected).max()
+    np.testing.assert_allclose(run(x), expected, atol=atol)
+    upstream = np.random.default_rng(1).normal(size=expected.shape)
+
+    def to_inputs(each):
+        (found,) = gradients(lambda x: ops.sum(each(x) * upstream), x)
+        return found
+
+    wanted = to_inputs(dense)
+    atol = 1e4 * EPS * np.abs(wanted).max()
+    np.testing.assert_allclose(to_inputs(run), wanted, atol=atol)
+
+
+def test_parts_of_the_inputs_train_save_freeze(tmp_path):
+    """Two layers, of which the first mixes."""
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential(
+        [
+            keras.Input((10, 1)),
+            ScoRNN(8, heads=2, return_sequences=True),
+            ScuRNN(6, heads=2, mix_inputs=False),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(0.01), "mse")
+    x = np.random.default_rng(0).normal(size=(64, 10, 1)).astype("float32")
+    history = model.fit(x, x.sum(axis=1), batch_size=16, epochs=15, verbose=0)
+    losses = history.history["loss"]
+    assert losses[-1] < 0.5 * losses[0]
+    reloaded(model, tmp_path, x)
+    expected = ops.convert_to_numpy(model(x))
+    np.testing.assert_allclose(
+        keras_ortho.freeze(model)(x),
+        expected,
+        atol=1e3 * EPS32 * np.abs(expected).max(),
+    )
+
+
+def test_parts_of_the_inputs_must_be_whole():
+    layer = ScoRNN(6, heads=3, mix_inputs=False)
+    with pytest.raises(ValueError, match="multiple of the 3 heads.*Received: ScoRNN"):
+        layer.build((None, None, 4))
+    kind = sets.Heads(sets.Householder(2), 2, mix_inputs=False)
+    with pytest.raises(ValueError, match="the step of every cell.*Received: Doubled"):
+        Doubled(6, kind).build((None, 4))
 
 
 def test_a_seed_makes_all_heads():

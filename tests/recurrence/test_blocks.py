@@ -7,7 +7,12 @@ import scipy.linalg
 from keras import ops
 
 from keras_ortho.recurrence import find, recurrence
-from keras_ortho.recurrence.blocks import outer_sum, times, transposed
+from keras_ortho.recurrence.blocks import (
+    outer_sum,
+    times,
+    times_at_all_steps,
+    transposed,
+)
 from tests import reference
 from tests.gradients import gradients
 
@@ -66,6 +71,40 @@ def test_products(complex_state):
         np.sum(upstream * (states @ as_matrix(other))),
         atol=ROWS * len(matrix) * atol,
     )
+
+
+@both
+def test_products_with_other_inputs(complex_state):
+    """Of three inputs a head, where a head has two units."""
+    inputs, order = 3, 2
+    random = np.random.default_rng(5)
+    blocks = random.normal(size=(HEADS, 1, inputs, 1 + complex_state, order))
+    kernel = blocks if complex_state else blocks[:, 0, :, 0]
+    parts = [
+        scipy.linalg.block_diag(*blocks[:, 0, :, part])
+        for part in range(1 + complex_state)
+    ]
+    matrix = np.concatenate(parts, axis=1)
+    x, upstream = (random.normal(size=(4, ROWS, size)) for size in matrix.shape)
+    atol = 100 * ROWS * len(matrix) * EPS * np.abs(x).max() * np.abs(upstream).max()
+    found = times_at_all_steps(x, kernel)
+    np.testing.assert_allclose(found, x @ matrix, atol=atol)
+    found = times_at_all_steps(upstream, transposed(kernel))
+    np.testing.assert_allclose(found, upstream @ matrix.T, atol=atol)
+    whole = np.einsum("tbm,tbn->mn", x, upstream)
+    halves = np.split(whole, len(parts), axis=1)
+    wanted = np.stack(
+        [
+            [
+                half[h * inputs : (h + 1) * inputs, h * order : (h + 1) * order]
+                for half in halves
+            ]
+            for h in range(HEADS)
+        ]
+    )
+    found = ops.convert_to_numpy(outer_sum(x, upstream, kernel))
+    wanted = np.moveaxis(wanted, 1, 2).reshape(found.shape)
+    np.testing.assert_allclose(found, wanted, atol=atol)
 
 
 @both
