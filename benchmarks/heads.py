@@ -60,7 +60,7 @@ def main() -> None:
         "|---|--:|--:|--:|",
     ]
     for name, own in seconds.items():
-        heads = (name.split(", ") + ["1"])[1]
+        heads = [*name.split(", "), "1"][1]
         floor = seconds[f"products, {heads}"]
         lines.append(
             f"| {name} | {1e3 * own:.1f} | {own / floor:.2f} "
