@@ -116,15 +116,23 @@ def _tensors_beside_arrays():
         yield
 
 
+# Steps in a turn of the recurrence's loops, as users have them.
+UNROLL = pytest.StashKey[int]()
+
+
 @pytest.fixture(scope="module")
-def cut_in_two():
-    """Has the recurrence cut each batch on TensorFlow, as it does large ones."""
+def cut_in_two(pytestconfig):
+    """Has the recurrence cut each batch on TensorFlow, as it does large ones.
+
+    Its loops then take as many steps in a turn as they do for users.
+    """
     import keras
 
-    from keras_ortho.recurrence import sequence
+    from keras_ortho.recurrence import segment, sequence
 
     with pytest.MonkeyPatch.context() as patch:
         if keras.backend.backend() == "tensorflow":
+            patch.setattr(segment, "UNROLL", pytestconfig.stash[UNROLL])
             patch.setattr(
                 sequence,
                 "batch_pieces",
@@ -143,10 +151,15 @@ def _save_time_on_tensorflow(config, items):
         if "architecture" not in case.params and item.parent in seen:
             item.add_marker(pytest.mark.slow)
         seen.add(item.parent)
+    from keras_ortho.recurrence import segment
+
+    config.stash[UNROLL] = segment.UNROLL
     if "not slow" not in config.option.markexpr:
         return
     import tensorflow as tf
 
+    # A step that is written eight times takes longer to trace than to run.
+    segment.UNROLL = 2
     # A fifth of the time of programs that run once or twice. `make test-all` has it.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     _trace_training_steps_once()

@@ -101,8 +101,8 @@ def scan(
         collect: Shape and dtype of each tensor that is collected.
         reverse: Whether to go from the last step to the first. What is collected
             stays in the order of the steps.
-        unroll: How many steps to take in one turn of the loop, where they go up in
-            the length.
+        unroll: How many steps to take in one turn of the loop at most: as many as go up
+            in the length.
 
     Returns:
         A pair of the last carry and what was collected: see `stack`.
@@ -110,7 +110,9 @@ def scan(
     sources = [s.array if isinstance(s, _Steps) else _unstack(s) for s in sequences]
     arrays = tuple(tf.TensorArray(dtype, _room(length)) for _, dtype in collect)
     first = length - 1 if reverse else 0
-    turn = unroll if isinstance(length, int) and length % unroll == 0 else 1
+    turn = 1
+    if isinstance(length, int):
+        turn = max(d for d in range(1, unroll + 1) if length % d == 0)
 
     def body(index: Tensor, carry: tuple, arrays: tuple) -> tuple:
         for _ in range(turn):

@@ -97,8 +97,7 @@ class RealModReLU(Pointwise):
 
     def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
         """Applies modReLU: see `Pointwise`."""
-        sign = ops.sign(inputs)
-        return sign * ops.relu(sign * inputs + bias)
+        return ops.sign(inputs) * ops.relu(ops.abs(inputs) + bias)
 
     def pull(
         self, kept: Tensor, bias: Tensor, upstream: Tensor
