@@ -121,18 +121,24 @@ UNROLL = pytest.StashKey[int]()
 
 
 @pytest.fixture(scope="module")
-def cut_in_two(pytestconfig):
-    """Has the recurrence cut each batch on TensorFlow, as it does large ones.
+def full_turns(pytestconfig):
+    """Has the loops of the recurrence take as many steps in a turn as users' do."""
+    from keras_ortho.recurrence import segment
 
-    Its loops then take as many steps in a turn as they do for users.
-    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segment, "UNROLL", pytestconfig.stash.get(UNROLL, segment.UNROLL))
+        yield
+
+
+@pytest.fixture(scope="module")
+def cut_in_two():
+    """Has the recurrence cut each batch on TensorFlow, as it does large ones."""
     import keras
 
-    from keras_ortho.recurrence import segment, sequence
+    from keras_ortho.recurrence import sequence
 
     with pytest.MonkeyPatch.context() as patch:
         if keras.backend.backend() == "tensorflow":
-            patch.setattr(segment, "UNROLL", pytestconfig.stash[UNROLL])
             patch.setattr(
                 sequence,
                 "batch_pieces",

@@ -18,8 +18,8 @@ from keras_ortho.recurrence.blocks import (
 )
 from keras_ortho.recurrence.pointwise import Pointwise
 
-# Steps in a turn of a loop, at most, which share what a turn costs. Over two, eight save
-# a quarter of a training step at n = 64 and B = 32, and a twenty-fifth at 128 and 128.
+# Steps in a turn of a loop, at most, which share what the turn costs. Over two, eight
+# save a quarter of a training step at n = 64 and B = 32, a twenty-fifth at 128 and 128.
 UNROLL = 8
 
 

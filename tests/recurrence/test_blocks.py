@@ -16,7 +16,7 @@ from keras_ortho.recurrence.blocks import (
 from tests import reference
 from tests.gradients import gradients
 
-pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two")]
+pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two", "full_turns")]
 
 EPS = np.finfo("float64").eps
 HEADS, ORDER, ROWS = 2, 3, 5

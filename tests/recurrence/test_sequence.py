@@ -13,7 +13,7 @@ from keras_ortho.recurrence.sequence import _segment_length
 from tests import reference
 from tests.gradients import gradients
 
-pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two")]
+pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two", "full_turns")]
 
 EPS = np.finfo("float64").eps
 BATCH, FEATURES, UNITS = 3, 2, 4
