@@ -207,8 +207,8 @@ def screen() -> list[Trial]:
 def finals() -> list[Trial]:
     """Lists the trials from three seeds: what is left of the settings, and baselines.
 
-    They are on the tasks that the papers, and dtriv's authors, have curves of, and on
-    keras.io's addition, with others beside them that compute rather than remember.
+    They are on the tasks that the papers, and dtriv's authors, have curves of. On
+    keras.io's addition more layers are compared, at two rates.
     """
     left = {
         "scornn": (

@@ -33,14 +33,14 @@ np.savez(result_path, keras.backend.backend(), outputs, *model.get_weights())
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
 def test_equal_results(architecture, tmp_path):
     keras.utils.set_random_seed(0)
-    inputs = keras.Input((7, 3))
+    inputs = keras.Input((7, 4))
     x = architecture.layer(**architecture.arguments, return_sequences=True)(inputs)
     x = keras.layers.RNN(architecture.cell(**architecture.arguments))(x)
     model = keras.Model(inputs, keras.layers.Dense(2)(x))
     model.compile(paper_optimizer(), "mse")
     random = np.random.default_rng(0)
     data = {
-        "x": random.normal(size=(12, 7, 3)).astype("float32"),
+        "x": random.normal(size=(12, 7, 4)).astype("float32"),
         "y": random.normal(size=(12, 2)).astype("float32"),
     }
     model.save(tmp_path / "model.keras")

@@ -83,7 +83,9 @@ def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor
     def step(total: Tensor, entries: tuple[Tensor, ...]) -> tuple[Tensor, None]:
         return total + product(*entries).astype(total.dtype), None
 
-    found = jax.eval_shape(product, *(x[0] for x in sequences))
+    # Of a sequence there may be no steps, of which the sum is zero.
+    entries = (jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in sequences)
+    found = jax.eval_shape(product, *entries)
     start = jax.numpy.zeros(found.shape, wide_dtype(found.dtype))
     return jax.lax.scan(step, start, sequences)[0]
 

@@ -15,8 +15,9 @@ ONCE = (
     "derivatives use its cell in `keras.layers.RNN`, or `unroll=True`."
 )
 
-# Multiplications that a piece of a batch has in a step, at least. Of half a million in
-# all two loops on two cores take up to 1.4 of the time of one, of two million 0.9.
+# Multiplications that a piece of a batch has in a step, at least. On two cores of an
+# AMD EPYC two loops took up to 1.4 of the time of one where a step had half a million
+# in all, and 0.9 where it had two million.
 PIECE = 750_000
 # What counts as the size of a batch that a program is not told.
 UNKNOWN_BATCH = 64
@@ -101,8 +102,8 @@ def scan(
         collect: Shape and dtype of each tensor that is collected.
         reverse: Whether to go from the last step to the first. What is collected
             stays in the order of the steps.
-        unroll: How many steps to take in one turn of the loop at most: as many as go up
-            in the length.
+        unroll: How many steps to take in one turn of the loop, at most: the largest
+            number that divides the length is taken.
 
     Returns:
         A pair of the last carry and what was collected: see `stack`.
@@ -219,8 +220,8 @@ def batch_pieces(batch: int | None, entries: int) -> int:
     """Says in how many pieces to cut a batch, to loop over each by itself.
 
     On a CPU each core then keeps its part of the state, and the recurrent matrix,
-    in its own cache, and none waits for another at every step. Of small products the
-    loops cost more than is gained.
+    in its own cache, and none waits for another at every step. Where the products
+    are small, a second loop costs more than it saves.
 
     Args:
         batch: Number of sequences, or `None` where it is not known yet.

@@ -283,8 +283,8 @@ class RecurrentCell(SequenceCell):
             input_shape: Shape of the inputs of one step, `(batch, m)`.
 
         Raises:
-            ValueError: If the last axis is not known, or each head reads its part of
-                it, and it cannot be divided.
+            ValueError: If the last axis is not known. With `mix_inputs=False`, if it is
+                not a multiple of the heads, or the class has a step of its own.
         """
         features = checks.check_last_axis(self, input_shape)
         self.kernel = self._make_kernel(features)
@@ -312,11 +312,15 @@ class RecurrentCell(SequenceCell):
             return self.add_input_kernel(
                 "kernel", (features, self.state_size), self.kernel_initializer
             )
-        if not self.is_plain or features % heads:
+        if not self.is_plain:
             raise ValueError(
-                "With `mix_inputs=False` a cell needs the step of every cell, and "
-                f"inputs whose number is a multiple of the {heads} heads. "
-                f"Received: {type(self).__name__}, inputs of shape (batch, {features})"
+                "`mix_inputs=False` needs a cell with the step of `RecurrentCell`. "
+                f"Received: {type(self).__name__}, which has a step of its own"
+            )
+        if features % heads:
+            raise ValueError(
+                "`mix_inputs=False` needs a number of inputs that is a multiple of the "
+                f"heads. Received: inputs of shape (batch, {features}), heads={heads}"
             )
         return self.add_input_kernel(
             "kernel",

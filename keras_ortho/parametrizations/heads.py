@@ -48,10 +48,10 @@ class Heads(Parametrization):
             such as `negative_ones`, it counts in each block.
         heads: Number of blocks, a positive integer; the number of units must be a
             multiple of it.
-        mix_inputs: Whether every head reads all inputs of a recurrent layer. Otherwise
-            each reads its part of them, as many as the others, and nothing in the layer
-            mixes the heads: the input kernel is one of blocks, too. That is for a layer
-            on top of another, whose inputs are as many as its units. Default: `True`.
+        mix_inputs: Whether every head of a recurrent layer reads all its inputs.
+            Otherwise the input kernel is block-diagonal, too: each head reads an equal
+            part of the inputs, and nothing in the layer mixes the heads. Meant for a
+            layer on top of another that has as many units. Default: `True`.
 
     Raises:
         ValueError: If an argument is out of its range.

@@ -180,7 +180,9 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "OrthoRNN": {
         "given": {
             "units": 8,
-            "parametrization": Heads(Rebased(ScaledCayley(1), rebase_every=2), heads=2),
+            "parametrization": Heads(
+                Rebased(ScaledCayley(1), rebase_every=2), heads=2, mix_inputs=False
+            ),
         },
         "num_factorizations": 2,
     },

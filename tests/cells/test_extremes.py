@@ -30,7 +30,7 @@ def has_orthogonal_parts(layer):
 def test_variables_of_any_size(architecture, size):
     arguments = architecture.arguments | {"trainable_initial_state": False}
     layer = architecture.layer(**arguments, dtype="float64")
-    layer.build((None, 1, 3))
+    layer.build((None, 1, 4))
     random = np.random.default_rng(0)
     for variable in layer.trainable_variables:
         if variable.name not in ("kernel", "bias"):
@@ -39,7 +39,7 @@ def test_variables_of_any_size(architecture, size):
     def loss(outputs):
         return keras.ops.sum(outputs)
 
-    x = random.normal(size=(2, 1, 3))
+    x = random.normal(size=(2, 1, 4))
     state = random.normal(size=(2, layer.cell.state_size))
     value, gradients = weight_gradients(layer, loss, x, initial_state=state)
     assert np.isfinite(value)

@@ -17,7 +17,7 @@ from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
 
-X = np.random.default_rng(0).normal(size=(2, 7, 3)).astype("float32")
+X = np.random.default_rng(0).normal(size=(2, 7, 4)).astype("float32")
 MASK = np.array([[1, 1, 0, 1, 1, 1, 0], [0, 1, 1, 1, 0, 1, 1]], bool)
 # Seven steps, each with sums of less than 20 products of about 1, and a kernel that was
 # made once in a program and once by itself.
@@ -26,7 +26,7 @@ ATOL = 7 * 20 * np.finfo("float32").eps
 
 def random_model(*parts):
     """A model with weights other than those it starts with."""
-    model = keras.Sequential([keras.Input((None, 3)), *parts])
+    model = keras.Sequential([keras.Input((None, 4)), *parts])
     random = np.random.default_rng(1)
     for variable in model.trainable_variables:
         variable.assign_add(0.3 * random.normal(size=variable.shape))
@@ -116,7 +116,7 @@ def test_wherever_a_layer_may_be(part):
 
 
 def test_a_functional_model_with_shared_layers():
-    first, second = keras.Input((None, 3), name="a"), keras.Input((None, 3), name="b")
+    first, second = keras.Input((None, 4), name="a"), keras.Input((None, 4), name="b")
     shared = ScoRNN(5, return_sequences=True, return_state=True)
     (a, state), (b, _) = shared(first), shared(second)
     last = ORNN(5)(layers.Add()([a, b]) + 1, initial_state=state)
@@ -131,7 +131,7 @@ def test_a_functional_model_with_shared_layers():
 
 def test_states_that_are_carried_on():
     layer = ScoRNN(5, stateful=True)
-    model = keras.Sequential([keras.Input((7, 3), batch_size=2), layer])
+    model = keras.Sequential([keras.Input((7, 4), batch_size=2), layer])
     model.predict(X, verbose=0)
     frozen = freeze(model)
     layer.reset_state()  # A copy begins anew.
@@ -196,7 +196,7 @@ class Subclassed(keras.Model):
 def test_what_cannot_be_frozen():
     subclassed = Subclassed()
     subclassed(X)
-    hidden = keras.Sequential([keras.Input((None, 3)), Hidden()])
+    hidden = keras.Sequential([keras.Input((None, 4)), Hidden()])
     cases = {
         "has no weights yet": keras.Sequential([ScoRNN(5)]),
         "`call` of its own": subclassed,

@@ -12,7 +12,7 @@ from keras_ortho import parametrizations as sets
 from keras_ortho.parametrizations import orthogonality_error, random_orthogonal
 from keras_ortho.training_callbacks import Rebase
 from tests import reference
-from tests.gradients import gradients
+from tests.gradients import gradients, weight_gradients
 from tests.saving import reloaded
 
 pytestmark = [
@@ -23,11 +23,13 @@ pytestmark = [
 EPS, EPS32 = np.finfo("float64").eps, np.finfo("float32").eps
 
 
-def test_a_layer_against_numpy():
+@pytest.mark.parametrize("mix_inputs", [True, False])
+def test_a_layer_against_numpy(mix_inputs):
     layer = ScoRNN(
         6,
         negative_ones=1,
         heads=2,
+        mix_inputs=mix_inputs,
         dtype="float64",
         kernel_initializer="glorot_uniform",
         bias_initializer="small_uniform",
@@ -44,12 +46,32 @@ def test_a_layer_against_numpy():
     assert np.abs(blocks[0] - blocks[1]).max() > 0.01  # Each starts by itself.
     matrix = scipy.linalg.block_diag(*blocks)
     np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=100 * EPS)
-    state = np.zeros((3, 6))
-    for t in range(5):
-        state = reference.modrelu(
-            x[:, t] @ weights["kernel"] + state @ matrix, weights["bias"]
-        )
+
+    def last_state(kernel):
+        whole = kernel if mix_inputs else scipy.linalg.block_diag(*kernel)
+        state = np.zeros((3, 6))
+        for t in range(5):
+            state = reference.modrelu(x[:, t] @ whole + state @ matrix, weights["bias"])
+        return state
+
+    kernel = weights["kernel"]
+    state = last_state(kernel)
     np.testing.assert_allclose(found, state, atol=1e3 * EPS * np.abs(state).max())
+    random = np.random.default_rng(1)
+    upstream, direction = random.normal(size=(3, 6)), random.normal(size=kernel.shape)
+    _, gradient_of = weight_gradients(layer, lambda h: ops.sum(h * upstream), x)
+    step = 1e-6
+    ahead, behind = (
+        np.sum(upstream * last_state(kernel + sign * step * direction))
+        for sign in (1, -1)
+    )
+    # Linear but where modReLU bends: rounding of the two sums, over their distance.
+    size = np.abs(upstream).sum() * np.abs(state).max()
+    np.testing.assert_allclose(
+        np.sum(gradient_of["kernel"] * direction),
+        (ahead - behind) / (2 * step),
+        atol=1e3 * EPS * size / step,
+    )
 
 
 def with_zeros(layer, dense):
@@ -129,10 +151,14 @@ def test_parts_of_the_inputs_train_save_freeze(tmp_path):
 
 def test_parts_of_the_inputs_must_be_whole():
     layer = ScoRNN(6, heads=3, mix_inputs=False)
-    with pytest.raises(ValueError, match="multiple of the 3 heads.*Received: ScoRNN"):
+    with pytest.raises(
+        ValueError, match="multiple of the heads.*Received: .*4.*heads=3"
+    ):
         layer.build((None, None, 4))
     kind = sets.Heads(sets.Householder(2), 2, mix_inputs=False)
-    with pytest.raises(ValueError, match="the step of every cell.*Received: Doubled"):
+    with pytest.raises(
+        ValueError, match="the step of `RecurrentCell`.*Received: Doubled"
+    ):
         Doubled(6, kind).build((None, 4))
 
 

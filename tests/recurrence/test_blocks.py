@@ -108,11 +108,21 @@ def test_products_with_other_inputs(complex_state):
 
 
 @both
+def test_no_steps_add_up_to_zero(complex_state):
+    """A segment of one step has none that comes after another."""
+    kernel = as_kernel(blocks_of(complex_state))
+    none = np.zeros((0, ROWS, UNITS * (1 + complex_state)))
+    found = ops.convert_to_numpy(outer_sum(none, none, kernel))
+    np.testing.assert_array_equal(found, np.zeros(kernel.shape))
+
+
+@both
 @pytest.mark.parametrize("activation", ["modrelu", "tanh"])
 @pytest.mark.parametrize("return_sequences", [False, True])
-def test_against_numpy(complex_state, activation, return_sequences):
+@pytest.mark.parametrize("steps", [1, 70])
+def test_against_numpy(complex_state, activation, return_sequences, steps):
     rule = keras.activations.tanh if activation == "tanh" else activation
-    steps, size = 70, UNITS * (1 + complex_state)
+    size = UNITS * (1 + complex_state)
     random = np.random.default_rng(3)
     modulus = complex_state and activation == "modrelu"
     x, u, b, h = (
