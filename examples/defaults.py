@@ -4,8 +4,9 @@
     python examples/defaults.py --only copying-200-scornn
 
 Each run is one of the other examples, in a process of its own; one that was broken off
-goes on, one whose row is in the table is not done again. DATA holds the folders mnist
-and ucr; what has no data is left out, and named. Writes results/defaults.csv, a row for
+goes on, one whose row is in the table is not done again. DATA holds the folders mnist,
+ucr, and timit with what `keras-ortho-data --splits speakers` wrote of NLTK's sample;
+what has no data is left out, and named. Writes results/defaults.csv, a row for
 each run, as it ends, and the tables results/defaults.md; `--report` only writes these.
 
 All of it takes many hours; `--only` takes a part.
@@ -97,7 +98,7 @@ def parse() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--only", nargs="+", metavar="PREFIX", help="runs whose names begin so")
-    add("--data-dir", type=Path, help="folder with mnist and ucr")
+    add("--data-dir", type=Path, help="folder with mnist, ucr and timit")
     add("--out", type=Path, default=Path("results"), help="for the table (results)")
     add("--work", type=Path, default=Path("out/defaults"), help="(out/defaults)")
     add("--jobs", type=int, metavar="N", help="runs at once (1; on a cluster all)")

@@ -31,8 +31,6 @@ makes these runs from several seeds and on several divisions of the speakers.
 import argparse
 import dataclasses
 import functools
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,8 +38,9 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments import distribution, linear_prediction
+from experiments import distribution, linear_prediction, smoke
 from experiments.distributed import distributed, on_one_device
+from experiments.frame_network import CHANNELS, OUTPUTS, correction
 from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.linear_prediction import LinearPrediction
 from experiments.optimizers import make_optimizer
@@ -89,11 +88,6 @@ from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
 
-ROOT = Path(__file__).resolve().parent.parent
-# Numbers that the layer in the middle reads of a frame, and that the next one makes of
-# what it gives.
-CHANNELS = 128
-OUTPUTS = 128
 USUAL: dict[str, Any] = {
     "models": [FEED_FORWARD, "lstm", "gru", "scornn", "enrnn"],
     "units": [128],
@@ -124,7 +118,9 @@ def main() -> None:
     settings, models = parse()
     record = run_record(settings.record())
     out, raw = settings.out, is_raw(settings)
-    records = synthesize(out) if settings.smoke else settings.records
+    records = (
+        smoke.speech(out)["data_dir"] if settings.smoke else settings.records
+    )
     data = timit.load(
         records,
         batch_size=settings.batch_size,
@@ -242,29 +238,9 @@ def main() -> None:
 
 
 def network(row: Preset, linear: LinearPrediction) -> keras.Model:
-    """Makes the network that corrects a linear prediction of the next frame.
-
-    All is in standardized units but its input and its output, which are in dB. The
-    linear prediction stays as it is, and the correction starts at zero.
-    """
-    statistics = {"mean": linear.mean, "variance": linear.std**2}
-    frames = keras.Input((None, NUM_BINS))
-    x = keras.layers.Normalization(**statistics)(frames)
-    predicted = keras.layers.Conv1D(
-        NUM_BINS, len(linear.kernel), padding="causal", trainable=False, name="linear"
-    )
-    prediction = predicted(x)
-    predicted.set_weights([linear.kernel, linear.bias])
-    h = keras.layers.Dropout(0.2)(x)
-    h = keras.layers.Conv1D(CHANNELS, 2, padding="causal", activation="gelu")(h)
-    states = make_frame_layer(row.model, row.units, row.arguments)(h)
-    h = keras.layers.Concatenate()([h, keras.layers.Dropout(0.4)(states)])
-    h = keras.layers.Dense(OUTPUTS, activation="gelu")(h)
-    h = keras.layers.Dropout(0.4)(h)
-    correction = keras.layers.Dense(NUM_BINS, kernel_initializer="zeros")(h)
-    y = keras.layers.Add()([prediction, correction])
-    outputs = keras.layers.Normalization(**statistics, invert=True)(y)
-    return keras.Model(frames, outputs)
+    """Makes the network that corrects a linear prediction of the next frame."""
+    layer = make_frame_layer(row.model, row.units, row.arguments)
+    return correction(layer, linear)
 
 
 def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
@@ -384,18 +360,6 @@ def rows_of(settings: Settings) -> list[Preset]:
     return matched_rows(
         settings.models, units, features=CHANNELS, outputs=OUTPUTS, **given
     )
-
-
-def synthesize(out: Path) -> Path:
-    """Synthesizes a few sentences and prepares them; gives the folder of records."""
-    corpus, records = str((out / "corpus").resolve()), (out / "records").resolve()
-    few = ["--speakers", "5", "--sentences", "3"]
-    for command in (
-        ["-m", "keras_ortho.data_prep.demo_corpus", corpus, *few],
-        ["-m", "keras_ortho.data_prep", corpus, str(records), "--workers", "0"],
-    ):
-        subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
-    return records
 
 
 def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:

@@ -31,6 +31,7 @@ STEPS = {
     "noise-padded-cifar10": 1_000,
     "char-ptb": 50,
     "ucr": 300,  # Of most; the records do not say of which.
+    "speech": 300,  # Of long utterances.
 }
 
 

@@ -87,6 +87,13 @@ TASKS = {
             "data_dir": "the folder of the Penn Treebank's files, such as ptb.train.txt"
         },
     ),
+    "speech": Task(
+        smoke.speech,
+        {"batch_size": 8},
+        data="what `keras-ortho-data` wrote",
+        sizes="",
+        needed={"data_dir": "what `keras-ortho-data` wrote"},
+    ),
 }
 
 

@@ -29,6 +29,7 @@ MONITORS = {
     "cross-entropy": "loss",
     "accuracy": "error_rate",
     "bits per character": "bits_per_character",
+    "error in dB^2": "valid_frame_mse",
 }
 # Settings that change nothing about what comes out, or are in it already.
 UNRECORDED = (

@@ -4,6 +4,8 @@ Each function writes them into a folder, and gives the settings that load them.
 """
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +104,20 @@ def ptb(folder: Path) -> dict[str, Any]:
         text = "".join(f" {line} \n" for line in lines)
         (folder / f"ptb.{part}.txt").write_text(text)
     return {"data_dir": folder, "unroll": 10, "evaluate_every": 10}
+
+
+def speech(folder: Path) -> dict[str, Any]:
+    """Synthesizes a few sentences, and prepares them as TIMIT is prepared.
+
+    Example:
+    >>> speech(Path("small"))["data_dir"].name
+    'records'
+    """
+    corpus, records = (folder / name for name in ("corpus", "records"))
+    few = ["--speakers", "5", "--sentences", "3"]
+    for command in (
+        ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few],
+        ["-m", "keras_ortho.data_prep", str(corpus), str(records), "--workers", "0"],
+    ):
+        subprocess.run([sys.executable, *command], check=True)
+    return {"data_dir": records, "batch_size": 2}

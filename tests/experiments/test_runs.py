@@ -14,10 +14,11 @@ def run(name, folder, *arguments):
     return json.loads((folder / "run.json").read_text())
 
 
-# What the others of images do differently, `tests/tasks` and `facts.py` hold.
-ALIKE = ("mnist", "permuted-mnist", "sequence-mnist", "pixel-cifar10")
+# What the others of images do differently, `tests/tasks` and `facts.py` hold; speech is
+# synthesized for a smoke run, as for that of `timit.py`.
+SLOW = ("mnist", "permuted-mnist", "sequence-mnist", "pixel-cifar10", "speech")
 EXAMPLES = [
-    pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else [])
+    pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
     for name in TASKS
     if name != "char-ptb"  # Which takes longer: tests/examples/test_char_ptb.py.
 ]

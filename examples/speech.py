@@ -1,0 +1,61 @@
+"""Prediction of the next frame of speech, by one network: the task alone of `timit.py`.
+
+    keras-ortho-data /path/to/TIMIT out/timit/records
+    python examples/speech.py --model scornn --data-dir out/timit/records --epochs 40 \
+        --out out/speech
+
+The network is that of `timit.py`, which corrects what is predicted linearly from the
+last two frames, with a layer, rates and a size of your choice; so a layer of your own
+is set beside the others here, and settings are compared. `timit.py` has networks of
+equal size, resynthesizes speech and scores it.
+"""
+
+import keras
+
+from experiments import linear_prediction
+from experiments.building import build
+from experiments.command import command
+from experiments.frame_network import correction
+from experiments.optimizers import make_optimizer
+from experiments.runs import fit
+from experiments.settings import Settings
+from experiments.speech import LINEAR_2, errors
+from keras_ortho import losses
+from keras_ortho.metrics import ValidFrameMSE
+from keras_ortho.tasks import timit
+from keras_ortho.tasks.pipeline import Task
+
+
+@command("speech")
+def main(settings: Settings) -> None:
+    """Builds the network, trains it, and writes what came of it."""
+    data = timit.load(
+        settings.data_dir,
+        batch_size=settings.batch_size,
+        shuffle_seed=settings.seed,
+        pad_to="bucket",
+    )
+    linear = linear_prediction.fit(data, frames=2)
+
+    def network(layer: keras.layers.Layer) -> keras.Model:
+        return correction(layer, linear)
+
+    model, settings = build(network, settings, return_sequences=True)
+    model.compile(
+        make_optimizer(settings.rates, len(data.train)),
+        losses.ValidFrameMSE(),
+        weighted_metrics=[ValidFrameMSE()],
+        jit_compile=settings.jit_compile or "auto",
+    )
+    task = Task(
+        data.train,
+        data.valid,
+        data.test,
+        data.passes,
+        baseline=errors(linear, data, "valid")["valid_frame_mse"],
+    )
+    fit(model, task, settings, "error in dB^2", baseline=LINEAR_2, log=False)
+
+
+if __name__ == "__main__":
+    main()
