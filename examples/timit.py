@@ -118,9 +118,7 @@ def main() -> None:
     settings, models = parse()
     record = run_record(settings.record())
     out, raw = settings.out, is_raw(settings)
-    records = (
-        smoke.speech(out)["data_dir"] if settings.smoke else settings.records
-    )
+    records = smoke.speech(out)["data_dir"] if settings.smoke else settings.records
     data = timit.load(
         records,
         batch_size=settings.batch_size,

@@ -1,4 +1,4 @@
-"""The network that predicts the next frame of speech: a linear prediction, corrected."""
+"""The network that predicts the next frame of speech: linear prediction, corrected."""
 
 import keras
 
