@@ -90,11 +90,11 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8
     """
     inputs = ops.convert_to_tensor(inputs)
-    scale, _ = exact_scale(inputs, bias)
+    scale = exact_scale(inputs, bias)
     return inputs * ops.cast(ops.concatenate([scale, scale], axis=-1), inputs.dtype)
 
 
-def exact_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+def exact_scale(inputs: Tensor, bias: Tensor) -> Tensor:
     """Computes what complex modReLU multiplies each complex number with.
 
     Args:
@@ -102,23 +102,21 @@ def exact_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        A pair of tensors of shape `(..., n)`, float32 at least: the factor
-        `relu(1 + b / |z|)`, and `1 / |z|`, which is 0 where `|z|` counts as 0.
+        Tensor of shape `(..., n)`, float32 at least: the factor `relu(1 + b / |z|)`.
     """
-    smallest = _smallest_modulus(keras.backend.standardize_dtype(inputs.dtype))
+    smallest = smallest_modulus(inputs.dtype) ** 2
     real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
     square = real * real + imaginary * imaginary
     bias = ops.cast(bias, square.dtype)
-    away = square > smallest * smallest
-    # Not the square where it is not used: derivatives of a root at 0 are not finite.
-    modulus = ops.sqrt(ops.where(away, square, ops.ones_like(square)))
-    inverse = ops.cast(away, square.dtype) / modulus
-    scale = ops.relu(1.0 + bias * inverse)
-    return ops.where(away, scale, ops.cast(bias >= 0, square.dtype)), inverse
+    # The derivative of a root at 0 is not finite.
+    modulus = ops.sqrt(ops.maximum(square, smallest))
+    scale = ops.relu(1.0 + bias / modulus)
+    return ops.where(square > smallest, scale, ops.cast(bias >= 0, square.dtype))
 
 
-def _smallest_modulus(dtype: str) -> float:
-    """A modulus that has all digits, and whose square has them."""
+def smallest_modulus(dtype: Any) -> float:
+    """A modulus that has all digits of a dtype, and whose square has them."""
+    dtype = keras.backend.standardize_dtype(dtype)
     if dtype == "float16":
         return float(np.finfo("float16").tiny)
     numbers = np.finfo("float64" if dtype == "float64" else "float32")

@@ -1,8 +1,8 @@
 """Activations with their derivatives, as the recurrence needs them.
 
 Each is a class with one instance for each setting, and knows its derivative in terms
-of what the recurrence keeps: the states, and where these do not tell it, the
-pre-activations, which one product over all steps of a segment gives back.
+of what the recurrence keeps: the states, and where these do not tell it, something
+more.
 """
 
 import dataclasses
@@ -15,12 +15,13 @@ from keras import ops
 from keras_ortho.activations import (
     MODULUS_EPSILON,
     LeakyReLU,
-    complex_modrelu,
     exact_scale,
     modulus_scale,
+    smallest_modulus,
     smoothed_modrelu,
 )
 from keras_ortho.backend import tanh
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 
 
@@ -28,14 +29,12 @@ class Pointwise:
     """An activation that works on each unit by itself, with its derivative.
 
     Attributes:
-        from_inputs: Whether the derivative needs the pre-activation.
         own_bias: Whether the bias is inside, rather than added before.
     """
 
-    from_inputs: ClassVar[bool] = False
     own_bias: ClassVar[bool] = False
 
-    def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
+    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Applies the activation.
 
         Args:
@@ -44,18 +43,30 @@ class Pointwise:
             bias: Tensor of shape `(n,)`.
 
         Returns:
-            Tensor of the shape of `inputs`.
+            The value, a tensor of the shape of `inputs`, and what the derivative needs
+            besides: see `kept`.
         """
         raise NotImplementedError
 
+    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
+        """Describes what `apply` gives, and the derivative needs.
+
+        Args:
+            size: Entries of the state of a sequence.
+            dtype: That of the state.
+
+        Returns:
+            For each tensor, the value first, its entries for a sequence and its dtype.
+        """
+        return ((size, dtype),)
+
     def pull(
-        self, kept: Tensor, bias: Tensor, upstream: Tensor
+        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Takes the gradient of a step from its output to its inputs.
 
         Args:
-            kept: The state, or the pre-activation with `from_inputs`, of shape
-                `(batch, state_size)`.
+            kept: What `apply` gave.
             bias: Tensor of shape `(n,)`.
             upstream: Gradient with respect to the output.
 
@@ -78,15 +89,15 @@ class Elementwise(Pointwise):
     function: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor, Tensor], Tensor]
 
-    def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
+    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Applies the function: see `Pointwise`."""
-        return self.function(inputs)
+        return (self.function(inputs),)
 
     def pull(
-        self, kept: Tensor, bias: Tensor, upstream: Tensor
+        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Multiplies with the derivative: see `Pointwise`."""
-        gradient = self.slope(kept, upstream)
+        gradient = self.slope(kept[0], upstream)
         return gradient, gradient
 
 
@@ -95,15 +106,15 @@ class RealModReLU(Pointwise):
 
     own_bias = True
 
-    def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
+    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Applies modReLU: see `Pointwise`."""
-        return ops.sign(inputs) * ops.relu(ops.abs(inputs) + bias)
+        return (ops.sign(inputs) * ops.relu(ops.abs(inputs) + bias),)
 
     def pull(
-        self, kept: Tensor, bias: Tensor, upstream: Tensor
+        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Keeps what is not zero; the state has the sign of `z`: see `Pointwise`."""
-        sign = ops.sign(kept)
+        sign = ops.sign(kept[0])
         to_bias = sign * upstream
         return sign * to_bias, to_bias
 
@@ -111,52 +122,66 @@ class RealModReLU(Pointwise):
 class ComplexModReLU(Pointwise):
     """`z relu(1 + b / |z|)`, on real parts before imaginary parts.
 
-    With `s = relu(1 + b / |z|)` the gradient of a unit is `s g`, and, where that is not
-    zero, `(1 - s) <u, g> u` along its direction `u = z / |z|`.
+    With `s = relu(1 + b / |z|)` the value is `h = s z`, and the gradient of a unit is
+    `s g`, and, where that is not zero, `(1 - s) <u, g> u` along its direction
+    `u = h / |h|`. The factor is kept: near `z = 0` the value does not tell it.
     """
 
-    from_inputs = True
     own_bias = True
 
-    def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
-        """Applies modReLU: see `Pointwise`."""
-        return complex_modrelu(inputs, bias)
+    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        """Applies modReLU, and gives the factor: see `Pointwise`."""
+        scale = exact_scale(inputs, bias)
+        return inputs * ops.cast(_twice(scale), inputs.dtype), scale
+
+    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
+        """Has the factor, too: see `Pointwise`."""
+        return (size, dtype), (size // 2, wide_dtype(dtype))
 
     def pull(
-        self, kept: Tensor, bias: Tensor, upstream: Tensor
+        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Applies the two-dimensional derivative: see `Pointwise`."""
-        scale, inverse = exact_scale(kept, bias)
-        inner = _inner(kept, upstream, scale.dtype) * inverse
-        to_bias = ops.cast(scale > 0, scale.dtype) * inner
-        radial = (to_bias - scale * inner) * inverse
-        return _pulled(kept, upstream, scale, radial), ops.cast(to_bias, upstream.dtype)
+        value, scale = kept
+        inner = _inner(value, upstream, scale.dtype)
+        square = _inner(value, value, scale.dtype)
+        modulus = ops.sqrt(square)
+        # A product, which takes less time than a choice.
+        counts = ops.cast(square > smallest_modulus(value.dtype) ** 2, scale.dtype)
+        to_bias = counts * ops.divide_no_nan(inner, modulus)
+        radial = (1.0 - scale) * ops.divide_no_nan(to_bias, modulus)
+        gradient = _pulled(value, upstream, scale, radial)
+        return gradient, ops.cast(to_bias, upstream.dtype)
 
 
 class SmoothedModReLU(Pointwise):
     """`z relu(m + b) / (m + epsilon)`, on real parts before imaginary parts.
 
     With `s(m) = relu(m + b) / (m + epsilon)` the gradient of a unit is
-    `s g + (s'(m) / m) <z, g> z`.
+    `s g + (s'(m) / m) <z, g> z`. The pre-activation is kept.
     """
 
-    from_inputs = True
     own_bias = True
 
-    def value(self, inputs: Tensor, bias: Tensor) -> Tensor:
-        """Applies modReLU: see `Pointwise`."""
-        return smoothed_modrelu(inputs, bias)
+    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        """Applies modReLU, and gives the pre-activation: see `Pointwise`."""
+        return smoothed_modrelu(inputs, bias), inputs
+
+    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
+        """Has the pre-activation, too: see `Pointwise`."""
+        return (size, dtype), (size, dtype)
 
     def pull(
-        self, kept: Tensor, bias: Tensor, upstream: Tensor
+        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Applies the two-dimensional derivative: see `Pointwise`."""
-        scale, modulus = modulus_scale(kept, bias)
+        _, z = kept
+        scale, modulus = modulus_scale(z, bias)
         active = ops.cast(scale > 0, scale.dtype)
-        inner = _inner(kept, upstream, scale.dtype) / (modulus + MODULUS_EPSILON)
+        inner = _inner(z, upstream, scale.dtype) / (modulus + MODULUS_EPSILON)
         radial = (active - scale) * inner / modulus
         to_bias = ops.cast(active * inner, upstream.dtype)
-        return _pulled(kept, upstream, scale, radial), to_bias
+        return _pulled(z, upstream, scale, radial), to_bias
 
 
 def _inner(z: Tensor, gradient: Tensor, dtype: str) -> Tensor:

@@ -83,7 +83,7 @@ def inferred_states(
         projected = times(inputs, weights.kernel)
         if not weights.activation.own_bias:
             projected = projected + weights.bias
-        after = _after(weights, segment, state, projected, mask)
+        after, *_ = _after(weights, segment, state, projected, mask)
         return (after,), (after,) if return_sequences else ()
 
     start = segment.start
@@ -97,7 +97,9 @@ def inferred_states(
     return stack(states[0]) if return_sequences else last
 
 
-def segment_states(weights: Weights, segment: Segment) -> tuple[Tensor, Tensor]:
+def segment_states(
+    weights: Weights, segment: Segment
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Computes the states of a segment.
 
     Args:
@@ -105,24 +107,27 @@ def segment_states(weights: Weights, segment: Segment) -> tuple[Tensor, Tensor]:
         segment: The inputs, and the state before.
 
     Returns:
-        A pair of the last state, and all of them.
+        A pair of the last state, and a tuple of all states and of what the derivative
+        of the activation needs besides.
     """
     projected = weights.project(segment.inputs)
+    steps, batch, size = ops.shape(projected)
+    kinds = weights.activation.kept(size, projected.dtype)
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
         (state,), (inputs, *mask) = carry, entries
-        after = _after(weights, segment, state, inputs, mask)
-        return (after,), (after,)
+        after, *extras = _after(weights, segment, state, inputs, mask)
+        return (after,), (after, *extras)
 
-    (last,), (states,) = scan(
+    (last,), kept = scan(
         step,
         (segment.start,),
         (projected, *_masks(segment)),
-        length=ops.shape(projected)[0],
+        length=steps,
         unroll=UNROLL,
-        collect=((ops.shape(projected)[1:], projected.dtype),),
+        collect=tuple(((batch, size), dtype) for size, dtype in kinds),
     )
-    return last, stack(states)
+    return last, tuple(map(stack, kept))
 
 
 def _masks(segment: Segment) -> tuple[Tensor, ...]:
@@ -131,17 +136,19 @@ def _masks(segment: Segment) -> tuple[Tensor, ...]:
 
 def _after(
     weights: Weights, segment: Segment, state: Tensor, projected: Tensor, mask: list
-) -> Tensor:
-    """The state after a step."""
+) -> tuple[Tensor, ...]:
+    """The state after a step, and what the derivative needs besides."""
     product = times(segment.drop(state), weights.recurrent_kernel)
-    after = weights.activation.value(projected + product, weights.bias)
-    return ops.where(mask[0] > 0, after, state) if mask else after
+    after, *extras = weights.activation.apply(projected + product, weights.bias)
+    if mask:
+        after = ops.where(mask[0] > 0, after, state)
+    return after, *extras
 
 
 def segment_gradients(
     weights: Weights,
     segment: Segment,
-    states: Tensor,
+    kept: tuple[Tensor, ...],
     above: Tensor | None,
     gradient: Tensor,
 ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor, Tensor]]:
@@ -150,7 +157,7 @@ def segment_gradients(
     Args:
         weights: The weights.
         segment: The inputs, and the state before.
-        states: Its states.
+        kept: Its states, and what `segment_states` gave with them.
         above: Gradient with respect to the outputs, `(time, batch, n)`, or `None`
             where only the last one of the sequence is used.
         gradient: Gradient with respect to the last state, from what follows.
@@ -160,33 +167,31 @@ def segment_gradients(
         `W` and `b`, the last three in float32 at least.
     """
     activation = weights.activation
-    kept = states
-    if activation.from_inputs:
-        before = ops.concatenate([segment.start[None], states], axis=0)[:-1]
-        product = times_at_all_steps(segment.drop(before), weights.recurrent_kernel)
-        kept = weights.project(segment.inputs) + product
+    states = kept[0]
     backward_kernel = transposed(weights.recurrent_kernel)
     masks = _masks(segment)
     aboves = () if above is None else (above,)
     exact = wide_dtype(states.dtype)
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
-        (gradient, _, to_bias), (kept, *others) = carry, entries
+        (gradient, _, to_bias), own = carry, list(entries)
         if aboves:
-            gradient = gradient + others.pop()
-        into = gradient * others[0] if masks else gradient
-        into, term = activation.pull(kept, weights.bias, into)
+            gradient = gradient + own.pop()
+        mask = own.pop() if masks else None
+        into = gradient if mask is None else gradient * mask
+        into, term = activation.pull(tuple(own), weights.bias, into)
+        to_bias = to_bias + ops.cast(term, exact)
         before = segment.drop(times(into, backward_kernel))
-        if masks:
-            before = before + gradient * (1 - others[0])
-        return (before, into, to_bias + ops.cast(term, exact)), (into,)
+        if mask is not None:
+            before = before + gradient * (1 - mask)
+        return (before, into, to_bias), (into,)
 
     batch = ops.shape(states)[1]
     to_bias = ops.zeros((batch, weights.bias.shape[0]), dtype=exact)
     (gradient, first, to_bias), (collected,) = scan(
         step,
         (gradient, ops.zeros_like(gradient), to_bias),
-        (kept, *masks, *aboves),
+        (*kept, *masks, *aboves),
         length=ops.shape(states)[0],
         unroll=UNROLL,
         collect=((ops.shape(states)[1:], states.dtype),),

@@ -133,11 +133,6 @@ class _Plan:
     recompute: bool | int
     pieces: int
 
-    @property
-    def keep_states(self) -> bool:
-        """Whether all states are kept, besides the output."""
-        return not self.recompute and not self.return_sequences
-
     def forward(self, *tensors: Tensor) -> tuple[Tensor, Any]:
         """Computes the output, and what the gradient needs."""
         outputs, saved = zip(
@@ -191,44 +186,48 @@ class _Plan:
     ) -> tuple[Tensor, Any]:
         """Computes the output of a piece, and what its gradient needs."""
         inputs, _, _, _, state, *_ = tensors
-        length, count, rest = self._lengths(inputs)
+        length, count, left = self._lengths(inputs)
         batch, units = piece[1], state.shape[-1]
         state = _rows(state, piece)
 
         def step(carry: tuple, index: Tensor, _: tuple) -> tuple:
             (state,) = carry
             segment = self._segment(tensors, piece, state, index * length, length)
-            after, states = segment_states(self._weights(tensors), segment)
-            if self.return_sequences:
-                return (after,), (state, _swap(states))
-            return (after,), (state, states) if self.keep_states else (state,)
+            after, kept = segment_states(self._weights(tensors), segment)
+            output = (_swap(kept[0]),) if self.return_sequences else ()
+            return (after,), (*output, state, *self._saved(kept))
 
-        collect: list[tuple[Any, ...]] = [(batch, units)]
-        if self.return_sequences:
-            collect.append((batch, length, units))
-        elif self.keep_states:
-            collect.append((length, batch, units))
+        dtype = inputs.dtype
+        output = (((batch, length, units), dtype),) if self.return_sequences else ()
+        kept = tuple(
+            ((length, batch, size), each)
+            for size, each in self.activation.kept(units, dtype)
+        )
+        collect = (*output, ((batch, units), dtype), *self._saved(kept))
+        parts: list[Tensor] = []
         full: tuple = ()
         if _any(count):
-            (state,), full = scan(
-                step,
-                (state,),
-                length=count,
-                collect=tuple((shape, inputs.dtype) for shape in collect),
-            )
+            (state,), full = scan(step, (state,), length=count, collect=collect)
+            if self.return_sequences:
+                parts.append(_in_a_row(stack(full[0])))
+                full = full[1:]
             # What is kept without training must be tensors: a SavedModel holds
             # the gradient, too.
             full = (stack(full[0]), *full[1:])
-        rest_start, rest_states = state, None
-        if _any(rest):
-            segment = self._segment(tensors, piece, state, count * length, rest)
-            state, rest_states = segment_states(self._weights(tensors), segment)
-        if not self.return_sequences:
-            kept = rest_states if self.keep_states else None
-            return state, (full, rest_start, kept)
-        parts = [_in_a_row(stack(full[1]))] if full else []
-        parts += [] if rest_states is None else [_swap(rest_states)]
-        return _concatenate(parts, axis=1), (full[:1], rest_start, None)
+        rest: tuple = (state,)
+        if _any(left):
+            segment = self._segment(tensors, piece, state, count * length, left)
+            state, kept = segment_states(self._weights(tensors), segment)
+            parts.append(_swap(kept[0]))
+            rest = (*rest, *self._saved(kept))
+        output = _concatenate(parts, axis=1) if self.return_sequences else state
+        return output, (full, rest)
+
+    def _saved(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Of what a segment keeps, what the output lacks and is not computed again."""
+        if self.recompute:
+            return ()
+        return kept[1:] if self.return_sequences else kept
 
     def _backward(
         self,
@@ -237,12 +236,12 @@ class _Plan:
         output: Tensor | None,
         upstream: Tensor,
         full: tuple,
-        rest_start: Tensor,
-        rest_states: Tensor | None,
+        rest: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...]:
         """Computes the gradients for a piece: inputs, state before, weights."""
         inputs, *weights, state, _, _ = tensors
-        length, count, rest = self._lengths(inputs)
+        length, count, left = self._lengths(inputs)
+        needed = len(self.activation.kept(state.shape[-1], inputs.dtype))
 
         def through(carry: tuple, start: Any, length: Any, entries: tuple) -> tuple:
             (gradient, *sums), (state, *kept) = carry, entries
@@ -250,13 +249,11 @@ class _Plan:
             above = None
             if output is not None:
                 cut = functools.partial(_steps, piece=piece, start=start, length=length)
-                states, above = cut(output), cut(upstream)
-            elif kept:
-                (states,) = kept
-            else:
-                _, states = segment_states(self._weights(tensors), segment)
+                kept, above = [cut(output), *kept], cut(upstream)
+            if len(kept) < needed:
+                _, (*kept,) = segment_states(self._weights(tensors), segment)
             gradient, to_inputs, terms = segment_gradients(
-                self._weights(tensors), segment, states, above, gradient
+                self._weights(tensors), segment, tuple(kept), above, gradient
             )
             sums = [total + term for total, term in zip(sums, terms, strict=True)]
             return (gradient, *sums), (_swap(to_inputs),)
@@ -270,9 +267,8 @@ class _Plan:
         zeros = [ops.zeros(x.shape, dtype=wide_dtype(x.dtype)) for x in weights]
         carry: tuple = (gradient, *zeros)
         parts: list[Tensor] = []
-        if _any(rest):
-            entries = (rest_start, rest_states) if self.keep_states else (rest_start,)
-            carry, (part,) = through(carry, count * length, rest, entries)
+        if _any(left):
+            carry, (part,) = through(carry, count * length, left, rest)
             parts.append(part)
         if _any(count):
             shape = (piece[1], length, inputs.shape[-1])

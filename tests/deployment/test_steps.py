@@ -45,10 +45,11 @@ def outputs(model, x):
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
 def test_every_architecture(architecture):
     layer = architecture.layer(**architecture.arguments, return_sequences=True)
-    model = model_of(layer, layers.Dense(2))
+    model = model_of(layer, layers.Dense(2), shape=(None, 4))  # Of two heads.
+    x = np.random.default_rng(0).normal(size=(2, 6, 4)).astype("float32")
     for each in (model, freeze(model)):
         np.testing.assert_allclose(
-            outputs(each, X), each.predict(X, verbose=0), atol=ATOL
+            outputs(each, x), each.predict(x, verbose=0), atol=ATOL
         )
 
 

@@ -59,10 +59,11 @@ def test_value_and_gradient(name):
     b = random.normal(size=3 if name in COMPLEX else 6)
     inputs = ops.convert_to_tensor(z if pointwise.own_bias else z + b)
     bias = ops.convert_to_tensor(b)
-    outputs = pointwise.value(inputs, bias)
-    np.testing.assert_allclose(outputs, function(z, b), atol=20 * EPS)
+    kept = pointwise.apply(inputs, bias)
+    np.testing.assert_allclose(kept[0], function(z, b), atol=20 * EPS)
+    found = [(x.shape[-1], keras.backend.standardize_dtype(x.dtype)) for x in kept]
+    assert found == list(pointwise.kept(6, "float64"))
 
-    kept = inputs if pointwise.from_inputs else outputs
     gradient, terms = pointwise.pull(kept, bias, ops.convert_to_tensor(upstream))
     # The error of central differences, and of the rounding in them.
     step = 1e-5
@@ -82,8 +83,7 @@ def test_at_zero_the_gradient_is_finite(name):
     pointwise, _ = ACTIVATIONS[name]
     zeros, ones = ops.zeros((1, 1, 4)), ops.ones((1, 1, 4))
     bias = ops.ones((2,) if name in COMPLEX else (4,))
-    outputs = pointwise.value(zeros, bias)
-    kept = zeros if pointwise.from_inputs else outputs
+    kept = pointwise.apply(zeros, bias)
     for gradient in pointwise.pull(kept, bias, ones):
         assert np.isfinite(ops.convert_to_numpy(gradient)).all()
 
@@ -100,11 +100,12 @@ def test_complex_modrelu_has_the_gradient_of_automatic_differentiation(form, dty
     b = np.array([0.5, 0.1, 0.0, -1e-5, -0.1, -1.0])
     z, b, upstream = (x.astype(dtype) for x in (z, b, upstream))
     expected = gradients(
-        lambda z, b: ops.sum(ops.cast(pointwise.value(z, b), "float64") * upstream),
+        lambda z, b: ops.sum(ops.cast(pointwise.apply(z, b)[0], "float64") * upstream),
         z,
         b,
     )
-    to_z, terms = pointwise.pull(*(ops.convert_to_tensor(x) for x in (z, b, upstream)))
+    z, b, upstream = map(ops.convert_to_tensor, (z, b, upstream))
+    to_z, terms = pointwise.pull(pointwise.apply(z, b), b, upstream)
     # A few roundings of a sum whose terms are as large as the largest entry of a row.
     eps = np.finfo(dtype).eps
     largest = np.abs(expected[0]).max(axis=1, keepdims=True).astype("float64")
