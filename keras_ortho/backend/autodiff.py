@@ -63,7 +63,7 @@ def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor
     return product(*(ops.reshape(x, (-1, x.shape[-1])) for x in sequences))
 
 
-def batch_pieces(batch: int | None, entries: int) -> int:
+def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
     """Says 1: one loop for the whole batch."""
     return 1
 

@@ -122,7 +122,7 @@ def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Cal
     return shared
 
 
-def batch_pieces(batch: int | None, entries: int) -> int:
+def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
     """Says 1: XLA runs independent loops one after the other."""
     return 1
 

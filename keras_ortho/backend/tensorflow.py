@@ -15,10 +15,12 @@ ONCE = (
     "derivatives use its cell in `keras.layers.RNN`, or `unroll=True`."
 )
 
-# Multiplications that a piece of a batch has in a step, at least. On two cores of an
-# AMD EPYC two loops took up to 1.4 of the time of one where a step had half a million
-# in all, and 0.9 where it had two million.
-PIECE = 750_000
+# What a piece of a batch has at least. On two cores of an AMD EPYC a training step in
+# two pieces took 0.70 to 0.97 of one in one piece, from eight sequences and 32 units on;
+# without a gradient two loops were slower than one, of half a million multiplications
+# a step in all, by up to 1.4, and faster from two million on.
+SEQUENCES = 4
+MULTIPLICATIONS = 750_000
 # What counts as the size of a batch that a program is not told.
 UNKNOWN_BATCH = 64
 
@@ -244,27 +246,28 @@ def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor
     return product(*(tf.reshape(x, (-1, x.shape[-1])) for x in sequences))
 
 
-def batch_pieces(batch: int | None, entries: int) -> int:
+def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
     """Says in how many pieces to cut a batch, to loop over each by itself.
 
     On a CPU each core then keeps its part of the state, and the recurrent matrix,
-    in its own cache, and none waits for another at every step. Where the products
-    are small, a second loop costs more than it saves.
+    in its own cache, and none waits for another at every step.
 
     Args:
         batch: Number of sequences, or `None` where it is not known yet.
         entries: Number of entries of the recurrent matrix.
+        training: Whether there is a gradient to compute.
 
     Returns:
-        The number of cores, at most 4, as far as each piece has `PIECE` multiplications
-        a step; with a GPU 1.
+        The number of cores, at most 4, as far as each piece has `SEQUENCES`, or without
+        a gradient `MULTIPLICATIONS` a step; with a GPU 1.
     """
     if tf.config.list_logical_devices("GPU"):
         return 1
     cores = len(os.sched_getaffinity(0))
     threads = tf.config.threading.get_inter_op_parallelism_threads()
     known = UNKNOWN_BATCH if batch is None else batch
-    return max(1, min(cores, threads or cores, 4, known, known * entries // PIECE))
+    enough = known // SEQUENCES if training else known * entries // MULTIPLICATIONS
+    return max(1, min(cores, threads or cores, 4, known, enough))
 
 
 def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:

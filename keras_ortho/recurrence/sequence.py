@@ -91,7 +91,9 @@ def recurrence(
         dropped=state_mask is not None,
         return_sequences=return_sequences,
         recompute=recompute,
-        pieces=batch_pieces(inputs.shape[0], math.prod(recurrent_kernel.shape)),
+        pieces=batch_pieces(
+            inputs.shape[0], math.prod(recurrent_kernel.shape), training
+        ),
     )
     nothing = ops.zeros((), dtype=inputs.dtype)
     compute = with_gradient(plan.forward, plan.backward, once=True)

@@ -18,21 +18,25 @@ EPS = np.finfo("float64").eps
 
 
 @pytest.mark.parametrize(
-    ("cores", "batch", "entries", "pieces"),
+    ("cores", "batch", "entries", "training", "pieces"),
     [
-        (2, 32, 128**2, 1),
-        (2, 128, 128**2, 2),
-        (8, 128, 512**2, 4),
-        (8, 3, 2048**2, 3),
-        (1, 128, 512**2, 1),
-        (2, None, 128**2, 1),
-        (2, None, 256**2, 2),
-        (2, 0, 256**2, 1),
+        (2, 8, 32**2, True, 2),
+        (2, 7, 2048**2, True, 1),
+        (8, 128, 64**2, True, 4),
+        (8, 13, 64**2, True, 3),
+        (1, 128, 512**2, True, 1),
+        (2, None, 32**2, True, 2),
+        (2, 0, 256**2, True, 1),
+        (2, 32, 128**2, False, 1),
+        (2, 128, 128**2, False, 2),
+        (8, 3, 2048**2, False, 3),
+        (2, None, 128**2, False, 1),
+        (2, None, 256**2, False, 2),
     ],
 )
-def test_large_batches_are_cut(monkeypatch, cores, batch, entries, pieces):
+def test_large_batches_are_cut(monkeypatch, cores, batch, entries, training, pieces):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
-    assert sequence.batch_pieces(batch, entries) == pieces
+    assert sequence.batch_pieces(batch, entries, training) == pieces
 
 
 @pytest.mark.parametrize("return_sequences", [False, True])
@@ -45,7 +49,7 @@ def test_the_pieces_make_the_whole(monkeypatch, return_sequences):
     mask = random.uniform(size=(batch, steps)) > 0.2
 
     def run(pieces):
-        monkeypatch.setattr(sequence, "batch_pieces", lambda batch, entries: pieces)
+        monkeypatch.setattr(sequence, "batch_pieces", lambda *_: pieces)
 
         def outputs(*tensors):
             activation = find(keras.activations.tanh, complex_state=False)
