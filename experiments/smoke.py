@@ -110,8 +110,9 @@ def speech(folder: Path) -> dict[str, Any]:
     """Synthesizes a few sentences, and prepares them as TIMIT is prepared.
 
     Example:
-    >>> speech(Path("small"))["data_dir"].name
-    'records'
+    ```python
+    timit.load(speech(Path("small"))["data_dir"])
+    ```
     """
     corpus, records = (folder / name for name in ("corpus", "records"))
     few = ["--speakers", "5", "--sentences", "3"]

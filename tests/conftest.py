@@ -164,8 +164,12 @@ def _save_time_on_tensorflow(config, items):
         return
     import tensorflow as tf
 
-    # A step that is written eight times takes longer to trace than to run.
+    from keras_ortho.backend import tensorflow as backend
+
+    # A step that is written eight times, or twice for as many pieces of a batch, takes
+    # longer to trace than to run.
     segment.UNROLL = 2
+    backend.UNKNOWN_BATCH = 1
     # A fifth of the time of programs that run once or twice. `make test-all` has it.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     _trace_training_steps_once()

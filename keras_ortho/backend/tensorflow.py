@@ -16,7 +16,7 @@ ONCE = (
 )
 
 # What a piece of a batch has at least. On two cores of an AMD EPYC a training step in
-# two pieces took 0.70 to 0.97 of one in one piece, from eight sequences and 32 units on;
+# two pieces took 0.70 to 0.97 of one in one piece, from 8 sequences and 32 units on;
 # without a gradient two loops were slower than one, of half a million multiplications
 # a step in all, by up to 1.4, and faster from two million on.
 SEQUENCES = 4

@@ -35,6 +35,9 @@ EPS = np.finfo("float64").eps
     ],
 )
 def test_large_batches_are_cut(monkeypatch, cores, batch, entries, training, pieces):
+    from keras_ortho.backend import tensorflow as backend
+
+    monkeypatch.setattr(backend, "UNKNOWN_BATCH", 64)  # As outside of `make test`.
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
     assert sequence.batch_pieces(batch, entries, training) == pieces
 
