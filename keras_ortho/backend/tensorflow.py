@@ -110,10 +110,7 @@ def scan(
     Returns:
         A pair of the last carry and what was collected: see `stack`.
     """
-    # A list takes a copy of each step, a view of some steps none; but the gradient of
-    # reading a list is TensorFlow's own, where one is asked for.
-    keep = _padded if unroll > 1 else _unstack
-    sources = [s.array if isinstance(s, _Steps) else keep(s) for s in sequences]
+    sources = [s.array if isinstance(s, _Steps) else _unstack(s) for s in sequences]
     arrays = tuple(tf.TensorArray(dtype, _room(length)) for _, dtype in collect)
     first = length - 1 if reverse else 0
     turn = 1
@@ -121,12 +118,12 @@ def scan(
         turn = max(d for d in range(1, unroll + 1) if length % d == 0)
 
     def body(index: Tensor, carry: tuple, arrays: tuple) -> tuple:
-        entries = [_read(source, index, turn, reverse) for source in sources]
-        for step_entries in zip(*entries, strict=True) if entries else [()] * turn:
+        for _ in range(turn):
+            entries = tuple(source.read(index) for source in sources)
             # One step after another. TensorFlow would begin with what needs no more
             # than the entries, at all steps of the turn, and the cache would lose it.
             with tf.control_dependencies([array.flow for array in arrays]):
-                after, collected = step(carry, index, step_entries)
+                after, collected = step(carry, index, entries)
             for old, new in zip(carry, after, strict=True):
                 new.set_shape(old.shape)
             with tf.control_dependencies(after):
@@ -179,36 +176,16 @@ def _room(length: Any) -> Any:
     return length if isinstance(length, int) else tf.maximum(length, 1)
 
 
-def _padded(sequence: Tensor) -> Tensor:
-    """A step at least, where the number of them is not known."""
-    if sequence.shape[0] is not None:
-        return sequence
-    missing = _room(tf.shape(sequence)[0]) - tf.shape(sequence)[0]
-    return tf.pad(sequence, [[0, missing]] + [[0, 0]] * (len(sequence.shape) - 1))
-
-
 def _unstack(sequence: Tensor) -> tf.TensorArray:
-    sequence = _padded(sequence)
     length = sequence.shape[0]
+    if length is None:
+        length = tf.shape(sequence)[0]
+        rest = [[0, 0]] * (len(sequence.shape) - 1)
+        sequence = tf.pad(sequence, [[0, _room(length) - length], *rest])
     array = tf.TensorArray(
-        sequence.dtype,
-        tf.shape(sequence)[0] if length is None else length,
-        element_shape=sequence.shape[1:],
+        sequence.dtype, _room(length), element_shape=sequence.shape[1:]
     )
     return array.unstack(sequence)
-
-
-def _read(source: Any, index: Tensor, count: int, reverse: bool) -> Sequence[Tensor]:
-    """Some steps of a list or a tensor, from the one at the index on."""
-    if isinstance(source, tf.TensorArray):
-        sign = -1 if reverse else 1
-        return [source.read(index + sign * i if i else index) for i in range(count)]
-    start = index - count + 1 if reverse else index
-    rest = len(source.shape) - 1
-    some = tf.slice(source, [start] + [0] * rest, [count] + [-1] * rest)
-    some.set_shape([count, *source.shape[1:]])
-    steps = tf.unstack(some)
-    return steps[::-1] if reverse else steps
 
 
 def slice_steps(
