@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 CLASSES = 10
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def _lit(size: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -114,11 +115,11 @@ def speech(folder: Path) -> dict[str, Any]:
     timit.load(speech(Path("small"))["data_dir"])
     ```
     """
-    corpus, records = (folder / name for name in ("corpus", "records"))
+    corpus, records = (folder.resolve() / name for name in ("corpus", "records"))
     few = ["--speakers", "5", "--sentences", "3"]
     for command in (
         ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few],
         ["-m", "keras_ortho.data_prep", str(corpus), str(records), "--workers", "0"],
     ):
-        subprocess.run([sys.executable, *command], check=True)
+        subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
     return {"data_dir": records, "batch_size": 2}

@@ -16,9 +16,10 @@ ONCE = (
 )
 
 # What a piece of a batch has at least. On two cores of an AMD EPYC a training step in
-# two pieces took 0.70 to 0.97 of one in one piece, from 8 sequences and 32 units on;
-# without a gradient two loops were slower than one, of half a million multiplications
-# a step in all, by up to 1.4, and faster from two million on.
+# two pieces took 0.70 to 0.98 of one in one piece from 8 sequences and 32 units on, and
+# 1.09 with a single sequence in a program that is not told so. Without a gradient two
+# loops were slower than one, by up to 1.4, where a step had half a million
+# multiplications in all, and faster from two million on.
 SEQUENCES = 4
 MULTIPLICATIONS = 750_000
 # What counts as the size of a batch that a program is not told.
