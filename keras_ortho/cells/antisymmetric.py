@@ -1,10 +1,10 @@
 """AntisymmetricRNN: a forward Euler step of a stable differential equation."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
-from keras import ops
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
@@ -12,6 +12,7 @@ from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.initializers import independent
 from keras_ortho.parametrizations.antisymmetric import Antisymmetric, Unstructured
+from keras_ortho.recurrence import Euler, GatedEuler, Pointwise, Weights
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -105,18 +106,20 @@ class AntisymmetricRNNCell(RecurrentCell):
             "gate_bias", self.units, independent(self.bias_initializer)
         )
 
-    def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
-        """Computes the new state, `h + step_size f(h)`, as `RecurrentCell.step`."""
+    def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
+        """Describes the step, as `RecurrentCell.step_weights`."""
+        weights = super().step_weights(recurrent_kernel, activation)
         if not self.gated:
-            return state + self.step_size * super().step(
-                inputs, state, recurrent_kernel
+            return dataclasses.replace(
+                weights, update=Euler(activation, self.step_size)
             )
-        recurrent = ops.matmul(state, recurrent_kernel)
-        gate = ops.matmul(inputs, self.gate_kernel) + recurrent
-        if self.gate_bias is not None:
-            gate = gate + self.gate_bias
-        change = self.activate(ops.matmul(inputs, self.kernel) + recurrent)
-        return state + self.step_size * ops.sigmoid(gate) * change
+        gate_bias = self.bias_or_zeros(self.gate_bias, self.units)
+        return Weights(
+            (*weights.kernels, self.gate_kernel),
+            weights.recurrent_kernels,
+            (*weights.biases, gate_bias),
+            GatedEuler(activation, self.step_size),
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -23,25 +23,20 @@ from keras_ortho.parametrizations.free import check_makes, of_each_head
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
 from keras_ortho.precise_activations import precise
-from keras_ortho.recurrence import Pointwise, find
-from keras_ortho.recurrence.blocks import times
+from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
 
 
 @dataclasses.dataclass(frozen=True)
-class PlainStep:
-    """A step `f(x U + h W)` as the recurrence takes it, for one sequence.
+class KnownStep:
+    """A step as the recurrence takes it, for one sequence.
 
     Attributes:
-        recurrent_kernel: `W` in the compute dtype, or its blocks.
-        bias: The bias, or zeros.
-        activation: The activation with its derivative.
+        weights: The weights, and what becomes of the products with them.
         input_mask: What to multiply the inputs with, or `None`.
         state_mask: What to multiply the states with before `W`, or `None`.
     """
 
-    recurrent_kernel: Tensor
-    bias: Tensor
-    activation: Pointwise
+    weights: Weights
     input_mask: Tensor | None
     state_mask: Tensor | None
 
@@ -526,9 +521,37 @@ class RecurrentCell(SequenceCell):
         Returns:
             Tensor of shape `(batch, state_size)`.
         """
-        return self.activate(
-            times(inputs, self.step_input_kernel()) + times(state, recurrent_kernel)
+        weights = self.step_weights(recurrent_kernel, Opaque(self.activate))
+        return weights.after(weights.project(inputs), state, state)[0]
+
+    def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
+        """Describes the step: its weights, and what becomes of the products with them.
+
+        Args:
+            recurrent_kernel: As `step` takes it.
+            activation: The activation.
+
+        Returns:
+            The description.
+        """
+        return Weights(
+            (self.step_input_kernel(),),
+            (recurrent_kernel,),
+            (self.bias_or_zeros(self.bias, self.state_size),),
+            Plain(activation),
         )
+
+    def bias_or_zeros(self, bias: keras.Variable | None, size: int) -> Tensor:
+        """Gives a bias as `step_weights` takes it.
+
+        Args:
+            bias: The bias, or `None`.
+            size: Its size.
+
+        Returns:
+            The bias, or zeros.
+        """
+        return ops.zeros((size,), dtype=self.compute_dtype) if bias is None else bias
 
     def read_out(self, states: Tensor) -> Tensor:
         """Gives the output for a state: its first `output_size` reals, mostly all.
@@ -563,33 +586,29 @@ class RecurrentCell(SequenceCell):
     @property
     def is_plain(self) -> bool:
         """Whether the step is `f(x U + h W)`, and no class has one of its own."""
-        methods = ("call", "step", "activate")
-        return all(
-            getattr(type(self), name) is getattr(RecurrentCell, name)
-            for name in methods
-        )
+        return self._has_the_methods_of(RecurrentCell, "step_weights")
 
-    def plain_step(self, training: bool) -> PlainStep | None:
+    def _has_the_methods_of(self, other: type, *names: str) -> bool:
+        names = ("call", "step", "activate", *names)
+        return all(getattr(type(self), x) is getattr(other, x) for x in names)
+
+    def known_step(self, training: bool) -> KnownStep | None:
         """Describes the step, for the sequence that has begun.
 
         Args:
             training: Whether to drop out inputs and states.
 
         Returns:
-            The description, or `None` where a class has a step of its own, or the
+            The description, or `None` where a class has a `step` of its own, or the
             derivative of the activation is not known.
         """
         activation = find(self.activation, self.complex_state)
         sequence = self._sequence
-        if not self.is_plain or activation is None or sequence is None:
+        is_known = self._has_the_methods_of(RecurrentCell)
+        if not is_known or activation is None or sequence is None:
             return None
-        bias = self.bias
-        if bias is None:
-            bias = ops.zeros((self.state_size,), dtype=self.compute_dtype)
-        return PlainStep(
-            recurrent_kernel=sequence.recurrent_kernel,
-            bias=bias,
-            activation=activation,
+        return KnownStep(
+            weights=self.step_weights(sequence.recurrent_kernel, activation),
             input_mask=sequence.input_mask if training else None,
             state_mask=sequence.state_mask if training else None,
         )

@@ -11,6 +11,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.givens import GivensOrthogonal
+from keras_ortho.recurrence import Pointwise, ResetAndUpdate, Weights
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -131,19 +132,18 @@ class GORUCell(RecurrentCell):
             "update_bias", self.units, self.update_bias_initializer
         )
 
-    def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
-        """Computes the new state, as `RecurrentCell.step`, with `Q` for `W`."""
-        gates = ops.matmul(inputs, self.gate_kernel) + ops.matmul(
-            state, self.gate_recurrent_kernel
+    def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
+        """Describes the step, as `RecurrentCell.step_weights`, with `Q` for `W`."""
+        gates = [
+            self.bias_or_zeros(bias, self.units)
+            for bias in (self.reset_bias, self.update_bias)
+        ]
+        return Weights(
+            (self.kernel, self.gate_kernel),
+            (recurrent_kernel, self.gate_recurrent_kernel),
+            (self.bias_or_zeros(self.bias, self.units), ops.concatenate(gates)),
+            ResetAndUpdate(activation),
         )
-        if self.use_bias:
-            gates = gates + ops.concatenate([self.reset_bias, self.update_bias])
-        reset, update = ops.split(ops.sigmoid(gates), 2, axis=-1)
-        candidate = self.activate(
-            ops.matmul(inputs, self.kernel)
-            + reset * ops.matmul(state, recurrent_kernel)
-        )
-        return update * state + (1.0 - update) * candidate
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -12,7 +12,7 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.cells.base import PlainStep, RecurrentCell
+from keras_ortho.cells.base import KnownStep, RecurrentCell
 from keras_ortho.keras_internals import AutocastScope, rnn, within_call
 from keras_ortho.recurrence import recurrence
 
@@ -265,8 +265,8 @@ class RecurrentLayer(keras.layers.RNN):
         if self.stateful:
             # PyTorch writes the next state over it, and its gradient needs this one.
             initial_state = [ops.copy(state) for state in initial_state]
-        plain = None if self.unroll else self.cell.plain_step(training)
-        if plain is None:
+        known = None if self.unroll else self.cell.known_step(training)
+        if known is None:
             last_output, outputs, states = rnn(
                 functools.partial(self.cell, training=training),
                 sequences,
@@ -279,7 +279,7 @@ class RecurrentLayer(keras.layers.RNN):
         else:
             (state,) = initial_state
             last_output, outputs, states = self._whole_sequence(
-                plain, sequences, state, mask, training
+                known, sequences, state, mask, training
             )
         if mask is not None:
             shown = mask
@@ -294,24 +294,21 @@ class RecurrentLayer(keras.layers.RNN):
 
     def _whole_sequence(
         self,
-        plain: PlainStep,
+        known: KnownStep,
         sequences: Tensor,
         state: Tensor,
         mask: Tensor | None,
         training: bool,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the recurrence of a plain cell, with its own gradient."""
-        if plain.input_mask is not None:
-            sequences = sequences * plain.input_mask[:, None]
+        """Runs the recurrence of a cell, with its own gradient."""
+        if known.input_mask is not None:
+            sequences = sequences * known.input_mask[:, None]
         states = recurrence(
             sequences,
-            self.cell.step_input_kernel(),
-            plain.recurrent_kernel,
-            plain.bias,
+            known.weights,
             state,
-            plain.activation,
             mask=mask,
-            state_mask=plain.state_mask,
+            state_mask=known.state_mask,
             return_sequences=self.return_sequences,
             recompute=self.recompute,
             training=training,

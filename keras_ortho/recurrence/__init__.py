@@ -1,6 +1,25 @@
 """The recurrence over a whole sequence, with its gradient."""
 
-from keras_ortho.recurrence.pointwise import Pointwise, find
+from keras_ortho.recurrence.pointwise import Opaque, Pointwise, find
 from keras_ortho.recurrence.sequence import recurrence
+from keras_ortho.recurrence.updates import (
+    Euler,
+    GatedEuler,
+    Plain,
+    ResetAndUpdate,
+    Update,
+)
+from keras_ortho.recurrence.weights import Weights
 
-__all__ = ["Pointwise", "find", "recurrence"]
+__all__ = [
+    "Euler",
+    "GatedEuler",
+    "Opaque",
+    "Plain",
+    "Pointwise",
+    "ResetAndUpdate",
+    "Update",
+    "Weights",
+    "find",
+    "recurrence",
+]

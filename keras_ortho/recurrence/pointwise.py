@@ -101,6 +101,23 @@ class Elementwise(Pointwise):
         return gradient, gradient
 
 
+@dataclasses.dataclass(frozen=True)
+class Opaque(Pointwise):
+    """A function that adds the bias itself, and whose derivative is not known.
+
+    Attributes:
+        function: From a tensor to its values.
+    """
+
+    own_bias = True
+
+    function: Callable[[Tensor], Tensor]
+
+    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        """Applies the function: see `Pointwise`."""
+        return (self.function(inputs),)
+
+
 class RealModReLU(Pointwise):
     """`sign(z) relu(|z| + b)`; where it is not zero the derivative is one."""
 

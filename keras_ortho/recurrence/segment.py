@@ -4,6 +4,8 @@ Everything is time first: `(time, batch, units)`.
 """
 
 import dataclasses
+import functools
+import operator
 
 from keras import ops
 
@@ -16,27 +18,12 @@ from keras_ortho.recurrence.blocks import (
     times_at_all_steps,
     transposed,
 )
-from keras_ortho.recurrence.pointwise import Pointwise
+from keras_ortho.recurrence.weights import Weights
 
 # Steps in a turn of a loop, at most, which share what the turn costs. Eight in place of
 # two saved a quarter of a training step at n = 64, B = 32, and 4 % at n = 128, B = 128
 # (TensorFlow, an AMD EPYC).
 UNROLL = 8
-
-
-@dataclasses.dataclass(frozen=True)
-class Weights:
-    """What is the same at every step."""
-
-    kernel: Tensor
-    recurrent_kernel: Tensor
-    bias: Tensor
-    activation: Pointwise
-
-    def project(self, inputs: Tensor) -> Tensor:
-        """Computes `x U`, with the bias unless that is inside the activation."""
-        projected = times_at_all_steps(inputs, self.kernel)
-        return projected if self.activation.own_bias else projected + self.bias
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,10 +67,7 @@ def inferred_states(
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
         (state,), (inputs, *mask) = carry, entries
-        projected = times(inputs, weights.kernel)
-        if not weights.activation.own_bias:
-            projected = projected + weights.bias
-        after, *_ = _after(weights, segment, state, projected, mask)
+        after, *_ = _after(weights, segment, state, weights.project(inputs), mask)
         return (after,), (after,) if return_sequences else ()
 
     start = segment.start
@@ -110,20 +94,21 @@ def segment_states(
         A pair of the last state, and a tuple of all states and of what the derivative
         of the activation needs besides.
     """
-    projected = weights.project(segment.inputs)
-    steps, batch, size = ops.shape(projected)
-    kinds = weights.activation.kept(size, projected.dtype)
+    projected = weights.project_all_steps(segment.inputs)
+    batch, size = ops.shape(segment.start)
+    kinds = weights.update.kept(size, segment.start.dtype)
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
-        (state,), (inputs, *mask) = carry, entries
+        (state,), own = carry, list(entries)
+        inputs, mask = own[: len(projected)], own[len(projected) :]
         after, *extras = _after(weights, segment, state, inputs, mask)
         return (after,), (after, *extras)
 
     (last,), kept = scan(
         step,
         (segment.start,),
-        (projected, *_masks(segment)),
-        length=steps,
+        (*projected, *_masks(segment)),
+        length=ops.shape(segment.inputs)[0],
         unroll=UNROLL,
         collect=tuple(((batch, size), dtype) for size, dtype in kinds),
     )
@@ -135,11 +120,14 @@ def _masks(segment: Segment) -> tuple[Tensor, ...]:
 
 
 def _after(
-    weights: Weights, segment: Segment, state: Tensor, projected: Tensor, mask: list
+    weights: Weights,
+    segment: Segment,
+    state: Tensor,
+    projected: list[Tensor],
+    mask: list[Tensor],
 ) -> tuple[Tensor, ...]:
     """The state after a step, and what the derivative needs besides."""
-    product = times(segment.drop(state), weights.recurrent_kernel)
-    after, *extras = weights.activation.apply(projected + product, weights.bias)
+    after, *extras = weights.after(projected, state, segment.drop(state))
     if mask:
         after = ops.where(mask[0] > 0, after, state)
     return after, *extras
@@ -151,7 +139,7 @@ def segment_gradients(
     kept: tuple[Tensor, ...],
     above: Tensor | None,
     gradient: Tensor,
-) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor, Tensor]]:
+) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
     """Takes the gradient back through a segment.
 
     Args:
@@ -163,54 +151,74 @@ def segment_gradients(
         gradient: Gradient with respect to the last state, from what follows.
 
     Returns:
-        The gradients with respect to the state before, to the inputs, and to `U`,
-        `W` and `b`, the last three in float32 at least.
+        The gradients with respect to the state before, to the inputs, and to the
+        weights in a row, the last in float32 at least.
     """
-    activation = weights.activation
+    update = weights.update
     states = kept[0]
-    backward_kernel = transposed(weights.recurrent_kernel)
+    backward_kernels = [transposed(kernel) for kernel in weights.recurrent_kernels]
     masks = _masks(segment)
     aboves = () if above is None else (above,)
     exact = wide_dtype(states.dtype)
 
+    def back(to_products: list[Tensor], to_state: Tensor | None) -> Tensor:
+        # To the state before a step, through the products and beside them.
+        terms = list(map(times, to_products, backward_kernels))
+        if to_state is None or update.adds:
+            before = segment.drop(_sum(terms))
+            return before if to_state is None else before + to_state
+        return segment.drop(_sum([*terms, to_state]))
+
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
-        (gradient, _, to_bias), own = carry, list(entries)
+        (gradient, *rest), own = carry, list(entries)
         if aboves:
             gradient = gradient + own.pop()
         mask = own.pop() if masks else None
         into = gradient if mask is None else gradient * mask
-        into, term = activation.pull(tuple(own), weights.bias, into)
-        to_bias = to_bias + ops.cast(term, exact)
-        before = segment.drop(times(into, backward_kernel))
+        pulled = update.pull(tuple(own), weights.biases, into)
+        to_biases = [
+            total + ops.cast(term, exact)
+            for total, term in zip(rest[count:], pulled.to_biases, strict=True)
+        ]
+        to_products = [pulled.gradients[index] for index in update.of_states]
+        before = back(to_products, pulled.to_state)
         if mask is not None:
             before = before + gradient * (1 - mask)
-        return (before, into, to_bias), (into,)
+        return (before, *to_products, *to_biases), pulled.gradients
 
-    batch = ops.shape(states)[1]
-    to_bias = ops.zeros((batch, weights.bias.shape[0]), dtype=exact)
-    (gradient, first, to_bias), (collected,) = scan(
+    batch, size = ops.shape(segment.start)
+    sizes, count = update.sizes(size), len(update.of_states)
+    firsts = [ops.zeros((batch, sizes[i]), states.dtype) for i in update.of_states]
+    zeros = [ops.zeros((batch, x.shape[0]), exact) for x in weights.biases]
+    (gradient, *rest), collected = scan(
         step,
-        (gradient, ops.zeros_like(gradient), to_bias),
+        (gradient, *firsts, *zeros),
         (*kept, *masks, *aboves),
         length=ops.shape(states)[0],
         unroll=UNROLL,
-        collect=((ops.shape(states)[1:], states.dtype),),
+        collect=tuple(((batch, each), states.dtype) for each in sizes),
         reverse=True,
     )
-    gradients = stack(collected)
+    gradients = [stack(each) for each in collected]
 
     def sums(inputs: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
         return ops.cast(outer_sum(inputs, gradients, kernel), exact)
 
-    # In two, or the states would have to be copied, a step further on.
-    recurrent = weights.recurrent_kernel
-    to_recurrent = sums(segment.drop(segment.start), first, recurrent)
-    to_recurrent = to_recurrent + sums(
-        segment.drop(states[:-1]), gradients[1:], recurrent
-    )
-    to_kernel = sums(segment.inputs, gradients, weights.kernel)
-    return (
-        gradient,
-        times_at_all_steps(gradients, transposed(weights.kernel)),
-        (to_kernel, to_recurrent, ops.sum(to_bias, axis=0)),
-    )
+    to_kernels, to_inputs = [], []
+    for index, kernel in zip(update.of_inputs, weights.kernels, strict=True):
+        to_kernels.append(sums(segment.inputs, gradients[index], kernel))
+        to_inputs.append(times_at_all_steps(gradients[index], transposed(kernel)))
+    before, start = segment.drop(states[:-1]), segment.drop(segment.start)
+    to_recurrent = []
+    for index, first, kernel in zip(
+        update.of_states, rest[:count], weights.recurrent_kernels, strict=True
+    ):
+        # In two, or the states would have to be copied, a step further on.
+        later = sums(before, gradients[index][1:], kernel)
+        to_recurrent.append(sums(start, first, kernel) + later)
+    to_biases = [ops.sum(each, axis=0) for each in rest[count:]]
+    return gradient, _sum(to_inputs), (*to_kernels, *to_recurrent, *to_biases)
+
+
+def _sum(terms: list[Tensor]) -> Tensor:
+    return functools.reduce(operator.add, terms)

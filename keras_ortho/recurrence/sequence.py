@@ -1,4 +1,4 @@
-"""All states of `h_t = f(x_t U + h_{t-1} W)`, and the gradient, without autodiff.
+"""All states of a recurrence, and the gradient, without automatic differentiation.
 
 A sequence is cut into segments. The inputs of a segment are projected in one product;
 then one loop makes its states. The gradient goes back through the segments: the
@@ -28,14 +28,14 @@ from keras_ortho.backend import (
 )
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.recurrence.pointwise import Pointwise
 from keras_ortho.recurrence.segment import (
     Segment,
-    Weights,
     inferred_states,
     segment_gradients,
     segment_states,
 )
+from keras_ortho.recurrence.updates import Update
+from keras_ortho.recurrence.weights import Weights
 
 # Steps in a segment, about: its states, 56 x 64 x 170 numbers for half a batch of 128,
 # fit a cache of some megabytes.
@@ -46,11 +46,8 @@ UNKNOWN_LENGTH_SEGMENT = 256
 
 def recurrence(
     inputs: Tensor,
-    kernel: Tensor,
-    recurrent_kernel: Tensor,
-    bias: Tensor,
+    weights: Weights,
     initial_state: Tensor,
-    activation: Pointwise,
     *,
     mask: Tensor | None = None,
     state_mask: Tensor | None = None,
@@ -58,18 +55,14 @@ def recurrence(
     recompute: bool | int = False,
     training: bool = True,
 ) -> Tensor:
-    """Computes the states of a plain recurrence, with its own gradient.
+    """Computes the states of a recurrence, with its own gradient.
 
     On TensorFlow it can be differentiated once, on JAX in reverse mode only.
 
     Args:
         inputs: Tensor of shape `(batch, time, m)`.
-        kernel: `U`, of shape `(m, n)`, or the blocks of a block-diagonal one.
-        recurrent_kernel: `W`, of shape `(n, n)`, for row vectors. Or the blocks of a
-            block-diagonal one, as `keras_ortho.recurrence.blocks` takes them.
-        bias: Tensor of the shape that the activation takes, mostly `(n,)`.
+        weights: The weights, and the step.
         initial_state: Tensor of shape `(batch, n)`.
-        activation: One of `keras_ortho.recurrence.find`.
         mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave
             the state as it is. Default: `None`.
         state_mask: Tensor of shape `(batch, n)` that the state is multiplied with
@@ -86,23 +79,25 @@ def recurrence(
         Tensor of shape `(batch, time, n)`, or `(batch, n)`, the last state.
     """
     plan = _Plan(
-        activation=activation,
+        update=weights.update,
+        counts=(len(weights.kernels), len(weights.recurrent_kernels)),
         masked=mask is not None,
         dropped=state_mask is not None,
         return_sequences=return_sequences,
         recompute=recompute,
         pieces=batch_pieces(
-            inputs.shape[0], math.prod(recurrent_kernel.shape), training
+            inputs.shape[0],
+            sum(math.prod(kernel.shape) for kernel in weights.recurrent_kernels),
+            training,
         ),
     )
+    own = weights.tensors()
     nothing = ops.zeros((), dtype=inputs.dtype)
     compute = with_gradient(plan.forward, plan.backward, once=True)
-    by_batch = (True, False, False, False, True, plan.masked, plan.dropped)
+    by_batch = (True, *[False] * len(own), True, plan.masked, plan.dropped)
     return shared_out(compute if training else plan.infer, by_batch)(
         inputs,
-        kernel,
-        recurrent_kernel,
-        bias,
+        *own,
         initial_state,
         nothing if mask is None else ops.cast(mask, inputs.dtype),
         nothing if state_mask is None else state_mask,
@@ -128,7 +123,9 @@ class _Plan:
     The batch is cut into pieces, each of which goes through all its steps by itself.
     """
 
-    activation: Pointwise
+    update: Update
+    # Of input kernels and recurrent kernels.
+    counts: tuple[int, int]
     masked: bool
     dropped: bool
     return_sequences: bool
@@ -177,7 +174,7 @@ class _Plan:
 
     def _infer(self, tensors: Sequence[Tensor], piece: tuple[Any, Any]) -> Tensor:
         """Computes the output of a piece."""
-        inputs, _, _, _, state, *_ = tensors
+        inputs, *_, state, _, _ = tensors
         state, steps = _rows(state, piece), ops.shape(inputs)[1]
         whole = self._segment(tensors, piece, state, 0, steps)
         states = inferred_states(self._weights(tensors), whole, self.return_sequences)
@@ -187,7 +184,7 @@ class _Plan:
         self, tensors: Sequence[Tensor], piece: tuple[Any, Any]
     ) -> tuple[Tensor, Any]:
         """Computes the output of a piece, and what its gradient needs."""
-        inputs, _, _, _, state, *_ = tensors
+        inputs, *_, state, _, _ = tensors
         length, count, left = self._lengths(inputs)
         batch, units = piece[1], state.shape[-1]
         state = _rows(state, piece)
@@ -203,7 +200,7 @@ class _Plan:
         output = (((batch, length, units), dtype),) if self.return_sequences else ()
         kept = tuple(
             ((length, batch, size), each)
-            for size, each in self.activation.kept(units, dtype)
+            for size, each in self.update.kept(units, dtype)
         )
         collect = (*output, ((batch, units), dtype), *self._saved(kept))
         parts: list[Tensor] = []
@@ -243,7 +240,7 @@ class _Plan:
         """Computes the gradients for a piece: inputs, state before, weights."""
         inputs, *weights, state, _, _ = tensors
         length, count, left = self._lengths(inputs)
-        needed = len(self.activation.kept(state.shape[-1], inputs.dtype))
+        needed = len(self.update.kept(state.shape[-1], inputs.dtype))
 
         def through(carry: tuple, start: Any, length: Any, entries: tuple) -> tuple:
             (gradient, *sums), (state, *kept) = carry, entries
@@ -295,8 +292,14 @@ class _Plan:
         return length, steps // length, steps % length
 
     def _weights(self, tensors: Sequence[Tensor]) -> Weights:
-        _, kernel, recurrent_kernel, bias, *_ = tensors
-        return Weights(kernel, recurrent_kernel, bias, self.activation)
+        _, *weights, _, _, _ = tensors
+        inputs, states = self.counts
+        return Weights(
+            tuple(weights[:inputs]),
+            tuple(weights[inputs : inputs + states]),
+            tuple(weights[inputs + states :]),
+            self.update,
+        )
 
     def _segment(
         self,

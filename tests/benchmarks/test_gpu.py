@@ -60,11 +60,11 @@ def test_layers_are_right(name):
 
 @pytest.mark.parametrize("precision", ["bfloat16", "tf32", "float32"])
 def test_wrong_states_are_found(precision, monkeypatch):
-    from keras_ortho.recurrence import segment
+    from keras_ortho.recurrence import weights
 
-    times = segment.times
+    times = weights.times
     off = {"float32": 1.001, "tf32": 1.1, "bfloat16": 1.5}[precision]
-    monkeypatch.setattr(segment, "times", lambda *given: off * times(*given))
+    monkeypatch.setattr(weights, "times", lambda *given: off * times(*given))
     quantities = gpu_check.check("ScoRNN", {precision: SHAPE})[precision]
     found = gpu_rows.failures(quantities)
     assert any(line.startswith("outputs: off by ") for line in found)

@@ -245,6 +245,12 @@ def test_recurrent_dropout_leaves_the_sum_alone(gated):
     assert np.all((state > 1 - 0.1) & (state < 1 + 100 * EPS32))
     assert len(np.unique(np.round(state, 4))) == 2
 
+    def total(start):
+        return ops.sum(layer(x, initial_state=start, training=True))
+
+    (gradient,) = gradients(total, start)
+    assert np.all((gradient > 0.8) & (gradient < 1 + 100 * EPS32))
+
 
 def test_without_a_bias():
     layer = built(gated=True, use_bias=False)

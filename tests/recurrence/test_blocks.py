@@ -6,7 +6,7 @@ import pytest
 import scipy.linalg
 from keras import ops
 
-from keras_ortho.recurrence import find, recurrence
+from keras_ortho.recurrence import find
 from keras_ortho.recurrence.blocks import (
     outer_sum,
     times,
@@ -15,6 +15,7 @@ from keras_ortho.recurrence.blocks import (
 )
 from tests import reference
 from tests.gradients import gradients
+from tests.recurrence.plain import plain_recurrence
 
 pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two", "full_turns")]
 
@@ -156,7 +157,7 @@ def test_against_numpy(complex_state, activation, return_sequences, steps):
     def loss(kernel):
         tensors = [ops.convert_to_tensor(a) for a in (x, u, kernel, b, h)]
         found.append(
-            recurrence(
+            plain_recurrence(
                 *tensors,
                 find(rule, complex_state),
                 mask=mask,

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.recurrence import find, recurrence, sequence
+from keras_ortho.recurrence import find, sequence
 from tests.gradients import gradients
+from tests.recurrence.plain import plain_recurrence
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="others do not cut a batch"
@@ -56,7 +57,7 @@ def test_the_pieces_make_the_whole(monkeypatch, return_sequences):
 
         def outputs(*tensors):
             activation = find(keras.activations.tanh, complex_state=False)
-            return recurrence(
+            return plain_recurrence(
                 *tensors, activation, mask=mask, return_sequences=return_sequences
             )
 

@@ -8,10 +8,11 @@ import pytest
 from keras import ops
 
 from keras_ortho import ScoRNN
-from keras_ortho.recurrence import find, recurrence, sequence
+from keras_ortho.recurrence import find, sequence
 from keras_ortho.recurrence.sequence import _segment_length
 from tests import reference
 from tests.gradients import gradients
+from tests.recurrence.plain import plain_recurrence
 
 pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two", "full_turns")]
 
@@ -92,7 +93,7 @@ def test_against_numpy(
     upstream = np.random.default_rng(1).normal(size=expected.shape)
 
     def loss(*tensors):
-        found = recurrence(
+        found = plain_recurrence(
             *tensors,
             find("modrelu", complex_state),
             mask=mask,
@@ -138,7 +139,7 @@ def test_recomputing_changes_nothing(return_sequences):
 
     def loss(recompute, training):
         def function(*tensors):
-            states = recurrence(
+            states = plain_recurrence(
                 *tensors,
                 find("modrelu", False),
                 mask=mask,
@@ -172,7 +173,9 @@ def test_xla_differentiates_the_loop_without_segments():
     def compiled(training):
         with tf.GradientTape() as tape:
             tape.watch(tensors)
-            states = recurrence(*tensors, find("modrelu", False), training=training)
+            states = plain_recurrence(
+                *tensors, find("modrelu", False), training=training
+            )
             loss = ops.sum(ops.sin(states))
         return tape.gradient(loss, tensors)
 
@@ -216,7 +219,7 @@ def test_what_is_kept_for_the_gradient(kept):
 
     def run(**kwargs):
         return kept(
-            lambda: recurrence(*values.values(), find("modrelu", False), **kwargs)
+            lambda: plain_recurrence(*values.values(), find("modrelu", False), **kwargs)
         )
 
     # A state before each segment is kept besides, at most.
@@ -269,7 +272,9 @@ def test_shapes_that_are_not_known_when_it_is_traced(return_sequences, jit_compi
     def run(*tensors):
         with tf.GradientTape() as tape:
             tape.watch(tensors)
-            states = recurrence(*tensors, activation, return_sequences=return_sequences)
+            states = plain_recurrence(
+                *tensors, activation, return_sequences=return_sequences
+            )
             loss = tf.reduce_sum(tf.sin(states))
         return states, tape.gradient(loss, tensors)
 
@@ -304,7 +309,7 @@ def test_a_second_derivative_is_an_error_rather_than_wrong():
         outer.watch(tensors)
         with tf.GradientTape() as inner:
             inner.watch(tensors)
-            states = recurrence(*tensors, find("modrelu", False))
+            states = plain_recurrence(*tensors, find("modrelu", False))
             loss = tf.reduce_sum(states**2)
         gradient = inner.gradient(loss, tensors[2])
     with pytest.raises(LookupError, match="can be differentiated once"):
