@@ -18,7 +18,7 @@ import keras
 import numpy as np
 from machine import machine
 
-from keras_ortho import ORNN, AntisymmetricRNN, ScoRNN, ScuRNN
+from keras_ortho import GORU, ORNN, AntisymmetricRNN, ScoRNN, ScuRNN
 from keras_ortho.backend import autodiff
 from keras_ortho.backend.torch import with_gradient
 from keras_ortho.recurrence import sequence
@@ -28,6 +28,8 @@ LAYERS = {
     "ScuRNN(116)": lambda: ScuRNN(116),
     "ORNN(128, reflections=16)": lambda: ORNN(128, reflections=16),
     "AntisymmetricRNN(128)": lambda: AntisymmetricRNN(128),
+    "AntisymmetricRNN(128, gated=True)": lambda: AntisymmetricRNN(128, gated=True),
+    "GORU(128)": lambda: GORU(128),
 }
 STEPS, BATCH = 200, 50
 

@@ -47,11 +47,13 @@ class RecurrentCell(SequenceCell):
     Every cell of the package has the arguments below, all but `units` by name
     only. A subclass declares its own in `__init__`, lists the defaults that it changes
     in `default_arguments`, and passes the rest on, with the `parametrization` that
-    makes `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates has
-    a `step` of its own, and creates their weights in `build_recurrent`. What that
-    creates is trained by the rule for the recurrent matrix, in
-    `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an attribute of the
-    class, maps the names of other variables, of gates for example, to `"others"`.
+    makes `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates
+    creates their weights in `build_recurrent`, and has a `step` of its own. Or it has
+    `step_weights`, of which both the step and the recurrence over a whole sequence are
+    made. What `build_recurrent` creates is trained by the rule for the recurrent
+    matrix, in `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an
+    attribute of the class, maps the names of other variables, of gates for example,
+    to `"others"`.
 
     A complex state of `n` units (`complex_state`) is held as `2n` reals, the real
     parts first; `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
