@@ -1,6 +1,5 @@
-"""What every recurrent cell shares: arguments, weights, and the step."""
+"""What every recurrent cell shares: its arguments and its weights."""
 
-import dataclasses
 import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -10,38 +9,19 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks, initializers
-from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.cells.sequence import SequenceCell
-from keras_ortho.keras_internals import AutocastScope
+from keras_ortho.cells.step import StepCell
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 from keras_ortho.parametrizations.free import check_makes, of_each_head
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
-from keras_ortho.precise_activations import precise
-from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
 
 
-@dataclasses.dataclass(frozen=True)
-class KnownStep:
-    """A step as the recurrence takes it, for one sequence.
-
-    Attributes:
-        weights: The weights, and what becomes of the products with them.
-        input_mask: What to multiply the inputs with, or `None`.
-        state_mask: What to multiply the states with before `W`, or `None`.
-    """
-
-    weights: Weights
-    input_mask: Tensor | None
-    state_mask: Tensor | None
-
-
-class RecurrentCell(SequenceCell):
+class RecurrentCell(StepCell):
     """Base of the cells `h' = activation(x U + h W)`, `W` made from free variables.
 
     Every cell of the package has the arguments below, all but `units` by name
@@ -125,10 +105,6 @@ class RecurrentCell(SequenceCell):
 
     # Whether the state is that of complex units.
     complex_state: bool = False
-    # Whether `step` adds to the state. Recurrent dropout takes units from the product
-    # with `W` only: their share of the sum stays, or it would vanish and the others
-    # grow from step to step.
-    residual: ClassVar[bool] = False
     # The group of each variable of `build_recurrent` that is not of `"recurrent"`, by
     # its name: see `keras_ortho.optimizers.paper_optimizer`.
     optimizer_groups: ClassVar[Mapping[str, str]] = {}
@@ -481,140 +457,6 @@ class RecurrentCell(SequenceCell):
         # A copy: on PyTorch a stateful layer writes into what it is given here.
         return [ops.copy(ops.broadcast_to(state, shape))]
 
-    def call(
-        self, inputs: Tensor, states: list[Tensor] | Tensor, training: bool = False
-    ) -> tuple[Tensor, list[Tensor] | Tensor]:
-        """Computes one step.
-
-        Args:
-            inputs: Tensor of shape `(batch, m)`.
-            states: The state, a tensor of shape `(batch, n)`, or a list of it.
-            training: Whether to drop out inputs and states.
-
-        Returns:
-            A pair of the output, of shape `(batch, n)`, and the new state, a
-            list if the state was given as one.
-        """
-        nested = isinstance(states, list | tuple)
-        state: Tensor = ops.cast(states[0] if nested else states, self.compute_dtype)
-        inputs = ops.cast(inputs, self.compute_dtype)
-        sequence = self.sequence_of(inputs, state)
-        if training and sequence.input_mask is not None:
-            inputs = inputs * sequence.input_mask
-        masked = state
-        if training and sequence.state_mask is not None:
-            masked = state * sequence.state_mask
-        with AutocastScope(self.compute_dtype):  # Also where Keras has not called it.
-            new = self.step(inputs, masked, sequence.recurrent_kernel)
-            if self.residual and masked is not state:
-                new = new + (state - masked)
-            output = self.read_out(new)
-        return output, [new] if nested else new
-
-    def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
-        """Computes the new state.
-
-        Args:
-            inputs: Tensor of shape `(batch, m)`.
-            state: Tensor of shape `(batch, state_size)`.
-            recurrent_kernel: `W` in the compute dtype, or its blocks, as `step_kernel`
-                returns it.
-
-        Returns:
-            Tensor of shape `(batch, state_size)`.
-        """
-        weights = self.step_weights(recurrent_kernel, Opaque(self.activate))
-        return weights.after(weights.project(inputs), state, state)[0]
-
-    def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
-        """Describes the step: its weights, and what becomes of the products with them.
-
-        Args:
-            recurrent_kernel: As `step` takes it.
-            activation: The activation.
-
-        Returns:
-            The description.
-        """
-        return Weights(
-            (self.step_input_kernel(),),
-            (recurrent_kernel,),
-            (self.bias_or_zeros(self.bias, self.state_size),),
-            Plain(activation),
-        )
-
-    def bias_or_zeros(self, bias: keras.Variable | None, size: int) -> Tensor:
-        """Gives a bias as `step_weights` takes it.
-
-        Args:
-            bias: The bias, or `None`.
-            size: Its size.
-
-        Returns:
-            The bias, or zeros.
-        """
-        return ops.zeros((size,), dtype=self.compute_dtype) if bias is None else bias
-
-    def read_out(self, states: Tensor) -> Tensor:
-        """Gives the output for a state: its first `output_size` reals, mostly all.
-
-        Args:
-            states: Tensor of shape `(..., state_size)`.
-
-        Returns:
-            Tensor of shape `(..., output_size)`.
-        """
-        return states[..., : self.output_size]
-
-    def activate(self, inputs: Tensor) -> Tensor:
-        """Applies bias and activation.
-
-        Args:
-            inputs: Tensor of shape `(batch, state_size)`, `x U + h W`.
-
-        Returns:
-            Tensor of the same shape.
-        """
-        if self.activation == "smoothed_modrelu":
-            return smoothed_modrelu(inputs, self.bias)
-        if self.activation == "modrelu":
-            function = complex_modrelu if self.complex_state else modrelu
-            return function(inputs, self.bias)
-        if self.bias is not None:
-            inputs = inputs + self.bias
-        # A function of a user's may change the dtype.
-        return ops.cast(precise(self.activation)(inputs), inputs.dtype)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the step is `f(x U + h W)`, and no class has one of its own."""
-        return self._has_the_methods_of(RecurrentCell, "step_weights")
-
-    def _has_the_methods_of(self, other: type, *names: str) -> bool:
-        names = ("call", "step", "activate", *names)
-        return all(getattr(type(self), x) is getattr(other, x) for x in names)
-
-    def known_step(self, training: bool) -> KnownStep | None:
-        """Describes the step, for the sequence that has begun.
-
-        Args:
-            training: Whether to drop out inputs and states.
-
-        Returns:
-            The description, or `None` where a class has a `step` of its own, or the
-            derivative of the activation is not known.
-        """
-        activation = find(self.activation, self.complex_state)
-        sequence = self._sequence
-        is_known = self._has_the_methods_of(RecurrentCell)
-        if not is_known or activation is None or sequence is None:
-            return None
-        return KnownStep(
-            weights=self.step_weights(sequence.recurrent_kernel, activation),
-            input_mask=sequence.input_mask if training else None,
-            state_mask=sequence.state_mask if training else None,
-        )
-
     def step_kernel(self) -> Tensor:
         """Makes `W` as `step` takes it: of heads the blocks, without the zeros.
 
@@ -628,29 +470,6 @@ class RecurrentCell(SequenceCell):
         if self.step_heads > 1:
             return self._built_matrix().make_blocks()
         return self.recurrent_matrix()
-
-    def step_input_kernel(self) -> Tensor:
-        """Gives `U` as `step` takes it.
-
-        Returns:
-            `kernel`, of shape `(m, state_size)`. Or, where each head reads its part of
-            the inputs, its blocks, as `keras_ortho.recurrence` takes them.
-        """
-        if self.input_heads == 1 or not self.complex_state:
-            return self.kernel
-        heads, features, reals = self.kernel.shape
-        return ops.reshape(self.kernel, (heads, 1, features, 2, reals // 2))
-
-    @property
-    def input_heads(self) -> int:
-        """Number of parts of the inputs, each of which only its own head reads."""
-        return 1 if self.parametrization is None else self.parametrization.input_heads
-
-    @property
-    def step_heads(self) -> int:
-        """Number of heads that a step knows of."""
-        kind = self.parametrization
-        return kind.heads if kind is not None and self.is_plain else 1
 
     def begin_training_pass(self) -> None:
         """Lets the parametrization change what is not trained, such as its base."""

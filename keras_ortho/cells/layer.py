@@ -12,7 +12,8 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.cells.base import KnownStep, RecurrentCell
+from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.step import KnownStep
 from keras_ortho.keras_internals import AutocastScope, rnn, within_call
 from keras_ortho.recurrence import recurrence
 

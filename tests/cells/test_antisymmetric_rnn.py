@@ -240,10 +240,11 @@ def test_recurrent_dropout_leaves_the_sum_alone(gated):
     layer.set_recurrent_matrix(-0.01 * np.eye(16))
     start = np.ones((1, 16), "float32")
     x = np.zeros((1, 50, 3), "float32")
-    state = ops.convert_to_numpy(layer(x, initial_state=start, training=True))
-    # At most 50 steps by -0.001 of the state, twice that where it was not dropped.
-    assert np.all((state > 1 - 0.1) & (state < 1 + 100 * EPS32))
-    assert len(np.unique(np.round(state, 4))) == 2
+    for each in (layer, keras.layers.RNN(layer.cell)):
+        state = ops.convert_to_numpy(each(x, initial_state=start, training=True))
+        # At most 50 steps by -0.001 of the state, twice that where it was not dropped.
+        assert np.all((state > 1 - 0.1) & (state < 1 + 100 * EPS32))
+        assert len(np.unique(np.round(state, 4))) == 2
 
     def total(start):
         return ops.sum(layer(x, initial_state=start, training=True))
