@@ -1,7 +1,8 @@
 """Holds every layer on the device against its definition, in float64 on the CPU.
 
 The reference is one loop over time around the cell's step, which JAX differentiates by
-itself: it has neither the recurrence of the layers nor its gradient by hand. What the
+itself: it has neither the loops of the layers nor their gradient by hand. What a step
+does with its products it shares with them; the tests hold that against NumPy. What the
 device may differ by is not guessed but computed: the reference is run again, several
 times, with random errors of the size that the precision rounds to, and `MARGIN` times
 that, wherever the layer rounds. Most comes from the steps: a relative error of each

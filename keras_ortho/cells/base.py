@@ -29,8 +29,8 @@ class RecurrentCell(StepCell):
     in `default_arguments`, and passes the rest on, with the `parametrization` that
     makes `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates
     creates their weights in `build_recurrent`, and has a `step` of its own. Or it has
-    `step_weights`, of which both the step and the recurrence over a whole sequence are
-    made. What `build_recurrent` creates is trained by the rule for the recurrent
+    `step_weights`, from which both the step and the recurrence over a whole sequence
+    are made. What `build_recurrent` creates is trained by the rule for the recurrent
     matrix, in `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an
     attribute of the class, maps the names of other variables, of gates for example,
     to `"others"`.

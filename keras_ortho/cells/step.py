@@ -1,8 +1,8 @@
 """The step of a cell, from one state to the next.
 
-A step is described by its weights and by what becomes of the products with them. Of
-that both the step itself is made, which Keras's loop calls, and the recurrence over a
-whole sequence.
+A step is described by its weights and by what becomes of the products with them. Both
+the step itself, which Keras's loop calls, and the recurrence over a whole sequence are
+made from that description.
 """
 
 import dataclasses
@@ -27,7 +27,8 @@ class KnownStep:
     Attributes:
         weights: The weights, and what becomes of the products with them.
         input_mask: What to multiply the inputs with, or `None`.
-        state_mask: What to multiply the states with before `W`, or `None`.
+        state_mask: What to multiply the states with, in a step that adds to them only
+            in its products, or `None`.
     """
 
     weights: Weights
@@ -182,8 +183,9 @@ class StepCell(SequenceCell):
         is_known = self._inherits("call", "step", "activate")
         if not is_known or activation is None or sequence is None:
             return None
+        weights = self.step_weights(sequence.recurrent_kernel, activation)
         return KnownStep(
-            weights=self.step_weights(sequence.recurrent_kernel, activation),
+            weights=dataclasses.replace(weights, adds=self.residual),
             input_mask=sequence.input_mask if training else None,
             state_mask=sequence.state_mask if training else None,
         )

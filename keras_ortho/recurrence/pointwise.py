@@ -103,7 +103,7 @@ class Elementwise(Pointwise):
 
 @dataclasses.dataclass(frozen=True)
 class Opaque(Pointwise):
-    """A function that adds the bias itself, and whose derivative is not known.
+    """A function that adds the bias itself, for single steps: it has no `pull`.
 
     Attributes:
         function: From a tensor to its values.

@@ -92,7 +92,7 @@ def segment_states(
 
     Returns:
         A pair of the last state, and a tuple of all states and of what the derivative
-        of the activation needs besides.
+        of the step needs besides.
     """
     projected = weights.project_all_steps(segment.inputs)
     batch, size = ops.shape(segment.start)
@@ -164,9 +164,10 @@ def segment_gradients(
     def back(to_products: list[Tensor], to_state: Tensor | None) -> Tensor:
         # To the state before a step, through the products and beside them.
         terms = list(map(times, to_products, backward_kernels))
-        if to_state is None or update.adds:
-            before = segment.drop(_sum(terms))
-            return before if to_state is None else before + to_state
+        if to_state is None:
+            return segment.drop(_sum(terms))
+        if weights.adds:
+            return segment.drop(_sum(terms)) + to_state
         return segment.drop(_sum([*terms, to_state]))
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:

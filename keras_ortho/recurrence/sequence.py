@@ -2,10 +2,10 @@
 
 A sequence is cut into segments. The inputs of a segment are projected in one product;
 then one loop makes its states. The gradient goes back through the segments: the
-derivatives of all its steps at once, one loop that holds a product a step and little
-else, then `dL/dW`, `dL/dU` and `dL/db` as large products. Only the states are kept in
-between, or only those before each segment, and the others are computed again. What
-lies within a segment is small enough to stay in a cache.
+one loop that holds a product a step and little else, or two where there are gates, then
+`dL/dW` and `dL/dU` as large products. What is kept in between are the states and what
+the derivatives need besides, or only the states before each segment, and the others are
+computed again. What lies within a segment is small enough to stay in a cache.
 """
 
 import dataclasses
@@ -66,7 +66,8 @@ def recurrence(
         mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave
             the state as it is. Default: `None`.
         state_mask: Tensor of shape `(batch, n)` that the state is multiplied with
-            before `W` at each step. It has no gradient. Default: `None`.
+            before each step; where that adds to the state, only in its products. It
+            has no gradient. Default: `None`.
         return_sequences: Whether to return all states. Default: `False`.
         recompute: Whether to keep only the states before each segment for the
             gradient: `True` for segments of about the square root of the number of
@@ -80,6 +81,7 @@ def recurrence(
     """
     plan = _Plan(
         update=weights.update,
+        adds=weights.adds,
         counts=(len(weights.kernels), len(weights.recurrent_kernels)),
         masked=mask is not None,
         dropped=state_mask is not None,
@@ -124,6 +126,7 @@ class _Plan:
     """
 
     update: Update
+    adds: bool
     # Of input kernels and recurrent kernels.
     counts: tuple[int, int]
     masked: bool
@@ -299,6 +302,7 @@ class _Plan:
             tuple(weights[inputs : inputs + states]),
             tuple(weights[inputs + states :]),
             self.update,
+            self.adds,
         )
 
     def _segment(

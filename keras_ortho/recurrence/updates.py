@@ -1,4 +1,4 @@
-"""How a step makes its state of products with the weights, and the way back.
+"""How a step makes its state from products with the weights, and the way back.
 
 A step has a product of its inputs with each input kernel, `x U`, and one of the state
 before it with each recurrent kernel, `h W`. What it does with them works on each unit
@@ -19,8 +19,8 @@ class Pulled:
     """The gradient of a step.
 
     Attributes:
-        gradients: Those with respect to the products, each once: `Update.of_inputs` and
-            `Update.of_states` say which is whose.
+        gradients: One for each distinct gradient with respect to a product:
+            `Update.of_inputs` and `Update.of_states` say which is whose.
         to_biases: With respect to the biases of each sequence.
         to_state: With respect to the state before, beside those through the products;
             or `None`.
@@ -39,18 +39,15 @@ class Update:
         activation: The activation.
         of_inputs: For each input kernel, and its bias, the index of its gradient.
         of_states: For each recurrent kernel, the index of its gradient.
-        adds: Whether the state before is added to, and recurrent dropout leaves that
-            summand alone.
     """
 
     activation: Pointwise
     of_inputs: ClassVar[tuple[int, ...]]
     of_states: ClassVar[tuple[int, ...]]
-    adds: ClassVar[bool] = False
 
     @property
     def own_bias(self) -> tuple[bool, ...]:
-        """For each bias, whether it is inside, rather than added to `x U` before."""
+        """For each bias, whether the activation adds it, rather than `x U` has it."""
         others = len(self.of_inputs) - 1
         return (self.activation.own_bias, *[False] * others)
 
@@ -165,12 +162,12 @@ class ResetAndUpdate(Update):
         gates = ops.sigmoid(inputs[1] + products[1])
         reset, update = ops.split(gates, 2, axis=-1)
         candidate = self.activation.apply(inputs[0] + reset * products[0], biases[0])
-        difference = state - candidate[0]
-        after = candidate[0] + update * difference
-        return after, *candidate, gates, products[0], difference
+        # Not `c + g (h - c)`, which in few bits loses a state that is to be kept.
+        after = update * state + (1.0 - update) * candidate[0]
+        return after, *candidate, gates, products[0], state - candidate[0]
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Has what each product of the step was made of: see `Update`."""
+        """Has the factors of the elementwise products: see `Update`."""
         one = (size, dtype)
         candidate = self.activation.kept(size, dtype)
         return one, *candidate, (2 * size, dtype), one, one
@@ -185,14 +182,15 @@ class ResetAndUpdate(Update):
         """Goes through the candidate and the gates: see `Update`."""
         _, *candidate, gates, product, difference = kept
         reset, update = ops.split(gates, 2, axis=-1)
-        to_state = upstream * update
         to_input, to_bias = self.activation.pull(
-            tuple(candidate), biases[0], upstream - to_state
+            tuple(candidate), biases[0], upstream * (1.0 - update)
         )
         to_gates = ops.concatenate([to_input * product, upstream * difference], axis=-1)
         to_gates = to_gates * gates * (1.0 - gates)
         return Pulled(
-            (to_input, to_input * reset, to_gates), (to_bias, to_gates), to_state
+            (to_input, to_input * reset, to_gates),
+            (to_bias, to_gates),
+            upstream * update,
         )
 
 
@@ -206,7 +204,6 @@ class Euler(Update):
 
     of_inputs: ClassVar[tuple[int, ...]] = (0,)
     of_states: ClassVar[tuple[int, ...]] = (0,)
-    adds = True
 
     step_size: float
 

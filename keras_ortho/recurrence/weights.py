@@ -21,12 +21,15 @@ class Weights:
             `n`, for row vectors.
         biases: A bias for each input kernel.
         update: From the products to the state.
+        adds: Whether the step adds to the state before it. Recurrent dropout then
+            leaves that summand alone. Default: `False`.
     """
 
     kernels: tuple[Tensor, ...]
     recurrent_kernels: tuple[Tensor, ...]
     biases: tuple[Tensor, ...]
     update: Update
+    adds: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Gives all weights in a row."""
@@ -68,7 +71,7 @@ class Weights:
             The state, and what the derivative needs besides.
         """
         products = [times(dropped, kernel) for kernel in self.recurrent_kernels]
-        own = state if self.update.adds else dropped
+        own = state if self.adds else dropped
         return self.update.apply(projected, products, own, self.biases)
 
     def _project(

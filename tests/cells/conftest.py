@@ -9,7 +9,7 @@ import pytest
 
 ON_JAX = keras.backend.backend() == "jax"
 IN_FULL = "ScoRNN"
-# A complex state, a step of its own, two matrices.
+# A complex state, gates, two matrices.
 KINDS = ["FullURNN", "GORU", "ENRNN"]
 # Of each of these tests the cases with such parameters.
 FOR_ALL = {
@@ -34,6 +34,7 @@ FOR_ALL["test_a_program_is_told_the_shapes_that_lstm_tells"] = {
     "batch": [None],
     "time": [70],
 }
+FOR_ALL["test_the_layer_leaves_the_loop_of_keras"] = {"training": [True]}
 FOR_ALL["test_arrangements"] = {}  # It says itself which are slow.
 FOR_ALL["test_layer_stock_and_loop"] = {}
 # JAX compiles each, and `test_two_backends` loads and compares all architectures there.

@@ -127,3 +127,27 @@ def test_bad_arguments(arguments, message):
     for cls in (GORU, GORUCell):
         with pytest.raises(ValueError, match=message):
             cls(**arguments)
+
+
+@pytest.mark.parametrize("name", ["call", "step", "activate"])
+def test_a_method_of_a_users_own_is_called(name):
+    """The loop over the whole sequence would not know of it."""
+    calls = []
+
+    class OwnCell(GORUCell):
+        pass
+
+    def own(self, *args, **kwargs):
+        calls.append(name)
+        return getattr(super(OwnCell, self), name)(*args, **kwargs)
+
+    setattr(OwnCell, name, own)
+
+    class Own(GORU):
+        cell_class = OwnCell
+
+    layer, plain = builder(Own, 8)(seed=0), built(seed=0)
+    layer.set_weights(plain.get_weights())
+    x = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
+    np.testing.assert_allclose(layer(x), plain(x), atol=100 * 8 * EPS32)
+    assert calls

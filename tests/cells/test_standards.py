@@ -9,6 +9,7 @@ import pytest
 from keras import ops
 from keras.src import testing
 
+from keras_ortho.cells import layer as recurrent_layer
 from tests.cells.architectures import ARCHITECTURES, SHARED
 from tests.cells.building import refused
 from tests.gradients import weight_gradients
@@ -375,11 +376,11 @@ def test_dropout_masks_stay_the_same_over_time(architecture):
     np.testing.assert_allclose(masked, state, atol=ATOL)
 
 
-@pytest.mark.parametrize("recompute", [False, 2])
+@pytest.mark.parametrize(("recompute", "dropout"), [(False, 0.3), (2, 0.0)])
 @pytest.mark.parametrize("return_sequences", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_layer_has_the_gradient_of_the_stock_loop(
-    architecture, masked, return_sequences, recompute
+    architecture, masked, return_sequences, recompute, dropout
 ):
     """A gradient by hand, where the layer has one, against autodiff."""
     x = sequences()
@@ -388,6 +389,7 @@ def test_the_layer_has_the_gradient_of_the_stock_loop(
     kwargs = {"mask": mask if masked else None, "training": True}
     shared = {"trainable_initial_state": True, "go_backwards": True}
     shared["return_sequences"] = return_sequences
+    shared |= {"recurrent_dropout": dropout, "seed": 1}
     layer = make_layer(architecture, recompute=recompute, **shared)
     stock = make_layer(architecture, unroll=True, **shared)
     stock.set_weights(layer.get_weights())
@@ -398,6 +400,18 @@ def test_the_layer_has_the_gradient_of_the_stock_loop(
     for name, gradient in expected.items():
         atol = ATOL * max(1, np.abs(gradient).max())
         np.testing.assert_allclose(found[name], gradient, atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_layer_leaves_the_loop_of_keras(architecture, training, monkeypatch):
+    def loop(*args, **kwargs):
+        raise AssertionError("Keras's loop has been called")
+
+    monkeypatch.setattr(recurrent_layer, "rnn", loop)
+    layer = make_layer(architecture)
+    assert np.isfinite(layer(sequences(), training=training)).all()
+    with pytest.raises(AssertionError, match="Keras's loop"):
+        make_layer(architecture, unroll=True)(sequences())
 
 
 @pytest.mark.parametrize("jit_compile", XLA)

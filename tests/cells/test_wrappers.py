@@ -295,7 +295,7 @@ def make_data(name, batch):
 
 
 # For every architecture, and compiled by XLA for those that have all the others: one
-# computes the whole sequence, one has two matrices, one a step of its own.
+# has the plain step, one two matrices, one gates.
 ESSENTIAL = [
     "time distributed after",
     "bidirectional none",

@@ -22,7 +22,7 @@ import keras
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from keras_ortho import ScoRNN, ScuRNN
+from keras_ortho import GORU, ScoRNN, ScuRNN
 
 keras.distribution.set_distribution(
     keras.distribution.DataParallel(auto_shard_dataset=False)
@@ -33,6 +33,7 @@ layers = {
     "all states": ScoRNN(6, return_sequences=True, recurrent_dropout=0.5),
     "scuRNN": ScuRNN(3),
     "heads": ScoRNN(6, heads=2, recompute=True),
+    "gates": GORU(8),
 }
 found = {}
 for name, layer in layers.items():

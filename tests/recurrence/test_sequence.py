@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import ScoRNN
+from keras_ortho import GORU, AntisymmetricRNN, ScoRNN
 from keras_ortho.recurrence import find, sequence
 from keras_ortho.recurrence.sequence import _segment_length
 from tests import reference
@@ -231,13 +231,26 @@ def test_what_is_kept_for_the_gradient(kept):
     assert run(return_sequences=True, recompute=True) <= few + 2 * state
 
 
+# How many times the states it keeps.
+KEPT = {
+    "ScoRNN": (ScoRNN, 1),
+    "AntisymmetricRNN": (AntisymmetricRNN, 2),
+    "with a gate": (functools.partial(AntisymmetricRNN, gated=True), 3),
+    "GORU": (GORU, 6),
+}
+
+
 @pytest.mark.parametrize("recompute", [True, 5])
-def test_a_layer_keeps_few_states(kept, recompute):
+@pytest.mark.parametrize("name", list(KEPT))
+def test_a_layer_keeps_few_states(kept, name, recompute):
+    make, times = KEPT[name]
     x = np.ones((BATCH, 25, FEATURES), "float32")
-    layers = [ScoRNN(UNITS), ScoRNN(UNITS, recompute=recompute)]
+    layers = [make(UNITS), make(UNITS, recompute=recompute)]
     every, few = (kept(functools.partial(layer, x, training=True)) for layer in layers)
-    assert every >= 25 * BATCH * UNITS
-    assert 5 * BATCH * UNITS <= few <= 7 * BATCH * UNITS
+    state = BATCH * UNITS
+    # The state before each segment, and before what is left, are kept besides.
+    assert 25 * times * state <= every <= (25 * times + 2) * state
+    assert 5 * state <= few <= 7 * state
 
 
 @pytest.mark.parametrize(

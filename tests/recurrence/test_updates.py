@@ -110,3 +110,38 @@ def test_value_and_gradient(name, activation):
     for gradient, each in zip(pulled.to_biases, biases, strict=True):
         check(ops.sum(gradient, axis=0), each)
     check(np.zeros_like(h) if pulled.to_state is None else pulled.to_state, h)
+
+
+@pytest.mark.parametrize("name", list(UPDATES))
+def test_few_bits(name):
+    """Everything has the dtype of the state: what a loop collects has one from it."""
+    make, _, inputs, products = UPDATES[name]
+    update = make(MODRELU)
+
+    def ones(units):
+        return ops.ones((3, units * UNITS), "bfloat16")
+
+    x, p = list(map(ones, inputs)), list(map(ones, products))
+    biases = tuple(each[0] for each in x)
+    kept = update.apply(x, p, ones(1), biases)
+    found = [keras.backend.standardize_dtype(k.dtype) for k in kept]
+    assert found == [dtype for _, dtype in update.kept(UNITS, "bfloat16")]
+    pulled = update.pull(kept, biases, ones(1))
+    for each in (*pulled.gradients, *pulled.to_biases):
+        assert keras.backend.standardize_dtype(each.dtype) == "bfloat16"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_an_open_update_gate_keeps_the_state_in_few_bits(dtype):
+    """Whatever the candidate, which rounding of a difference would let through."""
+    random = np.random.default_rng(0)
+    h = ops.convert_to_tensor(random.normal(size=(8, UNITS)), dtype)
+    x = 1000 * random.normal(size=(8, UNITS))
+    # So far open that the gate is one in this precision.
+    gates = np.concatenate([0 * x, 0 * x + 20], axis=1)
+    inputs = [ops.convert_to_tensor(each, dtype) for each in (x, gates)]
+    products = [ops.zeros_like(each) for each in inputs]
+    biases = tuple(ops.zeros_like(each[0]) for each in inputs)
+    kept = ResetAndUpdate(MODRELU).apply(inputs, products, h, biases)
+    after, before = (ops.convert_to_numpy(ops.cast(s, "float64")) for s in (kept[0], h))
+    np.testing.assert_array_equal(after, before)
