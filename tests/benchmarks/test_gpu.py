@@ -60,11 +60,15 @@ def test_layers_are_right(name):
 
 @pytest.mark.parametrize("precision", ["bfloat16", "tf32", "float32"])
 def test_wrong_states_are_found(precision, monkeypatch):
-    from keras_ortho.recurrence import weights
+    from keras_ortho.recurrence import segment
 
-    times = weights.times
+    after = segment._after
     off = {"float32": 1.001, "tf32": 1.1, "bfloat16": 1.5}[precision]
-    monkeypatch.setattr(weights, "times", lambda *given: off * times(*given))
+    monkeypatch.setattr(
+        segment,
+        "_after",
+        lambda weights, own, state, *given: after(weights, own, off * state, *given),
+    )
     quantities = gpu_check.check("ScoRNN", {precision: SHAPE})[precision]
     found = gpu_rows.failures(quantities)
     assert any(line.startswith("outputs: off by ") for line in found)
