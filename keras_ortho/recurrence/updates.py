@@ -111,6 +111,7 @@ class Update:
         raise NotImplementedError
 
 
+@dataclasses.dataclass(frozen=True)
 class Plain(Update):
     """`h' = f(x U + h W)`."""
 
@@ -142,6 +143,7 @@ class Plain(Update):
         return Pulled((gradient,), (to_bias,))
 
 
+@dataclasses.dataclass(frozen=True)
 class ResetAndUpdate(Update):
     """The gates of GORU, the reset gate first.
 
@@ -236,6 +238,7 @@ class Euler(Update):
         return Pulled((gradient,), (to_bias,), upstream)
 
 
+@dataclasses.dataclass(frozen=True)
 class GatedEuler(Euler):
     """Euler's method with a gate, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`."""
 
