@@ -52,3 +52,22 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
         return traced(*fixed)
 
     return constant
+
+
+def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets PyTorch run a function eagerly, also within what it compiles.
+
+    Its compiler gives up at a loop over time with a gradient by hand. On other backends
+    nothing changes.
+
+    Args:
+        function: Any function.
+
+    Returns:
+        A function with the same value.
+    """
+    if keras.backend.backend() != "torch":
+        return function
+    import torch
+
+    return torch.compiler.disable(function)

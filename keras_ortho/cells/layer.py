@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks
+from keras_ortho.backend.compile import uncompiled
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.cells.base import RecurrentCell
@@ -200,6 +201,7 @@ class RecurrentLayer(keras.layers.RNN):
             _check_single(initial_state_shape)
         return super().compute_output_shape(sequences_shape, initial_state_shape)
 
+    @uncompiled
     def call(
         self,
         sequences: Tensor,
