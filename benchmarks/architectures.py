@@ -1,8 +1,9 @@
-"""Measures a training step of every layer over one of Keras's `SimpleRNN`.
+"""Measures a training step of every layer over one of another.
 
-Each pair has the same number of real state entries, so the same product at each step;
-the two take turns in a process of their own, and the medians are compared. `SimpleRNN`,
-the layers with a step of their own (gates, residual) and LSTM are there for comparison.
+That is Keras's `SimpleRNN` with as many real state entries, so with the same product
+at each step; or, with `--over loop`, Keras's loop around the layer's own cell. The two
+take turns in a process of their own, and the medians are compared. `GORU`, with its
+gates, and `LSTM` have more products.
 
 Run it as `python benchmarks/architectures.py [--out out/benchmarks]`; it writes a table
 and a JSON file. `KERAS_BACKEND` chooses the backend.
@@ -18,8 +19,7 @@ from layers import LAYERS
 from machine import ROOT, machine
 from tqdm import tqdm
 
-# State entries, steps, batch.
-STATE, STEPS, BATCH = 128, 784, 128
+OTHERS = {"SimpleRNN": "keras.layers.SimpleRNN(n)", "loop": "keras.layers.RNN(cell)"}
 
 # Without the other layers in memory.
 WORKER = """
@@ -28,14 +28,17 @@ import keras, keras_ortho
 import numpy as np
 from keras_ortho import *
 
-expression, n, steps, batch, repeats, jit_compile = json.loads(sys.argv[1])
+expression, other, n, steps, batch, repeats, jit_compile = json.loads(sys.argv[1])
 random = np.random.default_rng(0)
 x = random.random((batch, steps, 1), "float32")
 y = random.random((batch, 10), "float32")
 times = {}
 models = {}
-for name in ("SimpleRNN", "layer"):
-    layer = keras.layers.SimpleRNN(n) if name == "SimpleRNN" else eval(expression)
+for name in ("other", "layer"):
+    layer = eval(expression)
+    if name == "other":
+        cell = getattr(layer, "cell", None)
+        layer = eval(other)
     model = keras.Sequential(
         [keras.Input((steps, 1)), layer, keras.layers.Dense(10)]
     )
@@ -61,7 +64,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--repeats", type=int, default=5, help="of each step")
     parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
-    parser.add_argument("--state", type=int, default=STATE, help="its real entries")
+    parser.add_argument("--over", choices=OTHERS, default="SimpleRNN")
+    parser.add_argument("--state", type=int, default=128, help="its real entries")
+    parser.add_argument("--steps", type=int, default=784, help="in a sequence")
+    parser.add_argument("--batch", type=int, default=128, help="sequences")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
     about = machine()
@@ -69,7 +75,8 @@ def main() -> None:
     rows = []
     for name in tqdm(options.only, unit="layer"):
         expression = LAYERS[name]
-        task = [expression, options.state, STEPS, BATCH, options.repeats, jit_compile]
+        sizes = [options.state, options.steps, options.batch, options.repeats]
+        task = [expression, OTHERS[options.over], *sizes, jit_compile]
         done = subprocess.run(
             [sys.executable, "-c", WORKER, json.dumps(task)],
             capture_output=True,
@@ -81,16 +88,16 @@ def main() -> None:
                 f"A measurement has failed. Received: {name}\n{done.stderr[-2000:]}"
             )
         medians = json.loads(done.stdout.rpartition("RESULT ")[2])
-        ratio = medians["layer"] / medians["SimpleRNN"]
+        ratio = medians["layer"] / medians["other"]
         rows.append({"name": name, "made by": expression, **medians, "ratio": ratio})
     lines = [
-        f"| n = {options.state}, T = {STEPS}, B = {BATCH} | training step, ms "
-        "| SimpleRNN, ms | ratio |",
+        f"| n = {options.state}, T = {options.steps}, B = {options.batch} "
+        f"| training step, ms | {options.over}, ms | ratio |",
         "|---|--:|--:|--:|",
     ]
     lines += [
         f"| `{row['made by']}` | {1e3 * row['layer']:.0f} "
-        f"| {1e3 * row['SimpleRNN']:.0f} | {row['ratio']:.2f} |"
+        f"| {1e3 * row['other']:.0f} | {row['ratio']:.2f} |"
         for row in rows
     ]
     options.out.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ from keras_ortho.recurrence.updates import (
     Euler,
     GatedEuler,
     Plain,
+    Products,
     ResetAndUpdate,
     Update,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "Opaque",
     "Plain",
     "Pointwise",
+    "Products",
     "ResetAndUpdate",
     "Update",
     "Weights",

@@ -188,7 +188,8 @@ def segment_gradients(
         return (before, *to_products, *to_biases), pulled.gradients
 
     batch, size = ops.shape(segment.start)
-    sizes, count = update.sizes(size), len(update.of_states)
+    sizes = [width * size for width in update.widths]
+    count = len(update.of_states)
     firsts = [ops.zeros((batch, sizes[i]), states.dtype) for i in update.of_states]
     zeros = [ops.zeros((batch, x.shape[0]), exact) for x in weights.biases]
     (gradient, *rest), collected = scan(

@@ -1,9 +1,9 @@
 """All states of a recurrence, and the gradient, without automatic differentiation.
 
 A sequence is cut into segments. The inputs of a segment are projected in one product;
-then one loop makes its states. The gradient goes back through the segments: the
-one loop that holds a product a step and little else, or two where there are gates, then
-`dL/dW` and `dL/dU` as large products. What is kept in between are the states and what
+then one loop makes its states. The gradient goes back through the segments: one loop
+that holds a product a step and little else, or two where there are gates, then `dL/dW`
+and `dL/dU` as large products. What is kept in between are the states and what
 the derivatives need besides, or only the states before each segment, and the others are
 computed again. What lies within a segment is small enough to stay in a cache.
 """

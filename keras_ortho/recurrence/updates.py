@@ -15,6 +15,24 @@ from keras_ortho.recurrence.pointwise import Pointwise
 
 
 @dataclasses.dataclass(frozen=True)
+class Products:
+    """What a step makes its state of.
+
+    Attributes:
+        inputs: The products with the input kernels, of shape `(batch, n)` or a multiple
+            of `n`, with the biases unless the activation adds them.
+        states: The products of the state before with the recurrent kernels.
+        state: The state before, of shape `(batch, n)`.
+        biases: The biases.
+    """
+
+    inputs: list[Tensor]
+    states: list[Tensor]
+    state: Tensor
+    biases: tuple[Tensor, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Pulled:
     """The gradient of a step.
 
@@ -37,13 +55,18 @@ class Update:
 
     Attributes:
         activation: The activation.
+        widths: Of each gradient of `pull`, how many times as wide as the state it is.
         of_inputs: For each input kernel, and its bias, the index of its gradient.
         of_states: For each recurrent kernel, the index of its gradient.
+        extras: The widths of what `apply` gives beside the state and what the
+            activation gives.
     """
 
     activation: Pointwise
-    of_inputs: ClassVar[tuple[int, ...]]
-    of_states: ClassVar[tuple[int, ...]]
+    widths: ClassVar[tuple[int, ...]] = (1,)
+    of_inputs: ClassVar[tuple[int, ...]] = (0,)
+    of_states: ClassVar[tuple[int, ...]] = (0,)
+    extras: ClassVar[tuple[int, ...]] = ()
 
     @property
     def own_bias(self) -> tuple[bool, ...]:
@@ -51,21 +74,11 @@ class Update:
         others = len(self.of_inputs) - 1
         return (self.activation.own_bias, *[False] * others)
 
-    def apply(
-        self,
-        inputs: list[Tensor],
-        products: list[Tensor],
-        state: Tensor,
-        biases: tuple[Tensor, ...],
-    ) -> tuple[Tensor, ...]:
+    def apply(self, products: Products) -> tuple[Tensor, ...]:
         """Makes the state.
 
         Args:
-            inputs: The products with the input kernels, of shape `(batch, n)` or a
-                multiple of `n`, with the biases unless those are inside.
-            products: The products with the recurrent kernels.
-            state: The state before, of shape `(batch, n)`.
-            biases: The biases.
+            products: The products of the step.
 
         Returns:
             The state, and what the derivative needs besides: see `kept`.
@@ -73,27 +86,9 @@ class Update:
         raise NotImplementedError
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Describes what `apply` gives.
-
-        Args:
-            size: Entries of the state of a sequence.
-            dtype: That of the state.
-
-        Returns:
-            For each tensor, the state first, its entries for a sequence and its dtype.
-        """
-        raise NotImplementedError
-
-    def sizes(self, size: int) -> tuple[int, ...]:
-        """Describes the gradients of `pull`.
-
-        Args:
-            size: Entries of the state of a sequence.
-
-        Returns:
-            For each, its entries for a sequence.
-        """
-        raise NotImplementedError
+        """Describes what `apply` gives, as `Pointwise.kept`."""
+        extras = ((width * size, dtype) for width in self.extras)
+        return (size, dtype), *self.activation.kept(size, dtype), *extras
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
@@ -115,25 +110,14 @@ class Update:
 class Plain(Update):
     """`h' = f(x U + h W)`."""
 
-    of_inputs = of_states = (0,)
-
-    def apply(
-        self,
-        inputs: list[Tensor],
-        products: list[Tensor],
-        state: Tensor,
-        biases: tuple[Tensor, ...],
-    ) -> tuple[Tensor, ...]:
+    def apply(self, products: Products) -> tuple[Tensor, ...]:
         """Makes the state: see `Update`."""
-        return self.activation.apply(inputs[0] + products[0], biases[0])
+        z = products.inputs[0] + products.states[0]
+        return self.activation.apply(z, products.biases[0])
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """As the activation: see `Update`."""
+        """As the activation, whose value is the state: see `Update`."""
         return self.activation.kept(size, dtype)
-
-    def sizes(self, size: int) -> tuple[int, ...]:
-        """One for both products: see `Update`."""
-        return (size,)
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
@@ -148,46 +132,40 @@ class ResetAndUpdate(Update):
     """The gates of GORU, the reset gate first.
 
     With `r, g = sigmoid(x U' + h W')` and the candidate `c = f(x U + r (h W))` the
-    state is `h' = g h + (1 - g) c`.
+    state is `h' = g h + (1 - g) c`. There are gradients of `x U`, of `h W`, and of the
+    sum in the gates.
+
+    Reference:
+
+    - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
-    of_inputs, of_states = (0, 2), (1, 2)
+    widths, of_inputs, of_states = (1, 1, 2), (0, 2), (1, 2)
+    # The gates, `h W`, and `h - c`.
+    extras = (2, 1, 1)
 
-    def apply(
-        self,
-        inputs: list[Tensor],
-        products: list[Tensor],
-        state: Tensor,
-        biases: tuple[Tensor, ...],
-    ) -> tuple[Tensor, ...]:
+    def apply(self, products: Products) -> tuple[Tensor, ...]:
         """Makes the state: see `Update`."""
-        gates = ops.sigmoid(inputs[1] + products[1])
+        (of_candidate, of_gates), (turned, in_gates) = products.inputs, products.states
+        gates = ops.sigmoid(of_gates + in_gates)
         reset, update = ops.split(gates, 2, axis=-1)
-        candidate = self.activation.apply(inputs[0] + reset * products[0], biases[0])
+        value, *rest = self.activation.apply(
+            of_candidate + reset * turned, products.biases[0]
+        )
         # Not `c + g (h - c)`, which in few bits loses a state that is to be kept.
-        after = update * state + (1.0 - update) * candidate[0]
-        return after, *candidate, gates, products[0], state - candidate[0]
-
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Has the factors of the elementwise products: see `Update`."""
-        one = (size, dtype)
-        candidate = self.activation.kept(size, dtype)
-        return one, *candidate, (2 * size, dtype), one, one
-
-    def sizes(self, size: int) -> tuple[int, ...]:
-        """Of `x U`, of `h W`, and of the sum in the gates: see `Update`."""
-        return size, size, 2 * size
+        after = update * products.state + (1.0 - update) * value
+        return after, value, *rest, gates, turned, products.state - value
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
     ) -> Pulled:
         """Goes through the candidate and the gates: see `Update`."""
-        _, *candidate, gates, product, difference = kept
+        _, *candidate, gates, turned, difference = kept
         reset, update = ops.split(gates, 2, axis=-1)
         to_input, to_bias = self.activation.pull(
             tuple(candidate), biases[0], upstream * (1.0 - update)
         )
-        to_gates = ops.concatenate([to_input * product, upstream * difference], axis=-1)
+        to_gates = ops.concatenate([to_input * turned, upstream * difference], axis=-1)
         to_gates = to_gates * gates * (1.0 - gates)
         return Pulled(
             (to_input, to_input * reset, to_gates),
@@ -200,33 +178,23 @@ class ResetAndUpdate(Update):
 class Euler(Update):
     """A step of Euler's forward method, `h' = h + e f(x U + h W)`.
 
+    The change is kept: rounding hides it in the state.
+
     Attributes:
         step_size: `e`.
-    """
 
-    of_inputs: ClassVar[tuple[int, ...]] = (0,)
-    of_states: ClassVar[tuple[int, ...]] = (0,)
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
+    """
 
     step_size: float
 
-    def apply(
-        self,
-        inputs: list[Tensor],
-        products: list[Tensor],
-        state: Tensor,
-        biases: tuple[Tensor, ...],
-    ) -> tuple[Tensor, ...]:
+    def apply(self, products: Products) -> tuple[Tensor, ...]:
         """Makes the state: see `Update`."""
-        change = self.activation.apply(inputs[0] + products[0], biases[0])
-        return state + self.step_size * change[0], *change
-
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Has the change, which rounding hides in the state: see `Update`."""
-        return (size, dtype), *self.activation.kept(size, dtype)
-
-    def sizes(self, size: int) -> tuple[int, ...]:
-        """One for both products: see `Update`."""
-        return (size,)
+        z = products.inputs[0] + products.states[0]
+        change = self.activation.apply(z, products.biases[0])
+        return products.state + self.step_size * change[0], *change
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
@@ -240,29 +208,25 @@ class Euler(Update):
 
 @dataclasses.dataclass(frozen=True)
 class GatedEuler(Euler):
-    """Euler's method with a gate, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`."""
+    """Euler's method with a gate, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`.
 
-    of_inputs, of_states = (0, 1), (2,)
+    There are gradients of `x U`, of `x U'`, and of `h W`, which is in both.
 
-    def apply(
-        self,
-        inputs: list[Tensor],
-        products: list[Tensor],
-        state: Tensor,
-        biases: tuple[Tensor, ...],
-    ) -> tuple[Tensor, ...]:
+    Reference:
+
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 13
+    """
+
+    widths, of_inputs, of_states = (1, 1, 1), (0, 1), (2,)
+    # The gate.
+    extras = (1,)
+
+    def apply(self, products: Products) -> tuple[Tensor, ...]:
         """Makes the state: see `Update`."""
-        gate = ops.sigmoid(inputs[1] + products[0])
-        change = self.activation.apply(inputs[0] + products[0], biases[0])
-        return state + self.step_size * gate * change[0], *change, gate
-
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Has the gate, too: see `Update`."""
-        return *super().kept(size, dtype), (size, dtype)
-
-    def sizes(self, size: int) -> tuple[int, ...]:
-        """Of `x U`, of `x U'`, and of `h W`, in both: see `Update`."""
-        return size, size, size
+        (of_change, of_gate), (turned,) = products.inputs, products.states
+        gate = ops.sigmoid(of_gate + turned)
+        change = self.activation.apply(of_change + turned, products.biases[0])
+        return products.state + self.step_size * gate * change[0], *change, gate
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.recurrence.blocks import times, times_at_all_steps
-from keras_ortho.recurrence.updates import Update
+from keras_ortho.recurrence.updates import Products, Update
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Weights:
         """
         products = [times(dropped, kernel) for kernel in self.recurrent_kernels]
         own = state if self.adds else dropped
-        return self.update.apply(projected, products, own, self.biases)
+        return self.update.apply(Products(projected, products, own, self.biases))
 
     def _project(
         self, inputs: Tensor, product: Callable[[Tensor, Tensor], Tensor]

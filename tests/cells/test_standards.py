@@ -376,7 +376,8 @@ def test_dropout_masks_stay_the_same_over_time(architecture):
     np.testing.assert_allclose(masked, state, atol=ATOL)
 
 
-@pytest.mark.parametrize(("recompute", "dropout"), [(False, 0.3), (2, 0.0)])
+@pytest.mark.parametrize("recompute", [False, 2])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("return_sequences", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_layer_has_the_gradient_of_the_stock_loop(

@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.recurrence import Euler, GatedEuler, Plain, ResetAndUpdate, find
+from keras_ortho.recurrence import (
+    Euler,
+    GatedEuler,
+    Plain,
+    Products,
+    ResetAndUpdate,
+    find,
+)
 from tests import reference
 
 pytestmark = pytest.mark.backends
@@ -77,8 +84,9 @@ def test_value_and_gradient(name, activation):
         ops.convert_to_tensor(each if inside else each + bias)
         for each, bias, inside in zip(x, biases, update.own_bias, strict=True)
     ]
+    turned = [ops.convert_to_tensor(each) for each in p]
     kept = update.apply(
-        projected, [ops.convert_to_tensor(each) for each in p], h, tuple(tensors)
+        Products(projected, turned, ops.convert_to_tensor(h), tuple(tensors))
     )
     expected = step(x, p, h, biases, function)
     np.testing.assert_allclose(kept[0], expected, atol=40 * EPS)
@@ -86,7 +94,7 @@ def test_value_and_gradient(name, activation):
     assert found == list(update.kept(UNITS, "float64"))
 
     pulled = update.pull(kept, tuple(tensors), ops.convert_to_tensor(upstream))
-    assert [g.shape[-1] for g in pulled.gradients] == list(update.sizes(UNITS))
+    assert [g.shape[-1] // UNITS for g in pulled.gradients] == list(update.widths)
     # The error of central differences, and of the rounding in them.
     delta = 1e-5
     atol = 100 * (delta**2 + EPS / delta) + 40 * EPS
@@ -123,7 +131,7 @@ def test_few_bits(name):
 
     x, p = list(map(ones, inputs)), list(map(ones, products))
     biases = tuple(each[0] for each in x)
-    kept = update.apply(x, p, ones(1), biases)
+    kept = update.apply(Products(x, p, ones(1), biases))
     found = [keras.backend.standardize_dtype(k.dtype) for k in kept]
     assert found == [dtype for _, dtype in update.kept(UNITS, "bfloat16")]
     pulled = update.pull(kept, biases, ones(1))
@@ -142,6 +150,6 @@ def test_an_open_update_gate_keeps_the_state_in_few_bits(dtype):
     inputs = [ops.convert_to_tensor(each, dtype) for each in (x, gates)]
     products = [ops.zeros_like(each) for each in inputs]
     biases = tuple(ops.zeros_like(each[0]) for each in inputs)
-    kept = ResetAndUpdate(MODRELU).apply(inputs, products, h, biases)
+    kept = ResetAndUpdate(MODRELU).apply(Products(inputs, products, h, biases))
     after, before = (ops.convert_to_numpy(ops.cast(s, "float64")) for s in (kept[0], h))
     np.testing.assert_array_equal(after, before)
