@@ -279,7 +279,7 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         help="of the test (-5 0 5 10 15)",
     )
     given = parser.parse_args(argv)
-    check_values(given)
+    check_values(given, "speech")
     if given.smoke and (given.records or given.noise_dir):
         raise ValueError(
             "--smoke has its own data: no --records or --noise-dir. "

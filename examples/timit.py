@@ -300,7 +300,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
         "--raw or --preset",
     )
     given = parser.parse_args(argv)
-    check_values(given)
+    check_values(given, "speech")
     if given.smoke == (given.records is not None):
         which = "both" if given.smoke else "neither"
         raise ValueError(f"give either --records or --smoke. Received: {which}")

@@ -212,7 +212,7 @@ def parse(
     add("--seed", type=int, default=0, help="the first of them (0)")
     add("--tensorboard", action="store_true", help="write logs for TensorBoard, too")
     options, others = parser.parse_known_args(argv)
-    check_values(options)
+    check_values(options, "speech")
     for option in ("--records", "--smoke"):
         if option in others:
             raise ValueError(f"The records are made here: no {option}. Received: it")

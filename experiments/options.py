@@ -96,6 +96,13 @@ TASKS = {
     ),
 }
 
+# What examples import of each extra, after minutes or hours of work.
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "speech": ("scipy", "soundfile", "librosa", "pystoi", "pesq", "tqdm"),
+    "tensorboard": ("tensorboard",),
+}
+
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
@@ -366,15 +373,16 @@ def _read_argument(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def check_values(given: argparse.Namespace) -> None:
-    """Checks what can be known of each option by itself.
+def check_values(given: argparse.Namespace, *extras: str) -> None:
+    """Checks what can be known before any work of each option, and of what it needs.
 
     Args:
         given: The options, numbers and lists of them among others.
+        *extras: Of `EXTRAS`, what is needed besides plots.
 
     Raises:
         ValueError: If an integer or a rate is not positive, or the seed is negative.
-        ImportError: If TensorBoard is wanted and not installed.
+        ImportError: If an optional dependency that will be needed is not installed.
 
     Example:
     >>> given = argparse.Namespace(seed=0, rates=[0.01, 0.1], tensorboard=False)
@@ -388,8 +396,10 @@ def check_values(given: argparse.Namespace) -> None:
             counts = isinstance(number, kinds) and not isinstance(number, bool)
             if counts and name not in ("seed", "host_id") and not number > 0:
                 raise ValueError(f"{_flag(name)} must be positive. Received: {number}")
-    if given.tensorboard:
-        require("tensorboard", extra="tensorboard")
+    boards = ["tensorboard"] * given.tensorboard
+    for extra in ("plot", *extras, *boards):
+        for module in EXTRAS[extra]:
+            require(module, extra=extra)
 
 
 def _check_folder(given: argparse.Namespace) -> None:

@@ -114,13 +114,23 @@ def test_a_smoke_run_takes_no_data(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_says_before_it_begins_that_tensorboard_is_missing(
-    tmp_path, monkeypatch, capsys
+@pytest.mark.parametrize(
+    ("example", "module", "extra"),
+    [
+        ("adding", "tensorboard", "tensorboard"),
+        ("adding", "matplotlib", "plot"),
+        ("bnp", "matplotlib", "plot"),
+        ("denoise", "pystoi", "speech"),
+        ("timit", "soundfile", "speech"),
+    ],
+)
+def test_says_before_it_begins_what_is_missing(
+    example, module, extra, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(SystemExit):
-        run("adding", tmp_path / "out", "--smoke", "--tensorboard")
-    assert 'pip install "keras-ortho[tensorboard]"' in capsys.readouterr().err
+        run(example, tmp_path / "out", "--smoke", "--tensorboard")
+    assert f'pip install "keras-ortho[{extra}]"' in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
