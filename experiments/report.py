@@ -22,6 +22,7 @@ is called the best on the test data. `results/` holds the record of each run, wi
 its settings, curves and versions. Where one seed is named, the spread over seeds has
 not been measured.
 """
+BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 MAP = """## The papers' tables and figures
 
 What each has here. "In part" means a shorter run than in the paper, fewer networks or
@@ -107,9 +108,11 @@ def _from_seeds(seeds: Sequence[int]) -> str:
 
 
 def _about(record: dict[str, Any]) -> str:
+    backend = BACKENDS[record["backend"]]
     return (
-        f"commit {record['commit']}, {record['backend']} {record['backend_version']}, "
-        f"Keras {record['keras']}, Python {record['python']}, {record['cores']} cores"
+        f"commit {record['commit']}, {backend} {record['backend_version']}, "
+        f"Keras {record['keras']}, Python {record['python']}, "
+        f"a machine with {record['cores']} cores"
     )
 
 
