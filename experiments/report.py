@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from experiments.across import across_tables
 from experiments.catalog import SECTIONS
@@ -75,7 +74,8 @@ def _comparison(section: Comparison, folder: Path) -> list[str]:
     for picture in section.pictures:
         lines += [f"![{section.title}](results/{section.name}-{picture})", ""]
     first, count = record["settings"]["seed"], record["settings"].get("seeds", 1)
-    return [*lines, f"({_from_seeds(range(first, first + count))}; {_about(record)}.)"]
+    seeds = _from_seeds(range(first, first + count))
+    return [*lines, f"({seeds}; {_about([record])}.)"]
 
 
 def _section(section: Section, folder: Path) -> list[str]:
@@ -98,8 +98,7 @@ def _section(section: Section, folder: Path) -> list[str]:
         )
         lines += ["", f"![{section.title}](results/{section.name}.png)"]
     seeds = sorted({record["settings"]["seed"] for record in everything})
-    about = sorted({_about(record) for record in everything})
-    return [*lines, "", f"({_from_seeds(seeds)}; {'; '.join(about)}.)"]
+    return [*lines, "", f"({_from_seeds(seeds)}; {_about(everything)}.)"]
 
 
 def _from_seeds(seeds: Sequence[int]) -> str:
@@ -107,12 +106,19 @@ def _from_seeds(seeds: Sequence[int]) -> str:
     return f"{title} {', '.join(map(str, seeds))}"
 
 
-def _about(record: dict[str, Any]) -> str:
-    backend = BACKENDS[record["backend"]]
-    return (
-        f"commit {record['commit']}, {backend} {record['backend_version']}, "
-        f"Keras {record['keras']}, Python {record['python']}, "
-        f"a machine with {record['cores']} cores"
+def _about(records: Records) -> str:
+    """Says of which commits records are, for each environment they were made in."""
+    commits: dict[str, set[str]] = {}
+    for record in records:
+        where = (
+            f"{BACKENDS[record['backend']]} {record['backend_version']}, "
+            f"Keras {record['keras']}, Python {record['python']}, "
+            f"a machine with {record['cores']} cores"
+        )
+        commits.setdefault(where, set()).add(record["commit"])
+    return "; ".join(
+        f"commit{'s' * (len(found) > 1)} {', '.join(sorted(found))}; {where}"
+        for where, found in sorted(commits.items())
     )
 
 
