@@ -100,7 +100,6 @@ TASKS = {
 EXTRAS = {
     "plot": ("matplotlib",),
     "speech": ("scipy", "soundfile", "librosa", "pystoi", "pesq", "tqdm"),
-    "tensorboard": ("tensorboard",),
 }
 
 
@@ -396,8 +395,9 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
             counts = isinstance(number, kinds) and not isinstance(number, bool)
             if counts and name not in ("seed", "host_id") and not number > 0:
                 raise ValueError(f"{_flag(name)} must be positive. Received: {number}")
-    boards = ["tensorboard"] * given.tensorboard
-    for extra in ("plot", *extras, *boards):
+    if given.tensorboard:
+        require("tensorboard", extra="tensorboard")
+    for extra in ("plot", *extras):
         for module in EXTRAS[extra]:
             require(module, extra=extra)
 
