@@ -17,9 +17,9 @@ ABOUT = {
 def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]:
     """Lays out a table for each figure of a section: a row a data set, models beside.
 
-    Below are the means over the data sets on which all models have been run, and on
-    how many of these the published figure is within two standard deviations of the
-    mean of the seeds.
+    Below are the means over the data sets on which all models have been run, from the
+    seeds that all have, and on how many of these the published figure is within two
+    standard deviations of the mean of the seeds.
 
     Args:
         section: The section.
@@ -57,11 +57,11 @@ def _summary(
     names: Sequence[str],
 ) -> list[list[str]]:
     """The rows over all data sets on which each model has been run from each seed."""
-    seeds = len(section.seeds)
+    rows = {name: [f"{model} {name}" for model in models] for name in names}
     whole = [
         name
         for name in names
-        if all(len(records.get(f"{m} {name}", ())) == seeds for m in models)
+        if all(len(records.get(r, ())) == len(section.seeds_of(r)) for r in rows[name])
     ]
     kept = [name for name in whole if name not in section.apart]
     if not kept:

@@ -64,6 +64,8 @@ PUBLISHED: dict[tuple[str, str, Units], str] = {
 EARLY = {"mnist": 10, "permuted-mnist": 10, "sequence-mnist": 10, "char-ptb": 5}
 # Those of UCR are in the standard set at their own length.
 ELSEWHERE = {"ucr"}
+# Sets of UCR where a run takes over a minute, on two cores.
+SLOW = {"Adiac", "ArrowHead", "CricketX"}
 
 
 def _sections(task: str) -> Iterator[Section | Comparison]:
@@ -267,6 +269,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         # Published is the share of one class, the same of all networks.
         apart=("ECG200", "Lightning2"),
         seeds=(0, 1, 2),
+        more_seeds=dict.fromkeys(set(UCR) - SLOW, tuple(range(3, 10))),
     ),
     Section(
         "Noise-padded CIFAR-10, 600 updates",

@@ -94,7 +94,8 @@ def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]
     Raises:
         ValueError: If one is damaged. The message names it.
     """
-    paths = [results / f"{section.record(row, seed)}.json" for seed in section.seeds]
+    names = [section.record(row, seed) for seed in section.seeds_of(row)]
+    paths = [results / f"{name}.json" for name in names]
     return [read_record(path, NEEDED) for path in paths if path.exists()]
 
 

@@ -55,6 +55,7 @@ class Section:
         early: An epoch whose test figure stands beside the last one's. 0: none.
         seeds: The seeds of each run, whose figures the table gives the mean and the
             standard deviation of.
+        more_seeds: Seeds besides, of the runs on what is named.
     """
 
     title: str
@@ -71,11 +72,16 @@ class Section:
     apart: tuple[str, ...] = ()
     early: int = 0
     seeds: tuple[int, ...] = (0,)
+    more_seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """Names the section, for its files."""
         return _name(self.title)
+
+    def seeds_of(self, row: str) -> tuple[int, ...]:
+        """Lists the seeds of a key of `models`."""
+        return (*self.seeds, *self.more_seeds.get(row.partition(" ")[2], ()))
 
     def record(self, row: str, seed: int) -> str:
         """Names the run of a key of `models` from a seed."""
@@ -97,7 +103,7 @@ class Section:
                 bool(self.across),
             )
             for row, more in self.models.items()
-            for seed in self.seeds
+            for seed in self.seeds_of(row)
         ]
 
 
