@@ -17,7 +17,7 @@ ABOUT = {
 def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]:
     """Lays out a table for each figure of a section: a row a data set, models beside.
 
-    Below are the means over the data sets on which all models have been run, from the
+    Below are the means over the data sets on which all models have been run, of the
     seeds that all have, and on how many of these the published figure is within two
     standard deviations of the mean of the seeds.
 
@@ -57,11 +57,11 @@ def _summary(
     names: Sequence[str],
 ) -> list[list[str]]:
     """The rows over all data sets on which each model has been run from each seed."""
-    rows = {name: [f"{model} {name}" for model in models] for name in names}
+    seeds = len(section.seeds)
     whole = [
         name
         for name in names
-        if all(len(records.get(r, ())) == len(section.seeds_of(r)) for r in rows[name])
+        if all(len(records.get(f"{m} {name}", ())) >= seeds for m in models)
     ]
     kept = [name for name in whole if name not in section.apart]
     if not kept:
