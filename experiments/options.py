@@ -37,6 +37,7 @@ class Task:
         length: What `--length` is the number of steps of, where there is a choice.
         sizes: What the options of the sizes count; empty where there are none.
         needed: Settings without which there is no run, and what each names.
+        smoke_extras: Of `EXTRAS`, what small data are made with.
     """
 
     smoke: Callable[[Path], Mapping[str, Any]]
@@ -45,6 +46,7 @@ class Task:
     length: str = ""
     sizes: str = "sequences (the usual number)"
     needed: Mapping[str, str] = field(default_factory=dict)
+    smoke_extras: tuple[str, ...] = ()
 
 
 TASKS = {
@@ -93,6 +95,7 @@ TASKS = {
         data="what `keras-ortho-data` wrote",
         sizes="",
         needed={"data_dir": "what `keras-ortho-data` wrote"},
+        smoke_extras=("speech",),
     ),
 }
 
@@ -135,7 +138,7 @@ def read_task(
     given = _task_parser(name, description).parse_args(argv)
     if given.smoke and given.preset:
         raise ValueError("--smoke is small, and --preset is not. Received: both")
-    check_values(given)
+    check_values(given, *(task.smoke_extras if given.smoke else ()))
     if given.jobs and not given.seeds:
         raise ValueError(f"--jobs is for --seeds. Received: --jobs {given.jobs}")
     if given.scheduler and not given.seeds:

@@ -121,6 +121,7 @@ def test_a_smoke_run_takes_no_data(tmp_path, capsys):
         ("adding", "matplotlib", "plot"),
         ("bnp", "matplotlib", "plot"),
         ("denoise", "pystoi", "speech"),
+        ("speech", "librosa", "speech"),
         ("timit", "soundfile", "speech"),
     ],
 )
