@@ -29,16 +29,16 @@ demo: OUT = out/demo
 demo: $(VENV)/.demo ## train a denoiser on speech that it makes: [OUT=out/demo]
 	$(run) examples/denoise.py --out $(OUT)
 
-test: $(VENV)/.test ## run the tests on both backends, without the slow ones
+test: $(VENV)/.test ## run the tests on TensorFlow and JAX, without the slow ones
 	KERAS_BACKEND=jax $(pytest) -m "backends and not slow"
 	KERAS_BACKEND=tensorflow $(pytest) -m "not slow"
 
-test-all: $(VENV)/.test ## run all tests on both backends
+test-all: $(VENV)/.test ## run all tests on TensorFlow and JAX
 	KERAS_BACKEND=jax $(pytest) -m backends
 	KERAS_BACKEND=tensorflow $(pytest)
 
 test-torch: $(VENV)/.test ## run the tests of all backends on PyTorch, which it installs
-	$(run) -m pip install -q -e ".[bench]"
+	$(run) -m pip install -q -e ".[torch]"
 	KERAS_BACKEND=torch $(pytest) -m "backends and not slow"
 
 faults: $(VENV)/.test ## plant faults, one at a time, and say which the tests find

@@ -35,7 +35,7 @@ def torch_steps(
     Raises:
         ImportError: If PyTorch is not installed.
     """
-    torch = require("torch", extra="bench")
+    torch = require("torch", extra="torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu":
         torch.set_num_threads(len(os.sched_getaffinity(0)))

@@ -3,7 +3,7 @@
     python examples/addition.py --model scornn --epochs 20 --out out/addition
 
 The network of keras.io's example: one layer reads, another of its kind writes. An epoch
-of 1 406 updates takes some seconds on two cores.
+of 1 407 updates takes some seconds on two cores.
 """
 
 import keras

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from keras_ortho.checks import check_count
 from keras_ortho.executors import open_executor
 from keras_ortho.executors.programs import (
     Program,
@@ -62,8 +63,8 @@ def run_all(
             a cluster.
         ValueError: If `jobs` is not positive, or no scheduler answers.
     """
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"`jobs` must be positive. Received: {jobs}")
+    if jobs is not None:
+        check_count("jobs", jobs)
     if not folders:
         return
     if scheduler is None and jobs in (None, 1):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio import NUM_BINS
+from keras_ortho.checks import check_count
 from keras_ortho.tasks.timit import Timit
 
 # Of the squared weights, over the number of frames; the inputs are standardized.
@@ -89,8 +90,7 @@ def fit(
     predict = fit(timit.load("records"), frames=2)
     ```
     """
-    if frames < 1:
-        raise ValueError(f"`frames` must be positive. Received: {frames}")
+    frames = check_count("frames", frames)
     if not penalties or min(penalties) <= 0:
         raise ValueError(
             f"`penalties` must be some positive numbers. Received: {list(penalties)}"

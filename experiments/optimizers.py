@@ -55,7 +55,7 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
             known.
 
     Raises:
-        ValueError: If the rule is no such one, or has a `decay` and `updates` is not
+        ValueError: If the rule is none of those, or has a `decay` and `updates` is not
             known.
 
     Example:

@@ -1,4 +1,4 @@
-"""Long training runs: logged, plotted, and resumed after a kill."""
+"""Training runs that are logged, and resumed after a kill."""
 
 import contextlib
 import csv
@@ -20,6 +20,7 @@ from keras_ortho.backend.processes import (
     process_count,
     process_index,
 )
+from keras_ortho.checks import check_count
 from keras_ortho.distribution import (
     own_share,
     settings_by_replicas,
@@ -119,8 +120,8 @@ def train(
     """
     counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     for name, count in counts.items():
-        if count is not None and count < 1:
-            raise ValueError(f"`{name}` must be positive. Received: {name}={count}")
+        if count is not None:
+            check_count(name, count)
     if not model.built:
         raise ValueError(
             "`model` must be built: give it an `Input`, or call it once. "

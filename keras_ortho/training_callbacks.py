@@ -34,10 +34,8 @@ class ResetStates(keras.callbacks.Callback):
     """
 
     def __init__(self, every: int | None = None) -> None:
-        if every is not None and every < 1:
-            raise ValueError(f"`every` must be positive. Received: every={every}")
         super().__init__()
-        self.every = every
+        self.every = None if every is None else check_count("every", every)
         self._batches_before = 0
         self._kept: list[Any] = []
 

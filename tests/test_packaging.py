@@ -255,5 +255,5 @@ def test_all_extra_holds_the_others():
     (listed,) = requirements()["all"]
     assert listed.startswith("keras-ortho[")
     # PyTorch is large, and only there to be compared with.
-    others = requirements().keys() - TOOLS - {"", "bench"}
+    others = requirements().keys() - TOOLS - {"", "torch"}
     assert set(listed[12:-1].split(",")) == others

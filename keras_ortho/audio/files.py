@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio.stft import SAMPLE_RATE
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.reading import read_bytes
 
@@ -136,11 +137,8 @@ def resample_to_int16(
             "`samples` must be int16 of shape [samples]. "
             f"Received: {samples.dtype} of shape {samples.shape}"
         )
-    if rate < 1 or target_rate < 1:
-        raise ValueError(
-            "`rate` and `target_rate` must be positive. "
-            f"Received: {rate} and {target_rate}"
-        )
+    rate = check_count("rate", rate)
+    target_rate = check_count("target_rate", target_rate)
     if rate == target_rate:
         return samples.copy()
     divisor = math.gcd(rate, target_rate)

@@ -19,6 +19,7 @@ from keras_ortho.audio.stft import (
     magnitude,
     stft,
 )
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 
 
@@ -74,8 +75,7 @@ def resynthesize(
         raise ValueError(
             f"`phase` must be 'reference' or 'griffin_lim'. Received: {phase!r}"
         )
-    if iterations < 1:
-        raise ValueError(f"`iterations` must be positive. Received: {iterations}")
+    iterations = check_count("iterations", iterations)
     signal = to_float(reference, "reference")
     true = stft(signal)
     log_power = np.asarray(log_power)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 
@@ -92,8 +93,7 @@ def write_wav(
     """
     path = Path(path)
     integers = to_int16(samples)
-    if sample_rate < 1:
-        raise ValueError(f"`sample_rate` must be positive. Received: {sample_rate}")
+    sample_rate = check_count("sample_rate", sample_rate)
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"The folder of `path` does not exist. Received: {os.fspath(path)}"

@@ -28,9 +28,9 @@ class RecurrentCell(StepCell):
     only. A subclass declares its own in `__init__`, lists the defaults that it changes
     in `default_arguments`, and passes the rest on, with the `parametrization` that
     makes `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates
-    creates their weights in `build_recurrent`, and has a `step` of its own. Or it has
+    creates their weights in `build_recurrent`. It describes its step by
     `step_weights`, from which both the step and the recurrence over a whole sequence
-    are made. What `build_recurrent` creates is trained by the rule for the recurrent
+    are made, or has a `step` of its own, which Keras's loop runs. What `build_recurrent` creates is trained by the rule for the recurrent
     matrix, in `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an
     attribute of the class, maps the names of other variables, of gates for example,
     to `"others"`.

@@ -61,7 +61,7 @@ def gradient_norms(
     Raises:
         ValueError: If the model is not built, has no recurrent layer, or several and
             none is named; if there is no loss; if arguments are of the wrong shapes.
-        RuntimeError: If the backend is neither TensorFlow nor JAX.
+        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
 
     Example:
 

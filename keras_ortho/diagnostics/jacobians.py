@@ -54,7 +54,7 @@ def input_sensitivity(
     Raises:
         ValueError: If the model is not built, has no recurrent layer, or several and
             none is named; if arguments are of the wrong shapes.
-        RuntimeError: If the backend is neither TensorFlow nor JAX.
+        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
 
     Example:
 

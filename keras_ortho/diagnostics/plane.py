@@ -42,7 +42,7 @@ def trajectories(
         ValueError: If the model is not built, has no recurrent layer, or several and
             none is named; if the state has not two numbers; if an argument is of
             another shape.
-        RuntimeError: If the backend is neither TensorFlow nor JAX.
+        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
 
     Example:
 

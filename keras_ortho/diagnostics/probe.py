@@ -36,7 +36,7 @@ class Probe:
 
     Raises:
         ValueError: If the model is not built, or no one layer is meant.
-        RuntimeError: If the backend is neither TensorFlow nor JAX.
+        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
     """
 
     def __init__(

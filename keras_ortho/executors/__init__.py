@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from concurrent.futures import Executor
 
+from keras_ortho.checks import check_count
 from keras_ortho.executors.cluster import cluster_pool
 from keras_ortho.executors.processes import worker_pool
 from keras_ortho.executors.programs import program_pool
@@ -40,8 +41,7 @@ def open_executor(
     ...     executor.submit(sum, [1, 2]).result()
     3
     """
-    if workers < 1:
-        raise ValueError(f"`workers` must be positive. Received: {workers}")
+    workers = check_count("workers", workers)
     if scheduler is not None:
         pool = cluster_pool(scheduler)
     else:

@@ -123,8 +123,8 @@ class BNPDense(ParametrizedDense):
 
     Raises:
         ValueError: If an argument is out of its range.
-        NotImplementedError: On a backend other than TensorFlow and JAX, which
-            would not know the gradient.
+        NotImplementedError: On a backend other than TensorFlow, JAX and PyTorch,
+            which would not know the gradient.
 
     Example:
     >>> layer = BNPDense(100, activation="relu")

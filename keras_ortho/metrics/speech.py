@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.metrics.pesq import check_pesq_options, mos_lqo_to_raw, pesq
 from keras_ortho.metrics.segsnr import segmental_snr
@@ -69,8 +70,7 @@ def score_speech(
     if processes is None:
         needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
         processes = max(1, min(needed, os.cpu_count() or 1))
-    elif processes < 1:
-        raise ValueError(f"`processes` must be positive. Received: {processes}")
+    processes = check_count("processes", processes)
     score = functools.partial(_score_pair, sample_rate=sample_rate)
     tqdm = require("tqdm", extra="speech").tqdm
     bar = functools.partial(

@@ -59,7 +59,7 @@ def check_parametrization(parametrization: Any) -> "Parametrization":
         The parametrization.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is not one.
 
     Example:
     >>> check_parametrization(Parametrization()).takes

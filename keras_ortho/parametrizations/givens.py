@@ -71,13 +71,10 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
         raise ValueError(
             f'`units` must be even for style="tunable". Received: units={units}'
         )
-    is_count = isinstance(capacity, int | np.integer) and not isinstance(capacity, bool)
-    if capacity is None or not is_count or capacity <= 0 or capacity % 2:
-        raise ValueError(
-            "`capacity` must be an even positive integer. "
-            f"Received: capacity={capacity!r}"
-        )
-    return int(capacity) // 2, units - 1
+    count = check_count("capacity", capacity)
+    if count % 2:
+        raise ValueError(f"`capacity` must be even. Received: capacity={capacity}")
+    return count // 2, units - 1
 
 
 def givens_orthogonal(

@@ -10,13 +10,14 @@ from keras_ortho.parametrizations.complex_rows import complex_matrix
 def orthogonality_error(matrix: Tensor) -> float:
     """The distance from orthogonality `||W^T W - I||_F`, computed in float64.
 
-    Of a complex matrix the distance from unitarity, `||W* W - I||_F`; the real form
-    that the recurrent matrix of complex units has is `unitarity_error`'s. The measure
-    that the papers report. For a matrix that `scaled_cayley` made in
-    a precision with machine epsilon `eps` it stays below
-    `(n + 3 sqrt(n)) eps sqrt(1 + ||A||_2^2)`: rounding in the inverse of `I + A`
-    grows with the condition number, and as every singular value of `I + A` is at
-    least 1, that is at most the square root.
+    The papers report this measure. Of a complex matrix it is the distance from
+    unitarity, `||W* W - I||_F`; for the real form in which cells return the matrix of
+    complex units use `unitarity_error`.
+
+    For a matrix that `scaled_cayley` made in a precision with machine epsilon `eps` it
+    stays below `(n + 3 sqrt(n)) eps sqrt(1 + ||A||_2^2)`: rounding in the inverse of
+    `I + A` grows with the condition number, and as every singular value of `I + A` is
+    at least 1, that is at most the square root.
 
     Args:
         matrix: Tensor or array of shape `(n, n)`.

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.tasks.buckets import bucket_boundaries, order_in_buckets
 from keras_ortho.tasks.pipeline import another_each_time, order_of_pass
@@ -119,8 +120,7 @@ def load(
     model.fit(data.train, validation_data=data.valid, epochs=200)
     ```
     """
-    if batch_size < 1:
-        raise ValueError(f"`batch_size` must be positive. Received: {batch_size}")
+    batch_size = check_count("batch_size", batch_size)
     if not splits or not set(splits) <= set(SPLITS):
         raise ValueError(f"`splits` must be some of {SPLITS}. Received: {splits}")
     if pad_to not in PADDINGS:

@@ -140,7 +140,7 @@ def test_stack():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"frames": 0}, "`frames` must be positive. Received: 0"),
+        ({"frames": 0}, "`frames` must be a positive integer. Received: frames=0"),
         ({"frames": 1, "penalties": []}, r"`penalties` .* Received: \[\]"),
         ({"frames": 1, "penalties": [1.0, 0.0]}, r"Received: \[1.0, 0.0\]"),
     ],

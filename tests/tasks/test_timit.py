@@ -231,7 +231,10 @@ def test_keras_computes_the_papers_error(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "`batch_size` must be positive. Received: 0"),
+        (
+            {"batch_size": 0},
+            "`batch_size` must be a positive integer",
+        ),
         ({"splits": []}, r"`splits` must be some of .* Received: \[\]"),
         ({"splits": ["dev"]}, r"Received: \['dev'\]"),
         ({"pad_to": "longest"}, "Received: 'longest'"),
