@@ -1,4 +1,4 @@
-r"""Prediction of the next frame of speech, by one network: the task alone of `timit.py`.
+r"""Prediction of the next frame of speech by one network: the task of `timit.py`.
 
     keras-ortho-data /path/to/TIMIT out/timit/records
     python examples/speech.py --model scornn --data-dir out/timit/records --epochs 40 \

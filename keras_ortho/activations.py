@@ -119,7 +119,7 @@ def smallest_modulus(dtype: Any) -> float:
     dtype = keras.backend.standardize_dtype(dtype)
     if dtype == "float16":
         return float(np.finfo("float16").tiny)
-    numbers = np.finfo("float64" if dtype == "float64" else "float32")
+    numbers = np.finfo(wide_dtype(dtype))
     return float(np.sqrt(numbers.tiny / numbers.eps))
 
 

@@ -124,6 +124,74 @@ def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:
     return size
 
 
+def check_built(layer: Any) -> None:
+    """Checks that a layer has its weights.
+
+    Args:
+        layer: The layer.
+
+    Raises:
+        ValueError: If it has not been built.
+    """
+    if not layer.built:
+        raise ValueError(
+            "The weights do not exist before the layer has been built: call it, or "
+            f"its `build`, first. Received: {layer.name} with built=False"
+        )
+
+
+def check_all_finite(name: str, array: np.ndarray) -> None:
+    """Checks that all entries of an array are finite.
+
+    Args:
+        name: Name of the argument.
+        array: Its value.
+
+    Raises:
+        ValueError: If one is not.
+    """
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` must be finite. Received: one that is not")
+
+
+def check_square(name: str, matrix: Any) -> None:
+    """Checks that an argument is a square matrix.
+
+    Args:
+        name: Name of the argument.
+        matrix: Its value, an array or a tensor.
+
+    Raises:
+        ValueError: If it is not, or has no entries.
+    """
+    shape = tuple(matrix.shape)
+    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ValueError(f"`{name}` must be square. Received: {name}.shape={shape}")
+
+
+def check_real_square(name: str, matrix: Any) -> np.ndarray:
+    """Checks that an argument is a square matrix of finite real numbers.
+
+    Args:
+        name: Name of the argument.
+        matrix: Array of shape `(n, n)`.
+
+    Returns:
+        The matrix, in float64.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    matrix = np.asarray(matrix)
+    check_square(name, matrix)
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(
+            f"`{name}` must hold real numbers. Received: {name}.dtype={matrix.dtype}"
+        )
+    check_all_finite(name, matrix)
+    return matrix.astype("float64")
+
+
 def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
     """Compares what is known of the shape of a tensor with the one it must have.
 

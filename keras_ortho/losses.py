@@ -19,6 +19,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import share_among_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fits
@@ -237,4 +238,4 @@ class NegativeSISDR(keras.losses.Loss):
 
 def _tiny(dtype: str) -> float:
     """What silence has, so that nothing is divided by zero."""
-    return float(np.sqrt(np.finfo("float64" if dtype == "float64" else "float32").tiny))
+    return float(np.sqrt(np.finfo(wide_dtype(dtype)).tiny))

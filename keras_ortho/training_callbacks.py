@@ -11,6 +11,7 @@ from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
+from keras_ortho.periodic_callback import PeriodicCallback
 
 
 class ResetStates(keras.callbacks.Callback):
@@ -95,7 +96,7 @@ class ResetStates(keras.callbacks.Callback):
                 state.assign(value)
 
 
-class Rebase(keras.callbacks.Callback):
+class Rebase(PeriodicCallback):
     """Moves the bases of `Rebased` parametrizations, after every so many updates.
 
     The free variables are then set to zero, as in the paper; a layer that moves its
@@ -118,10 +119,7 @@ class Rebase(keras.callbacks.Callback):
     """
 
     def __init__(self, every: int = 100) -> None:
-        super().__init__()
-        self.every: int = check_count("every", every)
-        self._updates = 0
-        self._last_batch = -1
+        super().__init__(every)
 
     def _layers(self) -> list[Any]:
         return [
@@ -139,21 +137,8 @@ class Rebase(keras.callbacks.Callback):
                 f"Received: {self.model.name} with none"
             )
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Counts the batches of an epoch from its begin."""
-        self._last_batch = -1
-
-    def on_train_batch_end(
-        self, batch: int, logs: dict[str, Any] | None = None
-    ) -> None:
-        """Moves the bases, where that is due."""
-        self._updates += batch - self._last_batch
-        self._last_batch = batch
-        if self._updates < self.every:
-            return
-        self._updates = 0
-        if keras.backend.backend() == "jax":
-            self.model.jax_state_sync()  # Within `fit` the variables are elsewhere.
+    def act(self) -> None:
+        """Moves the bases."""
         for layer in self._layers():
             layer.rebase()
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import keras
 
-from keras_ortho import cells
+from keras_ortho import cells, configs
 from keras_ortho.cells import arguments
 
 STUB = Path(cells.__file__).with_suffix(".pyi")
@@ -72,7 +72,7 @@ def _class(cls: type) -> str:
 
 def _signature(cls: type) -> inspect.Signature:
     own = inspect.signature(cls).parameters.values()
-    every = arguments.join(list(own), arguments.declared(keras.layers.Layer))
+    every = arguments.join(list(own), configs.declared(keras.layers.Layer))
     return inspect.Signature(
         [_shown(p) for p in every.parameters.values() if p.kind is not p.VAR_KEYWORD]
     )

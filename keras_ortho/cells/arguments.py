@@ -1,21 +1,7 @@
-"""The arguments of a cell: which there are, checked, and as a config holds them."""
+"""The arguments of a cell: which there are, and whether all are given."""
 
 import inspect
 from typing import Any
-
-import keras
-
-
-def declared(cls: Any) -> list[inspect.Parameter]:
-    """Lists the arguments that the `__init__` of a class names.
-
-    Args:
-        cls: The class.
-
-    Returns:
-        Its parameters, without `self`.
-    """
-    return list(inspect.signature(cls.__init__).parameters.values())[1:]
 
 
 def join(
@@ -94,34 +80,4 @@ def check_given(layer: Any, cell: Any, args: Any, kwargs: Any) -> None:
         raise TypeError(
             f"`{layer.__name__}` needs {' and '.join(missing)}. "
             f"Received: {layer.__name__}({given})"
-        )
-
-
-def serialize(value: Any) -> Any:
-    """Turns the value of an argument into what JSON can hold.
-
-    Args:
-        value: A number, string, `None`, or object that Keras can serialize.
-
-    Returns:
-        What the class takes back as the same argument.
-    """
-    if inspect.isfunction(value):
-        return keras.activations.serialize(value)
-    return keras.saving.serialize_keras_object(value)
-
-
-def check_built(layer: keras.layers.Layer) -> None:
-    """Checks that a layer has its weights.
-
-    Args:
-        layer: The layer.
-
-    Raises:
-        ValueError: If it has not been built.
-    """
-    if not layer.built:
-        raise ValueError(
-            "The weights do not exist before the layer has been built: call it, or "
-            f"its `build`, first. Received: {layer.name} with built=False"
         )

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import checks, initializers
+from keras_ortho import checks, configs, initializers
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
@@ -30,10 +30,10 @@ class RecurrentCell(StepCell):
     makes `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates
     creates their weights in `build_recurrent`. It describes its step by
     `step_weights`, from which both the step and the recurrence over a whole sequence
-    are made, or has a `step` of its own, which Keras's loop runs. What `build_recurrent` creates is trained by the rule for the recurrent
-    matrix, in `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an
-    attribute of the class, maps the names of other variables, of gates for example,
-    to `"others"`.
+    are made, or has a `step` of its own, which Keras's loop runs. What
+    `build_recurrent` creates is trained by the rule for the recurrent matrix, in
+    `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an attribute of the
+    class, maps the names of other variables, of gates for example, to `"others"`.
 
     A complex state of `n` units (`complex_state`) is held as `2n` reals, the real
     parts first; `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
@@ -141,7 +141,7 @@ class RecurrentCell(StepCell):
         ]
         cls.__signature__ = inspect.Signature(inherited)
         if "__init__" in vars(cls):
-            cls.__signature__ = arguments.join(arguments.declared(cls), inherited)
+            cls.__signature__ = arguments.join(configs.declared(cls), inherited)
 
     def __init__(
         self,
@@ -372,7 +372,7 @@ class RecurrentCell(StepCell):
         return self.recurrent_regularizer
 
     def _built_matrix(self) -> ParametrizedMatrix:
-        arguments.check_built(self)
+        checks.check_built(self)
         if self._matrix is None:
             raise NotImplementedError(
                 f"The matrix of `{type(self).__name__}` is not of a `parametrization`"
@@ -449,7 +449,7 @@ class RecurrentCell(StepCell):
             A list with one tensor of shape `(batch_size, state_size)`.
         """
         if self.trainable_initial_state:
-            arguments.check_built(self)
+            checks.check_built(self)
         shape = (batch_size, self.state_size)
         if not self.trainable_initial_state:
             return [ops.zeros(shape, dtype=self.compute_dtype)]
@@ -479,7 +479,7 @@ class RecurrentCell(StepCell):
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal cell."""
         own = {
-            name: arguments.serialize(getattr(self, name))
+            name: configs.serialize(getattr(self, name))
             for name in arguments.names(type(self))
         }
         if "activation" in own:
@@ -522,5 +522,5 @@ class RecurrentCell(StepCell):
 
 # What a user of a cell gives: its class gives the parametrization.
 RecurrentCell.__signature__ = arguments.join(
-    [p for p in arguments.declared(RecurrentCell) if p.name != "parametrization"], []
+    [p for p in configs.declared(RecurrentCell) if p.name != "parametrization"], []
 )

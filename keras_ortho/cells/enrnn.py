@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
-from keras_ortho import initializers
+from keras_ortho import checks, initializers
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.keras_internals import call_is_training, current_call
@@ -157,7 +156,7 @@ class ENRNNCell(RecurrentCell):
         Raises:
             ValueError: If the cell is not built.
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         matrix = ops.cast(self.short_term_matrix, self.factorization_dtype)
         kernel, divided = self.parametrization.normalized(matrix, self.normalize)
         # Where a sequence begins or the cell is called by itself, not within a loop
@@ -174,7 +173,7 @@ class ENRNNCell(RecurrentCell):
             Where `gradient_found` is `False`, another gradient stands in for that of
             the spectral radius.
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         return eigenpair_report(
             ops.cast(self.short_term_matrix, self.factorization_dtype)
         )

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import checks
+from keras_ortho import checks, configs
 from keras_ortho.backend.compile import uncompiled
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
@@ -81,10 +81,10 @@ class RecurrentLayer(keras.layers.RNN):
         super().__init_subclass__(**kwargs)
         cell = list(cls.cell_class.__signature__.parameters.values())
         added = [
-            p for p in arguments.declared(RecurrentLayer) if p.kind is p.KEYWORD_ONLY
+            p for p in configs.declared(RecurrentLayer) if p.kind is p.KEYWORD_ONLY
         ]
         cls.__signature__ = arguments.join(
-            cell, added + arguments.declared(keras.layers.RNN)[1:]
+            cell, added + configs.declared(keras.layers.RNN)[1:]
         )
         own = {*arguments.names(cls.cell_class), *cls.cell_class.given_arguments}
         for name in own - set(vars(cls)):

@@ -55,7 +55,7 @@ def to_config(activation: Any, complex_state: bool) -> Any:
     """Gives the activation of a cell the name that its config holds.
 
     Args:
-        activation: The cell's, as `keras_ortho.cells.arguments.serialize` has it.
+        activation: The cell's, as `keras_ortho.configs.serialize` has it.
         complex_state: Whether the units are complex.
 
     Returns:

@@ -7,7 +7,6 @@ import keras
 import numpy as np
 
 from keras_ortho import checks
-from keras_ortho.cells import arguments
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
@@ -115,12 +114,12 @@ class ScoRNNCell(RecurrentCell):
         >>> cell.build((None, 1))
         >>> cell.set_author_weights(A=np.array([[0, 1], [-1, 0]]), D=np.ones(2))
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         n = self.units
         A, D = np.asarray(A), np.asarray(D)
         for name, array in {"A": A, "D": D, "U": U, "b": b}.items():
-            if array is not None and not np.isfinite(array).all():
-                raise ValueError(f"`{name}` must be finite. Received: one that is not")
+            if array is not None:
+                checks.check_all_finite(name, array)
         if D.ndim == 2 and np.array_equal(D, np.diag(np.diag(D))):
             D = np.diag(D)
         checks.check_shape("A", A, (n, n))

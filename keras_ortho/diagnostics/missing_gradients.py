@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import keras
-
 from keras_ortho.cells import ENRNNCell
-from keras_ortho.checks import check_count
 from keras_ortho.keras_internals import layers_within
+from keras_ortho.periodic_callback import PeriodicCallback
 
 
-class MissingRadiusGradients(keras.callbacks.Callback):
+class MissingRadiusGradients(PeriodicCallback):
     """Counts the matrices `T` of ENRNN for whose radius another gradient stands in.
 
     That is so where too many eigenvalues tie or the dominant one is too ill
@@ -21,7 +19,8 @@ class MissingRadiusGradients(keras.callbacks.Callback):
     Each look costs finding the eigenpair once more.
 
     Args:
-        every: After how many updates to look, a positive integer. Default: 1.
+        every: After how many updates to look, a positive integer; with
+            `steps_per_execution` above 1 at the first opportunity. Default: 1.
 
     Raises:
         ValueError: If `every` is not positive.
@@ -36,38 +35,23 @@ class MissingRadiusGradients(keras.callbacks.Callback):
     """
 
     def __init__(self, every: int = 1) -> None:
-        super().__init__()
-        self.every: int = check_count("every", every)
+        super().__init__(every)
         self.count: int = 0
-        self._updates = 0
         self._of_epoch = 0
-        self._cells: list[ENRNNCell] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Begins to count."""
-        self.count = self._updates = 0
-        self._cells = []
+        self.count = 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Begins the count of an epoch."""
+        super().on_epoch_begin(epoch, logs)
         self._of_epoch = 0
 
-    def on_train_batch_end(
-        self, batch: int, logs: dict[str, Any] | None = None
-    ) -> None:
+    def act(self) -> None:
         """Looks at the matrices that an update has left."""
-        self._updates += 1
-        if self._updates % self.every:
-            return
-        if not self._cells:  # A model may be built by its first batch.
-            cells = {id(x): x for x in layers_within(self.model)}.values()
-            self._cells = [x for x in cells if isinstance(x, ENRNNCell)]
-        if hasattr(self.model, "jax_state_sync"):
-            # On JAX `fit` holds the weights by itself, and the variables have none.
-            self.model.jax_state_sync()
-        missing = sum(
-            not cell.eigenpair_report()["gradient_found"] for cell in self._cells
-        )
+        cells = (x for x in layers_within(self.model) if isinstance(x, ENRNNCell))
+        missing = sum(not cell.eigenpair_report()["gradient_found"] for cell in cells)
         self.count += missing
         self._of_epoch += missing
 

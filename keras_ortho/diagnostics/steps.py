@@ -8,6 +8,7 @@ from keras import ops, tree
 
 from keras_ortho.backend import scan, stack
 from keras_ortho.backend.differentiation import gradients
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import RecurrentCell
 
@@ -191,8 +192,7 @@ def exact(values: Tensor) -> Tensor:
     Returns:
         Tensor of float32 or float64.
     """
-    double = keras.backend.standardize_dtype(values.dtype) == "float64"
-    return values if double else ops.cast(values, "float32")
+    return ops.cast(values, wide_dtype(values.dtype))
 
 
 def _output_of(

@@ -8,7 +8,6 @@ from keras import ops
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
 from keras_ortho.parametrizations.base import check_parametrization
 from keras_ortho.parametrizations.free import check_makes
@@ -132,7 +131,7 @@ class OrthoDense(ParametrizedDense):
         Raises:
             ValueError: If the layer is not built, or its parametrization has no base.
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         self._matrix.rebase()
 
     def kernel_matrix(self) -> Tensor:
@@ -145,7 +144,7 @@ class OrthoDense(ParametrizedDense):
         Raises:
             ValueError: If the layer is not built.
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         rows, columns = self._shape
         return self._matrix.make()[:rows, :columns]
 
@@ -160,7 +159,7 @@ class OrthoDense(ParametrizedDense):
             ValueError: If the layer is not built, the matrix is of another shape or
                 not one of these, or the map has no inverse.
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         matrix = ops.convert_to_numpy(matrix)
         checks.check_shape("matrix", matrix, (max(self._shape),) * 2)
         self._matrix.set(matrix)

@@ -5,10 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho import checks, initializers
+from keras_ortho import checks, configs, initializers
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.precise_activations import precise
 
 
@@ -131,8 +130,8 @@ class ParametrizedDense(keras.layers.Layer):
 
     def _config_of(self, cls: type) -> dict[str, Any]:
         """The arguments that a class declares, and those of every layer."""
-        names = [p.name for p in arguments.declared(cls) if p.name != "kwargs"]
+        names = [p.name for p in configs.declared(cls) if p.name != "kwargs"]
         return {
             **super().get_config(),
-            **{name: arguments.serialize(getattr(self, name)) for name in names},
+            **{name: configs.serialize(getattr(self, name)) for name in names},
         }

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_ortho.audio.stft import FRAME_LENGTH, HOP_LENGTH, check_lengths
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 
 
@@ -27,7 +28,7 @@ class _Transform(keras.layers.Layer):
     @property
     def transform_dtype(self) -> str:
         """The dtype of the arithmetic, and of what comes out."""
-        return "float64" if self.compute_dtype == "float64" else "float32"
+        return wide_dtype(self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal layer."""

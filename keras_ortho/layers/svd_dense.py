@@ -8,7 +8,6 @@ from keras import ops
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
 from keras_ortho.parametrizations.free import (
     FreeInitializer,
@@ -195,7 +194,7 @@ class SVDDense(ParametrizedDense):
             Tensor of shape `(m, n)` in the dtype of the variables and at least
             float32.
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         left, right, values = (
             ops.cast(variable, self.factorization_dtype)
             for variable in (
@@ -221,7 +220,7 @@ class SVDDense(ParametrizedDense):
             ValueError: If it is of another shape or has other singular values, or
                 the layer has fewer than `min(m, n)` reflectors on a side.
         """
-        arguments.check_built(self)
+        checks.check_built(self)
         check_invertible(self._reflections, min(self._shape))
         matrix = ops.convert_to_numpy(matrix)
         checks.check_shape("matrix", matrix, self._shape)

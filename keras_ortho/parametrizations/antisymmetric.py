@@ -16,10 +16,9 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_number
+from keras_ortho.checks import check_number, check_real_square, check_square
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import FreeInitializer
-from keras_ortho.parametrizations.real_matrix import real_square
 from keras_ortho.parametrizations.skew import matrix_size, num_entries, skew_matrix
 
 
@@ -86,10 +85,7 @@ def antisymmetry_error(matrix: Tensor, diffusion: float = 0.0) -> float:
     0.0
     """
     matrix = np.asarray(ops.convert_to_numpy(matrix), "float64")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(
-            f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
-        )
+    check_square("matrix", matrix)
     skew = matrix + diffusion * np.eye(len(matrix))
     return float(np.linalg.norm(skew + skew.T))
 
@@ -115,7 +111,7 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
     array([2.])
     """
     matrix = np.asarray(matrix)
-    skew = real_square(matrix)
+    skew = check_real_square("matrix", matrix)
     error = antisymmetry_error(skew, diffusion)
     kind = matrix.dtype if matrix.dtype.kind == "f" else "float64"
     largest = max(np.abs(matrix).max(initial=0.0), diffusion)
@@ -252,10 +248,10 @@ class Unstructured(_Diffused):
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds `M`."""
-        matrix = real_square(matrix)
+        matrix = check_real_square("matrix", matrix)
         return (matrix + self.diffusion * np.eye(len(matrix)),)
 
     def distance(self, matrix: np.ndarray) -> float:
         """Gives 0: every real matrix is one of these."""
-        real_square(matrix)
+        check_real_square("matrix", matrix)
         return 0.0

@@ -1,4 +1,4 @@
-"""Small things that the search for eigenvalues is written with."""
+"""Norms and a division that do not fail at zero, and the machine epsilon."""
 
 import keras
 import numpy as np

@@ -15,6 +15,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks
+from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import ScaledCayley
@@ -83,15 +84,14 @@ class ScaledRotations(keras.initializers.RandomUniform):
         # Of the last row, where that is by itself, the angle is zero.
         angles = self.max_angle * drawn[0] * (np.arange(1, size + 1, 2) < size)
         factors = self.max_radius * (2.0 * drawn[1] - 1.0)
-        cosines = ops.repeat(factors * ops.cos(angles), 2)[:size]
-        sines = ops.repeat(factors * ops.sin(angles), 2)[: size - 1]
+        cosines = ops.repeat(factors * cos(angles), 2)[:size]
+        sines = ops.repeat(factors * sin(angles), 2)[: size - 1]
         # Those between two blocks are not there.
         sines = sines * (np.arange(size - 1) % 2 == 0)
         matrix = ops.diag(cosines)
         if size > 1:
             matrix = matrix + ops.diag(sines, k=-1) - ops.diag(sines, k=1)
-        # Keras's cosine gives float32 on JAX, whatever it gets.
-        return ops.cast(matrix, drawn.dtype)
+        return matrix
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal initializer."""
@@ -250,8 +250,7 @@ class EigenvalueNormalized(Parametrization):
         """
         q, s = self.long_term_units, self.short_term_units
         checks.check_shape("matrix", matrix, (q + s, q + s))
-        if not np.isfinite(matrix).all():
-            raise ValueError("`matrix` must be finite. Received: one that is not")
+        checks.check_all_finite("matrix", matrix)
         eps = np.finfo(matrix.dtype if matrix.dtype.kind == "f" else "float64").eps
         upper, coupling, short_term = matrix[:q, q:], matrix[q:, :q], matrix[q:, q:]
         if np.any(upper) or (not self.coupling and np.any(coupling)):

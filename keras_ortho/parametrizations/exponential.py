@@ -17,6 +17,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
@@ -139,7 +140,7 @@ def skew_exponential(entries: Tensor) -> Tensor:
     - [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
     """
     skew = skew_matrix(ops.convert_to_tensor(entries))
-    largest = _LARGEST_NORM["float64" if "float64" in str(skew.dtype) else "float32"]
+    largest = _LARGEST_NORM[wide_dtype(skew.dtype)]
     squarings = _squarings(ops.stop_gradient(skew), largest)
     # From a table, as no function gives powers of two exactly on every backend.
     halves = ops.convert_to_tensor(0.5 ** np.arange(_MAX_SQUARINGS + 1), skew.dtype)

@@ -14,9 +14,9 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_real_square
 from keras_ortho.parametrizations.base import FreeVariable
 from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
-from keras_ortho.parametrizations.real_matrix import real_square
 from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 from keras_ortho.parametrizations.svd import BoundedSpectrum
 
@@ -74,6 +74,6 @@ class FactorizedCayley(BoundedSpectrum):
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the entries, signs and logits, where the singular values allow it."""
-        left, values, right = np.linalg.svd(real_square(matrix))
+        left, values, right = np.linalg.svd(check_real_square("matrix", matrix))
         logits = self.singular_logits(values, matrix.dtype)
         return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits

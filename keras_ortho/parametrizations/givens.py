@@ -21,6 +21,7 @@ from keras import ops
 
 from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_count
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import block, turn
 from keras_ortho.parametrizations.free import independent

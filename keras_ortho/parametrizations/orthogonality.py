@@ -4,6 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_all_finite, check_square
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 
 
@@ -39,10 +40,7 @@ def orthogonality_error(matrix: Tensor) -> float:
     """
     matrix = np.asarray(ops.convert_to_numpy(matrix))
     matrix = matrix.astype("complex128" if np.iscomplexobj(matrix) else "float64")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(
-            f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
-        )
+    check_square("matrix", matrix)
     return float(np.linalg.norm(matrix.conj().T @ matrix - np.eye(len(matrix))))
 
 
@@ -162,10 +160,7 @@ def _haar(normal: np.ndarray) -> np.ndarray:
 
 def _nearest(matrix: np.ndarray, kind: str) -> np.ndarray:
     matrix = np.asarray(matrix)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(
-            f"`matrix` must be square. Received: matrix.shape={matrix.shape}"
-        )
+    check_square("matrix", matrix)
     if matrix.dtype.kind in "biu":
         matrix = matrix.astype("float64")
     known, numbers = ["float16", "float32", "float64"], "real"
@@ -178,8 +173,7 @@ def _nearest(matrix: np.ndarray, kind: str) -> np.ndarray:
         )
     tolerance = 100 * len(matrix) * np.finfo(matrix.dtype).eps
     matrix = matrix.astype(np.result_type(matrix.dtype, "float64"))
-    if not np.isfinite(matrix).all():
-        raise ValueError("`matrix` must be finite. Received: one that is not")
+    check_all_finite("matrix", matrix)
     distance = orthogonality_error(matrix)
     if not distance <= tolerance:
         measure = "||W^T W - I||_F" if kind == "orthogonal" else "||W* W - I||_F"

@@ -23,12 +23,12 @@ from keras import ops
 
 from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_real_square
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
 from keras_ortho.parametrizations.exponential import skew_exponential
 from keras_ortho.parametrizations.phases import UniformPhases
-from keras_ortho.parametrizations.real_matrix import real_square
 from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 
 MAPS = ("exponential", "cayley")
@@ -172,7 +172,7 @@ def schur_inverse(
     - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
     check_map(map)
-    triangle, basis = _aligned_schur(real_square(matrix))
+    triangle, basis = _aligned_schur(check_real_square("matrix", matrix))
     size = len(triangle)
     cayley, signs = scaled_cayley_inverse(basis)
     # (I + A)^-1 (I - A) D is the basis: changing the signs of its columns by D makes
@@ -319,5 +319,5 @@ class RealSchur(Parametrization):
 
     def distance(self, matrix: np.ndarray) -> float:
         """Gives 0: every real matrix is one of these."""
-        real_square(matrix)
+        check_real_square("matrix", matrix)
         return 0.0

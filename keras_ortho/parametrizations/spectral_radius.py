@@ -16,6 +16,7 @@ from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_square
 from keras_ortho.parametrizations.arithmetic import (
     divide,
     frobenius_norm,
@@ -109,9 +110,7 @@ _spectral_radius = with_gradient(_forward, _backward, once=True)
 
 def _check_square(matrix: Tensor) -> Tensor:
     matrix = ops.convert_to_tensor(matrix)
-    shape = tuple(matrix.shape)
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
-        raise ValueError(f"`matrix` must be square. Received: matrix.shape={shape}")
+    check_square("matrix", matrix)
     return matrix
 
 

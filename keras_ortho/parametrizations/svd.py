@@ -14,7 +14,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_number
+from keras_ortho.checks import check_all_finite, check_number
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import independent
 from keras_ortho.parametrizations.householder import (
@@ -163,8 +163,7 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
             "`matrix` must be a matrix of real numbers. Received: "
             f"matrix.shape={matrix.shape}, matrix.dtype={matrix.dtype}"
         )
-    if not np.isfinite(matrix).all():
-        raise ValueError("`matrix` must be finite. Received: one that is not")
+    check_all_finite("matrix", matrix)
     left, values, right = np.linalg.svd(matrix.astype("float64"), full_matrices=False)
     return frame_reflectors(left), frame_reflectors(right.T), values
 

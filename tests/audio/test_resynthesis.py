@@ -134,7 +134,7 @@ def test_real_speech(data_dir):
     ("changes", "message"),
     [
         ({"phase": "zero"}, "`phase` .* Received: 'zero'"),
-        ({"iterations": 0}, "`iterations` .* Received: 0"),
+        ({"iterations": 0}, "`iterations` .* Received: iterations=0"),
         ({"log_power": np.zeros((9, 129))}, r"\[10, 129\], or \[11, 129\].*\(9, 129"),
         ({"log_power": np.zeros((10, 128))}, r"Received: shape \(10, 128\)"),
         ({"log_power": np.full((10, 129), np.nan)}, "`log_power` must be finite"),

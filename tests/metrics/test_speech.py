@@ -73,7 +73,7 @@ def test_bad_input(utterances):
         score_speech(estimates[1:], references)
     with pytest.raises(ValueError, match="`sample_rate`"):
         score_speech(estimates, references, 11025)
-    with pytest.raises(ValueError, match=r"`processes` .* Received: 0"):
+    with pytest.raises(ValueError, match=r"`processes` .* Received: processes=0"):
         score_speech(estimates, references, processes=0)
 
 
