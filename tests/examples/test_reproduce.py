@@ -46,7 +46,7 @@ def reproduce(monkeypatch, folder, *arguments):
 
 def test_runs_what_is_not_done(monkeypatch, tmp_path, runs):
     (tmp_path / "data" / "ucr").mkdir(parents=True)
-    only = ["--only", "ucr-rnn-cbf", "--data-dir", str(tmp_path / "data")]
+    only = ["--only", "ucr-rnn-adiac", "--data-dir", str(tmp_path / "data")]
     reproduce(monkeypatch, tmp_path, *only)
     assert [command[-1] for command in runs] == [str(tmp_path / "data" / "ucr")] * 3
     assert [command[command.index("--seed") + 1] for command in runs] == list("012")
@@ -61,7 +61,7 @@ def test_runs_what_is_not_done(monkeypatch, tmp_path, runs):
     reproduce(monkeypatch, tmp_path, *only)
     assert len(runs) == 3
     # Without its record a run has been broken off: it goes on.
-    record = tmp_path / "report" / "results" / "ucr-rnn-cbf-seed-1.json"
+    record = tmp_path / "report" / "results" / "ucr-rnn-adiac-seed-1.json"
     record.unlink()
     reproduce(monkeypatch, tmp_path, *only)
     assert len(runs) == 4
@@ -69,7 +69,7 @@ def test_runs_what_is_not_done(monkeypatch, tmp_path, runs):
     assert record.exists()
 
 
-CBF = ["--only", "ucr-rnn-cbf", "--data-dir"]
+ADIAC = ["--only", "ucr-rnn-adiac", "--data-dir"]
 
 
 @pytest.fixture
@@ -81,60 +81,60 @@ def data(tmp_path):
 def test_says_what_has_a_record_and_trains_it_anew_when_asked(
     monkeypatch, tmp_path, runs, capsys, data
 ):
-    reproduce(monkeypatch, tmp_path, *CBF, data)
+    reproduce(monkeypatch, tmp_path, *ADIAC, data)
     assert "3 are to run. 3 of them take about" in capsys.readouterr().out
     assert len(runs) == 3
     # A record that came with the checkout is not of a run that lies here.
-    came = tmp_path / "report" / "results" / "ucr-rnn-cbf-seed-1.json"
+    came = tmp_path / "report" / "results" / "ucr-rnn-adiac-seed-1.json"
     record = read_sealed(came)
     write_sealed(came, {**record, "commit": "elsewhere"})
-    reproduce(monkeypatch, tmp_path, *CBF, data)
+    reproduce(monkeypatch, tmp_path, *ADIAC, data)
     text = capsys.readouterr().out
     assert "3 of 3 records are in" in text
     assert "0 are committed to git, 2 were trained here" in text
     assert "elsewhere" in text
     assert "--fresh trains them anew" in text
     assert len(runs) == 3
-    reproduce(monkeypatch, tmp_path, *CBF, data, "--fresh")
+    reproduce(monkeypatch, tmp_path, *ADIAC, data, "--fresh")
     assert "2 of 3 records are in" in capsys.readouterr().out
     (again,) = runs[3:]
     assert again[again.index("--seed") + 1] == "1"
     assert json.loads(came.read_text())["commit"] == record["commit"]
     # What was trained anew is not trained once more.
-    reproduce(monkeypatch, tmp_path, *CBF, data, "--fresh")
+    reproduce(monkeypatch, tmp_path, *ADIAC, data, "--fresh")
     assert "3 of 3 records are in" in capsys.readouterr().out
     assert len(runs) == 4
 
 
 def test_says_which_records_are_committed(monkeypatch, tmp_path, runs, capsys, data):
-    reproduce(monkeypatch, tmp_path, *CBF, data)
+    reproduce(monkeypatch, tmp_path, *ADIAC, data)
     report = tmp_path / "report"
-    for command in (["init"], ["add", "results/ucr-rnn-cbf-seed-0.json"]):
+    for command in (["init"], ["add", "results/ucr-rnn-adiac-seed-0.json"]):
         subprocess.run(["git", "-C", report, *command], check=True)
-    reproduce(monkeypatch, tmp_path, *CBF, data)
+    reproduce(monkeypatch, tmp_path, *ADIAC, data)
     assert "1 are committed to git, 3 were trained here" in capsys.readouterr().out
 
 
 def test_lists_without_running(monkeypatch, tmp_path, runs, capsys, data):
-    reproduce(monkeypatch, tmp_path, *CBF, data, "--list")
+    reproduce(monkeypatch, tmp_path, *ADIAC, data, "--list")
     lines = capsys.readouterr().out.splitlines()
     assert not runs
     assert not (tmp_path / "report").exists()
     for seed in range(3):
-        assert lines[seed].startswith(f"ucr-rnn-cbf-seed-{seed}: about ")
+        assert lines[seed].startswith(f"ucr-rnn-adiac-seed-{seed}: about ")
     assert "half of the records are off by more than" in lines[-1]
-    reproduce(monkeypatch, tmp_path, "--only", "ucr-rnn-cbf", "--list")
+    reproduce(monkeypatch, tmp_path, "--only", "ucr-rnn-adiac", "--list")
     assert "needs ucr in --data-dir; about" in capsys.readouterr().out
 
 
 def test_a_damaged_record_is_named(monkeypatch, tmp_path, runs, capsys, data):
-    reproduce(monkeypatch, tmp_path, *CBF, data)
-    record = tmp_path / "report" / "results" / "ucr-rnn-cbf-seed-1.json"
+    reproduce(monkeypatch, tmp_path, *ADIAC, data)
+    record = tmp_path / "report" / "results" / "ucr-rnn-adiac-seed-1.json"
     content = record.read_text()
     for damaged in (content[:50], content.replace("settings", "sattings"), "[]"):
         record.write_text(damaged)
         with pytest.raises(SystemExit) as error:
-            reproduce(monkeypatch, tmp_path, *CBF, data)
+            reproduce(monkeypatch, tmp_path, *ADIAC, data)
         assert error.value.code == 2
         assert f"{record} is damaged" in capsys.readouterr().err
     assert len(runs) == 3
@@ -143,23 +143,23 @@ def test_a_damaged_record_is_named(monkeypatch, tmp_path, runs, capsys, data):
 def test_of_two_commands_one_leaves_a_run_out(monkeypatch, tmp_path, runs, data):
     results = tmp_path / "report" / "results"
     with (
-        locked(results, ".ucr-rnn-cbf-seed-1.lock"),
+        locked(results, ".ucr-rnn-adiac-seed-1.lock"),
         pytest.raises(SystemExit) as error,
     ):
-        reproduce(monkeypatch, tmp_path, *CBF, data)
-    assert "Not done: ucr-rnn-cbf-seed-1. Another process" in str(error.value)
+        reproduce(monkeypatch, tmp_path, *ADIAC, data)
+    assert "Not done: ucr-rnn-adiac-seed-1. Another process" in str(error.value)
     assert f"process {os.getpid()} on" in str(error.value)
     seeds = [command[command.index("--seed") + 1] for command in runs]
     assert seeds == ["0", "2"]
-    reproduce(monkeypatch, tmp_path, *CBF, data)
+    reproduce(monkeypatch, tmp_path, *ADIAC, data)
     assert len(runs) == 3
     assert not list(results.glob(".*"))
 
 
 def test_names_what_has_no_data(monkeypatch, tmp_path, runs, capsys):
-    reproduce(monkeypatch, tmp_path, "--only", "ucr-rnn-cbf-seed-0")
+    reproduce(monkeypatch, tmp_path, "--only", "ucr-rnn-adiac-seed-0")
     assert not runs
-    missing = "Left out for want of ucr in --data-dir: ucr-rnn-cbf-seed-0"
+    missing = "Left out for want of ucr in --data-dir: ucr-rnn-adiac-seed-0"
     assert missing in capsys.readouterr().out
 
 

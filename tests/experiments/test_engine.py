@@ -66,7 +66,7 @@ def test_one_that_was_broken_off_is_told_to_go_on(tmp_path):
 
 @pytest.mark.parametrize("jobs", [0, -1])
 def test_bad_jobs(jobs, tmp_path):
-    with pytest.raises(ValueError, match=f"`jobs` must be .*Received: {jobs}"):
+    with pytest.raises(ValueError, match=f"`jobs` must be .*Received: jobs={jobs}"):
         run({"a": ["pass"]}, tmp_path, jobs)
 
 
