@@ -18,8 +18,8 @@ def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]
     """Lays out a table for each figure of a section: a row a data set, models beside.
 
     Below are the means over the data sets on which all models have been run, of the
-    seeds that all have, and on how many of these the published figure is within two
-    standard deviations of the mean of the seeds.
+    section's own `seeds`, which all have, and on how many of these sets the published
+    figure is within two standard deviations of the mean of all seeds.
 
     Args:
         section: The section.
@@ -57,18 +57,23 @@ def _summary(
     names: Sequence[str],
 ) -> list[list[str]]:
     """The rows over all data sets on which each model has been run from each seed."""
+    # Some rows have more seeds: the mean of a seed is over sets that have it.
+    shared = {
+        row: [r for r in found if r["settings"]["seed"] in section.seeds]
+        for row, found in records.items()
+    }
     seeds = len(section.seeds)
     whole = [
         name
         for name in names
-        if all(len(records.get(f"{m} {name}", ())) >= seeds for m in models)
+        if all(len(shared.get(f"{m} {name}", ())) == seeds for m in models)
     ]
     kept = [name for name in whole if name not in section.apart]
     if not kept:
         return []
     without = " and ".join(name for name in whole if name in section.apart)
     title = f"mean of {len(kept)}" + (f", without {without}" if without else "")
-    constant = [_constant({m: records[f"{m} {name}"] for m in models}) for name in kept]
+    constant = [_constant({m: shared[f"{m} {name}"] for m in models}) for name in kept]
     means, near = (
         [f"**{title}**", spread(_each_seed(constant))],
         ["**published within two deviations**", ""],
@@ -76,7 +81,9 @@ def _summary(
     for model in models:
         runs = [values_of(records[f"{model} {name}"], figure) for name in kept]
         published = [float(section.published[f"{model} {name}"]) for name in kept]
-        means.append(f"{spread(_each_seed(runs))}, {statistics.fmean(published):.3f}")
+        of_seeds = [values_of(shared[f"{model} {name}"], figure) for name in kept]
+        mean = spread(_each_seed(of_seeds))
+        means.append(f"{mean}, {statistics.fmean(published):.3f}")
         within = [_is_near(*pair) for pair in zip(published, runs, strict=True)]
         near.append(f"{sum(within)} of {len(within)}")
     return [means, near]
@@ -90,7 +97,7 @@ def _is_near(published: float, values: Sequence[float]) -> bool:
 
 def _each_seed(runs: Sequence[Sequence[float]]) -> list[float]:
     """The mean of each seed over all data sets, which is what varies."""
-    return [statistics.fmean(seed) for seed in zip(*runs, strict=False)]
+    return [statistics.fmean(seed) for seed in zip(*runs, strict=True)]
 
 
 def _constant(found: Mapping[str, Records]) -> list[float]:

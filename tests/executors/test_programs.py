@@ -128,7 +128,7 @@ def test_an_interrupt_ends_what_runs_and_what_waits(tmp_path):
 @pytest.mark.parametrize("programs", [False, True])
 def test_workers_must_be_positive(programs):
     with (
-        pytest.raises(ValueError, match="`workers` must be a positive integer. "),
+        pytest.raises(ValueError, match="`workers` must be a positive .*workers=0$"),
         open_executor(0, programs=programs),
     ):
         pass

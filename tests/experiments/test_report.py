@@ -157,6 +157,25 @@ def test_report_with_models_side_by_side(tmp_path):
     assert not any("mean of" in line for line in lines)
 
 
+def test_more_seeds_of_some_data_sets(tmp_path):
+    """They count in the row of their set, and in the mean over sets do not."""
+    (section,) = (s for s in SECTIONS if s.title == "UCR")
+    assert section.seeds_of("rnn CBF") == tuple(range(10))
+    assert section.seeds_of("rnn Adiac") == (0, 1, 2)
+    models = ("rnn", "lstm", "ornn", "svdrnn")
+    figures = {f"{model} Adiac": [0.4, 0.5, 0.6] for model in models}
+    figures |= {f"{model} CBF": [0.4, 0.5, 0.6, 0.9] for model in models}
+    ucr_records(tmp_path, figures)
+    row, _ = ucr_rows(tmp_path, "CBF")
+    assert row["RNN, published"] == "0.6 ± 0.22, 0.702"  # 0.216 is the deviation.
+    mean, _ = ucr_rows(tmp_path, "**mean of 2**")
+    assert mean["RNN, published"] == f"0.5 ± 0.1, {(0.552 + 0.702) / 2:.3f}"
+    # A set without one of the seeds that all are to have does not count.
+    (tmp_path / "results" / "ucr-rnn-cbf-seed-1.json").unlink()
+    mean, _ = ucr_rows(tmp_path, "**mean of 1**")
+    assert mean["RNN, published"] == "0.5 ± 0.1, 0.552"
+
+
 def test_what_is_over_all_data_sets(tmp_path):
     """Each seed's 0.5, 0.6, 0.7 of two sets; ECG200 and a set in part are left out."""
     figures = {
