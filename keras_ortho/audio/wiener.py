@@ -11,6 +11,8 @@ SPEECH_SNR = 10**1.5  # of frames with speech, 15 dB
 STUCK = 0.99  # probability of speech beyond which it is doubted
 DECISION = 0.98  # weight of the last frame's estimate in the a priori SNR
 LEAST_SNR = 10**-1.5  # a priori, -15 dB: what is left of noise is not lower
+# Power that counts as none. Over the smallest float64 a ratio would overflow.
+NO_POWER = 1e-100
 
 
 def wiener(noisy: np.ndarray) -> np.ndarray:
@@ -63,11 +65,10 @@ def wiener_gains(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
     Returns:
         float64 `[frames, bins]`, in 0 .. 1.
     """
-    tiny = np.finfo(np.float64).tiny
     presence, clean = np.zeros_like(noise), np.zeros_like(noise)
     gains = np.empty_like(power)
     for t, observed in enumerate(power):
-        ratio = observed / np.maximum(noise, tiny)
+        ratio = observed / np.maximum(noise, NO_POWER)
         likelihood = np.exp(-np.minimum(ratio, 200.0) * SPEECH_SNR / (1 + SPEECH_SNR))
         speech = 1 / (1 + (1 + SPEECH_SNR) * likelihood)
         presence = 0.9 * presence + 0.1 * speech
@@ -75,7 +76,7 @@ def wiener_gains(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
         expected = speech * noise + (1 - speech) * observed
         noise = SMOOTHING * noise + (1 - SMOOTHING) * expected
         # With the noise of this frame, the speech of the frame before.
-        floor = np.maximum(noise, tiny)
+        floor = np.maximum(noise, NO_POWER)
         instant = np.maximum(observed / floor - 1, 0)
         prior = DECISION * clean / floor + (1 - DECISION) * instant
         prior = np.maximum(prior, LEAST_SNR)

@@ -61,6 +61,10 @@ def freeze(model: keras.layers.Layer) -> Any:
                 f"Received: model={model.name}"
             )
         _copy_weights(old, new)
+    for layer in after:
+        # Built with an initial state that has been replaced since.
+        if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
+            layer.reset_state()
     # Keras exports what has been called.
     if isinstance(copy, keras.Sequential):
         copy(copy.inputs[0])

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.keras_internals import get_keras_mask
 
 
 @keras.saving.register_keras_serializable("keras_ortho", "metrics.BitsPerCharacter")
@@ -44,17 +45,22 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
 
         Args:
             y_true: The characters, integers of shape `(batch, time)`.
-            y_pred: Tensor of shape `(batch, time, classes)`.
+            y_pred: Tensor of shape `(batch, time, classes)`. What its mask leaves out
+                does not count.
             sample_weight: Weights of shape `(batch, time)` or `(batch,)`.
         """
-        if sample_weight is not None:
-            weights = ops.convert_to_tensor(sample_weight, dtype=self.dtype)
-            if len(weights.shape) < len(y_true.shape):
-                weights = ops.expand_dims(weights, -1)
-            sample_weight = ops.reshape(
-                ops.broadcast_to(weights, ops.shape(y_true)), (-1,)
-            )
         y_pred = ops.convert_to_tensor(y_pred)
+        mask = get_keras_mask(y_pred)
+        if sample_weight is not None or mask is not None:
+            given = 1.0 if sample_weight is None else sample_weight
+            weights = ops.convert_to_tensor(given, dtype=self.dtype)
+            characters = ops.shape(y_pred)[:-1]
+            while len(weights.shape) < len(characters):
+                weights = ops.expand_dims(weights, -1)
+            weights = ops.broadcast_to(weights, characters)
+            if mask is not None:
+                weights = weights * ops.cast(mask, weights.dtype)
+            sample_weight = ops.reshape(weights, (-1,))
         super().update_state(
             ops.reshape(y_true, (-1,)),
             ops.reshape(y_pred, (-1, y_pred.shape[-1])),

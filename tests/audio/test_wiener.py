@@ -77,6 +77,19 @@ def test_silence_and_short_signals(samples):
     assert np.isfinite(wiener(np.ones(samples))).all()
 
 
+def test_a_signal_after_silence_passes():
+    """Where there was no noise at all, it is not taken for noise, nor for a NaN."""
+    signal = np.random.default_rng(3).normal(size=SAMPLE_RATE)
+    signal[: SAMPLE_RATE // 4] = 0
+    for scaled in (signal / 8, np.round(4000 * signal).astype("int16")):
+        assert np.isfinite(wiener(scaled)).all()
+    power = np.zeros((4, 3))
+    power[2:] = [1.0, 1e6, 1e15]
+    gains = wiener_gains(power, np.zeros(3))
+    np.testing.assert_array_equal(gains[2], np.ones(3))
+    assert ((gains >= 0) & (gains <= 1)).all()
+
+
 def test_is_causal():
     noisy = np.random.default_rng(3).normal(size=4000)
     changed = noisy.copy()

@@ -129,8 +129,10 @@ def test_a_functional_model_with_shared_layers():
         np.testing.assert_allclose(found, expected, atol=ATOL)
 
 
-def test_states_that_are_carried_on():
-    layer = ScoRNN(5, stateful=True)
+@pytest.mark.parametrize("cls", [ScoRNN, ORNN, keras_ortho.FullURNN])
+def test_states_that_are_carried_on(cls):
+    """Also from an initial state that is trained, as two of them have."""
+    layer = cls(5, stateful=True)
     model = keras.Sequential([keras.Input((7, 4), batch_size=2), layer])
     model.predict(X, verbose=0)
     frozen = freeze(model)

@@ -84,6 +84,34 @@ def test_is_the_loss_over_ln_2(batches):
     assert figures["bits_per_character"] == pytest.approx(bits, rel=10 * EPS)
 
 
+def test_shapes_of_targets(batches):
+    """An axis of one, as Keras's loss takes it, and lists; a weight of each row."""
+    y, logits = batches[0]
+    weights = np.array([1.0, 3.0], "float32")
+    found = []
+    for targets in (y, y[:, :, None], y.tolist()):
+        metric = BitsPerCharacter()
+        metric.update_state(targets, logits, sample_weight=weights)
+        found.append(float(metric.result()))
+    rows = [expected([(y[i : i + 1], logits[i : i + 1])]) for i in range(2)]
+    # Sums of 6 characters, and of 5 exponentials each.
+    wanted = (rows[0] + 3 * rows[1]) / 4
+    assert found == pytest.approx([wanted] * 3, rel=30 * EPS)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_masked_characters_do_not_count(weighted, batches):
+    y, logits = batches[0]
+    inside = np.array([[1, 1, 0], [1, 0, 0]], bool)
+    masked = keras.layers.Masking()(np.where(inside[:, :, None], logits, 0.0))
+    metric = BitsPerCharacter()
+    weights = np.array([1.0, 3.0], "float32") if weighted else None
+    metric.update_state(y, masked, sample_weight=weights)
+    each = [expected([(y[i, t], logits[i, t])]) for i, t in ((0, 0), (0, 1), (1, 0))]
+    wanted = np.average(each, weights=(1, 1, 3) if weighted else None)
+    assert float(metric.result()) == pytest.approx(wanted, rel=30 * EPS)
+
+
 def test_config():
     metric = BitsPerCharacter(from_logits=False, name="bits", dtype="float64")
     copy = saved_copy(metric)
