@@ -4,7 +4,7 @@ A training step of each layer, over the same step where PyTorch differentiates t
 over time by itself; the two take turns in one process, in processor time.
 
 Run it as `KERAS_BACKEND=torch python benchmarks/torch_gradient.py`; it writes a table
-and a JSON file. `pip install ".[bench]"` for PyTorch.
+and a JSON file. `pip install ".[torch]"` for PyTorch.
 """
 
 import argparse

@@ -248,10 +248,10 @@ def test_memory_that_runs_out_is_a_result(error):
 
 def test_a_missing_pytorch_names_its_extra():
     def fail():
-        raise ImportError('`pip install "keras-ortho[bench]"`')
+        raise ImportError('`pip install "keras-ortho[torch]"`')
 
     _, why = gpu_worker.attempt(fail)
-    assert gpu_report.why_not(why) == 'skipped: `pip install "keras-ortho[bench]"`'
+    assert gpu_report.why_not(why) == 'skipped: `pip install "keras-ortho[torch]"`'
 
 
 PROGRAM = """
@@ -335,7 +335,7 @@ def test_the_program_runs_without_tensorflow(tmp_path):
     rows = json.loads(file.read_text())["rows"]
     for row in rows:
         if row["name"] == "torch RNN" and "skipped" in row:
-            assert 'pip install "keras-ortho[bench]"' in row["skipped"]
+            assert 'pip install "keras-ortho[torch]"' in row["skipped"]
         else:
             assert not gpu_rows.why_not(row), row
     kinds = {row["kind"] for row in rows if row["name"] == "ScoRNN"}

@@ -32,7 +32,7 @@ def test_times_of_all_candidates():
     for name, result in results.items():
         if "skipped" in result:
             assert name == "torch RNN, orthogonal"
-            assert 'pip install "keras-ortho[bench]"' in result["skipped"]
+            assert 'pip install "keras-ortho[torch]"' in result["skipped"]
             continue
         assert 0 < result["train_range"][0] <= result["train"]
         assert result["infer"] > 0
