@@ -65,10 +65,10 @@ class RecurrentCell(StepCell):
         kernel_constraint: Constraint of the input kernel. Default: `None`.
         bias_constraint: Constraint of the bias. Default: `None`.
         trainable_initial_state: Whether the state before the first step is a
-            trained vector, the same for every sequence, rather than zero. In a
-            stateful layer, which carries its state on, it is not trained; a layer
-            of this package then sets it at `reset_state()`, the stock `RNN`
-            zeros. Default: `False`.
+            trained vector, the same for every sequence, rather than zero. A
+            stateful layer begins from it in the first batch and after
+            `reset_state()`; the stock `RNN`, if stateful, does not train it and
+            sets zeros at `reset_state()`. Default: `False`.
         dropout: Fraction of the inputs to drop, in `[0, 1)`. Default: 0.
         recurrent_dropout: Fraction of the state to drop before it is multiplied
             by `W`, in `[0, 1)`. Default: 0. Both masks stay the same over time,

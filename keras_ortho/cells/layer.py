@@ -15,7 +15,12 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.step import KnownStep
-from keras_ortho.keras_internals import AutocastScope, rnn, within_call
+from keras_ortho.keras_internals import (
+    AutocastScope,
+    no_automatic_dependency_tracking,
+    rnn,
+    within_call,
+)
 from keras_ortho.recurrence import recurrence
 
 
@@ -107,6 +112,8 @@ class RecurrentLayer(keras.layers.RNN):
         )
         super().__init__(cell, **kwargs)
         self.recompute = recompute
+        # Of a stateful layer with a trained initial state, whether it has left that.
+        self._has_begun: keras.Variable | None = None
         self.input_spec: Any = keras.layers.InputSpec(ndim=3)
 
     @classmethod
@@ -231,9 +238,36 @@ class RecurrentLayer(keras.layers.RNN):
         # under way, the cell could not tell training, nor one sequence from the next.
         sequences = ops.cast(sequences, self.compute_dtype)
         with within_call(self, training), AutocastScope(self.compute_dtype):
-            return super().call(
+            if initial_state is None and self._has_begun is not None:
+                initial_state = self._carried_or_trained_state()
+            outputs = super().call(
                 sequences, initial_state=initial_state, mask=mask, training=training
             )
+        if self._has_begun is not None:
+            self._has_begun.assign(True)
+        return outputs
+
+    @no_automatic_dependency_tracking
+    def _create_state_variables(self, batch_size: int) -> None:
+        super()._create_state_variables(batch_size)
+        if self.cell.trainable_initial_state:
+            # Beside the states, as Keras has them: of the layer, not of its weights.
+            self._has_begun = keras.Variable(
+                False, trainable=False, dtype="bool", name="has_begun"
+            )
+
+    def _carried_or_trained_state(self) -> list[Tensor]:
+        """Where a stateful layer goes on, or begins.
+
+        The initial state may have been loaded, set or trained since `reset_state()`.
+        Read at the first batch, it is the one of now, and is trained by that batch.
+        """
+        has_begun = ops.convert_to_tensor(self._has_begun)
+        initial = self.get_initial_state(self.states[0].shape[0])
+        return [
+            ops.where(has_begun, ops.cast(state, self.compute_dtype), start)
+            for state, start in zip(self.states, initial, strict=True)
+        ]
 
     def inner_loop(
         self,
@@ -325,7 +359,7 @@ class RecurrentLayer(keras.layers.RNN):
     def reset_state(self) -> None:
         """Sets the states of a stateful layer to the initial state.
 
-        That is zero, or the value of the trained initial state.
+        That is zero, or the trained initial state, as it is when the next batch begins.
         """
         if self.states is None:
             return
@@ -334,6 +368,8 @@ class RecurrentLayer(keras.layers.RNN):
             self.states, self.get_initial_state(batch_size), strict=True
         ):
             variable.assign(value)
+        if self._has_begun is not None:
+            self._has_begun.assign(False)
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal layer."""

@@ -62,7 +62,7 @@ def freeze(model: keras.layers.Layer) -> Any:
             )
         _copy_weights(old, new)
     for layer in after:
-        # Built with an initial state that has been replaced since.
+        # Keras's `RNN` took them from its cell, whose initial state is another since.
         if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
             layer.reset_state()
     # Keras exports what has been called.

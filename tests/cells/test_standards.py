@@ -281,7 +281,6 @@ def test_stateful(architecture, trainable_initial_state):
         stateful=True,
         trainable_initial_state=trainable_initial_state,
     )
-    layer.reset_state()  # `lively` has given the initial state another value.
     whole = steps(layer.cell, x)
     np.testing.assert_allclose(layer(x[:, :2]), whole[:, 1], atol=ATOL)
     np.testing.assert_allclose(layer(x[:, 2:]), whole[:, -1], atol=ATOL)
@@ -291,6 +290,20 @@ def test_stateful(architecture, trainable_initial_state):
         layer.states[0], np.broadcast_to(start, layer.states[0].shape)
     )
     np.testing.assert_allclose(layer(x), whole[:, -1], atol=ATOL)
+
+
+def test_stateful_trains_its_initial_state(architecture):
+    """By the first batch, which alone begins from it, whatever it was at the build."""
+    x = sequences()
+    layer = make_layer(architecture, stateful=True, trainable_initial_state=True)
+    for begins in (True, False):
+        _, found = weight_gradients(layer, ops.sum, x)
+        assert np.all((found["initial_state"] != 0) == begins)
+        layer(x)  # JAX's gradient leaves the layer as it was.
+    layer.reset_state()
+    layer.cell.initial_state.assign(-0.5 * layer.cell.initial_state)
+    expected = steps(layer.cell, x)[:, -1]
+    np.testing.assert_allclose(layer(x), expected, atol=ATOL)
 
 
 def test_variable_lengths(architecture):

@@ -129,12 +129,20 @@ def test_a_functional_model_with_shared_layers():
         np.testing.assert_allclose(found, expected, atol=ATOL)
 
 
-@pytest.mark.parametrize("cls", [ScoRNN, ORNN, keras_ortho.FullURNN])
-def test_states_that_are_carried_on(cls):
+@pytest.mark.parametrize(
+    "make",
+    [
+        ScoRNN,
+        ORNN,
+        lambda *args, **kwargs: layers.RNN(keras_ortho.ORNNCell(*args), **kwargs),
+    ],
+    ids=["ScoRNN", "ORNN", "RNN(ORNNCell)"],
+)
+def test_states_that_are_carried_on(make):
     """Also from an initial state that is trained, as two of them have."""
-    layer = cls(5, stateful=True)
+    layer = make(5, stateful=True)
     model = keras.Sequential([keras.Input((7, 4), batch_size=2), layer])
-    model.predict(X, verbose=0)
+    model(X)
     frozen = freeze(model)
     layer.reset_state()  # A copy begins anew.
     for _ in range(2):
