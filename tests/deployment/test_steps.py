@@ -86,6 +86,13 @@ def test_models_of_several_layers(make):
     np.testing.assert_allclose(outputs(model, X), expected, atol=ATOL)
 
 
+def test_constants_between_the_layers():
+    x = keras.Input((None, 3))
+    y = ops.matmul(x, ops.convert_to_tensor(X[0, :3])) + ops.ones((1, 1, 3))
+    model = keras.Model(x, ScoRNN(4, return_sequences=True)(y))
+    np.testing.assert_allclose(outputs(model, X), model(X), atol=ATOL)
+
+
 def test_a_last_output_is_that_of_the_sequence_so_far(tmp_path):
     model = model_of(ORNN(4, return_sequences=True), layers.GRU(5), layers.Dense(2))
     found = outputs(model, X)
@@ -140,6 +147,21 @@ def join():
     return keras.Model(x, layers.Add()([layers.GRU(3)(x)[:, None], x]))
 
 
+def with_input_without_time():
+    x, constant = keras.Input((None, 3)), keras.Input((5,))
+    y = layers.Reshape((1, 4))(layers.Dense(4)(constant))
+    return keras.Model([x, constant], rnn()(x) + y)
+
+
+class LateStart(layers.Layer):
+    """Gives zeros in the first ten frames."""
+
+    def call(self, x):
+        """Multiplies by zero, and then by one."""
+        late = ops.arange(ops.shape(x)[1]) >= 10
+        return x * ops.cast(late, x.dtype)[None, :, None]
+
+
 def rnn(**kwargs):
     return ScoRNN(4, return_sequences=True, name="rnn", **kwargs)
 
@@ -159,6 +181,14 @@ def rnn(**kwargs):
             lambda: model_of(layers.Conv1D(3, 2, padding="causal"), rnn()),
             "each frame by itself",
         ),
+        (
+            lambda: model_of(
+                layers.Conv1D(3, 2, padding="causal", dilation_rate=1000), rnn()
+            ),
+            "each frame by itself",
+        ),
+        (lambda: model_of(LateStart(), rnn()), "each frame by itself"),
+        (with_input_without_time, "does not take a single frame"),
         (
             lambda: model_of(
                 layers.GRU(2, return_sequences=True), layers.Flatten(), shape=(6, 3)
