@@ -12,6 +12,7 @@ from keras.src.backend.common.global_state import (
 from keras.src.layers.layer import CallContext
 from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell
 from keras.src.models import Functional
+from keras.src.trainers.compile_utils import get_loss
 from keras.src.utils.tracking import no_automatic_dependency_tracking
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "call_is_training",
     "current_call",
     "get_keras_mask",
+    "get_loss",
     "layers_within",
     "no_automatic_dependency_tracking",
     "rnn",

@@ -113,7 +113,7 @@ class RecurrentLayer(keras.layers.RNN):
         super().__init__(cell, **kwargs)
         self.recompute = recompute
         # Of a stateful layer with a trained initial state, whether it has left that.
-        self._has_begun: keras.Variable | None = None
+        self.has_begun: keras.Variable | None = None
         self.input_spec: Any = keras.layers.InputSpec(ndim=3)
 
     @classmethod
@@ -238,13 +238,13 @@ class RecurrentLayer(keras.layers.RNN):
         # under way, the cell could not tell training, nor one sequence from the next.
         sequences = ops.cast(sequences, self.compute_dtype)
         with within_call(self, training), AutocastScope(self.compute_dtype):
-            if initial_state is None and self._has_begun is not None:
+            if initial_state is None and self.has_begun is not None:
                 initial_state = self._carried_or_trained_state()
             outputs = super().call(
                 sequences, initial_state=initial_state, mask=mask, training=training
             )
-        if self._has_begun is not None:
-            self._has_begun.assign(True)
+        if self.has_begun is not None:
+            self.has_begun.assign(True)
         return outputs
 
     @no_automatic_dependency_tracking
@@ -252,7 +252,7 @@ class RecurrentLayer(keras.layers.RNN):
         super()._create_state_variables(batch_size)
         if self.cell.trainable_initial_state:
             # Beside the states, as Keras has them: of the layer, not of its weights.
-            self._has_begun = keras.Variable(
+            self.has_begun = keras.Variable(
                 False, trainable=False, dtype="bool", name="has_begun"
             )
 
@@ -262,7 +262,7 @@ class RecurrentLayer(keras.layers.RNN):
         The initial state may have been loaded, set or trained since `reset_state()`.
         Read at the first batch, it is the one of now, and is trained by that batch.
         """
-        has_begun = ops.convert_to_tensor(self._has_begun)
+        has_begun = ops.convert_to_tensor(self.has_begun)
         initial = self.get_initial_state(self.states[0].shape[0])
         return [
             ops.where(has_begun, ops.cast(state, self.compute_dtype), start)
@@ -368,8 +368,8 @@ class RecurrentLayer(keras.layers.RNN):
             self.states, self.get_initial_state(batch_size), strict=True
         ):
             variable.assign(value)
-        if self._has_begun is not None:
-            self._has_begun.assign(False)
+        if self.has_begun is not None:
+            self.has_begun.assign(False)
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal layer."""

@@ -5,14 +5,15 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
+from keras import ops, tree
 
 from keras_ortho.backend.differentiation import gradients
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.diagnostics.probe import Probe
 from keras_ortho.diagnostics.states import entries
 from keras_ortho.diagnostics.steps import exact
-from keras_ortho.keras_internals import get_keras_mask
+from keras_ortho.keras_internals import get_keras_mask, get_loss
 
 
 def gradient_norms(
@@ -40,8 +41,8 @@ def gradient_norms(
     changed.
 
     Args:
-        model: A built model with a recurrent layer, of this package or of Keras, or
-            such a layer.
+        model: A built model of one output, with a recurrent layer, of this package or
+            of Keras, or such a layer.
         x: Its inputs, as it takes them: an array of shape `(batch, ...)`, or several,
             nested.
         y: What the loss compares its outputs with, an array of shape `(batch, ...)`.
@@ -49,10 +50,10 @@ def gradient_norms(
         state: Which state of the layer. Default: 0, `h` of an LSTM; 1 is its `c`;
             `None` is all of them.
         units: Which units of the state, a slice. Default: `None`, all.
-        loss: A loss of Keras, its name, or a function of `y` and the output; what it
-            gives is averaged over all axes but the first, and a scalar is taken for
-            the mean over the batch. Default: `None`, the one that the model was
-            compiled with.
+        loss: A loss of Keras, its name, or a function of `y` and the output, as
+            `compile` takes it; what it gives is averaged over all axes but the first,
+            and a scalar is taken for the mean over the batch. Default: `None`, the one
+            that the model was compiled with.
 
     Returns:
         Array of shape `(time,)`, float64, in the order in which the layer reads, which
@@ -60,7 +61,8 @@ def gradient_norms(
 
     Raises:
         ValueError: If the model is not built, has no recurrent layer, or several and
-            none is named; if there is no loss; if arguments are of the wrong shapes.
+            none is named; if there is no loss, or several; if the model has several
+            outputs; if arguments are of the wrong shapes.
         RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
 
     Example:
@@ -92,8 +94,10 @@ def probe_gradient_norms(
         _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))
 
         def total(shift: Tensor) -> Tensor:
-            output, _ = probe.observe(x, lambda *_: None, shift)
-            return ops.sum(_of_each_sequence(values_of(y, output), output))
+            outputs, _ = probe.observe(x, lambda *_: None, shift)
+            output = _single("The output of `model`", outputs)
+            values = values_of(_single("`y`", y), output)
+            return ops.sum(_of_each_sequence(values, output))
 
         (found,) = gradients(total, [ops.zeros_like(before)])
         counts = ops.ones(ops.shape(before)[:2], "bool") if mask is None else mask
@@ -129,12 +133,29 @@ def _of_each_sequence(values: Tensor, output: Tensor) -> Tensor:
 
 
 def _loss(model: keras.layers.Layer, loss: Any) -> Callable[[Any, Any], Any]:
-    loss = getattr(model, "loss", None) if loss is None else loss
-    if loss is None or isinstance(loss, dict | list | tuple):
+    """The loss as `compile` has it, but before it is reduced."""
+    received = getattr(model, "loss", None) if loss is None else loss
+    losses = [each for each in tree.flatten(received) if each is not None]
+    if len(losses) != 1:
         raise ValueError(
             "`loss` must be one loss, where the model is compiled with none or with "
-            f"several. Received: loss={loss!r}"
+            f"several. Received: loss={received!r}"
         )
-    loss = keras.losses.get(loss)
-    # Before it is reduced, and in the precision of the output.
-    return loss.call if isinstance(loss, keras.losses.Loss) else loss
+
+    def values_of(y: Tensor, output: Tensor) -> Any:
+        # Keras casts both to float32, where we keep the precision of the output.
+        dtype = wide_dtype(output.dtype)
+        y, output = ops.cast(y, dtype), ops.cast(output, dtype)
+        return get_loss(losses[0], y, output).call(y, output)
+
+    return values_of
+
+
+def _single(name: str, tensors: Any) -> Tensor:
+    flat = tree.flatten(tensors)
+    if len(flat) != 1:
+        raise ValueError(
+            f"{name} must be one tensor. Received: {len(flat)} tensors of shapes "
+            f"{[tuple(x.shape) for x in flat]}"
+        )
+    return flat[0]

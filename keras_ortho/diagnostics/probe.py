@@ -78,8 +78,9 @@ class Probe:
     def _variables(self) -> list[keras.Variable]:
         variables = list(self.model.variables)
         for layer in recurrent_layers(self.model):
-            if layer.states is not None:  # It keeps them out of its variables.
-                variables += tree.flatten(layer.states)
+            # It keeps these out of its variables.
+            own = tree.flatten([layer.states, getattr(layer, "has_begun", None)])
+            variables += [v for v in own if v is not None]
         return list({id(v): v for v in variables}.values())
 
     def _traced(self, values: list[Tensor], data: tuple[Any, ...]) -> Any:
@@ -124,11 +125,15 @@ class Probe:
 
     def _check_inputs(self, x: Any) -> None:
         """Keras itself would let a wrong width pass, or fail in some layer."""
-        wanted = [tuple(t.shape) for t in getattr(self.model, "inputs", None) or []]
+        inputs = getattr(self.model, "inputs", None) or []
+        if isinstance(x, dict):
+            inputs = [tensor for tensor in inputs if tensor.name in x]
+            x = [x[tensor.name] for tensor in inputs]
+        wanted = [tuple(t.shape) for t in inputs]
         shapes = [tuple(t.shape) for t in tree.flatten(x)]
-        for shape, known in zip(shapes, wanted, strict=False):
-            if len(shape) == len(known) and any(
-                b not in (None, a) for a, b in zip(shape, known, strict=True)
+        for shape, known_shape in zip(shapes, wanted, strict=False):
+            if len(shape) == len(known_shape) and any(
+                b not in (None, a) for a, b in zip(shape, known_shape, strict=True)
             ):
                 raise ValueError(
                     f"`x` must have the shapes of the model's inputs, {wanted}. "

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from keras import layers
+from keras import layers, ops
 
 from keras_ortho import EURNN, ScoRNN, ScoRNNCell
 from keras_ortho.diagnostics import (
@@ -149,6 +149,66 @@ def functional():
     return model
 
 
+def two_classes():
+    model = keras.Sequential([keras.Input((4, 2)), layers.GRU(3), layers.Dense(2)])
+    model.add(layers.Softmax())
+    randomize(model)
+    return model
+
+
+def distances(y, output):
+    """A loss of a user's, which wants one dtype and one shape."""
+    assert y.dtype == output.dtype
+    return ops.sum((y - output) ** 2, axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("given", "y", "known", "known_y"),
+    [
+        (["mse"], np.ones((2, 2)), "mse", np.ones((2, 2))),
+        (distances, np.ones((2, 2), "int32"), distances, np.ones((2, 2), "float32")),
+        ("crossentropy", [[0], [1]], "sparse_categorical_crossentropy", [0, 1]),
+        ("ce", np.eye(2), "categorical_crossentropy", np.eye(2)),
+    ],
+)
+def test_losses_as_compile_takes_them(given, y, known, known_y):
+    model, x = two_classes(), data(2, 4)
+    expected = gradient_norms(model, x, np.array(known_y), loss=known)
+    model.compile("sgd", given)
+    np.testing.assert_allclose(
+        gradient_norms(model, x, np.array(y)), expected, rtol=TOLERANCE
+    )
+    assert expected.min() > 1e-4
+
+
+def test_targets_without_the_axis_of_the_output():
+    model = keras.Sequential([keras.Input((4, 2)), layers.GRU(3), layers.Dense(1)])
+    randomize(model)
+    for loss in ("mse", keras.losses.mean_squared_error):
+        flat, column = (
+            gradient_norms(model, data(2, 4), y, loss=loss)
+            for y in (np.ones(2), np.ones((2, 1)))
+        )
+        np.testing.assert_allclose(flat, column, rtol=TOLERANCE)
+
+
+def test_inputs_by_name():
+    """In another order than the model has them, and of other widths."""
+    one, two = keras.Input((4, 2), name="one"), keras.Input((4, 3), name="two")
+    joined = layers.Concatenate()([two, one])
+    model = keras.Model([two, one], layers.GRU(3)(joined))
+    randomize(model)
+    x = [data(2, 4, 3), data(2, 4)]
+    by_name = dict(zip(["two", "one"], x, strict=True))
+    expected = gradient_norms(model, x, np.ones((2, 3)), loss="mse")
+    for given in (by_name, dict(reversed(by_name.items()))):
+        found = gradient_norms(model, given, np.ones((2, 3)), loss="mse")
+        np.testing.assert_allclose(found, expected, rtol=TOLERANCE)
+    wrong = {**by_name, "one": x[0]}
+    with pytest.raises(ValueError, match="shapes of the model's inputs.*Received: "):
+        gradient_norms(model, wrong, np.ones((2, 3)), loss="mse")
+
+
 def test_a_layer_within_a_model():
     """Against a model that is cut open: its layer's outputs are inputs."""
     model = functional()
@@ -287,6 +347,19 @@ def test_a_state_that_is_carried_on_is_the_one_before_the_first_step():
         np.testing.assert_array_equal(probe(x), np.full((1, 1, 2), start))
 
 
+def test_a_trained_initial_state_is_the_one_before_the_first_step_until_it_is_left():
+    layer = ScoRNN(3, stateful=True, trainable_initial_state=True)
+    model = keras.Sequential([keras.Input(batch_shape=(1, 2, 2)), layer])
+    randomize(model)
+    probe = Probe(
+        model, None, lambda probe, x: probe.observe(x, lambda s, x, row, mask: row)[1]
+    )
+    x = data(1, 2)
+    np.testing.assert_array_equal(probe(x)[0, 0], layer.cell.initial_state)
+    model(x)
+    np.testing.assert_array_equal(probe(x)[0], layer.states[0])
+
+
 class OtherOutput(keras.layers.Layer):
     """A cell whose output is no state of it."""
 
@@ -301,6 +374,11 @@ def shared():
     layer = ScoRNN(2)
     first, second = keras.Input((3, 2)), keras.Input((3, 2))
     return keras.Model([first, second], layer(first) + layer(second))
+
+
+def two_outputs():
+    inputs = keras.Input((3, 2))
+    return keras.Model(inputs, list(ScoRNN(2, return_state=True)(inputs)))
 
 
 X = np.zeros((2, 3, 2))
@@ -350,6 +428,14 @@ X = np.zeros((2, 3, 2))
         (
             lambda: gradient_norms(one(ScoRNN(2)), X, X[:, 0]),
             "`loss` must be one loss.*Received: loss=None",
+        ),
+        (
+            lambda: gradient_norms(two_outputs(), X, [X[:, 0]] * 2, loss="mse"),
+            "output of `model` must be one tensor.*Received: 2 tensors",
+        ),
+        (
+            lambda: gradient_norms(one(ScoRNN(2)), X, [X[:, 0]] * 2, loss="mse"),
+            "`y` must be one tensor.*Received: 2 tensors",
         ),
         (
             lambda: gradient_norms(one(ScoRNN(2)), X, X[:1, 0], loss="mse"),
