@@ -22,7 +22,7 @@ class PeriodicCallback(keras.callbacks.Callback):
     def __init__(self, every: int) -> None:
         super().__init__()
         self.every: int = check_count("every", every)
-        self._updates = 0
+        self._batches = 0
         self._last_batch = -1
 
     def act(self) -> None:
@@ -37,11 +37,18 @@ class PeriodicCallback(keras.callbacks.Callback):
         self, batch: int, logs: dict[str, Any] | None = None
     ) -> None:
         """Acts, where that is due."""
-        self._updates += batch - self._last_batch
+        self._batches += batch - self._last_batch
         self._last_batch = batch
-        if self._updates < self.every:
+        batches_per_update = self.optimizer.gradient_accumulation_steps or 1
+        if self._batches < self.every * batches_per_update:
             return
-        self._updates = 0
+        self._batches = 0
         if keras.backend.backend() == "jax":
             self.model.jax_state_sync()  # Within `fit` the variables are elsewhere.
         self.act()
+
+    @property
+    def optimizer(self) -> keras.optimizers.Optimizer:
+        """What updates the weights: of a `LossScaleOptimizer` the one within it."""
+        optimizer = self.model.optimizer
+        return getattr(optimizer, "inner_optimizer", optimizer)

@@ -108,7 +108,8 @@ class Rebase(PeriodicCallback):
 
     Raises:
         ValueError: If `every` is out of its range; in `fit` if the model has no layer
-            with a base.
+            with a base, or its optimizer averages weights (`use_ema`), which mean
+            something else for each base.
 
     Example:
     >>> callback = Rebase(every=100)
@@ -130,11 +131,17 @@ class Rebase(PeriodicCallback):
         ]
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Checks that there are bases."""
+        """Checks that there are bases, and no averages of what belongs to them."""
         if not self._layers():
             raise ValueError(
                 "`model` must contain a layer with a `Rebased` parametrization. "
                 f"Received: {self.model.name} with none"
+            )
+        if self.optimizer.use_ema:
+            raise ValueError(
+                "`Rebase` needs an optimizer without averages of the weights: those of "
+                "the free variables would be of several bases. "
+                f"Received: {self.optimizer.name} with use_ema=True"
             )
 
     def act(self) -> None:

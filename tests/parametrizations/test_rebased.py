@@ -282,3 +282,33 @@ def test_without_a_base():
     model.compile("sgd", "mse")
     with pytest.raises(ValueError, match="`model` must contain .* Received: "):
         model.fit(np.ones((2, 3, 1)), np.ones((2, 4)), callbacks=[Rebase()], verbose=0)
+
+
+def test_no_averages_of_several_bases():
+    model = keras.Sequential([keras.Input((3, 1)), ScoRNN(4, rebase_every=100)])
+    averaging = keras.optimizers.SGD(use_ema=True)
+    for optimizer in (averaging, keras.optimizers.LossScaleOptimizer(averaging)):
+        model.compile(optimizer, "mse")
+        with pytest.raises(ValueError, match="`Rebase` needs .* Received: sgd"):
+            model.fit(
+                np.ones((2, 3, 1)), np.ones((2, 4)), callbacks=[Rebase()], verbose=0
+            )
+
+
+def test_updates_of_accumulated_gradients():
+    """Every three updates are every six batches."""
+    model, layer, _ = dense(sets.Rebased(sets.ScaledCayley()))
+    bases = []
+
+    class Watch(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if keras.backend.backend() == "jax":
+                self.model.jax_state_sync()
+            bases.append(values(layer)["recurrent_base"])
+
+    accumulating = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
+    model.compile(accumulating, products)
+    x = np.tile(np.eye(N), (14, 1))
+    model.fit(x, x, batch_size=N, verbose=0, callbacks=[Rebase(every=3), Watch()])
+    moved = [i for i in range(1, 14) if np.any(bases[i] != bases[i - 1])]
+    assert moved == [5, 11]
