@@ -32,7 +32,8 @@ def split_listed(
     """
     if mode not in ("auto", "speakers"):
         raise ValueError(
-            "`mode` must be 'auto' or 'speakers' where a list names the files. "
+            "`mode` must be 'auto' or 'speakers' where a list names the files, as "
+            "must `--splits` of the command. "
             f"Received: {mode!r}"
         )
     speakers = {utterance.speaker for utterance in utterances}

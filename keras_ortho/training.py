@@ -98,11 +98,11 @@ def train(
         the figures that `model.fit` reports.
 
     Raises:
-        ValueError: If `epochs` or `steps_per_epoch` is not positive, the number of
-            batches of `data` is not known, the model is not built, `monitor` is no
-            figure of `fit` or in no epoch finite, or the folder holds a run with
-            other settings or with more epochs, or one whose files are damaged: the
-            message names them. On several devices also as `own_share` and
+        ValueError: If `epochs` or `steps_per_epoch` is not positive, `data` is no
+            `tf.data.Dataset` of a known number of batches, the model is not built,
+            `monitor` is no figure of `fit` or in no epoch finite, or the folder holds
+            a run with other settings or with more epochs, or one whose files are
+            damaged: the message names them. On several devices also as `own_share` and
             `shared_evaluation` of `keras_ortho.distribution`.
         BlockingIOError: If another process trains in the folder.
 
@@ -127,6 +127,7 @@ def train(
             "`model` must be built: give it an `Input`, or call it once. "
             f"Received: {model.name} with built=False"
         )
+    size = _size(data)
     share = own_share()
     settings = {**(settings or {}), **settings_by_replicas(model)}
     with _own_folder(folder) as own:
@@ -140,7 +141,6 @@ def train(
                 f"{folder} has. Received: epochs={epochs}"
             )
         if len(run.history) < epochs:
-            size = _size(data)
             steps = size if steps_per_epoch is None else steps_per_epoch
             model.fit(
                 _from_batch(
@@ -198,6 +198,12 @@ def _own_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 def _size(data: Any) -> int:
     tf = require("tensorflow")
     one_pass = data(tf.constant(0, tf.int64)) if callable(data) else data
+    if not isinstance(one_pass, tf.data.Dataset):
+        raise ValueError(
+            "`data` must be a `tf.data.Dataset`, or a function that gives one: of "
+            "arrays `tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. "
+            f"Received: {type(one_pass).__name__}"
+        )
     size = int(one_pass.cardinality())
     if size < 1:
         raise ValueError(

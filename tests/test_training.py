@@ -245,10 +245,14 @@ def test_two_in_one_folder(tmp_path):
 @pytest.mark.slow_on_jax
 def test_a_state_of_another_model_is_not_called_damaged(tmp_path):
     run_dense(tmp_path, epochs=2)
-    model = keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(3)])
-    model.compile("sgd", "mse")
+
+    def other():
+        model = keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(3)])
+        model.compile("sgd", "mse")
+        return model
+
     with pytest.raises(ValueError, match="weights.h5 cannot be read"):
-        train(model, None, tmp_path, epochs=2, validation_data=None)
+        run(tmp_path, epochs=2, make=other)
 
 
 @pytest.mark.slow_on_jax
@@ -342,6 +346,10 @@ def test_the_number_of_batches_must_be_known(tmp_path):
     data = adding.load(10, train_size=40, test_size=16).train.repeat()
     with pytest.raises(ValueError, match="Received: .* with cardinality -1$"):
         train(model, data, tmp_path, epochs=1, validation_data=data)
+    arrays = (np.ones((4, 10, 2)), np.ones((4, 10, 1)))
+    with pytest.raises(ValueError, match=r"be a `tf.data.Dataset`.*Received: tuple$"):
+        train(model, arrays, tmp_path, epochs=1, validation_data=arrays)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.slow_on_jax

@@ -66,9 +66,11 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
     [0.1, -0.1]
     """
     speech = to_float(speech, "speech")
+    if not np.any(speech):
+        raise ValueError(
+            f"`speech` must not be silent. Received: {len(speech)} samples, all zero"
+        )
     size = math.sqrt(np.mean(np.square(speech)))
-    if not size:
-        raise ValueError("`speech` must not be silent. Received: only zeros")
     return speech * (10 ** (level / 20) / size)
 
 

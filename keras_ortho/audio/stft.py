@@ -35,7 +35,7 @@ def stft(
         signal: `[samples]`, real, full scale at 1; taken as float32.
         frame_length: Even number of samples under the window.
         hop_length: Number of samples from one frame to the next; a divisor of
-            `frame_length`.
+            `frame_length`. A whole one has no inverse: the window begins with zero.
 
     Returns:
         complex64 `[frames, frame_length // 2 + 1]`, frames first. With the
@@ -83,7 +83,7 @@ def istft(
         spectrum: `[frames, frame_length // 2 + 1]`, complex, as from `stft`.
         length: Number of samples of the signal, without the silence on its sides.
         frame_length: As for `stft`.
-        hop_length: As for `stft`.
+        hop_length: As for `stft`, but less than `frame_length`.
 
     Returns:
         float32 `[length]`.
@@ -97,7 +97,7 @@ def istft(
     >>> bool(np.allclose(istft(stft(signal), length=1000), signal, atol=1e-5))
     True
     """
-    check_lengths(frame_length, hop_length)
+    check_inverse_lengths(frame_length, hop_length)
     spectrum = np.asarray(spectrum)
     bins = frame_length // 2 + 1
     if spectrum.ndim != 2 or spectrum.shape[1] != bins:
@@ -169,5 +169,20 @@ def check_lengths(frame_length: int, hop_length: int) -> None:
     if hop_length < 1 or frame_length % hop_length:
         raise ValueError(
             f"`hop_length` must divide `frame_length` ({frame_length}). "
+            f"Received: {hop_length}"
+        )
+
+
+def check_inverse_lengths(frame_length: int, hop_length: int) -> None:
+    """Checks the lengths of an inverse transform.
+
+    Raises:
+        ValueError: If a length does not fit.
+    """
+    check_lengths(frame_length, hop_length)
+    if hop_length == frame_length:
+        raise ValueError(
+            f"`hop_length` must be less than `frame_length` ({frame_length}): the "
+            "window is zero where a frame begins, and another must overlap there. "
             f"Received: {hop_length}"
         )

@@ -215,14 +215,17 @@ def probe_end_to_end_jacobians(
 def _spectral_norms(matrices: Tensor) -> Tensor:
     """The largest singular values, from the smaller of the two Gram matrices.
 
-    The matrices are scaled before, or small ones would vanish in their squares.
+    The matrices are scaled before, or small ones would vanish in their squares. Of one
+    that is not finite it is NaN; TensorFlow's `eigh` would raise.
     """
     rows, columns = matrices.shape[-2:]
     scale = ops.max(ops.abs(matrices), axis=(-2, -1), keepdims=True)
     scaled = matrices / ops.where(scale == 0, ops.ones_like(scale), scale)
     turned = ops.swapaxes(scaled, -2, -1)
     gram = ops.matmul(turned, scaled) if columns <= rows else ops.matmul(scaled, turned)
+    finite = ops.all(ops.isfinite(gram), axis=(-2, -1))
     largest = gram[..., 0, 0]
     if min(rows, columns) > 1:
+        gram = ops.where(finite[..., None, None], gram, ops.zeros_like(gram))
         largest = ops.eigh(gram)[0][..., -1]
-    return scale[..., 0, 0] * ops.sqrt(largest)
+    return scale[..., 0, 0] * ops.sqrt(ops.where(finite, largest, np.nan))

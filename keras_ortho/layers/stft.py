@@ -5,7 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.audio.stft import FRAME_LENGTH, HOP_LENGTH, check_lengths
+from keras_ortho.audio.stft import (
+    FRAME_LENGTH,
+    HOP_LENGTH,
+    check_inverse_lengths,
+    check_lengths,
+)
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 
@@ -13,13 +18,15 @@ from keras_ortho.backend.types import Tensor
 class _Transform(keras.layers.Layer):
     """What both directions share: the lengths, and arithmetic in float32 at least."""
 
+    check = staticmethod(check_lengths)
+
     def __init__(
         self,
         frame_length: int = FRAME_LENGTH,
         hop_length: int = HOP_LENGTH,
         **kwargs: Any,
     ) -> None:
-        check_lengths(frame_length, hop_length)
+        self.check(frame_length, hop_length)
         # Half precision has not the digits for a sum over a window.
         super().__init__(autocast=False, **kwargs)
         self.frame_length = frame_length
@@ -104,7 +111,7 @@ class InverseSTFT(_Transform):
 
     Args:
         frame_length: As for `STFT`. Default: 256.
-        hop_length: As for `STFT`. Default: 128.
+        hop_length: As for `STFT`, but less than `frame_length`. Default: 128.
         **kwargs: As for `STFT`.
 
     Call arguments:
@@ -129,6 +136,8 @@ class InverseSTFT(_Transform):
     - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
       Transform", 1984
     """
+
+    check = staticmethod(check_inverse_lengths)
 
     def call(self, spectrum: Tensor, like: Tensor | None = None) -> Tensor:
         """Transforms spectra back; for the arguments see the class."""

@@ -99,8 +99,10 @@ def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
     (real, imaginary), (lower, right) = (
         np.split(half, 2, axis=1) for half in np.split(matrix, 2)
     )
-    # Whoever made it from real and imaginary parts copied them.
-    if not (np.array_equal(real, right) and np.array_equal(imaginary, -lower)):
+    # Whoever made it from real and imaginary parts copied them, NaN of a model that has
+    # diverged, too.
+    same = np.array_equal(real, right, equal_nan=True)
+    if not (same and np.array_equal(imaginary, -lower, equal_nan=True)):
         raise ValueError(
             f"`{name}` of twice the units must be the real form of a complex matrix, "
             "[[Re W, Im W], [-Im W, Re W]]. Received: one that is not"

@@ -35,8 +35,10 @@ def test_level_is_as_asked_for(level):
     np.testing.assert_allclose(found / found[0], speech / speech[0], rtol=1e-14)
     whole = (1000 * speech).astype("int16")
     np.testing.assert_allclose(at_level(whole, level), at_level(whole / 1.0, level))
-    with pytest.raises(ValueError, match="`speech` must not be silent. Received"):
-        at_level(0 * speech, level)
+    for silence in (0 * speech, speech[:0]):
+        message = f"`speech` must not be silent. Received: {len(silence)} samples"
+        with pytest.raises(ValueError, match=message):
+            at_level(silence, level)
 
 
 def test_errors():

@@ -142,8 +142,8 @@ def test_frame_length_must_be_even_and_positive(frame_length):
         stft(np.zeros(10), frame_length=frame_length)
 
 
-@pytest.mark.parametrize("hop_length", [0, -1, 100, 512])
-def test_hop_length_must_divide(hop_length):
+@pytest.mark.parametrize("hop_length", [0, -1, 100, FRAME_LENGTH, 512])
+def test_hop_length_must_divide_and_frames_overlap(hop_length):
     with pytest.raises(ValueError, match=f"hop_length.*Received: {hop_length}"):
         istft(np.zeros((9, NUM_BINS)), length=10, hop_length=hop_length)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from keras_ortho import ScoRNN, diagnostics
+from keras_ortho import FullURNN, ScoRNN, diagnostics
 
 pytestmark = pytest.mark.backends
 
@@ -201,3 +201,11 @@ def test_a_run_that_diverges_is_logged(tmp_path):
     for log, name in zip(logs, ("distance", "margin", "real", "real"), strict=True):
         assert np.isnan(column(table(log.path), name)).all()
         assert log.path.with_suffix(".png").stat().st_size > 1000
+
+
+def test_a_complex_network_that_has_diverged_is_measured():
+    model = keras.Sequential([keras.Input((4, 2)), FullURNN(3)])
+    model.set_weights([np.full(w.shape, np.nan) for w in model.get_weights()])
+    (distance,) = diagnostics.manifold_distances(model).values()
+    assert np.isnan(distance)
+    assert np.isnan(diagnostics.input_sensitivity(model, X[:2])).all()

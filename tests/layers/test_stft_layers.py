@@ -134,3 +134,9 @@ def test_saves(tmp_path):
 def test_errors(layer, lengths, message):
     with pytest.raises(ValueError, match=message):
         layer(*lengths)
+
+
+def test_an_inverse_needs_frames_that_overlap():
+    assert STFT(8, 8)(np.ones((1, 16), "float32")).shape == (1, 4, 5, 2)
+    with pytest.raises(ValueError, match="`hop_length` must be less.*Received: 8"):
+        InverseSTFT(8, 8)
