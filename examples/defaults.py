@@ -41,7 +41,7 @@ def main() -> None:
         trials = [t for t in trials if t.name.startswith(tuple(options.only))]
     done = set(read_rows(table))
     left = {t.name: t for t in trials if t not in done}
-    without = [t for t in left.values() if not has_data(t, options.data_dir)]
+    without = [t for t in left.values() if not t.run().has_data(options.data_dir)]
     for trial in without:
         print(f"Left out for want of {trial.run().data} in --data-dir: {trial.name}")
         del left[trial.name]
@@ -62,12 +62,6 @@ def main() -> None:
         raise SystemExit("\n".join(failed))
 
 
-def has_data(trial: Trial, data_dir: Path | None) -> bool:
-    """Whether there is the data that a trial needs."""
-    data = trial.run().data
-    return not data or bool(data_dir and (data_dir / data).exists())
-
-
 def carry_out(
     trials: Mapping[str, Trial],
     table: Path,
@@ -83,11 +77,8 @@ def carry_out(
     """
     run, folder = trials[name].run(), options.work / name
     with locked(options.work, f".{name}.lock"):
-        command = [str(HERE / f"{run.script}.py")]
-        command += ["--out", str(folder), *run.arguments]
-        if run.data:
-            command += [run.data_option, str(options.data_dir / run.data)]
-        make(command, folder)
+        script = str(HERE / f"{run.script}.py")
+        make([script, *run.options(folder, options.data_dir)], folder)
         add_row(table, outcome(trials[name], read_record(folder / "run.json")))
 
 

@@ -62,7 +62,7 @@ def main() -> None:
     folders.results.mkdir(parents=True, exist_ok=True)
     write_report(options.out)
     left = [run for run in runs if not folders.is_done(run, options.fresh)]
-    by_name = {run.name: run for run in left if folders.has_data(run)}
+    by_name = {run.name: run for run in left if run.has_data(folders.data)}
     make = functools.partial(carry_out, by_name, folders, options.fresh)
     places = {name: folders.work / name for name in by_name}
     failed = []
@@ -92,7 +92,8 @@ def carry_out(
         if folders.is_done(run, fresh):  # By now.
             return
         folder = folders.work / name
-        make(command(run, folder, folders.data), folder)
+        script = str(HERE / f"{run.script}.py")
+        make([script, *run.options(folder, folders.data)], folder)
         for file, result in run.products.items():
             path = folders.results / result
             remove_asides(path)
@@ -101,15 +102,6 @@ def carry_out(
                 continue
             with replacing(path) as aside:
                 shutil.copyfile(folder / file, aside)
-
-
-def command(run: Run, folder: Path, data_dir: Path | None) -> list[str]:
-    """Writes the script of a run and its arguments."""
-    script = str(HERE / f"{run.script}.py")
-    arguments = [script, "--out", str(folder), *run.arguments]
-    if run.data and data_dir:
-        arguments += [run.data_option, str(data_dir / run.data)]
-    return arguments
 
 
 def parse() -> argparse.Namespace:

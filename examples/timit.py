@@ -31,7 +31,7 @@ makes these runs from several seeds and on several divisions of the speakers.
 import argparse
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,8 @@ from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import timit
 from keras_ortho.training import best_epoch, train
 
+Predictor = Callable[[np.ndarray], np.ndarray]
+
 USUAL: dict[str, Any] = {
     "models": [FEED_FORWARD, "lstm", "gru", "scornn", "enrnn"],
     "units": [128],
@@ -130,22 +132,7 @@ def main() -> None:
         LINEAR_1: linear_prediction.fit(data, frames=1),
         LINEAR_2: linear_prediction.fit(data, frames=2),
     }
-    predictors: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        MEAN: lambda x: np.broadcast_to(data.mean, np.shape(x)),
-        REPEAT: lambda x: x,
-        **linear,
-    }
-    rows: dict[str, dict[str, Any]] = {
-        MEAN: {"parameters": NUM_BINS},
-        REPEAT: {"parameters": 0},
-        **{
-            name: {
-                "parameters": map.kernel.size + map.bias.size,
-                "penalty": map.penalty,
-            }
-            for name, map in linear.items()
-        },
-    }
+    predictors, rows = baselines(data, linear)
     curves: dict[str, list[float]] = {}
     trained: dict[str, tuple[keras.Model, Path]] = {}
     with distributed(settings):
@@ -155,71 +142,20 @@ def main() -> None:
             model = (
                 raw_network(row, data.mean) if raw else network(row, linear[LINEAR_2])
             )
-            model.compile(
-                make_optimizer(row.rates, len(data.train)),
-                losses.ValidFrameMSE(),
-                weighted_metrics=[ValidFrameMSE()],
-            )
             name = title_of_frame_model(row.model)
-            folder = name if is_own(row.model) else row.model
+            folder = out / (name if is_own(row.model) else row.model)
             print(f"\n{name}: {trained_parameters(model):,} trained parameters")
-            history = train(
-                model,
-                data.passes,
-                out / folder,
-                epochs=row.epochs or settings.epochs,
-                validation_data=data.valid,
-                monitor="val_valid_frame_mse",
-                callbacks=[keras.callbacks.TensorBoard(out / "tensorboard" / folder)]
-                if settings.tensorboard
-                else [],
-                settings=describe(row)
-                | {
-                    "records": str(records),
-                    "batch_size": settings.batch_size,
-                    "seed": settings.seed,
-                    "raw": raw,
-                    "legacy_swapped_targets": settings.legacy_swapped_targets,
-                },
-            )
-            curves[name] = [epoch["val_valid_frame_mse"] for epoch in history]
-            best = best_epoch(curves[name])
-            rows[name] = describe(row) | {
-                "source": row.source,
-                "parameters": trained_parameters(model),
-                "epochs": len(history),
-                "epoch": best + 1,
-                "validation_valid_frame_mse": curves[name][best],
-            }
-            trained[name] = model, out / folder
-    for name, (model, run) in trained.items():
-        alone = on_one_device(model, run, settings)
+            rows[name], curves[name] = fit(model, row, data, folder, records, settings)
+            trained[name] = model, folder
+    for name, (model, folder) in trained.items():
+        alone = on_one_device(model, folder, settings)
         predictors[name] = functools.partial(alone.predict, verbose=0)
-
-    utterances = list(timit.utterances(records, "test"))
-    references = [resynthesize_reference(u.audio) for u in utterances]
-    pictures = {"reference": utterances[0].log_power}
-    save_wav(out, utterances[0].id, "reference", references[0])
     for name, predict in predictors.items():
         rows[name] |= errors(predict, data, "test")
         if name not in curves:
             of_valid = errors(predict, data, "valid")
             rows[name]["validation_valid_frame_mse"] = of_valid["valid_frame_mse"]
-        print(f"\n{name}: resynthesis")
-        swapped = settings.legacy_swapped_targets and name != REPEAT
-        estimates = [
-            resynthesize(predict(inputs(u.log_power, swapped)[None])[0], u.audio)
-            for u in utterances
-        ]
-        scores = mean_scores(score_speech(estimates, references))
-        rows[name] |= {key: score.mean for key, score in scores.items()}
-        rows[name]["utterances"] = len(utterances)
-        rows[name]["utterances_without_a_score"] = {
-            key: score.unscored for key, score in scores.items()
-        }
-        if name not in (MEAN, LINEAR_1):
-            pictures[name] = log_power(stft(estimates[0]))
-        save_wav(out, utterances[0].id, name.replace(" ", "_"), estimates[0])
+    score(rows, predictors, records, settings)
 
     sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
     report(out, record | {"data": sizes, "results": rows, "curves": curves})
@@ -231,8 +167,110 @@ def main() -> None:
         ylabel="validation MSE, dB², valid frames",
         log=raw,
     )
-    plot_spectrograms(out / "spectrograms.png", pictures)
     print(f"\nTable, figures and sound are in {out}")
+
+
+def baselines(
+    data: timit.Timit, linear: Mapping[str, LinearPrediction]
+) -> tuple[dict[str, Predictor], dict[str, dict[str, Any]]]:
+    """What predicts without a network, and the beginning of its row of the table."""
+    predictors: dict[str, Predictor] = {
+        MEAN: lambda x: np.broadcast_to(data.mean, np.shape(x)),
+        REPEAT: lambda x: x,
+        **linear,
+    }
+    rows: dict[str, dict[str, Any]] = {
+        MEAN: {"parameters": NUM_BINS},
+        REPEAT: {"parameters": 0},
+    }
+    for name, map in linear.items():
+        parameters = map.kernel.size + map.bias.size
+        rows[name] = {"parameters": parameters, "penalty": map.penalty}
+    return predictors, rows
+
+
+def fit(
+    model: keras.Model,
+    row: Preset,
+    data: timit.Timit,
+    folder: Path,
+    records: Path,
+    settings: Settings,
+) -> tuple[dict[str, Any], list[float]]:
+    """Trains a network in its folder.
+
+    Returns:
+        The beginning of its row of the table, and the validation error of each epoch.
+    """
+    model.compile(
+        make_optimizer(row.rates, len(data.train)),
+        losses.ValidFrameMSE(),
+        weighted_metrics=[ValidFrameMSE()],
+    )
+    callbacks = []
+    if settings.tensorboard:
+        logs = settings.out / "tensorboard" / folder.name
+        callbacks.append(keras.callbacks.TensorBoard(logs))
+    shared = {
+        "records": str(records),
+        "batch_size": settings.batch_size,
+        "seed": settings.seed,
+        "raw": is_raw(settings),
+        "legacy_swapped_targets": settings.legacy_swapped_targets,
+    }
+    history = train(
+        model,
+        data.passes,
+        folder,
+        epochs=row.epochs or settings.epochs,
+        validation_data=data.valid,
+        monitor="val_valid_frame_mse",
+        callbacks=callbacks,
+        settings=describe(row) | shared,
+    )
+    curve = [epoch["val_valid_frame_mse"] for epoch in history]
+    best = best_epoch(curve)
+    return describe(row) | {
+        "source": row.source,
+        "parameters": trained_parameters(model),
+        "epochs": len(history),
+        "epoch": best + 1,
+        "validation_valid_frame_mse": curve[best],
+    }, curve
+
+
+def score(
+    rows: Mapping[str, dict[str, Any]],
+    predictors: Mapping[str, Predictor],
+    records: Path,
+    settings: Settings,
+) -> None:
+    """Resynthesizes the test utterances, and adds their scores to the rows.
+
+    The first of them is written as sound, and its spectrograms as a picture.
+    """
+    out = settings.out
+    utterances = list(timit.utterances(records, "test"))
+    references = [resynthesize_reference(u.audio) for u in utterances]
+    pictures = {"reference": utterances[0].log_power}
+    save_wav(out, utterances[0].id, "reference", references[0])
+    for name, predict in predictors.items():
+        print(f"\n{name}: resynthesis")
+        swapped = settings.legacy_swapped_targets and name != REPEAT
+        estimates = [
+            resynthesize(predict(inputs(u.log_power, swapped)[None])[0], u.audio)
+            for u in utterances
+        ]
+        scores = mean_scores(score_speech(estimates, references))
+        rows[name].update({key: score.mean for key, score in scores.items()})
+        rows[name]["utterances"] = len(utterances)
+        rows[name]["utterances_without_a_score"] = {
+            key: score.unscored for key, score in scores.items()
+        }
+        if name not in (MEAN, LINEAR_1):
+            pictures[name] = log_power(stft(estimates[0]))
+        save_wav(out, utterances[0].id, name.replace(" ", "_"), estimates[0])
+    plot_spectrograms(out / "spectrograms.png", pictures)
 
 
 def network(row: Preset, linear: LinearPrediction) -> keras.Model:

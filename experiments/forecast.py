@@ -5,6 +5,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from experiments.options import TASKS, read_task
@@ -66,10 +67,7 @@ def planned(run: Run) -> Cost | None:
     name = run.script.replace("_", "-")
     if name not in TASKS:
         return None
-    arguments = ["--out", os.devnull, *run.arguments]
-    if run.data:
-        arguments += [run.data_option, "data"]
-    settings = read_task(name, "", arguments)
+    settings = read_task(name, "", run.options(os.devnull, Path("data")))
     return _cost(name, vars(settings), _updates(settings))
 
 

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,25 @@ class Run:
     data_option: str
     products: Mapping[str, str]
     brief: bool = False
+
+    def has_data(self, data_dir: Path | None) -> bool:
+        """Whether there is the data that it needs, in the folder of all data."""
+        return not self.data or bool(data_dir and (data_dir / self.data).exists())
+
+    def options(self, out: Path | str, data_dir: Path | None) -> list[str]:
+        """Lists the arguments of the example, with those for folders.
+
+        Args:
+            out: Folder for what the example writes.
+            data_dir: Folder of all data; `None` for the example's own.
+
+        Returns:
+            The arguments.
+        """
+        options = ["--out", str(out), *self.arguments]
+        if self.data and data_dir:
+            options += [self.data_option, str(data_dir / self.data)]
+        return options
 
 
 @dataclass(frozen=True)

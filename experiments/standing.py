@@ -28,10 +28,6 @@ class Folders:
         """Names the record of a run."""
         return self.results / f"{run.name}.json"
 
-    def has_data(self, run: Run) -> bool:
-        """Whether there is the data that a run needs."""
-        return not run.data or bool(self.data and (self.data / run.data).exists())
-
     def trained_here(self, run: Run) -> bool:
         """Whether the record of a run is the one that lies in its folder of work."""
         own = self.work / run.name / list(run.products)[-1]
@@ -92,7 +88,7 @@ def standing(
             if fresh
             else "--fresh trains them anew, --out FOLDER leaves these and has its own."
         )
-    left = [run for run in runs if run not in done and folders.has_data(run)]
+    left = [run for run in runs if run not in done and run.has_data(folders.data)]
     if not left:
         return lines
     costs = _costs(known)
@@ -133,7 +129,7 @@ def listing(
         )
         if folders.is_done(run, fresh):
             text = f"recorded at {read_record(folders.record(run))['commit']}"
-        elif not folders.has_data(run):
+        elif not run.has_data(folders.data):
             text = f"needs {run.data} in --data-dir; {text}"
         lines.append(f"{run.name}: {text}")
     return lines
