@@ -26,7 +26,7 @@ added.
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,7 @@ from keras_ortho.tasks.mixtures import (
     SNRS,
     TRAINED,
     UNHEARD,
+    Mixture,
     mixtures,
     read_recordings,
 )
@@ -131,39 +132,15 @@ def main() -> None:
                     recordings=recorded[0],
                     seed=seed,
                 )
-                keras.utils.set_random_seed(seed)
-                model = network(row, *statistics(passes))
-                entry = describe(row) | {
-                    "seed": seed,
-                    "folder": f"{name if is_own(row.model) else row.model}/seed-{seed}",
-                    "parameters": trained_parameters(model),
+                shared = {
+                    "records": str(records),
+                    "kinds": kinds,
+                    "batch_size": settings.batch_size,
                 }
-                folder = out / entry["folder"]
-                print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")
-                logs = out / "tensorboard" / entry["folder"]
-                to_choose = denoising.padded_batches(valid, settings.batch_size)
-                history = train(
-                    model,
-                    passes,
-                    folder,
-                    epochs=settings.epochs,
-                    validation_data=to_choose,
-                    callbacks=[keras.callbacks.TensorBoard(logs)]
-                    if settings.tensorboard
-                    else [],
-                    settings=entry
-                    | {
-                        "records": str(records),
-                        "kinds": kinds,
-                        "batch_size": settings.batch_size,
-                    },
-                )
-                losses = [epoch["val_loss"] for epoch in history]
-                entry["epoch"] = best_epoch(losses) + 1
-                entry["validation_si_sdr"] = -min(losses)
+                model, entry, losses = fit(row, seed, passes, valid, shared, settings)
                 curve = f"{name}, seed {seed}" if settings.seeds > 1 else name
                 curves[curve] = [-loss for loss in losses]
-                trained.setdefault(name, []).append((model, folder))
+                trained.setdefault(name, []).append((model, out / entry["folder"]))
                 entries.setdefault(name, []).append(entry)
 
     systems: dict[str, list[Denoiser]] = {
@@ -196,6 +173,49 @@ def main() -> None:
     shown = {name: several[0] for name, several in systems.items() if name != NOISY}
     show(out, shown, heard, pictured="pink")
     print(f"\n{text}\nTables, figures and sound are in {out}")
+
+
+def fit(
+    row: Preset,
+    seed: int,
+    passes: Any,
+    valid: list[Mixture],
+    shared: Mapping[str, Any],
+    settings: Settings,
+) -> tuple[keras.Model, dict[str, Any], list[float]]:
+    """Trains a network from a seed in a folder of its own.
+
+    Returns:
+        The network, what the results say of it, and the loss of each epoch on the
+        mixtures for validation.
+    """
+    keras.utils.set_random_seed(seed)
+    model = network(row, *statistics(passes))
+    name = title_of_frame_model(row.model)
+    entry = describe(row) | {
+        "seed": seed,
+        "folder": f"{name if is_own(row.model) else row.model}/seed-{seed}",
+        "parameters": trained_parameters(model),
+    }
+    print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")
+    callbacks = []
+    if settings.tensorboard:
+        logs = settings.out / "tensorboard" / entry["folder"]
+        callbacks.append(keras.callbacks.TensorBoard(logs))
+    history = train(
+        model,
+        passes,
+        settings.out / entry["folder"],
+        epochs=settings.epochs,
+        validation_data=denoising.padded_batches(valid, settings.batch_size),
+        callbacks=callbacks,
+        settings={**entry, **shared},
+    )
+    losses = [epoch["val_loss"] for epoch in history]
+    best = best_epoch(losses)
+    entry["epoch"] = best + 1
+    entry["validation_si_sdr"] = -losses[best]
+    return model, entry, losses
 
 
 def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
