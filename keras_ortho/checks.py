@@ -7,6 +7,18 @@ from typing import Any
 import numpy as np
 
 
+def is_integer(value: Any) -> bool:
+    """Whether an argument is a whole number, of Python or NumPy, and not a boolean.
+
+    Args:
+        value: Its value.
+
+    Returns:
+        Whether it is.
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def check_count(name: str, value: Any) -> int:
     """Checks that an argument is a positive whole number.
 

@@ -21,6 +21,7 @@ from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import is_integer
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.orthogonality import (
     nearest_orthogonal,
@@ -121,8 +122,7 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
         # The fraction that was meant is the decimal one: 0.7 of 45 is 31.5 and
         # rounds to 32, while the binary neighbor of 0.7 gives a little less.
         count = int(np.floor(round(float(negative_ones) * size, 9) + 0.5))
-    is_count = isinstance(count, int | np.integer) and not isinstance(count, bool)
-    if not is_count or not 0 <= count <= size:
+    if not is_integer(count) or not 0 <= count <= size:
         raise ValueError(
             "`negative_ones` must be a count, an int between 0 and the number of "
             f"units, {size}, or a fraction of them, a float between 0 and 1. "

@@ -68,13 +68,6 @@ def symmetric_matrix(entries: Tensor) -> Tensor:
     return ops.take(entries, position)
 
 
-def _upper_entries_with_diagonal(matrix: Tensor) -> Tensor:
-    size = matrix.shape[0]
-    rows, columns = np.triu_indices(size)
-    position = (rows * size + columns).astype("int32")
-    return ops.take(ops.reshape(matrix, (-1,)), position)
-
-
 def _forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
     # [Re A | Im A], whose block is real and skew-symmetric.
     rows = ops.concatenate([skew_matrix(skew), symmetric_matrix(symmetric)], axis=1)
@@ -100,7 +93,7 @@ def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
     # An entry off the diagonal stands in two places.
     places = 1.0 - 0.5 * ops.eye(inverse.shape[0], dtype=inverse.dtype)
     symmetric = -places * (imaginary + ops.transpose(imaginary))
-    return skew, _upper_entries_with_diagonal(symmetric)
+    return skew, upper_entries(symmetric, diagonal=True)
 
 
 # The rows of X = (I + A)^-1

@@ -14,6 +14,7 @@ from keras import ops
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import is_integer
 from keras_ortho.parametrizations.free import FreeInitializer, SeedOnly
 
 
@@ -36,10 +37,7 @@ def check_reflections(reflections: Any, size: int) -> int:
     """
     if reflections is None:
         return size
-    is_count = isinstance(reflections, int | np.integer) and not isinstance(
-        reflections, bool
-    )
-    if not is_count or not 1 <= reflections <= size:
+    if not is_integer(reflections) or not 1 <= reflections <= size:
         raise ValueError(
             f"`reflections` must be an int between 1 and {size}, or None for all. "
             f"Received: reflections={reflections!r}"

@@ -80,17 +80,19 @@ def skew_matrix(entries: Tensor) -> Tensor:
     return ops.take(ops.concatenate([zero, entries, -entries]), position)
 
 
-def upper_entries(matrix: Tensor) -> Tensor:
-    """Reads the strict upper triangle of a matrix, in row order.
+def upper_entries(matrix: Tensor, *, diagonal: bool = False) -> Tensor:
+    """Reads the upper triangle of a matrix, in row order.
 
     Args:
         matrix: Tensor of shape `(n, n)`.
+        diagonal: Whether the diagonal is part of it. Default: `False`.
 
     Returns:
-        Tensor of shape `(n (n - 1) / 2,)` and the same dtype.
+        Tensor of shape `(n (n - 1) / 2,)`, or `(n (n + 1) / 2,)` with the diagonal, and
+        the same dtype.
     """
     size = matrix.shape[0]
-    rows, columns = np.triu_indices(size, 1)
+    rows, columns = np.triu_indices(size, 0 if diagonal else 1)
     position = (rows * size + columns).astype("int32")
     return ops.take(ops.reshape(matrix, (-1,)), position)
 
