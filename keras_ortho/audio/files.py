@@ -1,9 +1,9 @@
-"""Audio files: NIST SPHERE, RIFF, FLAC, and whatever else libsndfile reads.
+"""Audio files: NIST SPHERE, RIFF, FLAC and others that libsndfile reads.
 
 TIMIT's `.WAV` files are NIST SPHERE: a text header of 1024 bytes, then the
 samples. libsndfile takes a file's word for its length or cuts it silently; here a
-file that holds less than its header promises is an error, and no more is allocated
-than a file of its size can need.
+file that holds less than its header promises is an error, as is one of which that
+cannot be told, and no more is allocated than a file of its size can need.
 """
 
 import io
@@ -26,6 +26,12 @@ LARGEST = 2**30  # bytes of a file
 DECODED = 2**25
 SPHERE_HEADER_BYTES = 1024
 RIFF_LENGTH_UNKNOWN = 0xFFFFFFFF  # what a writer to a pipe leaves in the header
+# Of these libsndfile reads less than it finds, or nothing, where the end is missing.
+CODED = ("FLAC", "MP3", "OGG")
+# Of the others it says nothing. But here it looks at the length in the header, if each
+# sample has its own bytes, or its packets are listed.
+WITH_LENGTH = ("AIFF", "AU", "CAF", "RF64", "WAV")
+SAMPLE_BY_SAMPLE = ("PCM", "FLOAT", "DOUBLE", "ULAW", "ALAW", "ALAC")
 INT16 = np.iinfo(np.int16)
 
 
@@ -38,8 +44,10 @@ def read_audio(
     the file's size where that is more: uncompressed files of any length fit in.
 
     Args:
-        path: A NIST SPHERE, RIFF, FLAC or other file that libsndfile reads; its
-            contents, not its name, say which.
+        path: A NIST SPHERE, RIFF, FLAC, MP3, Ogg, AIFF, AU, CAF or RF64 file; its
+            contents, not its name, say which. Of others that libsndfile reads, and of
+            block codes within AIFF, AU, CAF and RF64, it cannot be told whether they
+            are whole.
         mono: Whether more than one channel is an error. By default the first
             is taken.
 
@@ -48,8 +56,8 @@ def read_audio(
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If it is empty, no audio, truncated, too large, or not `mono`
-            where that is asked for.
+        ValueError: If it is empty, no audio, truncated, or of a kind of which that
+            cannot be told, too large, or not `mono` where that is asked for.
 
     Example:
     ```python
@@ -86,11 +94,16 @@ def decode_audio(
         )
     if data.startswith(b"RIFF"):
         _check_riff(data, name)
+    if data.startswith(b"OggS"):
+        _check_ogg(data, name)
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             rate, channels = file.samplerate, file.channels
             expected = _promised_by_sphere(data, name) if is_sphere else file.frames
             _check_promise(file, len(data), name)
+            is_checked = is_sphere or data.startswith(b"RIFF")
+            if not is_checked and file.format not in CODED:
+                _check_end(file, data, name)
             samples = _read_all(file, name)
     except soundfile.LibsndfileError as error:
         raise ValueError(
@@ -196,6 +209,39 @@ def _read_all(file: Any, name: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         samples *= -float(INT16.min)
     return _to_int16(samples, name)
+
+
+def _check_end(file: Any, data: bytes, name: str) -> None:
+    """Checks that the samples end where the header says, not where the file does.
+
+    libsndfile takes what is there, or what the header promises where that is less. So
+    with something behind a whole file it finds no more samples.
+    """
+    if file.format not in WITH_LENGTH or not file.subtype.startswith(SAMPLE_BY_SAMPLE):
+        raise ValueError(
+            f"Whether a file of {file.format} with {file.subtype} is whole cannot be "
+            f"told: write it as WAV or FLAC. Received: {name}"
+        )
+    with type(file)(io.BytesIO(data + bytes(4096))) as longer:
+        if longer.frames != file.frames:
+            raise ValueError(
+                "Truncated: the header promises more samples than the "
+                f"{file.frames} that are there. Received: {name}"
+            )
+
+
+def _check_ogg(data: bytes, name: str) -> None:
+    """Checks that the last page is whole, and marked as the last.
+
+    libsndfile leaves out a page that is not whole.
+    """
+    start, is_last = 0, False
+    while data.startswith(b"OggS", start) and start + 27 <= len(data):
+        is_last, segments = bool(data[start + 5] & 4), data[start + 26]
+        start += 27
+        start += segments + sum(data[start : start + segments])
+    if not is_last or start > len(data):
+        raise ValueError(f"Truncated: the last page is missing. Received: {name}")
 
 
 def _check_riff(data: bytes, name: str) -> None:

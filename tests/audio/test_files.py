@@ -1,3 +1,4 @@
+import io
 import sys
 import tracemalloc
 
@@ -200,6 +201,50 @@ def test_flac_cut_short(tmp_path, part):
     data = path.read_bytes()
     with pytest.raises(ValueError, match="Received: x"):
         decode_audio(data[: int(part * len(data))], name="x")
+
+
+def written(container, subtype=None, endian=None):
+    file = io.BytesIO()
+    soundfile.write(file, SAMPLES, 16000, subtype, endian, container)
+    return file.getvalue()
+
+
+# All that libsndfile writes in memory, but for MP3, and what has no header.
+CONTAINERS = [
+    (container, endian)
+    for container in sorted(soundfile.available_formats())
+    for endian in ("FILE", *(["BIG"] if container == "WAV" else []))
+    if container not in ("HTK", "MP3", "RAW", "SD2")
+]
+
+
+@pytest.mark.parametrize(("container", "endian"), CONTAINERS)
+def test_no_container_cut_short_is_read(container, endian):
+    """Those of which that cannot be told are not read when they are whole, either."""
+    for subtype in soundfile.available_subtypes(container):
+        try:
+            data = written(container, subtype, endian)
+            soundfile.read(io.BytesIO(data))
+        except (soundfile.LibsndfileError, TypeError):
+            continue  # Not with this subtype, or not at 16 kHz.
+        try:
+            samples, _ = decode_audio(data, name="x")
+        except ValueError as error:
+            message = "cannot be told: write it as WAV or FLAC. Received: x"
+            assert message in str(error)  # noqa: PT017
+            continue
+        assert len(samples) >= len(SAMPLES)
+        for missing in (1, 3, 40, len(data) // 2):
+            with pytest.raises(ValueError, match="Received: x"):
+                decode_audio(data[:-missing], name="x")
+
+
+@pytest.mark.parametrize("container", ["AIFF", "AU", "CAF", "RF64", "WAV"])
+def test_other_containers_are_read_with_what_is_behind(container):
+    endian = "BIG" if container == "WAV" else None
+    for behind in (b"", b"more"):
+        data = written(container, "PCM_16", endian) + behind
+        np.testing.assert_array_equal(decode_audio(data, name="x")[0], SAMPLES)
 
 
 @pytest.mark.parametrize("samples", [np.zeros(0), np.zeros((0, 2))])
