@@ -93,11 +93,14 @@ class GORUCell(RecurrentCell):
         update_bias_initializer: Any = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
-        constant = keras.initializers.Constant
+        if bias_initializer is None:
+            bias_initializer = keras.initializers.Constant(0.01)
+        if reset_bias_initializer is None:
+            reset_bias_initializer = keras.initializers.Constant(2.0)
         super().__init__(
             units,
             parametrization=GivensOrthogonal(capacity, style),
-            bias_initializer=bias_initializer or constant(0.01),
+            bias_initializer=bias_initializer,
             **{**self.default_arguments, **kwargs},
         )
         if capacity is None and style == "tunable":
@@ -106,9 +109,7 @@ class GORUCell(RecurrentCell):
         self.style = style
         self.recurrent_signs = None
         self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
-        self.reset_bias_initializer = initializers.get(
-            reset_bias_initializer or constant(2.0)
-        )
+        self.reset_bias_initializer = initializers.get(reset_bias_initializer)
         self.update_bias_initializer = initializers.get(update_bias_initializer)
 
     def build_recurrent(self) -> None:

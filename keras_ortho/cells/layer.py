@@ -1,6 +1,5 @@
 """The layer of a cell: `LSTM` is to `LSTMCell` what `ScoRNN` is to `ScoRNNCell`."""
 
-import functools
 import inspect
 import operator
 from typing import Any, ClassVar, Self
@@ -17,6 +16,7 @@ from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.step import KnownStep
 from keras_ortho.keras_internals import (
     AutocastScope,
+    get_keras_mask,
     no_automatic_dependency_tracking,
     rnn,
     within_call,
@@ -233,6 +233,8 @@ class RecurrentLayer(keras.layers.RNN):
         """
         if isinstance(initial_state, list | tuple):
             _check_single(initial_state)
+        if mask is None:  # Beside an initial state Keras does not hand it over.
+            mask = get_keras_mask(sequences)
         # Keras leaves integers as they are, and `TimeDistributed` calls `call` itself,
         # with inputs and weights in its own precision. Where no call of Keras's is
         # under way, the cell could not tell training, nor one sequence from the next.
@@ -305,14 +307,8 @@ class RecurrentLayer(keras.layers.RNN):
             initial_state = [ops.copy(state) for state in initial_state]
         known = None if self.unroll else self.cell.known_step(training)
         if known is None:
-            last_output, outputs, states = rnn(
-                functools.partial(self.cell, training=training),
-                sequences,
-                initial_state,
-                mask=mask,
-                unroll=self.unroll,
-                input_length=sequences.shape[1],
-                return_all_outputs=self.return_sequences,
+            last_output, outputs, states = self._loop(
+                sequences, initial_state, mask, training
             )
         else:
             (state,) = initial_state
@@ -328,6 +324,35 @@ class RecurrentLayer(keras.layers.RNN):
             last_output = ops.where(shown[:, -1:], last_output, 0)
             if self.return_sequences:
                 outputs = ops.where(shown[:, :, None], outputs, 0)
+        return last_output, outputs, states
+
+    def _loop(
+        self,
+        sequences: Tensor,
+        initial_state: list[Tensor],
+        mask: Tensor | None,
+        training: bool,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Runs the cell in Keras's loop."""
+
+        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+            output, new = self.cell(inputs, states, training=training)
+            return (new[0] if read_out_later else output), new
+
+        # With a mask Keras's loop on JAX takes the states for outputs.
+        read_out_later = self.cell.output_size != self.cell.state_size
+        last_output, outputs, states = rnn(
+            step,
+            sequences,
+            initial_state,
+            mask=mask,
+            unroll=self.unroll,
+            input_length=sequences.shape[1],
+            return_all_outputs=self.return_sequences,
+        )
+        if read_out_later:
+            last_output = self.cell.read_out(last_output)
+            outputs = self.cell.read_out(outputs)
         return last_output, outputs, states
 
     def _whole_sequence(

@@ -140,16 +140,17 @@ class ScoRNNCell(RecurrentCell):
                     "`b` needs a cell with a bias. Received: use_bias=False"
                 )
             checks.check_shape("b", np.asarray(b), (n,))
-            self.bias.assign(b)
-        if U is not None:
-            self.kernel.assign(U)
         entries = A[np.triu_indices(n, 1)]
-        if self.rebase_every is None and self.heads == 1:
+        if self.rebase_every is None and self.heads == 1 and not self.frozen:
             self.recurrent_skew.assign(entries)
             self.recurrent_signs.assign(D)
         else:
             signs = D.astype("float64")
             self.set_recurrent_matrix(scaled_cayley(entries.astype("float64"), signs))
+        if b is not None:
+            self.bias.assign(b)
+        if U is not None:
+            self.kernel.assign(U)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

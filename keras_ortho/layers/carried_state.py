@@ -3,7 +3,7 @@
 from typing import Any
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_ortho.backend.types import Tensor
 
@@ -54,7 +54,8 @@ class CarriedState(keras.layers.Wrapper):
     def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
         wanted = {"return_sequences": True, "return_state": True, "stateful": False}
         received = {name: getattr(layer, name, None) for name in wanted}
-        if received != wanted:
+        # `Bidirectional` has these, too, but no initial state.
+        if received != wanted or not hasattr(layer, "get_initial_state"):
             raise ValueError(
                 "`layer` must be a recurrent layer with `return_sequences=True`, "
                 "`return_state=True` and `stateful=False`. "
@@ -88,27 +89,28 @@ class CarriedState(keras.layers.Wrapper):
                 trainable=False,
                 autocast=False,
             )
-            for number, state in enumerate(self.get_initial_state(batch_size))
+            for number, state in enumerate(
+                tree.flatten(self.get_initial_state(batch_size))
+            )
         ]
         self.built = True
         self.reset_state()
 
-    def get_initial_state(self, batch_size: int) -> list[Tensor]:
+    def get_initial_state(self, batch_size: int) -> list[Any]:
         """Gives the states after `reset_state()`.
 
         Args:
             batch_size: Number of sequences.
 
         Returns:
-            Tensors of shape `(batch_size, n)`.
+            Tensors of shape `(batch_size, n)`, of stacked cells in a list for each.
         """
-        states = self.layer.get_initial_state(batch_size)
-        return list(states) if isinstance(states, list | tuple) else [states]
+        return self.layer.get_initial_state(batch_size)
 
     def reset_state(self) -> None:
         """Sets the states to the initial state: zero, or the trained one."""
         initial = self.get_initial_state(self.states[0].shape[0])
-        for variable, value in zip(self.states, initial, strict=True):
+        for variable, value in zip(self.states, tree.flatten(initial), strict=True):
             variable.assign(ops.cast(value, variable.dtype))
 
     def call(
@@ -127,9 +129,14 @@ class CarriedState(keras.layers.Wrapper):
         # Copies: PyTorch's gradient needs what the states are changed from.
         initial = [ops.copy(ops.cast(s, self.compute_dtype)) for s in self.states]
         outputs, *last = self.layer(
-            sequences, initial_state=initial, mask=mask, training=training
+            sequences,
+            initial_state=tree.pack_sequence_as(
+                self.layer.get_initial_state(1), initial
+            ),
+            mask=mask,
+            training=training,
         )
-        for variable, value in zip(self.states, last, strict=True):
+        for variable, value in zip(self.states, tree.flatten(last), strict=True):
             variable.assign(ops.cast(value, variable.dtype))
         return outputs
 

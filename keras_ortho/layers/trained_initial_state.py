@@ -3,10 +3,11 @@
 from typing import Any
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
+from keras_ortho.keras_internals import get_keras_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -54,7 +55,9 @@ class TrainedInitialState(keras.layers.Wrapper):
     def __init__(
         self, layer: keras.layers.Layer, initializer: Any = "zeros", **kwargs: Any
     ) -> None:
-        if not hasattr(layer, "get_initial_state") or layer.stateful:
+        # A cell has initial states, too, but carries none on or not.
+        is_layer = hasattr(layer, "get_initial_state") and hasattr(layer, "stateful")
+        if not is_layer or layer.stateful:
             raise ValueError(
                 "`layer` must be a recurrent layer that is not stateful. "
                 f"Received: layer={layer}"
@@ -91,7 +94,7 @@ class TrainedInitialState(keras.layers.Wrapper):
             self.layer.build(sequences_shape)
         make = self.initializer
         self.initial_states = []
-        for number, state in enumerate(_as_list(self.layer.get_initial_state(1))):
+        for number, state in enumerate(tree.flatten(self.layer.get_initial_state(1))):
             weight = self.add_weight(
                 shape=tuple(state.shape[1:]),
                 name=f"initial_state_{number}",
@@ -101,21 +104,22 @@ class TrainedInitialState(keras.layers.Wrapper):
             make = initializers.independent(make)
         self.built = True
 
-    def get_initial_state(self, batch_size: int) -> list[Tensor]:
+    def get_initial_state(self, batch_size: int) -> list[Any]:
         """Gives the trained states, once for each sequence.
 
         Args:
             batch_size: Number of sequences.
 
         Returns:
-            Tensors of shape `(batch_size, n)`.
+            Tensors of shape `(batch_size, n)`, of stacked cells in a list for each.
         """
-        return [
+        states = [
             ops.broadcast_to(
                 ops.cast(state, self.compute_dtype), (batch_size, *state.shape)
             )
             for state in self.initial_states
         ]
+        return tree.pack_sequence_as(self.layer.get_initial_state(1), states)
 
     def call(
         self,
@@ -135,6 +139,8 @@ class TrainedInitialState(keras.layers.Wrapper):
         Returns:
             What the layer gives.
         """
+        if mask is None:  # Beside an initial state Keras does not hand it over.
+            mask = get_keras_mask(sequences)
         if initial_state is None:
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
         return self.layer(
@@ -157,7 +163,3 @@ class TrainedInitialState(keras.layers.Wrapper):
             **super().get_config(),
             "initializer": keras.initializers.serialize(self.initializer),
         }
-
-
-def _as_list(states: Any) -> list[Tensor]:
-    return list(states) if isinstance(states, list | tuple) else [states]

@@ -62,6 +62,20 @@ def check_makes(name: str, initializer: Any, wanted: str) -> None:
         )
 
 
+def given_initializer(identifier: Any) -> Any:
+    """Finds the initializer that a user of a parametrization has given.
+
+    Args:
+        identifier: As for `keras_ortho.initializers.get`, or `None`.
+
+    Returns:
+        The initializer, or `None`.
+    """
+    from keras_ortho import initializers  # Which has those of parametrizations.
+
+    return initializers.get(identifier)
+
+
 def independent(initializer: Any) -> Any:
     """Makes an initializer with the same settings that draws other values.
 

@@ -67,6 +67,25 @@ def test_against_numpy(n, capacity, style, real_output):
     assert layer.cell.output_size == wanted.shape[-1]
 
 
+@pytest.mark.parametrize("zero_output_for_mask", [False, True])
+def test_real_output_in_keras_loop(zero_output_for_mask):
+    """With a mask, and an activation of which the derivative is not known."""
+    x = np.random.default_rng(0).normal(size=(3, 5, 3)).astype("float32")
+    mask = np.ones((3, 5), bool)
+    mask[0, 3:] = mask[1, 0] = mask[1, 2] = False
+    settings = {"zero_output_for_mask": zero_output_for_mask, "return_sequences": True}
+    loop = built(units=6, real_output=True, activation="softsign", **settings)
+    unrolled = built(
+        units=6, real_output=True, activation="softsign", unroll=True, **settings
+    )
+    unrolled.set_weights(loop.get_weights())
+    outputs = loop(x, mask=mask)
+    assert outputs.shape == (3, 5, 6)
+    np.testing.assert_allclose(
+        outputs, unrolled(x, mask=mask), atol=100 * np.finfo("float32").eps
+    )
+
+
 def test_real_output_trains():
     model = keras.Sequential(
         [

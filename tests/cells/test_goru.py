@@ -77,6 +77,13 @@ def test_starts_with_the_authors_settings():
     assert orthogonality_error(layer.recurrent_matrix()) <= 128 * EPS32
 
 
+def test_biases_from_arrays():
+    start = np.linspace(-1, 1, 4).astype("float32")
+    layer = built(units=4, bias_initializer=start, reset_bias_initializer=2 * start)
+    np.testing.assert_array_equal(layer.cell.bias, start)
+    np.testing.assert_array_equal(layer.cell.reset_bias, 2 * start)
+
+
 @pytest.mark.parametrize(
     ("kwargs", "angles"),
     [({}, 7 * 64), ({"style": "tunable", "capacity": 2}, 127)],

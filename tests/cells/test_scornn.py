@@ -214,6 +214,14 @@ def test_author_weights_that_do_not_fit(change, message):
         cell.set_author_weights(**{**good, **change})
 
 
+def test_author_weights_across_heads():
+    cell = built(ScoRNNCell, units=4, heads=2)
+    a = np.zeros((4, 4))
+    a[0, 3], a[3, 0] = 1, -1
+    with refused(cell, "zero outside of its 2 blocks"):
+        cell.set_author_weights(a, np.ones(4), np.ones((3, 4)), np.ones(4))
+
+
 def test_author_bias_needs_a_bias():
     cell = built(ScoRNNCell, units=2, activation="tanh", use_bias=False)
     with pytest.raises(ValueError, match="Received: use_bias=False"):

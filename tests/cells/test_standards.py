@@ -140,6 +140,20 @@ def test_initial_state(architecture):
     np.testing.assert_allclose(layer(x, initial_state=[start]), expected, atol=ATOL)
 
 
+def test_the_inputs_mask_beside_an_initial_state(architecture):
+    """Which Keras hands over to a layer of a single tensor only."""
+    x = sequences()
+    x[0, 3:] = x[1, 0] = 0
+    layer = make_layer(architecture)
+    start = np.full((BATCH, architecture.units), 0.5, "float32")
+    inputs, state = keras.Input((TIME, FEATURES)), keras.Input((architecture.units,))
+    masked = keras.layers.Masking()(inputs)
+    model = keras.Model([inputs, state], layer(masked, initial_state=state))
+    expected = layer(x, initial_state=start, mask=x.any(axis=-1))
+    np.testing.assert_allclose(model([x, start]), expected, atol=ATOL)
+    assert np.abs(ops.convert_to_numpy(layer(x, initial_state=start) - expected)).max()
+
+
 def test_inputs_and_states_of_any_dtype(architecture):
     """As `LSTM` takes them: all is computed in the compute dtype."""
     x = np.random.default_rng(0).integers(0, 2, (BATCH, TIME, FEATURES))

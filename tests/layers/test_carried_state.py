@@ -107,6 +107,9 @@ def test_saved_with_the_states(text, tmp_path):
 def test_the_layer_must_give_its_state(kwargs):
     with pytest.raises(ValueError, match="`layer` must be .* Received: layer="):
         CarriedState(keras.layers.GRU(2, **kwargs))
+    inner = keras.layers.GRU(2, return_sequences=True, return_state=True)
+    with pytest.raises(ValueError, match="`layer` must be .* Received: layer="):
+        CarriedState(keras.layers.Bidirectional(inner))
 
 
 def test_the_batch_size_must_be_known():

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_ortho import ScoRNNCell
 from keras_ortho.layers import CarriedState, TrainedInitialState
 from tests.saving import reloaded
 
@@ -57,8 +58,29 @@ def test_may_be_carried_on():
     np.testing.assert_array_equal(layer.states[0], np.ones((4, 6)))
 
 
+def test_of_stacked_cells():
+    cells = [keras.layers.LSTMCell(6), ScoRNNCell(5)]
+    stack = keras.layers.RNN(cells, return_sequences=True, return_state=True)
+    layer = TrainedInitialState(stack, "ones")
+    found = layer(X)
+    expected = stack(X, initial_state=[[np.ones((4, 6))] * 2, np.ones((4, 5))])
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+    assert len(layer.trainable_weights) == len(stack.trainable_weights) + 3
+    # And carried on.
+    carried = CarriedState(layer)
+    whole = carried(np.concatenate([X, X], axis=1))
+    carried.reset_state()
+    np.testing.assert_allclose(carried(X), whole[:, : X.shape[1]], atol=1e-6)
+    np.testing.assert_allclose(carried(X), whole[:, X.shape[1] :], atol=1e-6)
+
+
 @pytest.mark.parametrize(
-    "layer", [keras.layers.Dense(3), keras.layers.LSTM(3, stateful=True)]
+    "layer",
+    [
+        keras.layers.Dense(3),
+        keras.layers.LSTMCell(3),
+        keras.layers.LSTM(3, stateful=True),
+    ],
 )
 def test_a_layer_that_is_none_is_named(layer):
     with pytest.raises(ValueError, match="`layer` must be .*Received: layer="):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import ScoRNN
+from keras_ortho import OrthoRNN, ScoRNN
 from keras_ortho import parametrizations as sets
 from keras_ortho.initializers import FreeInitializer
 from tests.saving import saved_copy
@@ -194,3 +194,34 @@ def test_without_an_inverse():
 
     with pytest.raises(ValueError, match="`Fixed` cannot be set .* Received"):
         Fixed().inverse(np.eye(2))
+
+
+@pytest.mark.parametrize(
+    ("make", "weight", "array", "name"),
+    [
+        (
+            lambda own: sets.RealSchur(angles_initializer=own),
+            "schur_angles",
+            np.array([0.5, -0.25], "float32"),
+            "uniform_phases",
+        ),
+        (
+            lambda own: sets.EigenvalueNormalized(2, 2, short_term_initializer=own),
+            "short_term_matrix",
+            0.5 * np.eye(2, dtype="float32"),
+            "scaled_rotations",
+        ),
+    ],
+)
+def test_initializers_as_layers_take_them(make, weight, array, name):
+    """By the names of this package, and as arrays, also from a config."""
+    for own in (array, name):
+        given = make(own)
+        for each in (given, type(given).from_config(given.get_config())):
+            layer = OrthoRNN(4, each)
+            layer.build((None, None, 3))
+            (found,) = (w for w in layer.weights if w.name == weight)
+            assert tuple(found.shape) == array.shape
+            assert np.array_equal(ops.convert_to_numpy(found), array) == (own is array)
+    with pytest.raises(ValueError, match="nothing"):
+        make("nothing")
