@@ -147,7 +147,7 @@ class ScoRNNCell(RecurrentCell):
         else:
             signs = D.astype("float64")
             self.set_recurrent_matrix(scaled_cayley(entries.astype("float64"), signs))
-        if b is not None:
+        if b is not None and self.bias is not None:
             self.bias.assign(b)
         if U is not None:
             self.kernel.assign(U)
