@@ -337,7 +337,7 @@ FORMATS = {
             {"format": "AIFF"},
             {"format": "AU"},
             {"format": "CAF", "subtype": "PCM_16"},
-            {"format": "W64"},
+            {"format": "RF64"},
         ),
         read_audio,
         weight=0.5,
