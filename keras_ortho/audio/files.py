@@ -9,13 +9,12 @@ cannot be told, and no more is allocated than a file of its size can need.
 import io
 import math
 import os
-import re
-import struct
 from typing import Any
 
 import numpy as np
 
 from keras_ortho.audio.stft import SAMPLE_RATE
+from keras_ortho.audio.wholeness import check_bytes, promised_samples
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.reading import read_bytes
@@ -24,14 +23,6 @@ LARGEST = 2**30  # bytes of a file
 # Bytes of the samples of all channels, 16 bits each, that a compressed file may hold
 # however small it is: 17 minutes at 16 kHz.
 DECODED = 2**25
-SPHERE_HEADER_BYTES = 1024
-RIFF_LENGTH_UNKNOWN = 0xFFFFFFFF  # what a writer to a pipe leaves in the header
-# Of these libsndfile reads less than it finds, or nothing, where the end is missing.
-CODED = ("FLAC", "MP3", "OGG")
-# Of the others it says nothing. But here it looks at the length in the header, if each
-# sample has its own bytes, or its packets are listed.
-WITH_LENGTH = ("AIFF", "AU", "CAF", "RF64", "WAV")
-SAMPLE_BY_SAMPLE = ("PCM", "FLOAT", "DOUBLE", "ULAW", "ALAW", "ALAC")
 INT16 = np.iinfo(np.int16)
 
 
@@ -86,24 +77,12 @@ def decode_audio(
     soundfile = require("soundfile", extra="speech")
     if not data:
         raise ValueError(f"The file is empty. Received: {name}")
-    is_sphere = data.startswith(b"NIST_1A")
-    if is_sphere and len(data) < SPHERE_HEADER_BYTES:
-        raise ValueError(
-            f"Truncated: {len(data)} bytes of a SPHERE header of "
-            f"{SPHERE_HEADER_BYTES}. Received: {name}"
-        )
-    if data.startswith(b"RIFF"):
-        _check_riff(data, name)
-    if data.startswith(b"OggS"):
-        _check_ogg(data, name)
+    check_bytes(data, name)
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             rate, channels = file.samplerate, file.channels
-            expected = _promised_by_sphere(data, name) if is_sphere else file.frames
             _check_promise(file, len(data), name)
-            is_checked = is_sphere or data.startswith(b"RIFF")
-            if not is_checked and file.format not in CODED:
-                _check_end(file, data, name)
+            expected = promised_samples(file, data, name)
             samples = _read_all(file, name)
     except soundfile.LibsndfileError as error:
         raise ValueError(
@@ -169,20 +148,6 @@ def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
     return np.clip(samples, INT16.min, INT16.max, out=samples).astype(np.int16)
 
 
-def _promised_by_sphere(data: bytes, name: str) -> int:
-    """Samples per channel by a SPHERE header, which libsndfile does not look at."""
-    fields = data[:SPHERE_HEADER_BYTES].split(b"end_head")[0]
-    values = re.findall(rb"^sample_count[ \t]+(.*?)[ \t\r]*$", fields, re.MULTILINE)
-    counts = [re.fullmatch(rb"-i[ \t]+(\d{1,18})", value) for value in values]
-    if len(counts) != 1 or counts[0] is None:
-        raise ValueError(
-            "A SPHERE header must give the number of samples once, as `sample_count "
-            f"-i` and a whole number, not {[v.decode('latin-1') for v in values]}. "
-            f"Received: {name}"
-        )
-    return int(counts[0][1])
-
-
 def _check_promise(file: Any, size: int, name: str) -> None:
     """Complains of more samples than a file of this size can be trusted to hold."""
     allowed = max(DECODED, 2 * size) // (file.channels * _sample_bytes(file))
@@ -209,51 +174,3 @@ def _read_all(file: Any, name: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         samples *= -float(INT16.min)
     return _to_int16(samples, name)
-
-
-def _check_end(file: Any, data: bytes, name: str) -> None:
-    """Checks that the samples end where the header says, not where the file does.
-
-    libsndfile takes what is there, or what the header promises where that is less. So
-    with something behind a whole file it finds no more samples.
-    """
-    if file.format not in WITH_LENGTH or not file.subtype.startswith(SAMPLE_BY_SAMPLE):
-        raise ValueError(
-            f"Whether a file of {file.format} with {file.subtype} is whole cannot be "
-            f"told: write it as WAV or FLAC. Received: {name}"
-        )
-    with type(file)(io.BytesIO(data + bytes(4096))) as longer:
-        if longer.frames != file.frames:
-            raise ValueError(
-                "Truncated: the header promises more samples than the "
-                f"{file.frames} that are there. Received: {name}"
-            )
-
-
-def _check_ogg(data: bytes, name: str) -> None:
-    """Checks that the last page is whole, and marked as the last.
-
-    libsndfile leaves out a page that is not whole.
-    """
-    start, is_last = 0, False
-    while data.startswith(b"OggS", start) and start + 27 <= len(data):
-        is_last, segments = bool(data[start + 5] & 4), data[start + 26]
-        start += 27
-        start += segments + sum(data[start : start + segments])
-    if not is_last or start > len(data):
-        raise ValueError(f"Truncated: the last page is missing. Received: {name}")
-
-
-def _check_riff(data: bytes, name: str) -> None:
-    start = 12  # after "RIFF", the length and "WAVE"
-    while start + 8 <= len(data):
-        chunk, size = struct.unpack_from("<4sI", data, start)
-        start += 8
-        if start + size > len(data) and size != RIFF_LENGTH_UNKNOWN:
-            raise ValueError(
-                f"Truncated: the {chunk.decode('latin-1')!r} chunk promises {size} "
-                f"bytes, {len(data) - start} are there. Received: {name}"
-            )
-        if chunk == b"data":
-            return
-        start += size + size % 2

@@ -264,7 +264,8 @@ class RecurrentLayer(keras.layers.RNN):
         The initial state may have been loaded, set or trained since `reset_state()`.
         Read at the first batch, it is the one of now, and is trained by that batch.
         """
-        has_begun = ops.convert_to_tensor(self.has_begun)
+        # A copy: PyTorch's gradient needs it as it is here.
+        has_begun = ops.copy(self.has_begun)
         initial = self.get_initial_state(self.states[0].shape[0])
         return [
             ops.where(has_begun, ops.cast(state, self.compute_dtype), start)

@@ -59,19 +59,27 @@ def test_may_be_carried_on():
 
 
 def test_of_stacked_cells():
-    cells = [keras.layers.LSTMCell(6), ScoRNNCell(5)]
-    stack = keras.layers.RNN(cells, return_sequences=True, return_state=True)
-    layer = TrainedInitialState(stack, "ones")
-    found = layer(X)
-    expected = stack(X, initial_state=[[np.ones((4, 6))] * 2, np.ones((4, 5))])
-    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)
+    x = X.astype("float64")
+    cells = [
+        keras.layers.LSTMCell(6, dtype="float64"),
+        ScoRNNCell(5, dtype="float64"),
+    ]
+    stack = keras.layers.RNN(
+        cells, return_sequences=True, return_state=True, dtype="float64"
+    )
+    layer = TrainedInitialState(stack, "ones", dtype="float64")
+    # Ten steps, each with sums of less than 20 products of about 1.
+    atol = 10 * 20 * np.finfo("float64").eps
+    found = layer(x)
+    expected = stack(x, initial_state=[[np.ones((4, 6))] * 2, np.ones((4, 5))])
+    np.testing.assert_allclose(found[0], expected[0], atol=atol)
     assert len(layer.trainable_weights) == len(stack.trainable_weights) + 3
     # And carried on.
-    carried = CarriedState(layer)
-    whole = carried(np.concatenate([X, X], axis=1))
+    carried = CarriedState(layer, dtype="float64")
+    whole = carried(np.concatenate([x, x], axis=1))
     carried.reset_state()
-    np.testing.assert_allclose(carried(X), whole[:, : X.shape[1]], atol=1e-6)
-    np.testing.assert_allclose(carried(X), whole[:, X.shape[1] :], atol=1e-6)
+    np.testing.assert_allclose(carried(x), whole[:, : x.shape[1]], atol=atol)
+    np.testing.assert_allclose(carried(x), whole[:, x.shape[1] :], atol=atol)
 
 
 @pytest.mark.parametrize(
