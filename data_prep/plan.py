@@ -38,7 +38,7 @@ PARAMETERS: dict[str, int | float] = {
     "sample_rate": SAMPLE_RATE,
 }
 OWN_FILE = re.compile(
-    rf"(?:tmp-\d+-)?(?:(?:{'|'.join(SPLITS)})-\d{{5}}-of-\d{{5}}-[0-9a-f]{{16}}\.(?:tfrecord|json)"
+    rf"(?:tmp-\d+-)?(?:(?:{'|'.join(SPLITS)})-\d{{5,}}-of-\d{{5,}}-[0-9a-f]{{16}}\.(?:tfrecord|json)"
     r"|manifest\.json|report\.csv)"
 )
 

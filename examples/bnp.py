@@ -24,7 +24,8 @@ import keras
 
 from experiments import smoke
 from experiments.distributed import distributed
-from experiments.options import comparison_parser, plain_errors, read_comparison
+from experiments.errors import plain_errors
+from experiments.options import comparison_parser, read_comparison
 from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival
 from experiments.settings import Settings

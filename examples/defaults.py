@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.engine import Run, run_all
-from experiments.options import SCHEDULER, plain_errors
+from experiments.errors import plain_errors
+from experiments.options import SCHEDULER
 from experiments.records import read_record
 from experiments.study import Trial, finals, screen
 from experiments.study_tables import add_row, outcome, read_rows, write_tables

@@ -24,7 +24,6 @@ added.
 """
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -46,9 +45,10 @@ from experiments.denoising import (
     write_scores,
 )
 from experiments.distributed import distributed, on_one_device
+from experiments.errors import plain_errors, run_python
 from experiments.layers import LAYERS, trained_parameters
 from experiments.optimizers import make_optimizer
-from experiments.options import check_values, new_parser, plain_errors
+from experiments.options import check_values, new_parser
 from experiments.own_layers import is_own
 from experiments.presets import Preset
 from experiments.records import run_record
@@ -89,7 +89,6 @@ from keras_ortho.tasks.mixtures import (
 )
 from keras_ortho.training import MODEL, best_epoch, train
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULTS = "results.json"
 GAIN = "gain.keras"
 APPLICATION = ("run", "apply", "to")
@@ -260,10 +259,10 @@ def synthesize(out: Path, *, small: bool) -> Path:
     corpus, records = out / "corpus", out / "records"
     few = ["--speakers", "12", "--sentences", "3"] if small else []
     for command in (
-        ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus.resolve()), *few],
-        ["-m", "keras_ortho.data_prep", str(corpus.resolve()), str(records.resolve())],
+        ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few],
+        ["-m", "keras_ortho.data_prep", str(corpus), str(records)],
     ):
-        subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
+        run_python(command)
     return records
 
 
@@ -305,14 +304,18 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
             "--smoke has its own data: no --records or --noise-dir. "
             f"Received: {given.records or given.noise_dir}"
         )
+    if not np.isfinite(given.snrs).all():
+        raise ValueError(f"--snrs must be finite. Received: {_words(given.snrs)}")
     for name in ("models", "snrs"):
         values = getattr(given, name)
         if len(set(values)) < len(values):
-            raise ValueError(
-                f"--{name} names one twice. Received: {' '.join(map(str, values))}"
-            )
+            raise ValueError(f"--{name} names one twice. Received: {_words(values)}")
     distribution.set_up(given)
     return settle(vars(given), SMOKE if given.smoke else {}, USUAL)
+
+
+def _words(values: Sequence[object]) -> str:
+    return " ".join(map(str, values))
 
 
 def parse_application(
@@ -336,7 +339,7 @@ def parse_application(
     if None in (run, noisy, clean) or others:
         raise ValueError(
             "A network is applied by --run FOLDER --apply NOISY --to CLEAN alone. "
-            f"Received: {' '.join(sys.argv[1:] if argv is None else argv)}"
+            f"Received: {_words(sys.argv[1:] if argv is None else argv)}"
         )
     return run, noisy, clean
 

@@ -29,7 +29,8 @@ from pathlib import Path
 from experiments.catalog import SETS, select
 from experiments.engine import Run as RunScript
 from experiments.engine import run_all
-from experiments.options import SCHEDULER, plain_errors
+from experiments.errors import plain_errors
+from experiments.options import SCHEDULER
 from experiments.records import brief, read_record
 from experiments.report import write_report
 from experiments.sections import Run

@@ -15,15 +15,17 @@ files `speech`.
 """
 
 import argparse
-import subprocess
+import multiprocessing
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
+from experiments.errors import plain_errors
 from keras_ortho.audio import (
     FRAME_LENGTH,
     HOP_LENGTH,
@@ -37,28 +39,37 @@ from keras_ortho.audio import (
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 
-EXPORT = """
-import sys, keras, numpy as np, keras_ortho
-model = keras.saving.load_model(sys.argv[1], compile=False)
-frozen = keras_ortho.freeze(model)
-keras_ortho.step_model(frozen).export(sys.argv[2], format="onnx", verbose=False)
-np.savez(sys.argv[3], *keras_ortho.initial_states(frozen, batch_size=1))
-"""
-
 
 class Step:
     """An exported step that keeps its states.
 
     Args:
         path: The ONNX file; the states to begin with stand beside it, as `.npz`.
+
+    Raises:
+        FileNotFoundError: If one of the two does not exist.
+        ValueError: If the file is no step from frames to gains.
     """
 
     def __init__(self, path: Path) -> None:
         runtime = require("onnxruntime", extra="export")
-        self.session = runtime.InferenceSession(path)
-        self.names = [entry.name for entry in self.session.get_inputs()]
         with np.load(path.with_suffix(".npz")) as states:
             self.states = [states[name] for name in states]
+        try:
+            self.session = runtime.InferenceSession(path.read_bytes())
+        except Exception as error:  # ONNX Runtime's have nothing else in common.
+            raise ValueError(
+                f"`model` must be an ONNX file. {error}. Received: {path}"
+            ) from error
+        inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
+        self.names = [entry.name for entry in inputs]
+        bins = [entry.shape[-1] for entry in (inputs[0], outputs[0])]
+        if bins != [NUM_BINS] * 2 or len(inputs) != 1 + len(self.states):
+            raise ValueError(
+                f"`model` must turn {NUM_BINS} bins into as many gains, and its states "
+                f"stand beside it. Received: {path}, from {bins[0]} to {bins[1]}, with "
+                f"{len(self.states)} of {len(inputs) - 1} states"
+            )
 
     def __call__(self, frame: np.ndarray) -> np.ndarray:
         """Takes a frame's log power, of shape `(bins,)`, and gives its gains."""
@@ -94,18 +105,24 @@ class Speech:
         return samples
 
 
+@plain_errors()
 def main() -> None:
     """Runs the command."""
     options = parse()
+    speech_in = hops(options.speech)
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.model
     if path.suffix == ".keras":
-        path = export(path, options.out / "step.onnx")
+        model, path = path, options.out / "step.onnx"
+        # In a process of its own: a library cannot be unloaded.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=context) as process:
+            process.submit(export, model, path).result()
     step, speech = Step(path), Speech()
     # The frame before the speech, of silence alone.
     gains = [step(log_power(np.zeros((1, NUM_BINS)))[0])]
     sound, seconds = [], []
-    for samples in tqdm(hops(options.speech), unit="frame", disable=None):
+    for samples in tqdm(speech_in, unit="frame", disable=None):
         start = time.perf_counter()
         spectrum = speech.analyze(samples)
         gains.append(step(log_power(spectrum)))
@@ -119,28 +136,48 @@ def main() -> None:
     report(np.array(seconds), options.out)
 
 
-def export(model: Path, path: Path) -> Path:
-    """Exports a step, where Keras is loaded, and gives its path."""
-    command = [sys.executable, "-c", EXPORT, str(model), str(path)]
-    subprocess.run([*command, str(path.with_suffix(".npz"))], check=True)
-    return path
+def export(model: Path, path: Path) -> None:
+    """Exports a step. Loads Keras."""
+    import keras
+
+    import keras_ortho
+
+    trained = keras.saving.load_model(model, compile=False)
+    frozen = keras_ortho.freeze(trained)
+    step = keras_ortho.step_model(frozen)
+    step.export(path, format="onnx", verbose=False)
+    np.savez(
+        path.with_suffix(".npz"), *keras_ortho.initial_states(frozen, batch_size=1)
+    )
 
 
 def hops(speech: str) -> Iterator[np.ndarray]:
-    """Reads speech as floats, a hop at a time, and one of silence behind it."""
+    """Reads speech as floats, a hop at a time, and one of silence behind it.
+
+    A file is read at once, standard input as it comes.
+    """
     if speech == "-":
-        while data := sys.stdin.buffer.read(2 * HOP_LENGTH):
-            yield _hop(np.frombuffer(data[: len(data) // 2 * 2], "<i2"))
-    else:
-        samples, rate = read_audio(speech)
-        samples = resample_to_int16(samples, rate)
-        for start in range(0, len(samples), HOP_LENGTH):
-            yield _hop(samples[start : start + HOP_LENGTH])
+        return _padded(_from_input())
+    samples = resample_to_int16(*read_audio(speech))
+    starts = range(0, len(samples), HOP_LENGTH)
+    return _padded(samples[start : start + HOP_LENGTH] for start in starts)
+
+
+def _from_input() -> Iterator[np.ndarray]:
+    data = sys.stdin.buffer.read(2 * HOP_LENGTH)
+    if len(data) < 2:
+        raise ValueError(
+            f"Standard input must hold a sample. Received: {len(data)} bytes"
+        )
+    while data:
+        yield np.frombuffer(data[: len(data) // 2 * 2], "<i2")
+        data = sys.stdin.buffer.read(2 * HOP_LENGTH)
+
+
+def _padded(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    for piece in pieces:
+        yield np.pad(piece, (0, HOP_LENGTH - len(piece))) / 32768
     yield np.zeros(HOP_LENGTH)
-
-
-def _hop(samples: np.ndarray) -> np.ndarray:
-    return np.pad(samples, (0, HOP_LENGTH - len(samples))) / 32768
 
 
 def report(seconds: np.ndarray, out: Path) -> None:

@@ -40,16 +40,12 @@ import numpy as np
 
 from experiments import distribution, linear_prediction, smoke
 from experiments.distributed import distributed, on_one_device
+from experiments.errors import plain_errors
 from experiments.frame_network import CHANNELS, OUTPUTS, correction
 from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.linear_prediction import LinearPrediction
 from experiments.optimizers import make_optimizer
-from experiments.options import (
-    check_values,
-    new_parser,
-    plain_errors,
-    read_units,
-)
+from experiments.options import check_values, new_parser, read_units
 from experiments.own_layers import is_own
 from experiments.presets import Preset
 from experiments.records import run_record

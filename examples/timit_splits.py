@@ -18,8 +18,6 @@ split-0/seed-0.
 
 import argparse
 import statistics
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from experiments.comparison import spread
-from experiments.options import check_values, plain_errors
+from experiments.errors import plain_errors, run_python
+from experiments.options import check_values
 from experiments.records import read_record
 from experiments.speech import COLUMNS, LINEAR_2
 from experiments.tables import table
@@ -66,7 +65,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
     for number, name in enumerate(names):
         command = ["-m", "keras_ortho.data_prep", str(options.corpus)]
         command += [str(options.out / name / "records"), "--splits", mode]
-        execute([*command, "--seed", str(number)])
+        run_python([*command, "--seed", str(number)])
     return names
 
 
@@ -74,21 +73,10 @@ def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, An
     """Trains and scores on a split from a seed; gives the record."""
     folder = out / split / f"seed-{seed}"
     command = [str(HERE / "timit.py"), "--records", str(out / split / "records")]
-    execute([*command, "--seed", str(seed), "--out", str(folder), *others])
+    run_python([*command, "--seed", str(seed), "--out", str(folder), *others])
     return read_record(
         folder / "results.json", ["started", "data", "results", "curves"]
     )
-
-
-def execute(arguments: Sequence[str]) -> None:
-    """Runs Python in the checkout.
-
-    Raises:
-        SystemExit: If it fails, which it has then said why.
-    """
-    result = subprocess.run([sys.executable, *arguments])
-    if result.returncode:
-        raise SystemExit(result.returncode)
 
 
 def report(options: argparse.Namespace, runs: Runs) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from experiments.comparison import write_comparison
 from experiments.distributed import distributed
-from experiments.options import plain_errors, read_task
+from experiments.errors import plain_errors
+from experiments.options import read_task
 from experiments.records import read_record
 from experiments.runs import RECORD
 from experiments.seeds import run_seeds

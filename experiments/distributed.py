@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import keras
 
-from experiments.options import plain_errors
+from experiments.errors import plain_errors
 from experiments.settings import Settings
 from keras_ortho.backend.processes import process_count, process_index
 from keras_ortho.distribution import own_share

@@ -1,10 +1,8 @@
-"""The command lines of the experiments: their options, checks and errors."""
+"""The command lines of the experiments: their options and checks."""
 
 import argparse
 import ast
-import contextlib
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,20 +102,6 @@ EXTRAS = {
     "plot": ("matplotlib",),
     "speech": ("scipy", "soundfile", "librosa", "pystoi", "pesq", "tqdm"),
 }
-
-
-@contextlib.contextmanager
-def plain_errors() -> Iterator[None]:
-    """Ends the command with a line on what is wrong with its options or its data.
-
-    Raises:
-        SystemExit: For an error that a user can do something about.
-    """
-    try:
-        yield
-    except (ValueError, FileNotFoundError, BlockingIOError, ImportError) as error:
-        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
-        raise SystemExit(2) from error
 
 
 def read_task(
@@ -406,8 +390,18 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
 
 
 def _check_folder(given: argparse.Namespace) -> None:
-    runs = [given.out, *given.out.glob("seed-*")]
-    started = any((folder / "run" / "settings.json").exists() for folder in runs)
+    alone, of_seeds = (
+        any((folder / "run" / "settings.json").exists() for folder in folders)
+        for folders in ([given.out], given.out.glob("seed-*"))
+    )
+    started = of_seeds if given.seeds else alone
+    if (alone or of_seeds) and not started:
+        held = (
+            "runs of seeds: give --seeds" if of_seeds else "one run: leave out --seeds"
+        )
+        raise ValueError(
+            f"--out holds {held}, or name another folder. Received: {given.out}"
+        )
     if started and not given.resume:
         raise ValueError(
             "--out holds a run: go on with it by --resume, or name another folder. "

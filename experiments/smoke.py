@@ -4,15 +4,14 @@ Each function writes them into a folder, and gives the settings that load them.
 """
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments.errors import run_python
+
 CLASSES = 10
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def _lit(size: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -121,5 +120,5 @@ def speech(folder: Path) -> dict[str, Any]:
         ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few],
         ["-m", "keras_ortho.data_prep", str(corpus), str(records), "--workers", "0"],
     ):
-        subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
+        run_python(command)
     return {"data_dir": records, "batch_size": 2}

@@ -159,7 +159,8 @@ class NegativeSISDR(keras.losses.Loss):
     Args:
         zero_mean: Whether to take the mean from either signal first. Default: `False`.
         name: Default: `"negative_si_sdr"`.
-        dtype: The dtype to compute in. Default: Keras's `floatx`.
+        dtype: The dtype to compute in, for which float32 stands in where it is half
+            precision: energies overflow that. Default: Keras's `floatx`.
 
     Call arguments:
         y_true: `[batch, samples]`.
@@ -184,7 +185,8 @@ class NegativeSISDR(keras.losses.Loss):
         name: str = "negative_si_sdr",
         dtype: str | None = None,
     ) -> None:
-        super().__init__(reduction="mean_with_sample_weight", name=name, dtype=dtype)
+        wide = wide_dtype(dtype or keras.config.floatx())
+        super().__init__(reduction="mean_with_sample_weight", name=name, dtype=wide)
         self.zero_mean = zero_mean
 
     def __call__(
@@ -238,4 +240,4 @@ class NegativeSISDR(keras.losses.Loss):
 
 def _tiny(dtype: str) -> float:
     """What silence has, so that nothing is divided by zero."""
-    return float(np.sqrt(np.finfo(wide_dtype(dtype)).tiny))
+    return float(np.sqrt(np.finfo(dtype).tiny))

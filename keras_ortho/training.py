@@ -39,6 +39,7 @@ MODEL = "best.keras"
 LAST = "last.weights.h5"
 SEEDS = "seeds.json"
 HISTORY = "history.csv"
+MONITOR = "val_loss"
 
 
 def train(
@@ -49,7 +50,7 @@ def train(
     epochs: int,
     validation_data: Any,
     steps_per_epoch: int | None = None,
-    monitor: str = "val_loss",
+    monitor: str = MONITOR,
     save_seconds: float = 30.0,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     settings: Mapping[str, Any] | None = None,
@@ -89,8 +90,8 @@ def train(
         callbacks: More callbacks, whose own state is not saved. What they add to
             the `logs` of an epoch is in its figures. Default: none.
         settings: What makes this run another one than others, as JSON can hold it:
-            a run is only continued with those that it was started with. Default:
-            none.
+            a run is only continued with those that it was started with. `monitor` is
+            one of them. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
@@ -101,9 +102,9 @@ def train(
         ValueError: If `epochs` or `steps_per_epoch` is not positive, `data` is no
             `tf.data.Dataset` of a known number of batches, the model is not built,
             `monitor` is no figure of `fit` or in no epoch finite, or the folder holds
-            a run with other settings or with more epochs, or one whose files are
-            damaged: the message names them. On several devices also as `own_share` and
-            `shared_evaluation` of `keras_ortho.distribution`.
+            a run with other settings, another `monitor` or more epochs, or one whose
+            files are damaged: the message names them. On several devices also as
+            `own_share` and `shared_evaluation` of `keras_ortho.distribution`.
         BlockingIOError: If another process trains in the folder.
 
     Example:
@@ -250,11 +251,12 @@ class _Run(keras.callbacks.Callback):
     def check_settings(self, settings: dict[str, Any]) -> None:
         """Compares the settings with those of the run in the folder."""
         path = self.folder / SETTINGS
-        settings = json.loads(json.dumps(settings))
+        settings = json.loads(json.dumps({**settings, "monitor": self.monitor}))
         if not path.exists():
             write_sealed(path, settings)
             return
-        before = read_sealed(path)
+        # Runs from before it was recorded had this one.
+        before = {"monitor": MONITOR, **read_sealed(path)}
         keys = sorted({*before, *settings})
         differ = [k for k in keys if before.get(k) != settings.get(k)]
         if differ:

@@ -106,6 +106,15 @@ def test_trains_a_gain_away():
     assert after > 15 > before
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_computed_in_single(dtype):
+    y_true, y_pred, mask = batch()
+    found = NegativeSISDR(dtype=dtype)(1e3 * y_true, 1e3 * y_pred, mask)
+    expected = NegativeSISDR(dtype="float32")(1e3 * y_true, 1e3 * y_pred, mask)
+    assert np.isfinite(float(expected))
+    assert float(found) == float(expected)
+
+
 def test_config_and_errors():
     loss = NegativeSISDR(zero_mean=True, name="mine", dtype="float64")
     again = keras.losses.deserialize(keras.losses.serialize(loss))

@@ -368,6 +368,13 @@ def test_bad_arguments(tmp_path):
         run_dense(tmp_path, monitor="val_accuracy")
 
 
+@pytest.mark.slow_on_jax
+def test_the_monitor_of_a_run_stays(tmp_path):
+    run_dense(tmp_path, epochs=1)
+    with pytest.raises(ValueError, match="Received: monitor=loss not val_loss"):
+        run_dense(tmp_path, epochs=1, monitor="loss")
+
+
 class Now(keras.callbacks.Callback):
     """Adds a figure in every second epoch."""
 

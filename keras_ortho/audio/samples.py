@@ -83,6 +83,7 @@ def write_wav(
 
     Raises:
         FileNotFoundError: If the folder does not exist.
+        IsADirectoryError: If `path` is a folder.
         ValueError: If `samples` does not fit `to_int16`, or `sample_rate` is not
             positive.
 
@@ -97,6 +98,10 @@ def write_wav(
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"The folder of `path` does not exist. Received: {os.fspath(path)}"
+        )
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"`path` must be a file, not a folder. Received: {os.fspath(path)}"
         )
     soundfile = require("soundfile", extra="speech")
     with replacing(path) as aside:

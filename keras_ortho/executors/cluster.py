@@ -30,6 +30,7 @@ def cluster_pool(address: str) -> Iterator[Executor]:
     """
     distributed = require("distributed", extra="cluster")
     try:
+        _check_address(address)
         client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(
@@ -47,6 +48,18 @@ def cluster_pool(address: str) -> Iterator[Executor]:
             raise BrokenExecutor("The scheduler has ended.") from error
         finally:
             executor.shutdown(wait=False)  # Cancels what is left.
+
+
+def _check_address(address: str) -> None:
+    """Refuses an address that a client would wait for when it is let go."""
+    distributed = require("distributed", extra="cluster")
+    distributed.comm.get_address_host_port(address)
+    if address.startswith(("tls:", "wss:")):
+        secured = distributed.Security().get_connection_args("client")
+        if not secured["ssl_context"]:
+            raise ValueError(
+                "Dask's configuration names no certificates, distributed.comm.tls"
+            )
 
 
 def task_is_cancelled() -> bool:

@@ -117,13 +117,15 @@ class InverseSTFT(_Transform):
     Call arguments:
         spectrum: Tensor of shape `(batch, frames, frame_length // 2 + 1, 2)`.
         like: Tensor of shape `(batch, samples)`: the waveforms of which the spectrum
-            was taken, for their number of samples. Default: `None`, all whole hops.
+            was taken, for their number of samples. Default: `None`, all whole hops:
+            `(frames - 1) * hop_length - frame_length` samples, or none.
 
     Output shape:
         `(batch, samples)`.
 
     Raises:
-        ValueError: If a length does not fit.
+        ValueError: If a length or a shape does not fit, or `like` is known to have more
+            samples than there are frames for.
 
     Example:
     >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
@@ -141,6 +143,7 @@ class InverseSTFT(_Transform):
 
     def call(self, spectrum: Tensor, like: Tensor | None = None) -> Tensor:
         """Transforms spectra back; for the arguments see the class."""
+        self._check_shapes(spectrum, like)
         spectrum = ops.cast(spectrum, self.transform_dtype)
         parts = (spectrum[..., 0], spectrum[..., 1])
         padded = ops.istft(parts, **self._lengths())
@@ -154,11 +157,30 @@ class InverseSTFT(_Transform):
         self, spectrum: keras.KerasTensor, like: keras.KerasTensor | None = None
     ) -> keras.KerasTensor:
         """Gives the shape and the dtype of the waveforms."""
+        self._check_shapes(spectrum, like)
         batch, frames, *_ = spectrum.shape
-        samples = None if frames is None else self._whole(frames)
+        samples = None if frames is None else max(0, self._whole(frames))
         if like is not None:
             samples = like.shape[1]
         return keras.KerasTensor((batch, samples), self.transform_dtype)
+
+    def _check_shapes(self, spectrum: Tensor, like: Tensor | None) -> None:
+        wanted = (self.frame_length // 2 + 1, 2)
+        if len(spectrum.shape) != 4 or tuple(spectrum.shape[2:]) != wanted:
+            raise ValueError(
+                f"`spectrum` must have the shape (batch, frames, {wanted[0]}, 2). "
+                f"Received: {tuple(spectrum.shape)}"
+            )
+        frames = spectrum.shape[1]
+        samples = None if like is None else like.shape[1]
+        if None in (frames, samples):
+            return
+        longest = max(0, self._whole(frames))
+        if samples > longest:
+            raise ValueError(
+                f"`like` must have at most {longest} samples for {frames} frames. "
+                f"Received: {samples}"
+            )
 
     def _whole(self, frames: Any) -> Any:
         return (frames - 1) * self.hop_length - self.frame_length

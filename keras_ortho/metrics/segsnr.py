@@ -169,7 +169,7 @@ def segmental_snr_loizou(
     reference: np.ndarray,
     sample_rate: int,
     *,
-    clamp: tuple[float, float] = (-10.0, 35.0),
+    clamp: tuple[float, float] | None = (-10.0, 35.0),
 ) -> float:
     """Segmental SNR as Loizou defines it for speech enhancement.
 
@@ -181,7 +181,8 @@ def segmental_snr_loizou(
         estimate: Estimated signal, as for `segmental_snr`.
         reference: True signal, as for `segmental_snr`.
         sample_rate: Sampling rate in Hz, at least 1000.
-        clamp: Least and greatest ratio of a frame in dB.
+        clamp: Least and greatest ratio of a frame in dB, or `None`, which is not
+            Loizou's measure any more. Default: `(-10.0, 35.0)`.
 
     Returns:
         The mean of the frames' ratios in dB; NaN with an `UnscoredWarning` where
@@ -217,4 +218,6 @@ def segmental_snr_loizou(
     epsilon = np.finfo(np.float64).eps
     noise = energies(reference - estimate)
     ratios = 10 * np.log10(energies(reference) / (noise + epsilon) + epsilon)
-    return float(ratios.clip(*clamp).mean())
+    if clamp is not None:
+        ratios = ratios.clip(*clamp)
+    return float(ratios.mean())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_count, check_finite
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises
 from keras_ortho.tasks.timit_records import Record
@@ -59,6 +59,13 @@ def training_passes(
     samples = round(seconds * SAMPLE_RATE)
     check_count("seconds * 8000", samples)
     noises = Noises(records, recordings)
+    if not kinds:
+        raise ValueError(f"`kinds` must name one at least. Received: {kinds}")
+    for kind in kinds:
+        noises.check_kind(kind)
+    least, greatest = (check_finite("snrs", snr) for snr in snrs)
+    if least > greatest:
+        raise ValueError(f"`snrs` must be (least, greatest). Received: {snrs}")
     tf = require("tensorflow")
 
     def batch(number: int, index: int) -> tuple[np.ndarray, np.ndarray]:

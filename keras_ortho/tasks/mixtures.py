@@ -101,22 +101,31 @@ class Noises:
         Raises:
             ValueError: If there is no such kind, or an argument does not fit.
         """
+        self.check_kind(kind)
         samples = len(speech)
         if kind == "babble":
             noise = babble(samples, random, self.others[speaker])
         elif kind == "reverberation":
             noise = late_reverberation(speech, random)
-        elif kind == RECORDED and len(self.recordings):
+        elif kind == RECORDED:
             chosen = self.recordings[int(random.integers(len(self.recordings)))]
             noise = excerpt(chosen, samples, random)
-        elif kind in NOISES:
-            noise = NOISES[kind](samples, random)
         else:
+            noise = NOISES[kind](samples, random)
+        return mix(speech, noise, snr)
+
+    def check_kind(self, kind: str) -> None:
+        """Checks that there is a kind of noise.
+
+        Raises:
+            ValueError: If there is none.
+        """
+        there = (*TRAINED, *UNHEARD, *([RECORDED] if len(self.recordings) else []))
+        if kind not in there:
             raise ValueError(
                 f"`kind` must be one of {(*TRAINED, *UNHEARD)}, or {RECORDED!r} where "
                 f"there are recordings. Received: {kind!r}"
             )
-        return mix(speech, noise, snr)
 
 
 def mixtures(

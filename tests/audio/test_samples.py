@@ -94,6 +94,8 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
 def test_bad_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         write_wav(tmp_path / "nowhere" / "a.wav", np.zeros(10), 8000)
+    with pytest.raises(IsADirectoryError, match=f"Received: {tmp_path}"):
+        write_wav(tmp_path, np.zeros(10), 8000)
     with pytest.raises(ValueError, match=r"`sample_rate` .* Received: sample_rate=0"):
         write_wav(tmp_path / "a.wav", np.zeros(10), 0)
     assert os.listdir(tmp_path) == []

@@ -7,6 +7,7 @@ from keras_ortho.data_prep import plan
 from keras_ortho.data_prep.corpus import Unused, Utterance
 from keras_ortho.data_prep.plan import (
     OWN_FILE,
+    Shard,
     Source,
     hash_sources,
     plan_shards,
@@ -54,6 +55,11 @@ def test_names():
         assert shard.stem == start + shard.signature[:16]
         assert OWN_FILE.fullmatch(shard.stem + ".tfrecord")
         assert OWN_FILE.fullmatch(f"tmp-123-{shard.stem}.json")
+
+
+def test_names_of_very_many_shards():
+    shard = Shard("train", 123456, 1000000, (), "0123456789abcdef")
+    assert OWN_FILE.fullmatch(shard.stem + ".tfrecord")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A trained network, frame by frame in ONNX Runtime, is the network."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from keras_ortho.audio import (
     to_int16,
     write_wav,
 )
+from tests.examples.modules import run_example
 
 pytest.importorskip("onnxruntime", reason="needs the extra export")
 
@@ -31,9 +33,7 @@ sys.exit(bool({"keras", "tensorflow"} & set(sys.modules)))
 
 def streaming(*arguments, **kwargs):
     command = [sys.executable, "-c", RUN, "examples/streaming.py", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, check=True, **kwargs
-    )
+    return subprocess.run(command, cwd=ROOT, capture_output=True, **kwargs)
 
 
 @pytest.mark.slow
@@ -57,6 +57,7 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     done = streaming(
         tmp_path / "gain.keras", tmp_path / "speech.wav", "--out", tmp_path / "file"
     )
+    assert done.returncode == 0, done.stderr
     assert b"real-time factor" in done.stdout
     gains = np.load(tmp_path / "file/gains.npy")
     # The two frames behind the speech are of silence, and not read.
@@ -71,11 +72,39 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     # Of 32768, rounded twice, and as far as the gains differ.
     assert np.abs(error).max() <= 3
 
-    streaming(
-        tmp_path / "file/step.onnx",
-        "-",
-        "--out",
-        tmp_path / "pipe",
-        input=samples.tobytes(),
-    )
+    piped = tmp_path / "file/step.onnx", "-", "--out", tmp_path / "pipe"
+    done = streaming(*piped, input=samples.tobytes())
+    assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "pipe/gains.npy"), gains)
+    # Nothing comes in: what came before is kept.
+    done = streaming(*piped, input=b"")
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"must hold a sample. Received: 0 bytes\n")
+    np.testing.assert_array_equal(np.load(tmp_path / "pipe/gains.npy"), gains)
+    # A layer that reads the future has no step, and the other process says so.
+    inputs = keras.Input((None, 129))
+    flipped = keras.layers.Bidirectional(ScoRNN(4, return_sequences=True))(inputs)
+    keras.Model(inputs, flipped).save(tmp_path / "future.keras")
+    done = streaming(tmp_path / "future.keras", tmp_path / "speech.wav")
+    assert done.returncode == 2
+    last = done.stderr.decode().splitlines()[-1]
+    assert re.match("streaming.py: .*bidirectional.*Received: ", last)
+
+
+@pytest.mark.parametrize(
+    ("model", "speech", "message"),
+    [
+        ("step.onnx", "none.wav", "none.wav"),
+        ("none.onnx", "speech.wav", "none.npz"),
+        ("text.onnx", "speech.wav", "`model` must be an ONNX file.*Received: .*text"),
+    ],
+)
+def test_bad_input(model, speech, message, tmp_path, capsys):
+    write_wav(tmp_path / "speech.wav", np.zeros(1000), 8000)
+    (tmp_path / "text.onnx").write_text("no network")
+    np.savez(tmp_path / "text.npz", np.zeros((1, 4)))
+    paths = tmp_path / model, tmp_path / speech
+    with pytest.raises(SystemExit):
+        run_example("streaming", *paths, "--out", tmp_path / "out")
+    assert re.search(message, capsys.readouterr().err)
+    assert not [*tmp_path.glob("out/*")]

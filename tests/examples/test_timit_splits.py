@@ -30,7 +30,7 @@ def commands(splits, monkeypatch):
     """The commands, of which those that train leave their record."""
     found = []
 
-    def execute(arguments):
+    def run_python(arguments):
         found.append(arguments)
         if not arguments[0].endswith("timit.py"):
             return
@@ -52,7 +52,7 @@ def commands(splits, monkeypatch):
         Path(out).mkdir(parents=True)
         write_sealed(Path(out, "results.json"), record)
 
-    monkeypatch.setattr(splits, "execute", execute)
+    monkeypatch.setattr(splits, "run_python", run_python)
     return found
 
 

@@ -129,6 +129,26 @@ def test_bad_options(arguments, message, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("held", "arguments", "message"),
+    [
+        ("seed-0/run", ["--resume"], "runs of seeds: give --seeds,"),
+        ("run", ["--seeds", "2", "--resume"], "one run: leave out --seeds,"),
+        ("seed-0/run", ["--seeds", "2"], "go on with it by --resume"),
+        ("run", [], "go on with it by --resume"),
+    ],
+)
+def test_a_folder_holds_one_run_or_those_of_seeds(
+    held, arguments, message, tmp_path, capsys
+):
+    (tmp_path / held).mkdir(parents=True)
+    (tmp_path / held / "settings.json").touch()
+    with pytest.raises(SystemExit):
+        run_example("adding", *SMALL, *arguments, "--out", tmp_path)
+    assert message in capsys.readouterr().err
+    assert [*tmp_path.rglob("*.json")] == [tmp_path / held / "settings.json"]
+
+
 @pytest.mark.slow
 def test_a_second_command_is_told_who_is_at_it(seeds, tmp_path, capsys):
     with locked(tmp_path), pytest.raises(SystemExit):

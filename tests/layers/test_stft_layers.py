@@ -136,6 +136,27 @@ def test_errors(layer, lengths, message):
         layer(*lengths)
 
 
+@pytest.mark.backends
+@pytest.mark.parametrize("frames", [1, 2, 3, 4])
+def test_few_frames(frames):
+    """The silence on both sides takes three frames and a hop."""
+    x = spectra(frames, 129).astype("float32")
+    samples = max(0, frames - 3) * 128
+    assert InverseSTFT()(x).shape == (2, samples)
+    assert InverseSTFT()(keras.Input((frames, 129, 2))).shape == (None, samples)
+    with pytest.raises(ValueError, match=f"`like` .* {frames} frames. Received: 200"):
+        InverseSTFT()(x, waveforms(200))
+    with pytest.raises(ValueError, match=f"`like` .* {frames} frames. Received: 200"):
+        InverseSTFT()(keras.Input((frames, 129, 2)), keras.Input((200,)))
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 128, 2), (2, 5, 129, 1), (5, 129, 2)])
+def test_an_inverse_needs_a_spectrum(shape):
+    for x in (np.ones(shape, "float32"), keras.KerasTensor(shape)):
+        with pytest.raises(ValueError, match=r"`spectrum` .*Received: \("):
+            InverseSTFT()(x)
+
+
 def test_an_inverse_needs_frames_that_overlap():
     assert STFT(8, 8)(np.ones((1, 16), "float32")).shape == (1, 4, 5, 2)
     with pytest.raises(ValueError, match="`hop_length` must be less.*Received: 8"):

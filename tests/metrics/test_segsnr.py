@@ -223,6 +223,8 @@ def test_loizou_needs_a_frame_and_a_step():
     signal = np.sin(np.arange(400.0))
     # 240 samples and 60 at 8 kHz.
     assert segmental_snr_loizou(signal[:300], signal[:300], 8000) == 35
+    # Without a bound what is equal has the ratio of the energy to one rounding.
+    assert segmental_snr_loizou(signal, signal, 8000, clamp=None) > 100
     with pytest.warns(UnscoredWarning, match="a frame and a step, 37.5 ms"):
         assert np.isnan(segmental_snr_loizou(signal[:299], signal[:299], 8000))
 

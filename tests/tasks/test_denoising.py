@@ -1,5 +1,7 @@
 """Mixtures: who is heard in them, at which ratio, and that a seed says all."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -191,6 +193,7 @@ def test_errors(tmp_path):
     write_wav(tmp_path / "silent" / "00.wav", np.zeros(100), 8000)
     random = np.random.default_rng(0)
     one_speaker = [r for r in records() if r.speaker == "a"]
+    train_on = functools.partial(training_passes, records(), batch_size=1, batches=1)
     for call, message in [
         (lambda: Noises(one_speaker), "`records` must be of two .* Received: 1"),
         (
@@ -210,6 +213,10 @@ def test_errors(tmp_path):
             lambda: training_passes(records(), batch_size=1, batches=1, seconds=0),
             "`seconds \\* 8000` must be",
         ),
+        (lambda: train_on(kinds=["pink", "rain"]), "`kind` must be .* 'rain'"),
+        (lambda: train_on(kinds=[]), "`kinds` must name one .* Received: "),
+        (lambda: train_on(snrs=(5.0, -5.0)), "`snrs` .* Received: .5.0, -5.0"),
+        (lambda: train_on(snrs=(0.0, float("nan"))), "`snrs` .* Received: .*nan"),
         (lambda: read_recordings(tmp_path / "one"), "two files.* Received: 1"),
         (lambda: read_recordings(tmp_path / "silent"), "not be silent. Received"),
     ]:

@@ -1,0 +1,38 @@
+"""How a command ends that cannot go on. Loads no Keras."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """Ends the command with a line on what is wrong with its options or its data.
+
+    Raises:
+        SystemExit: For an error that a user can do something about.
+    """
+    try:
+        yield
+    except (ValueError, OSError, ImportError) as error:
+        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+
+
+def run_python(arguments: Sequence[str]) -> None:
+    """Runs Python on a module, a script or code.
+
+    Args:
+        arguments: Those of the interpreter.
+
+    Raises:
+        SystemExit: If it fails, which it has then said why, with its status.
+
+    Example:
+    >>> run_python(["-c", "assert 1 + 1 == 2"])
+    """
+    status = subprocess.run([sys.executable, *arguments]).returncode
+    if status:
+        raise SystemExit(status)
