@@ -144,13 +144,15 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
     [[1, 2, 3], [0, 4, 5]]
     """
     entries = reflectors.shape[0]
-    counts = [num_reflector_entries(size, m) for m in range(1, size + 1)]
-    if len(reflectors.shape) != 1 or entries not in counts:
+    # Not by `in`: PyTorch's compiler has symbols here, which are in no list.
+    counts = range(1, size + 1)
+    fitting = [m for m in counts if num_reflector_entries(size, m) == entries]
+    if len(reflectors.shape) != 1 or not fitting:
         raise ValueError(
             "`reflectors` must hold n + (n - 1) + ... entries, for the order "
             f"n={size}. Received: reflectors.shape={tuple(reflectors.shape)}"
         )
-    rows, columns = np.triu_indices(counts.index(entries) + 1, 0, size)
+    rows, columns = np.triu_indices(fitting[0], 0, size)
     position = np.zeros((rows[-1] + 1, size), "int32")
     position[rows, columns] = np.arange(1, entries + 1)
     zero = ops.zeros((1,), dtype=reflectors.dtype)
