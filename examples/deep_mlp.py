@@ -1,5 +1,7 @@
 """MLPs of 30 to 100 layers on MNIST: plain, residual, svdMLP and svdResNet.
 
+Beside them stands a linear map from the pixels to the classes.
+
     python examples/deep_mlp.py --data-dir DATA --out out/deep_mlp
     python examples/deep_mlp.py --data-dir D --out out/128 --layers 30 70 --width 128
     python examples/deep_mlp.py --smoke --out out/smoke
@@ -17,6 +19,7 @@ The epoch is chosen on validation data; the best test figure of all epochs is gi
 too, by that name.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -32,12 +35,14 @@ from experiments.settings import Settings
 from experiments.tables import cell, write_table
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.metrics import ErrorRate
-from keras_ortho.networks import MLP_KINDS, mlp
+from keras_ortho.networks import mlp
 from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import pixels
 from keras_ortho.tasks.pipeline import Task
 
+LINEAR = "linear"
 TITLES = {
+    LINEAR: "linear map",
     "mlp": "MLP",
     "resnet": "ResNet",
     "svdmlp": "svdMLP",
@@ -61,15 +66,16 @@ def main() -> None:
         task = pixels.mnist(steps=1, **settings.data)
         record = run_record(settings.record())
         results = []
-        for layers in settings.layers:
-            for kind in settings.models:
-                results.append(run(kind, layers, task, settings))
-                report(settings, record, results)
+        depths = [(kind, n) for n in settings.layers for kind in settings.models]
+        networks = [(kind, 0 if kind == LINEAR else n) for kind, n in depths]
+        for kind, layers in dict.fromkeys(networks):
+            results.append(run(kind, layers, task, settings))
+            report(settings, record, results)
 
 
 def parse() -> Settings:
     """Reads the command line, and settles what it leaves open."""
-    parser = comparison_parser(__doc__, MLP_KINDS, "folder of MNIST's files")
+    parser = comparison_parser(__doc__, tuple(TITLES), "folder of MNIST's files")
     add = parser.add_argument
     add("--epochs", type=int, help="passes over the training data (20)")
     add("--layers", type=int, nargs="+", help="depths (40)")
@@ -85,16 +91,7 @@ def parse() -> Settings:
 def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any]:
     """Trains a network and gives its figures."""
     keras.utils.set_random_seed(settings.seed)
-    model = mlp(
-        kind,
-        layers,
-        settings.width,
-        input_shape=task.train.element_spec[0].shape[1:],
-        num_classes=10,
-        reflections=settings.reflections,
-        spectral_margin=settings.margin,
-        spectral_center=settings.center,
-    )
+    model = network(kind, layers, task.train.element_spec[0].shape[1:], settings)
     model.compile(
         keras.optimizers.Adam(settings.rate),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -107,6 +104,25 @@ def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any
     return {**own, "parameters": parameters, **figures}
 
 
+def network(
+    kind: str, layers: int, shape: Sequence[int], settings: Settings
+) -> keras.Model:
+    """Makes a network, from images of a shape to the logits of the digits."""
+    if kind == LINEAR:
+        flat = keras.layers.Flatten()
+        return keras.Sequential([keras.Input(shape), flat, keras.layers.Dense(10)])
+    return mlp(
+        kind,
+        layers,
+        settings.width,
+        input_shape=shape,
+        num_classes=10,
+        reflections=settings.reflections,
+        spectral_margin=settings.margin,
+        spectral_center=settings.center,
+    )
+
+
 def report(
     settings: Settings, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
@@ -115,13 +131,14 @@ def report(
     rows = [{**result, "title": TITLES[result["model"]]} for result in results]
     cells = [[cell(row[name]) for name in COLUMNS] for row in rows]
     write_table(settings.out / "table.md", COLUMNS.values(), cells, right=True)
-    draw_rivals(
-        settings.out, {f"{row['title']}, {row['layers']} layers": row for row in rows}
-    )
+    draw_rivals(settings.out, {_name(row): row for row in rows})
     if len(settings.layers) > 1:
         lines: dict[str, list[dict[str, Any]]] = {}
+        ends = min(settings.layers), max(settings.layers)
         for row in rows:
-            lines.setdefault(row["title"], []).append(row)
+            # The linear map lies across: it has no depth.
+            of_row = [row] if row["layers"] else [row | {"layers": n} for n in ends]
+            lines.setdefault(row["title"], []).extend(of_row)
         plot_curves(
             settings.out / "depth.png",
             {name: [r["test_accuracy"] for r in line] for name, line in lines.items()},
@@ -129,6 +146,10 @@ def report(
             xlabel="layers",
             ylabel="test accuracy",
         )
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['title']}, {row['layers']} layers" if row["layers"] else row["title"]
 
 
 if __name__ == "__main__":

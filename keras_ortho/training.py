@@ -39,7 +39,6 @@ MODEL = "best.keras"
 LAST = "last.weights.h5"
 SEEDS = "seeds.json"
 HISTORY = "history.csv"
-MONITOR = "val_loss"
 
 
 def train(
@@ -50,7 +49,7 @@ def train(
     epochs: int,
     validation_data: Any,
     steps_per_epoch: int | None = None,
-    monitor: str = MONITOR,
+    monitor: str = "val_loss",
     save_seconds: float = 30.0,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     settings: Mapping[str, Any] | None = None,
@@ -255,8 +254,8 @@ class _Run(keras.callbacks.Callback):
         if not path.exists():
             write_sealed(path, settings)
             return
-        # Runs from before it was recorded had this one.
-        before = {"monitor": MONITOR, **read_sealed(path)}
+        # Older runs do not say theirs.
+        before = {"monitor": self.monitor, **read_sealed(path)}
         keys = sorted({*before, *settings})
         differ = [k for k in keys if before.get(k) != settings.get(k)]
         if differ:

@@ -13,11 +13,13 @@ def test_smoke(tmp_path, capsys):
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["settings"]["width"] == 8
     results = record["results"]
-    assert [(r["layers"], r["model"]) for r in results] == [
+    assert [(r["layers"], r["model"]) for r in results] == [(0, "linear")] + [
         (layers, model)
         for layers in (1, 2)
         for model in ("mlp", "resnet", "svdmlp", "svdresnet")
     ]
+    # Of 28 x 28 pixels, with biases.
+    assert results[0]["parameters"] == 7850
     for result in results:
         folder = tmp_path / f"{result['model']}-{result['layers']}"
         with open(folder / "history.csv", newline="") as file:
