@@ -124,7 +124,7 @@ ITEMS = (
         "table 2.5",
         "characters of the Penn Treebank",
         (f"Characters of the Penn Treebank{FULL}",),
-        ("Characters of the Penn Treebank, an epoch",),
+        ("Characters of the Penn Treebank, 5 epochs",),
     ),
     Item(
         ENRNN,
