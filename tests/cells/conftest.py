@@ -23,7 +23,8 @@ FOR_ALL = {
     "test_the_layer_has_the_gradient_of_the_stock_loop": {
         "masked": [True],
         "recompute": [False],
-        "return_sequences": [True] if ON_JAX else [False, True],
+        # `test_layer_stock_and_loop` draws it, too.
+        "return_sequences": [True],
     }
     | ({"architecture": KINDS} if ON_JAX else {}),
 }
