@@ -63,8 +63,8 @@ class Step:
             ) from error
         inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
         self.names = [entry.name for entry in inputs]
-        bins = [entry.shape[-1] for entry in (inputs[0], outputs[0])]
-        if bins != [NUM_BINS] * 2 or len(inputs) != 1 + len(self.states):
+        bins = [entry.shape[-1:] for entry in (inputs[0], outputs[0])]
+        if bins != [[NUM_BINS]] * 2 or len(inputs) != 1 + len(self.states):
             raise ValueError(
                 f"`model` must turn {NUM_BINS} bins into as many gains, and its states "
                 f"stand beside it. Received: {path}, from {bins[0]} to {bins[1]}, with "

@@ -53,6 +53,8 @@ def cluster_pool(address: str) -> Iterator[Executor]:
 def _check_address(address: str) -> None:
     """Refuses an address that a client would wait for when it is let go."""
     distributed = require("distributed", extra="cluster")
+    if address.startswith("inproc:"):  # That of a scheduler of this process.
+        return
     distributed.comm.get_address_host_port(address)
     if address.startswith(("tls:", "wss:")):
         secured = distributed.Security().get_connection_args("client")

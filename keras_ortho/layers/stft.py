@@ -173,7 +173,8 @@ class InverseSTFT(_Transform):
             )
         frames = spectrum.shape[1]
         samples = None if like is None else like.shape[1]
-        if None in (frames, samples):
+        # What is not known yet is `None`, or a symbol where JAX exports.
+        if not (isinstance(frames, int) and isinstance(samples, int)):
             return
         longest = max(0, self._whole(frames))
         if samples > longest:

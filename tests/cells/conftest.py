@@ -23,8 +23,7 @@ FOR_ALL = {
     "test_the_layer_has_the_gradient_of_the_stock_loop": {
         "masked": [True],
         "recompute": [False],
-        # `test_layer_stock_and_loop` draws it, too.
-        "return_sequences": [True],
+        "return_sequences": [True] if ON_JAX else [False, True],
     }
     | ({"architecture": KINDS} if ON_JAX else {}),
 }

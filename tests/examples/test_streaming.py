@@ -21,6 +21,7 @@ from keras_ortho.audio import (
 from tests.examples.modules import run_example
 
 pytest.importorskip("onnxruntime", reason="needs the extra export")
+onnx = pytest.importorskip("onnx", reason="needs the extra export")
 
 ROOT = Path(__file__).parents[2]
 RUN = """
@@ -85,7 +86,9 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     inputs = keras.Input((None, 129))
     flipped = keras.layers.Bidirectional(ScoRNN(4, return_sequences=True))(inputs)
     keras.Model(inputs, flipped).save(tmp_path / "future.keras")
-    done = streaming(tmp_path / "future.keras", tmp_path / "speech.wav")
+    done = streaming(
+        tmp_path / "future.keras", tmp_path / "speech.wav", "--out", tmp_path / "none"
+    )
     assert done.returncode == 2
     last = done.stderr.decode().splitlines()[-1]
     assert re.match("streaming.py: .*bidirectional.*Received: ", last)
@@ -96,13 +99,24 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     [
         ("step.onnx", "none.wav", "none.wav"),
         ("none.onnx", "speech.wav", "none.npz"),
+        ("other.onnx", "speech.wav", "129 bins.*from .5. to .5., with 1 of 0 states"),
         ("text.onnx", "speech.wav", "`model` must be an ONNX file.*Received: .*text"),
     ],
 )
 def test_bad_input(model, speech, message, tmp_path, capsys):
     write_wav(tmp_path / "speech.wav", np.zeros(1000), 8000)
     (tmp_path / "text.onnx").write_text("no network")
-    np.savez(tmp_path / "text.npz", np.zeros((1, 4)))
+    five = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 5])
+        for name in ("frames", "same")
+    ]
+    node = onnx.helper.make_node("Identity", ["frames"], ["same"])
+    graph = onnx.helper.make_graph([node], "other", five[:1], five[1:])
+    version = onnx.helper.make_opsetid("", 17)
+    other = onnx.helper.make_model(graph, opset_imports=[version], ir_version=8)
+    onnx.save(other, tmp_path / "other.onnx")
+    for name in ("text", "other"):
+        np.savez(tmp_path / f"{name}.npz", np.zeros((1, 4)))
     paths = tmp_path / model, tmp_path / speech
     with pytest.raises(SystemExit):
         run_example("streaming", *paths, "--out", tmp_path / "out")

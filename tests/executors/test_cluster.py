@@ -160,3 +160,15 @@ def test_the_address_must_be_that_of_a_scheduler(bad, monkeypatch):
         open_executor(1, bad),
     ):
         pass
+
+
+def test_a_cluster_of_this_process():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, processes=False, dashboard_address=None
+        ) as own,
+        open_executor(1, own.scheduler_address) as executor,
+    ):
+        assert own.scheduler_address.startswith("inproc:")
+        assert executor.submit(sum, [1, 2]).result(timeout=60) == 3
