@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops, tree
 
 from keras_ortho.backend.types import Tensor
@@ -36,8 +37,8 @@ class CarriedState(keras.layers.Wrapper):
         `(batch, time, n)`.
 
     Weights:
-        Those of the layer; and `state_0`, `state_1`, ..., not trained, one for each
-        state of the layer.
+        Those of the layer; and, not trained, `state_0`, `state_1`, ..., one for each
+        state of the layer, and `has_begun`, a boolean.
 
     Raises:
         ValueError: If the layer is not such; in `build` if the batch size is not
@@ -93,6 +94,13 @@ class CarriedState(keras.layers.Wrapper):
                 tree.flatten(self.get_initial_state(batch_size))
             )
         ]
+        self.has_begun = self.add_weight(
+            shape=(),
+            name="has_begun",
+            dtype="bool",
+            initializer="zeros",
+            trainable=False,
+        )
         self.built = True
         self.reset_state()
 
@@ -108,10 +116,23 @@ class CarriedState(keras.layers.Wrapper):
         return self.layer.get_initial_state(batch_size)
 
     def reset_state(self) -> None:
-        """Sets the states to the initial state: zero, or the trained one."""
+        """Sets the states to the initial state.
+
+        That is zero, or the trained one, as it is when the next batch begins.
+        """
         initial = self.get_initial_state(self.states[0].shape[0])
         for variable, value in zip(self.states, tree.flatten(initial), strict=True):
             variable.assign(ops.cast(value, variable.dtype))
+        self.has_begun.assign(False)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Reads the weights, also from files of a version that had no `has_begun`.
+
+        Args:
+            store: What Keras saved, by number.
+        """
+        begun = {str(len(self.states)): np.array(True)}
+        super().load_own_variables({**begun, **store})
 
     def call(
         self, sequences: Tensor, mask: Tensor | None = None, training: bool = False
@@ -126,19 +147,31 @@ class CarriedState(keras.layers.Wrapper):
         Returns:
             Tensor of shape `(batch, time, n)`.
         """
-        # Copies: PyTorch's gradient needs what the states are changed from.
-        initial = [ops.copy(ops.cast(s, self.compute_dtype)) for s in self.states]
         outputs, *last = self.layer(
             sequences,
-            initial_state=tree.pack_sequence_as(
-                self.layer.get_initial_state(1), initial
-            ),
+            initial_state=self._carried_or_initial_state(),
             mask=mask,
             training=training,
         )
         for variable, value in zip(self.states, tree.flatten(last), strict=True):
             variable.assign(ops.cast(value, variable.dtype))
+        self.has_begun.assign(True)
         return outputs
+
+    def _carried_or_initial_state(self) -> Any:
+        """Where the layer goes on, or begins.
+
+        A trained initial state is read at the first batch, not at `reset_state()`: it
+        is then the one of now, and that batch trains it.
+        """
+        initial = self.get_initial_state(self.states[0].shape[0])
+        # Copies: PyTorch's gradient needs what the states are changed from.
+        has_begun = ops.copy(self.has_begun)
+        states = [
+            ops.where(has_begun, ops.copy(ops.cast(carried, start.dtype)), start)
+            for carried, start in zip(self.states, tree.flatten(initial), strict=True)
+        ]
+        return tree.pack_sequence_as(initial, states)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

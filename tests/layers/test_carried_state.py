@@ -1,9 +1,11 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_ortho import ENRNN, ScoRNN
 from keras_ortho.layers.carried_state import CarriedState
+from tests.gradients import weight_gradients
 from tests.saving import reloaded
 
 pytestmark = [
@@ -45,7 +47,7 @@ def pieces(text):
 @pytest.mark.parametrize("name", LAYERS)
 def test_pieces_are_as_the_whole(name, text):
     model, layer = network(name)
-    whole = keras.ops.convert_to_numpy(layer.layer(text)[0])
+    whole = ops.convert_to_numpy(layer.layer(text)[0])
     assert np.abs(whole).max() > 1e-3
     for _ in range(2):
         parts = [model.predict(piece, verbose=0) for piece in pieces(text)]
@@ -59,10 +61,10 @@ def test_states_are_carried_within_fit(name, text):
     model, layer = network(name)
     model.compile(keras.optimizers.SGD(0.0), "mse")
     x = np.concatenate(pieces(text))
-    whole = keras.ops.convert_to_numpy(layer.layer(text)[0])
+    whole = ops.convert_to_numpy(layer.layer(text)[0])
     zeros = np.zeros((len(x), TIME, 5))
     model.fit(x, zeros, batch_size=BATCH, shuffle=False, verbose=0)
-    state = keras.ops.convert_to_numpy(layer.states[0])
+    state = ops.convert_to_numpy(layer.states[0])
     np.testing.assert_allclose(state, whole[:, -1], atol=ATOL)
     # The loss is that of the whole, not of pieces that each start from zero.
     layer.reset_state()
@@ -83,10 +85,43 @@ def test_weights():
 
 def test_starts_from_the_trained_state():
     _, layer = network("start")
-    start = keras.ops.convert_to_numpy(layer.layer.cell.initial_state)
+    start = ops.convert_to_numpy(layer.layer.cell.initial_state)
     assert np.abs(start).max() > 0
-    for state in keras.ops.convert_to_numpy(layer.states[0]):
+    for state in ops.convert_to_numpy(layer.states[0]):
         np.testing.assert_array_equal(state, start)
+
+
+def test_the_first_batch_trains_the_initial_state(text):
+    """From which alone it begins, as it is by then."""
+    _, layer = network("start")
+    first, second, third = pieces(text)
+    initial = layer.layer.cell.initial_state
+    initial.assign([0.5, -1.0, 1.5, 0.5, -0.5])
+    whole, _ = layer.layer(text)
+    for piece, begins in ((first, True), (second, False)):
+        _, found = weight_gradients(layer, ops.sum, piece)
+        assert np.any(found["initial_state"]) == begins
+        layer(piece)  # JAX's gradient leaves the layer as it was.
+    layer.reset_state()
+    initial.assign(-initial)
+    layer(first), layer(second)
+    expected, _ = layer.layer(text)
+    np.testing.assert_allclose(layer(third), expected[:, -TIME:], atol=ATOL)
+    assert np.abs(ops.convert_to_numpy(whole - expected)).max() > 1000 * ATOL
+
+
+def test_weights_of_a_version_that_had_no_has_begun(text):
+    model, layer = network("start")
+    first, second, _ = pieces(text)
+    model.predict(first, verbose=0)
+    store = {}
+    layer.save_own_variables(store)
+    store = {name: np.array(value) for name, value in store.items()}
+    expected = model.predict(second, verbose=0)
+    layer.reset_state()
+    del store["1"]
+    layer.load_own_variables(store)
+    np.testing.assert_allclose(model.predict(second, verbose=0), expected, atol=ATOL)
 
 
 def test_saved_with_the_states(text, tmp_path):
