@@ -5,13 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from keras_ortho.diagnostics.plots import (
-    _beside,
-    _legend,
-    _save,
-    _subplots,
-    plot_curves,
-)
+from keras_ortho.diagnostics.drawing import add_legend, inches_beside, save, subplots
+from keras_ortho.diagnostics.plots import plot_curves
 
 
 def plot_gradient_norms(
@@ -66,7 +61,7 @@ def plot_heat_map(
 
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964)
     """
-    figure, axes = _subplots(len(maps), (5.5, 4.5 * len(maps)))
+    figure, axes = subplots(len(maps), (5.5, 4.5 * len(maps)))
     for axis, (name, values) in zip(axes, maps.items(), strict=True):
         shown = np.asarray(values, "float64")
         # What has not happened yet is no small number, but none.
@@ -81,7 +76,7 @@ def plot_heat_map(
         axis.set(title=name, ylabel="tau")
         figure.colorbar(image, ax=axis, label="log10 of the norm" if log else "norm")
     axes[-1].set_xlabel("t")
-    _save(figure, path)
+    save(figure, path)
 
 
 def plot_eigenvalues(
@@ -102,7 +97,7 @@ def plot_eigenvalues(
     >>> from keras_ortho.diagnostics import kernel_eigenvalues
     >>> plot_eigenvalues("eigenvalues.png", kernel_eigenvalues(model))
     """
-    figure, (axis,) = _subplots(1, (5.5, 5.5))
+    figure, (axis,) = subplots(1, (5.5, 5.5))
     angles = np.linspace(0, 2 * np.pi, 400)
     axis.plot(np.cos(angles), np.sin(angles), color="gray", linewidth=1)
     for name, values in eigenvalues.items():
@@ -111,7 +106,7 @@ def plot_eigenvalues(
     axis.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
     axis.grid(alpha=0.3)
     axis.legend()
-    _save(figure, path)
+    save(figure, path)
 
 
 def plot_eigenvalue_moduli(
@@ -142,7 +137,7 @@ def plot_eigenvalue_moduli(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2, which
       does not tell of which real numbers its means are: moduli are taken here
     """
-    figure, axes = _subplots(2, (6 + _beside(eigenvalues), 6))
+    figure, axes = subplots(2, (6 + inches_beside(eigenvalues), 6))
     for number, (name, at) in enumerate(eigenvalues.items()):
         moduli = [np.abs(values) for values in at.values()]
         line = "o-" if number < 10 else "o--"
@@ -153,5 +148,5 @@ def plot_eigenvalue_moduli(
     axes[1].set(ylabel="standard deviation", xlabel=xlabel)
     for axis in axes:
         axis.grid(alpha=0.3)
-    _legend(axes[0], eigenvalues)
-    _save(figure, path)
+    add_legend(axes[0], eigenvalues)
+    save(figure, path)

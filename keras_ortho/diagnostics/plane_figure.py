@@ -7,8 +7,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_ortho.diagnostics.drawing import save, subplots
 from keras_ortho.diagnostics.plane import trajectories, vector_field
-from keras_ortho.diagnostics.plots import _save, _subplots
 
 STARTS = ((-0.6, -0.6), (0.3, 0.7), (0.8, -0.4))
 
@@ -80,7 +80,7 @@ def draw_trajectories(
     """
     columns = min(4, len(motions))
     rows = -(-len(motions) // columns)
-    figure, axes = _subplots(rows, (4 * columns, 4.2 * rows), columns)
+    figure, axes = subplots(rows, (4 * columns, 4.2 * rows), columns)
     points = grid(extent)
     for axis in axes[len(motions) :]:
         axis.set_axis_off()
@@ -94,7 +94,7 @@ def draw_trajectories(
         axis.label_outer()
         axis.set(xlim=(-1.05 * extent, 1.05 * extent))
         axis.set(ylim=(-1.05 * extent, 1.05 * extent))
-    _save(figure, path)
+    save(figure, path)
 
 
 def grid(extent: float) -> np.ndarray:

@@ -1,14 +1,13 @@
 """Figures of training runs and of speech, as PNG files."""
 
 import os
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from keras_ortho.audio.stft import HOP_LENGTH, SAMPLE_RATE
-from keras_ortho.extras import require
-from keras_ortho.files import replacing
+from keras_ortho.diagnostics.drawing import add_legend, inches_beside, save, subplots
 
 
 def plot_curves(
@@ -46,7 +45,7 @@ def plot_curves(
 
     >>> plot_curves("loss.png", {"scoRNN": [3.0, 2.0, 1.5]}, baselines={"LSTM": 1.7})
     """
-    figure, axes = _subplots(1, (7 + _beside(curves), 4.5))
+    figure, axes = subplots(1, (7 + inches_beside(curves), 4.5))
     for number, (name, values) in enumerate(curves.items()):
         places = np.arange(1, len(values) + 1) if x is None else x[name]
         # There are ten colors.
@@ -73,8 +72,8 @@ def plot_curves(
     if log and any(np.any(np.asarray(v) > 0) for v in curves.values()):
         axes[0].set_yscale("log")
     axes[0].grid(alpha=0.3)
-    _legend(axes[0], curves)
-    _save(figure, path)
+    add_legend(axes[0], curves)
+    save(figure, path)
 
 
 def plot_spectrograms(
@@ -99,7 +98,7 @@ def plot_spectrograms(
 
     >>> plot_spectrograms("speech.png", {"clean": log_power(stft(speech))})
     """
-    figure, axes = _subplots(len(spectrograms), (9, 2.2 * len(spectrograms)))
+    figure, axes = subplots(len(spectrograms), (9, 2.2 * len(spectrograms)))
     top = max(float(power.max()) for power in spectrograms.values())
     for axis, (name, power) in zip(axes, spectrograms.items(), strict=True):
         image = axis.imshow(
@@ -115,32 +114,4 @@ def plot_spectrograms(
         axis.label_outer()
     axes[-1].set_xlabel("seconds")
     figure.colorbar(image, ax=list(axes), label="dB", fraction=0.05, pad=0.02)
-    _save(figure, path)
-
-
-def _subplots(
-    rows: int, size: tuple[float, float], columns: int = 1
-) -> tuple[Any, Any]:
-    # Without pyplot, which keeps every figure and picks a screen to show it on.
-    figure = require("matplotlib.figure", extra="plot").Figure(
-        figsize=size, layout="constrained"
-    )
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
-    return figure, axes.ravel()
-
-
-def _beside(entries: Sized) -> int:
-    """Inches for a legend beside the axes, where it would fill them: else none."""
-    return 2 if len(entries) > 6 else 0
-
-
-def _legend(axis: Any, entries: Sized) -> None:
-    if _beside(entries):
-        axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    else:
-        axis.legend()
-
-
-def _save(figure: Any, path: str | os.PathLike[str]) -> None:
-    with replacing(path) as aside:
-        figure.savefig(aside, format="png", dpi=120)
+    save(figure, path)
