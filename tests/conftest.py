@@ -3,12 +3,12 @@
 import gc
 import os
 import resource
-import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+from tests import quick
 
 # Keras computes in float32 all the same, but float64 must be there to test with.
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -22,45 +22,22 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
-# `make test` runs a program once or twice: what it takes XLA to make one fast is lost.
-QUICK_TO_COMPILE = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_use_fusion_emitters=false"
-)
-TRIAL = {
-    "jax": "import jax; jax.jit(lambda x: x)(1.0)",
-    "tensorflow": "import tensorflow as tf; "
-    "tf.function(lambda x: x, jit_compile=True)(tf.ones(()))",
-}
-
-
 def pytest_configure(config):
     # Once, before a backend is loaded; pytest's other processes inherit it.
-    if "not slow" not in config.option.markexpr:
-        return
-    # NumPy's threads wait for each other busily, on cores that two processes share.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
-    if "XLA_FLAGS" in os.environ or backend not in TRIAL:
-        return
-    cache = getattr(config, "cache", None)
-    key = f"xla_flags/{backend}-{version(backend)}"
-    flags = cache.get(key, None) if cache else None
-    if flags is None:
-        quick = os.environ | {"XLA_FLAGS": QUICK_TO_COMPILE}
-        command = [sys.executable, "-c", TRIAL[backend]]
-        done = subprocess.run(command, env=quick, capture_output=True, check=False)
-        # A process ends at a flag that its XLA does not know.
-        flags = "" if done.returncode else QUICK_TO_COMPILE
-        if cache:
-            cache.set(key, flags)
-    os.environ["XLA_FLAGS"] = flags
+    if _quick(config):
+        quick.set_flags(getattr(config, "cache", None))
+
+
+def _quick(config):
+    return "not slow" in config.option.markexpr
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     import keras  # After the settings above.
 
+    if _quick(config):
+        quick.save_time()
     if keras.backend.backend() == "tensorflow":
         _save_time_on_tensorflow(config, items)
         return
@@ -157,37 +134,15 @@ def _save_time_on_tensorflow(config, items):
         if "architecture" not in case.params and item.parent in seen:
             item.add_marker(pytest.mark.slow)
         seen.add(item.parent)
+    from keras_ortho.backend import tensorflow as backend
     from keras_ortho.recurrence import segment
 
     config.stash[UNROLL] = segment.UNROLL
-    if "not slow" not in config.option.markexpr:
-        return
-    import tensorflow as tf
-
-    from keras_ortho.backend import tensorflow as backend
-
-    # A step that is written eight times, or twice for as many pieces of a batch, takes
-    # longer to trace than to run.
-    segment.UNROLL = 2
-    backend.UNKNOWN_BATCH = 1
-    # A fifth of the time of programs that run once or twice. `make test-all` has it.
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    _trace_training_steps_once()
-
-
-def _trace_training_steps_once():
-    # A step that makes the optimizer's variables is traced with them, then without.
-    import keras
-
-    make_train_function = keras.Model.make_train_function
-
-    def make(model, force=False):
-        optimizer = model.optimizer
-        if model.built and not (model.run_eagerly or optimizer.built):
-            optimizer.build(model.trainable_variables)
-        return make_train_function(model, force)
-
-    keras.Model.make_train_function = make
+    if _quick(config):
+        # A step that is written eight times, or twice for as many pieces of a batch,
+        # takes longer to trace than to run.
+        segment.UNROLL = 2
+        backend.UNKNOWN_BATCH = 1
 
 
 def pytest_collection_finish():

@@ -1,0 +1,109 @@
+"""How `make test` takes less time, for the same results: `make test-all` does without.
+
+Its programs are small and run once or twice, so most of the time goes into making them.
+"""
+
+import functools
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+# What it takes XLA to make a program fast is lost.
+QUICK_TO_COMPILE = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false"
+)
+TRIAL = {
+    "jax": "import jax; jax.jit(lambda x: x)(1.0)",
+    "tensorflow": "import tensorflow as tf; "
+    "tf.function(lambda x: x, jit_compile=True)(tf.ones(()))",
+}
+
+
+def set_flags(cache: pytest.Cache | None) -> None:
+    """Sets what a backend reads when it is loaded, in the environment."""
+    # NumPy's threads wait for each other busily, on cores that two processes share.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    if "XLA_FLAGS" in os.environ or backend not in TRIAL:
+        return
+    key = f"xla_flags/{backend}-{version(backend)}"
+    flags = cache.get(key, None) if cache else None
+    if flags is None:
+        quick = os.environ | {"XLA_FLAGS": QUICK_TO_COMPILE}
+        command = [sys.executable, "-c", TRIAL[backend]]
+        done = subprocess.run(command, env=quick, capture_output=True, check=False)
+        # A process ends at a flag that its XLA does not know.
+        flags = "" if done.returncode else QUICK_TO_COMPILE
+        if cache:
+            cache.set(key, flags)
+    os.environ["XLA_FLAGS"] = flags
+
+
+def save_time() -> None:
+    """Changes how the backend makes its programs."""
+    import keras
+
+    change = {"jax": _on_jax, "tensorflow": _on_tensorflow}
+    change.get(keras.backend.backend(), lambda: None)()
+
+
+def _on_jax() -> None:
+    from jax._src.interpreters import mlir
+
+    # A sixth of the time is to make a context for each program anew.
+    if hasattr(mlir, "make_ir_context"):
+        mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+
+
+def _on_tensorflow() -> None:
+    import tensorflow as tf
+    from tensorflow.python.eager.context import Context
+    from tensorflow.python.util import tf_stack
+
+    # A fifth of the time of such programs.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    _train_step_traced_once()
+    _plain_datasets()
+    # To seed forgets every operation that is ready to run, as some keep a state of
+    # random numbers: those of the package and of Keras keep none.
+    Context._set_global_seed = _seed
+    # Where in the tests each operation of a graph was made is said by no test.
+    stack = tf_stack.extract_stack()
+    tf_stack.extract_stack = lambda stacklevel=1: stack
+
+
+def _train_step_traced_once() -> None:
+    # A step that makes the optimizer's variables is traced with them, then without.
+    import keras
+
+    make_train_function = keras.Model.make_train_function
+
+    def make(model: keras.Model, force: bool = False) -> Callable[..., Any]:
+        optimizer = model.optimizer
+        if model.built and not (model.run_eagerly or optimizer.built):
+            optimizer.build(model.trainable_variables)
+        return make_train_function(model, force)
+
+    keras.Model.make_train_function = make
+
+
+def _plain_datasets() -> None:
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    iterate = tf.data.Dataset.__iter__
+    tf.data.Dataset.__iter__ = lambda data: iterate(data.with_options(options))
+
+
+def _seed(context: Any, seed: int) -> None:
+    context._seed = seed
+    context._rng = random.Random(seed)
