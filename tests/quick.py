@@ -57,9 +57,11 @@ def save_time() -> None:
 def _on_jax() -> None:
     from jax._src.interpreters import mlir
 
-    # A sixth of the time is to make a context for each program anew.
-    if hasattr(mlir, "make_ir_context"):
-        mlir.make_ir_context = functools.cache(mlir.make_ir_context)
+    # A sixth of the time is to make a context for each program anew. Only a program
+    # within another, which is not ended, must have its own.
+    make = mlir.make_ir_context
+    shared = functools.cache(make)
+    mlir.make_ir_context = lambda: make() if mlir.ir.Context.current else shared()
 
 
 def _on_tensorflow() -> None:
