@@ -36,6 +36,7 @@ def _quick(config):
 def pytest_collection_modifyitems(config, items):
     import keras  # After the settings above.
 
+    quick.keep_what_is_made()
     if _quick(config):
         quick.save_time()
     if keras.backend.backend() == "tensorflow":

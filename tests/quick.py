@@ -1,6 +1,7 @@
-"""How `make test` takes less time, for the same results: `make test-all` does without.
+"""How the tests take less time.
 
-Its programs are small and run once or twice, so most of the time goes into making them.
+Most of it goes into making programs, which are small and run once or twice. `make test`
+leaves out more of that than `make test-all`.
 """
 
 import functools
@@ -46,37 +47,49 @@ def set_flags(cache: pytest.Cache | None) -> None:
     os.environ["XLA_FLAGS"] = flags
 
 
-def save_time() -> None:
-    """Changes how the backend makes its programs."""
+def keep_what_is_made() -> None:
+    """Has the backend keep what it would make anew for each program or test."""
     import keras
 
-    change = {"jax": _on_jax, "tensorflow": _on_tensorflow}
+    change = {"jax": _one_context, "tensorflow": _kernels_outlive_seeds}
     change.get(keras.backend.backend(), lambda: None)()
 
 
-def _on_jax() -> None:
+def _one_context() -> None:
     from jax._src.interpreters import mlir
 
-    # A sixth of the time is to make a context for each program anew. Only a program
-    # within another, which is not ended, must have its own.
+    # A sixth of the time is to make a context for each program. Only a program within
+    # another, which is not ended, must have its own.
     make = mlir.make_ir_context
     shared = functools.cache(make)
     mlir.make_ir_context = lambda: make() if mlir.ir.Context.current else shared()
 
 
-def _on_tensorflow() -> None:
-    import tensorflow as tf
+def _kernels_outlive_seeds() -> None:
     from tensorflow.python.eager.context import Context
+
+    # To seed drops every kernel, as some keep a state of random numbers: the package
+    # and Keras have none such.
+    def seed(context: Any, number: int) -> None:
+        context._seed, context._rng = number, random.Random(number)
+
+    Context._set_global_seed = seed
+
+
+def save_time() -> None:
+    """Leaves out what makes a program fast, and where its operations were made."""
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return
+    import tensorflow as tf
     from tensorflow.python.util import tf_stack
 
     # A fifth of the time of such programs.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     _train_step_traced_once()
     _plain_datasets()
-    # To seed forgets every operation that is ready to run, as some keep a state of
-    # random numbers: those of the package and of Keras keep none.
-    Context._set_global_seed = _seed
-    # Where in the tests each operation of a graph was made is said by no test.
+    # For each operation of a graph, where it was made: as many lines as pytest is deep.
     stack = tf_stack.extract_stack()
     tf_stack.extract_stack = lambda stacklevel=1: stack
 
@@ -104,8 +117,3 @@ def _plain_datasets() -> None:
     options.experimental_optimization.apply_default_optimizations = False
     iterate = tf.data.Dataset.__iter__
     tf.data.Dataset.__iter__ = lambda data: iterate(data.with_options(options))
-
-
-def _seed(context: Any, seed: int) -> None:
-    context._seed = seed
-    context._rng = random.Random(seed)
