@@ -34,7 +34,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from experiments import distribution
+from experiments import device_options
 from experiments.denoising import (
     NOISY,
     WIENER,
@@ -310,7 +310,7 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         values = getattr(given, name)
         if len(set(values)) < len(values):
             raise ValueError(f"--{name} names one twice. Received: {_words(values)}")
-    distribution.set_up(given)
+    device_options.set_up(given)
     return settle(vars(given), SMOKE if given.smoke else {}, USUAL)
 
 

@@ -38,7 +38,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments import distribution, linear_prediction, smoke
+from experiments import device_options, linear_prediction, smoke
 from experiments.distributed import distributed, on_one_device
 from experiments.errors import plain_errors
 from experiments.frame_network import CHANNELS, OUTPUTS, correction
@@ -352,7 +352,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
             "--legacy-swapped-targets is for the papers' networks: give --raw or "
             "--preset. Received: neither"
         )
-    distribution.set_up(given)
+    device_options.set_up(given)
     small = SMOKE if given.smoke else {}
     usual = PAPER if given.preset else RAW if given.raw else USUAL
     settings = settle(vars(given), small, usual)

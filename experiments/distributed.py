@@ -26,7 +26,7 @@ def distributed(settings: Settings) -> Iterator[None]:
     error in one of them ends that at once, and the others for want of it.
 
     Args:
-        settings: The settings, which `experiments.distribution.set_up` has seen.
+        settings: The settings, which `experiments.device_options.set_up` has seen.
 
     Raises:
         ValueError: If the devices do not divide the batches.

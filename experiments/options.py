@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments import distribution, smoke
+from experiments import device_options, smoke
 from experiments.layers import LAYERS, Units, kind_of, make_layer, trial_units
 from experiments.optimizers import PARTS
 from experiments.presets import PRESETS, find
@@ -135,9 +135,9 @@ def read_task(
             f"Received: --seeds {given.seeds}"
         )
     if given.seeds:  # The run of each does the rest.
-        distribution.check(given)
+        device_options.check(given)
     else:
-        distribution.set_up(given)
+        device_options.set_up(given)
     on_first(lambda: _check_folder(given))
     made = _smoke_data(given, task.smoke)
     for setting, what in task.needed.items():
@@ -197,7 +197,7 @@ def read_comparison(
     """
     given = parser.parse_args()
     check_values(given)
-    distribution.set_up(given)
+    device_options.set_up(given)
     made = _smoke_data(given, make)
     return settle(vars(given), made, small if given.smoke else usual)
 
@@ -220,7 +220,7 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="(0)")
     add("--smoke", action="store_true", help="try it, small, on data that it makes")
     add("--tensorboard", action="store_true", help="write logs for TensorBoard, too")
-    distribution.add_options(parser)
+    device_options.add_options(parser)
     return parser
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from experiments.distribution import OPTIONS
+from experiments.device_options import OPTIONS
 from experiments.engine import write_progress
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau

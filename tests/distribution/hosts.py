@@ -14,7 +14,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from experiments import distribution
+from experiments import device_options
 from experiments.distributed import distributed
 from experiments.settings import Settings
 from keras_ortho import ScoRNN
@@ -28,10 +28,10 @@ options = ["--distribute", "data-parallel"]
 if hosts != "alone":
     options += ["--hosts", hosts, "--host-id", str(process)]
 parser = argparse.ArgumentParser()
-distribution.add_options(parser)
+device_options.add_options(parser)
 given = parser.parse_args(options)
 given.out, given.batch_size = Path(folder), 8
-distribution.set_up(given)
+device_options.set_up(given)
 
 
 class Kill(keras.callbacks.Callback):

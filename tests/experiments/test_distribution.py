@@ -3,7 +3,7 @@ import argparse
 import keras
 import pytest
 
-from experiments import distribution
+from experiments import device_options
 from experiments.distributed import distributed
 from experiments.options import read_task
 from experiments.settings import Settings
@@ -13,7 +13,7 @@ BACKEND = keras.backend.backend()
 
 def parse(*options):
     parser = argparse.ArgumentParser()
-    distribution.add_options(parser)
+    device_options.add_options(parser)
     return parser.parse_args(options)
 
 
@@ -43,21 +43,21 @@ def test_hosts_must_be_several_and_the_first_with_a_port(text, capsys):
 )
 def test_options_that_contradict_each_other(options, match):
     with pytest.raises(ValueError, match=match):
-        distribution.check(parse(*options))
+        device_options.check(parse(*options))
 
 
 def test_each_way_has_its_backend():
     way = "data-parallel" if BACKEND == "tensorflow" else "mirrored"
     with pytest.raises(ValueError, match=f"--distribute {way} needs KERAS_BACKEND="):
-        distribution.check(parse("--distribute", way))
+        device_options.check(parse("--distribute", way))
 
 
 def test_a_host_that_there_is_not(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     options = ["--distribute", "data-parallel", "--hosts", "a:1,b", "--host-id"]
-    distribution.check(parse(*options, "1"))
+    device_options.check(parse(*options, "1"))
     with pytest.raises(ValueError, match="from 0 to 1. Received: 2"):
-        distribution.check(parse(*options, "2"))
+        device_options.check(parse(*options, "2"))
 
 
 def test_seeds_are_for_one_host(monkeypatch, tmp_path):
@@ -77,18 +77,18 @@ def test_seeds_are_for_one_host(monkeypatch, tmp_path):
     ],
 )
 def test_who_a_host_is(given, variable, name, expected, monkeypatch):
-    monkeypatch.delenv(distribution.PROCESS_ID, raising=False)
+    monkeypatch.delenv(device_options.PROCESS_ID, raising=False)
     if variable:
-        monkeypatch.setenv(distribution.PROCESS_ID, variable)
+        monkeypatch.setenv(device_options.PROCESS_ID, variable)
     monkeypatch.setattr("platform.node", lambda: name)
-    assert distribution._host_id(["a:1", "b"], given) == expected
+    assert device_options._host_id(["a:1", "b"], given) == expected
 
 
 def test_a_host_that_is_not_named(monkeypatch):
-    monkeypatch.delenv(distribution.PROCESS_ID, raising=False)
+    monkeypatch.delenv(device_options.PROCESS_ID, raising=False)
     monkeypatch.setattr("platform.node", lambda: "c")
     with pytest.raises(ValueError, match="must name this host, c, once"):
-        distribution._host_id(["a:1", "b"], None)
+        device_options._host_id(["a:1", "b"], None)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="a strategy of TensorFlow")
