@@ -88,6 +88,7 @@ def save_time() -> None:
     # A fifth of the time of such programs.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     _train_step_traced_once()
+    _plain_datasets()
     # For each operation of a graph, where it was made: as many lines as pytest is deep.
     stack = tf_stack.extract_stack()
     tf_stack.extract_stack = lambda stacklevel=1: stack
@@ -106,3 +107,14 @@ def _train_step_traced_once() -> None:
         return make_train_function(model, force)
 
     keras.Model.make_train_function = make
+
+
+def _plain_datasets() -> None:
+    # An epoch of a few batches is over before it has been made fast.
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    iterate = tf.data.Dataset.__iter__
+    tf.data.Dataset.__iter__ = lambda data: iterate(data.with_options(options))
