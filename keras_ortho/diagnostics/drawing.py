@@ -28,7 +28,8 @@ def add_legend(axis: Any, entries: Sized) -> None:
     if inches_beside(entries):
         axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     else:
-        axis.legend()
+        # Named, as the default warns where the search for it takes a second.
+        axis.legend(loc="best")
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:

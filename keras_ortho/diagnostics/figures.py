@@ -97,7 +97,7 @@ def plot_eigenvalues(
     >>> from keras_ortho.diagnostics import kernel_eigenvalues
     >>> plot_eigenvalues("eigenvalues.png", kernel_eigenvalues(model))
     """
-    figure, (axis,) = subplots(1, (5.5, 5.5))
+    figure, (axis,) = subplots(1, (5.5 + inches_beside(eigenvalues), 5.5))
     angles = np.linspace(0, 2 * np.pi, 400)
     axis.plot(np.cos(angles), np.sin(angles), color="gray", linewidth=1)
     for name, values in eigenvalues.items():
@@ -105,7 +105,7 @@ def plot_eigenvalues(
         axis.plot(values.real, values.imag, "o", label=name, alpha=0.6, markersize=5)
     axis.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
     axis.grid(alpha=0.3)
-    axis.legend()
+    add_legend(axis, eigenvalues)
     save(figure, path)
 
 
