@@ -58,7 +58,7 @@ class ParametrizedMatrix:
             weight = layer.add_weight(
                 regularizer=regularizer_of(free) if free.trainable else None,
                 autocast=False,
-                **free.weight_arguments(),
+                **free.weight_arguments(self._dtype),
             )
             set_group(weight, free.group)
             self.variables.append(weight)

@@ -1,5 +1,6 @@
 """The base of callbacks that act every so many updates of `fit`."""
 
+import math
 from typing import Any
 
 import keras
@@ -10,7 +11,9 @@ from keras_ortho.checks import check_count
 class PeriodicCallback(keras.callbacks.Callback):
     """Base of a callback that does something every so many updates.
 
-    With `steps_per_execution` above 1 it does so at the first opportunity.
+    With `steps_per_execution` above 1 it does so at the first opportunity. Where
+    gradients are accumulated an update takes several batches; by optimizers that
+    accumulate those of unequal numbers, as many as all of them divide.
 
     Args:
         every: Number of updates, a positive integer.
@@ -39,8 +42,8 @@ class PeriodicCallback(keras.callbacks.Callback):
         """Acts, where that is due."""
         self._batches += batch - self._last_batch
         self._last_batch = batch
-        batches_per_update = self.optimizer.gradient_accumulation_steps or 1
-        if self._batches < self.every * batches_per_update:
+        accumulated = (x.gradient_accumulation_steps or 1 for x in self.optimizers)
+        if self._batches < self.every * math.lcm(*accumulated):
             return
         self._batches = 0
         if keras.backend.backend() == "jax":
@@ -48,7 +51,8 @@ class PeriodicCallback(keras.callbacks.Callback):
         self.act()
 
     @property
-    def optimizer(self) -> keras.optimizers.Optimizer:
-        """What updates the weights: of a `LossScaleOptimizer` the one within it."""
+    def optimizers(self) -> list[keras.optimizers.Optimizer]:
+        """What updates the weights: those within the model's optimizer, or itself."""
         optimizer = self.model.optimizer
-        return getattr(optimizer, "inner_optimizer", optimizer)
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        return getattr(optimizer, "optimizers", [optimizer])

@@ -137,12 +137,13 @@ class Rebase(PeriodicCallback):
                 "`model` must contain a layer with a `Rebased` parametrization. "
                 f"Received: {self.model.name} with none"
             )
-        if self.optimizer.use_ema:
-            raise ValueError(
-                "`Rebase` needs an optimizer without averages of the weights: those of "
-                "the free variables would be of several bases. "
-                f"Received: {self.optimizer.name} with use_ema=True"
-            )
+        for optimizer in self.optimizers:
+            if optimizer.use_ema:
+                raise ValueError(
+                    "`Rebase` needs an optimizer without averages of the weights: "
+                    "those of the free variables would be of several bases. "
+                    f"Received: {optimizer.name} with use_ema=True"
+                )
 
     def act(self) -> None:
         """Moves the bases."""

@@ -16,7 +16,12 @@ from keras_ortho.cells.step import StepCell
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.free import check_makes, of_each_head
+from keras_ortho.parametrizations.free import (
+    check_makes,
+    constrain_each_head,
+    of_each_head,
+    regularize_each_head,
+)
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
 
@@ -295,10 +300,12 @@ class RecurrentCell(StepCell):
                 "`mix_inputs=False` needs a number of inputs that is a multiple of the "
                 f"heads. Received: inputs of shape (batch, {features}), heads={heads}"
             )
-        return self.add_input_kernel(
-            "kernel",
-            (heads, features // heads, self.state_size // heads),
-            of_each_head(self.kernel_initializer, heads),
+        return self.add_weight(
+            shape=(heads, features // heads, self.state_size // heads),
+            name="kernel",
+            initializer=of_each_head(self.kernel_initializer, heads),
+            regularizer=regularize_each_head(self.kernel_regularizer),
+            constraint=constrain_each_head(self.kernel_constraint),
         )
 
     def add_input_kernel(

@@ -1,5 +1,6 @@
 """A copy of a trained model in which no kernel is made from others any more."""
 
+import tempfile
 from typing import Any
 
 import keras
@@ -50,7 +51,6 @@ def freeze(model: keras.layers.Layer) -> Any:
     classes = {cls.__name__: cls for cls in own}
     with keras.saving.custom_object_scope(classes):
         config = _frozen(keras.saving.serialize_keras_object(model))
-        config.pop("compile_config", None)
         copy = keras.saving.deserialize_keras_object(config, safe_mode=False)
     after = layers_within(copy)
     for old, new in zip(before, after, strict=True):
@@ -105,6 +105,8 @@ def _frozen(config: Any) -> Any:
         if isinstance(cls, type) and issubclass(cls, FREEZABLE):
             layer = keras.saving.deserialize_keras_object(parts, safe_mode=False)
             return {**config, **keras.saving.serialize_keras_object(twin(layer))}
+        # Its loss may be a function of the user's own.
+        config = {k: v for k, v in config.items() if k != "compile_config"}
     return {name: _frozen(value) for name, value in config.items()}
 
 
@@ -129,6 +131,22 @@ def _copy_weights(old: Any, new: Any) -> None:
         return
     for source, target in zip(_own(old), _own(new), strict=True):
         target.assign(ops.copy(source))
+    _copy_what_was_adapted(old, new)
+
+
+def _copy_what_was_adapted(old: Any, new: Any) -> None:
+    """Copies what a layer has beside its variables, as it would through a file.
+
+    `Normalization` divides by what it makes of its variables when it loads them, and a
+    vocabulary is a file.
+    """
+    store: dict[str, Any] = {}
+    old.save_own_variables(store)
+    new.load_own_variables({k: ops.convert_to_numpy(v) for k, v in store.items()})
+    if hasattr(old, "save_assets"):
+        with tempfile.TemporaryDirectory() as folder:
+            old.save_assets(folder)
+            new.load_assets(folder)
 
 
 def _own(layer: keras.layers.Layer) -> list[keras.Variable]:

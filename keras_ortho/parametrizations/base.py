@@ -29,6 +29,8 @@ class FreeVariable:
             `"recurrent"`, `"unitary"` or `"others"`. Default: `"recurrent"`.
         dtype: Its dtype, where that is not the layer's. Default: `None`.
         constraint: Its constraint. Default: `None`.
+        exact: Whether it is held in the dtype that the matrix is made in, float32 at
+            least, as what is rounded over and over must be. Default: `False`.
     """
 
     name: str
@@ -38,15 +40,20 @@ class FreeVariable:
     group: str = "recurrent"
     dtype: str | None = None
     constraint: Any = None
+    exact: bool = False
 
-    def weight_arguments(self) -> dict[str, Any]:
+    def weight_arguments(self, dtype: str) -> dict[str, Any]:
         """Gives what a layer's `add_weight` takes of it.
+
+        Args:
+            dtype: The dtype that the matrix is made in.
 
         Returns:
             A dictionary of arguments, all but `group`.
         """
         names = ("name", "shape", "initializer", "trainable", "dtype", "constraint")
-        return {name: getattr(self, name) for name in names}
+        arguments = {name: getattr(self, name) for name in names}
+        return {**arguments, "dtype": dtype} if self.exact else arguments
 
 
 def check_parametrization(parametrization: Any) -> "Parametrization":

@@ -141,6 +141,35 @@ def of_each_head(initializer: Any, heads: int) -> Any:
     return make
 
 
+def constrain_each_head(constraint: Any) -> Any:
+    """Makes a constraint of blocks from one of a block.
+
+    Args:
+        constraint: A constraint of Keras, or `None`.
+
+    Returns:
+        A function of the blocks, of shape `(heads, j, k)`, or `None`.
+    """
+    return constraint and (lambda blocks: ops.stack(_of_each(constraint, blocks)))
+
+
+def regularize_each_head(regularizer: Any) -> Any:
+    """Makes a regularizer of blocks from one of a block.
+
+    Args:
+        regularizer: A regularizer of Keras, or `None`.
+
+    Returns:
+        A function that adds up what it gives for each of the blocks, of shape
+        `(heads, j, k)`, or `None`.
+    """
+    return regularizer and (lambda blocks: sum(_of_each(regularizer, blocks)))
+
+
+def _of_each(function: Callable[[Tensor], Tensor], blocks: Tensor) -> list[Tensor]:
+    return [function(blocks[head]) for head in range(blocks.shape[0])]
+
+
 def initializers_from_matrix(
     name: str,
     initializer: Any,

@@ -133,8 +133,10 @@ class Rebased(Parametrization):
         shape = (size, 2 * size if self.is_complex else size)
         inner = self.parametrization.variables(size, initializer)
         zeros = keras.initializers.Zeros()
+        identity = keras.initializers.Identity()
         return [
-            _fixed("recurrent_base", shape, keras.initializers.Identity()),
+            # Each move rounds the base that the one before has left.
+            _fixed("recurrent_base", shape, identity, exact=True),
             _fixed("recurrent_passes", (), zeros, dtype="int32"),
             *inner,
             *(_fixed(f"{v.name}_origin", v.shape, zeros) for v in inner if v.trainable),
@@ -223,9 +225,9 @@ class Rebased(Parametrization):
 
 
 def _fixed(
-    name: str, shape: tuple[int, ...], initializer: Any, dtype: str | None = None
+    name: str, shape: tuple[int, ...], initializer: Any, **settings: Any
 ) -> FreeVariable:
-    return FreeVariable(name, shape, initializer, trainable=False, dtype=dtype)
+    return FreeVariable(name, shape, initializer, trainable=False, **settings)
 
 
 def rebased(kind: Parametrization, rebase_every: int | None) -> Parametrization:

@@ -149,6 +149,39 @@ def test_states_that_are_carried_on(make):
         assert_equal(model, frozen)
 
 
+def test_what_was_adapted_to_data():
+    x = 10 + 3 * X
+    normalization = layers.Normalization()
+    normalization.adapt(x)
+    inner = layers.Normalization()
+    inner.adapt(x.reshape(-1, 4))
+    model = random_model(normalization, layers.TimeDistributed(inner), ScoRNN(6))
+    assert_equal(model, freeze(model), x)
+
+
+@pytest.mark.parametrize("mode", ["int", "tf_idf"])
+def test_a_vocabulary(mode):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("Keras reads text on TensorFlow")
+    words = layers.TextVectorization(output_mode=mode)
+    words.adapt(["a b c", "b d e"])
+    text = keras.Input((1,), dtype="string")
+    sequence = layers.Reshape((-1, 1))(words(text))
+    model = keras.Model(text, ScoRNN(6)(sequence))
+    assert_equal(model, freeze(model), ops.convert_to_tensor([["a b c"], ["e e b"]]))
+
+
+def test_a_nested_model_that_was_compiled_with_a_loss_of_ones_own():
+    def loss(y_true, y_pred):
+        return ops.mean((y_true - y_pred) ** 2)
+
+    inner = random_model(ScoRNN(4, return_sequences=True))
+    inner.compile("sgd", loss)
+    inner.fit(X, X, verbose=0)
+    model = random_model(inner, layers.Dense(2))
+    assert_equal(model, freeze(model))
+
+
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "float64"])
 def test_other_precisions(policy):
     layer = ScoRNN(5, dtype=policy)

@@ -255,6 +255,30 @@ def test_trains_saves_and_loads(tmp_path, rebase_every):
     reloaded(model, tmp_path, x)
 
 
+def test_constraint_and_regularizer_of_heads_that_read_their_inputs():
+    """As if each head were a layer by itself."""
+    layer = ScoRNN(
+        6,
+        heads=2,
+        mix_inputs=False,
+        kernel_constraint=keras.constraints.UnitNorm(),
+        kernel_regularizer=keras.regularizers.OrthogonalRegularizer(0.1),
+    )
+    layer.build((None, None, 4))
+    kernel = layer.cell.kernel
+    blocks = ops.convert_to_numpy(kernel)
+    (loss,) = layer.losses
+    whole = 0
+    for block in blocks:  # The cosine of the angle between its two rows.
+        rows = block / np.linalg.norm(block, axis=1, keepdims=True)
+        whole += 0.1 * np.abs(rows[0] @ rows[1])
+    np.testing.assert_allclose(loss, whole, atol=20 * EPS32)
+    # Of what each unit reads; Keras adds 1e-7 to the norm.
+    norms = np.sqrt(np.sum(blocks**2, axis=1, keepdims=True))
+    constrained = kernel.constraint(kernel)
+    np.testing.assert_allclose(constrained, blocks / (norms + 1e-7), atol=10 * EPS32)
+
+
 def test_every_base_is_moved():
     layer = ScoRNN(6, heads=2, rebase_every=5, dtype="float64")
     layer.build((None, None, 1))

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_ortho import OrthoDense, OrthoRNN, ScoRNN, ScuRNN
 from keras_ortho import parametrizations as sets
+from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.parametrizations import random_orthogonal, random_unitary
 from keras_ortho.parametrizations.cayley import diagonal_signs
 from keras_ortho.training_callbacks import Rebase
@@ -272,6 +273,23 @@ def test_what_is_refused(make, message):
         make()
 
 
+@pytest.mark.parametrize("cls", [ScoRNN, ScuRNN])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_base_in_few_bits(cls, dtype):
+    """A move leaves the matrix as it is, to the rounding of float32."""
+    n, moves = 8, 20
+    layer = cls(n, rebase_every=1, dtype=dtype)
+    layer.build((None, None, 1))
+    before = ops.convert_to_numpy(layer.recurrent_matrix())
+    for _ in range(moves + 1):
+        layer(np.ones((1, 2, 1)), training=True)
+    matrix = ops.convert_to_numpy(layer.recurrent_matrix())
+    # Each move has a product of two matrices of norm 1.
+    room = 2 * moves * n * np.finfo("float32").eps
+    np.testing.assert_allclose(matrix, before, atol=room)
+    assert sets.orthogonality_error(matrix) <= n * np.finfo("float32").eps
+
+
 def test_without_a_base():
     layer = ScoRNN(4)
     with pytest.raises(ValueError, match="built"):
@@ -288,7 +306,8 @@ def test_without_a_base():
 def test_no_averages_of_several_bases():
     model = keras.Sequential([keras.Input((3, 1)), ScoRNN(4, rebase_every=100)])
     averaging = keras.optimizers.SGD(use_ema=True)
-    for optimizer in (averaging, keras.optimizers.LossScaleOptimizer(averaging)):
+    scaled = keras.optimizers.LossScaleOptimizer(averaging)
+    for optimizer in (averaging, scaled, paper_optimizer(averaging)):
         model.compile(optimizer, "mse")
         with pytest.raises(ValueError, match="`Rebase` needs .* Received: sgd"):
             model.fit(
@@ -296,7 +315,8 @@ def test_no_averages_of_several_bases():
             )
 
 
-def test_updates_of_accumulated_gradients():
+@pytest.mark.parametrize("several", [False, True])
+def test_updates_of_accumulated_gradients(several):
     """Every three updates are every six batches."""
     model, layer, _ = dense(sets.Rebased(sets.ScaledCayley()))
     bases = []
@@ -308,7 +328,8 @@ def test_updates_of_accumulated_gradients():
             bases.append(values(layer)["recurrent_base"])
 
     accumulating = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
-    model.compile(accumulating, products)
+    optimizer = paper_optimizer(accumulating) if several else accumulating
+    model.compile(optimizer, products)
     x = np.tile(np.eye(N), (14, 1))
     model.fit(x, x, batch_size=N, verbose=0, callbacks=[Rebase(every=3), Watch()])
     moved = [i for i in range(1, 14) if np.any(bases[i] != bases[i - 1])]
