@@ -577,14 +577,22 @@ def test_shared_arguments_have_an_effect(architecture):
     assert np.abs(weights["kernel"]).max() > 0.1
     np.testing.assert_array_equal(weights["bias"], 1)
     np.testing.assert_array_equal(weights["initial_state"], 1)
-    assert cell.kernel.constraint is SHARED["kernel_constraint"]
+    # A kernel of heads that read inputs of their own: block by block.
+    kernel = weights["kernel"]
+    blocks = kernel if kernel.ndim == 3 else kernel[None]
+    constrained = np.asarray(cell.kernel.constraint(cell.kernel)).reshape(blocks.shape)
+    for each, block in zip(constrained, blocks, strict=True):
+        expected = SHARED["kernel_constraint"](block)
+        np.testing.assert_allclose(each, expected, rtol=10 * np.finfo("float32").eps)
+    penalty = sum(float(SHARED["kernel_regularizer"](block)) for block in blocks)
+    np.testing.assert_allclose(cell.kernel.regularizer(cell.kernel), penalty, rtol=1e-5)
     assert cell.bias.constraint is SHARED["bias_constraint"]
     assert layer.activation is keras.activations.tanh
     assert layer.seed == 7  # What it does: `test_dropout`.
     layer(x)
     regularized = [w.regularizer for w in cell.weights if w.regularizer is not None]
     for name, value in SHARED.items():
-        if name.endswith("regularizer"):
+        if name.endswith("regularizer") and name != "kernel_regularizer":
             assert value in regularized, name
     assert len(layer.losses) == len(regularized)
     assert sum(map(float, layer.losses)) > 0

@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import random
@@ -141,8 +142,10 @@ def children(pid):
     """Processes that a process has started, and theirs."""
     found = []
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, listing.read_text().split()):
-            found += [child, *children(child)]
+        # Of a thread that has ended since.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for child in map(int, listing.read_text().split()):
+                found += [child, *children(child)]
     return found
 
 
