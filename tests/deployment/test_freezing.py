@@ -79,6 +79,7 @@ def test_a_plain_step_is_that_of_simple_rnn(name):
     assert_equal(model, frozen)
 
 
+@pytest.mark.slow_on_jax
 def test_a_file_that_needs_no_package(tmp_path):
     layer = ScoRNN(5, activation="relu", kernel_regularizer="l2", dropout=0.1)
     freeze(random_model(layer, SVDDense(4))).save(tmp_path / "model.keras")

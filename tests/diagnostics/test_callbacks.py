@@ -74,6 +74,7 @@ def complex_column(rows):
     return column(rows, "real") + 1j * column(rows, "imaginary")
 
 
+@pytest.mark.slow_on_jax
 def test_all_of_them(tmp_path):
     plain = make()
     fit(plain)

@@ -62,6 +62,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_replicas_have_the_mean_over_the_whole_batch():
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     printed = run_python("-c", REPLICAS, env=environment)

@@ -273,6 +273,7 @@ def test_what_is_refused(make, message):
         make()
 
 
+@pytest.mark.slow_on_jax
 @pytest.mark.parametrize("cls", [ScoRNN, ScuRNN])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a_base_in_few_bits(cls, dtype):

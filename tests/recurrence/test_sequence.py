@@ -159,6 +159,7 @@ def test_recomputing_changes_nothing(return_sequences):
             np.testing.assert_allclose(value, other, atol=atol)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="JAX compiles all by XLA"
 )
