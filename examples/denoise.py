@@ -245,7 +245,16 @@ def statistics(passes: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def apply(run: Path, noisy: Path, clean: Path) -> None:
-    """Cleans a recording with the first network of a run."""
+    """Cleans a recording with the first network of a run.
+
+    Raises:
+        FileNotFoundError: If no run ended there.
+    """
+    if not (run / RESULTS).exists():
+        raise FileNotFoundError(
+            f"`--run` must be the folder of a run that has ended, with {RESULTS}. "
+            f"Received: {run}"
+        )
     models = read_sealed(run / RESULTS)["models"]
     folder = next(iter(models.values()))[0]["folder"]
     model = keras.saving.load_model(run / folder / MODEL, compile=False)

@@ -109,9 +109,11 @@ class Speech:
 def main() -> None:
     """Runs the command."""
     options = parse()
+    path = options.model
+    if path.suffix not in (".keras", ".onnx"):
+        raise ValueError(f"`model` must be a .keras or an .onnx file. Received: {path}")
     speech_in = hops(options.speech)
     options.out.mkdir(parents=True, exist_ok=True)
-    path = options.model
     if path.suffix == ".keras":
         model, path = path, options.out / "step.onnx"
         # In a process of its own: a library cannot be unloaded.
@@ -138,6 +140,7 @@ def main() -> None:
 
 def export(model: Path, path: Path) -> None:
     """Exports a step. Loads Keras."""
+    require("onnx", extra="export")
     import keras
 
     import keras_ortho

@@ -39,9 +39,10 @@ class RecurrentLayer(keras.layers.RNN):
 
     Args:
         *args: Arguments of the cell.
-        recompute: Whether to keep only some states for the gradient and compute
-            those between again, for long sequences: `True` keeps about the square
-            root of their number, an int `k` every `k`-th. Default: `False`.
+        recompute: Whether to keep only some states for the gradient and recompute
+            those in between, for long sequences: `True` keeps about the square root of
+            their number, an int `k` every `k`-th. Keras's loop keeps them all. Default:
+            `False`.
         return_sequences: Whether to return all outputs, not the last. Default:
             `False`.
         return_state: Whether to return the last state, too. Default: `False`.
@@ -100,7 +101,12 @@ class RecurrentLayer(keras.layers.RNN):
         self, *args: Any, recompute: bool | int = False, **kwargs: Any
     ) -> None:
         if not isinstance(recompute, bool):
-            recompute = checks.check_count("recompute", recompute)
+            if not checks.is_integer(recompute) or recompute < 1:
+                raise ValueError(
+                    "`recompute` must be a boolean or a positive integer. "
+                    f"Received: recompute={recompute!r}"
+                )
+            recompute = int(recompute)
         own = arguments.names(self.cell_class)
         cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
         arguments.check_given(type(self), self.cell_class, args, cell_kwargs)

@@ -51,7 +51,7 @@ def recurrent_layer(operation: Any) -> keras.layers.RNN | None:
 
 
 def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
-    """Refuses layers that look ahead, and masks.
+    """Refuses cells, layers that look ahead, and masks.
 
     Args:
         operation: The layer, or an operation of Keras.
@@ -60,6 +60,8 @@ def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
     Raises:
         ValueError: If it is refused.
     """
+    if hasattr(operation, "state_size") and recurrent_layer(operation) is None:
+        raise no_step(operation, "is the cell of one step, not a layer of sequences")
     if isinstance(operation, keras.layers.Bidirectional):
         raise no_step(operation, "reads the sequence from its end, too")
     masks = isinstance(operation, keras.layers.Masking)

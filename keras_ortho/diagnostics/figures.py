@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from keras_ortho.diagnostics.drawing import add_legend, inches_beside, save, subplots
+from keras_ortho.diagnostics.drawing import (
+    add_legend,
+    check_figure,
+    inches_beside,
+    save,
+    subplots,
+)
 from keras_ortho.diagnostics.plots import plot_curves
 
 
@@ -20,6 +26,7 @@ def plot_gradient_norms(
 
     Raises:
         ImportError: If matplotlib is not installed.
+        ValueError: If `path` is no PNG file, or `norms` no dictionary, or empty.
 
     Example:
 
@@ -33,6 +40,7 @@ def plot_gradient_norms(
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       figure 5
     """
+    check_figure(path, "norms", norms)
     plot_curves(path, norms, xlabel="t", ylabel="||dL/dh_t||", log=True)
 
 
@@ -50,6 +58,7 @@ def plot_heat_map(
 
     Raises:
         ImportError: If matplotlib is not installed.
+        ValueError: If `path` is no PNG file, or `maps` no dictionary, or empty.
 
     Example:
 
@@ -61,6 +70,7 @@ def plot_heat_map(
 
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964)
     """
+    check_figure(path, "maps", maps)
     figure, axes = subplots(len(maps), (5.5, 4.5 * len(maps)))
     for axis, (name, values) in zip(axes, maps.items(), strict=True):
         shown = np.asarray(values, "float64")
@@ -91,12 +101,14 @@ def plot_eigenvalues(
 
     Raises:
         ImportError: If matplotlib is not installed.
+        ValueError: If `path` is no PNG file, or `eigenvalues` no dictionary, or empty.
 
     Example:
 
     >>> from keras_ortho.diagnostics import kernel_eigenvalues
     >>> plot_eigenvalues("eigenvalues.png", kernel_eigenvalues(model))
     """
+    check_figure(path, "eigenvalues", eigenvalues)
     figure, (axis,) = subplots(1, (5.5 + inches_beside(eigenvalues), 5.5))
     angles = np.linspace(0, 2 * np.pi, 400)
     axis.plot(np.cos(angles), np.sin(angles), color="gray", linewidth=1)
@@ -125,6 +137,7 @@ def plot_eigenvalue_moduli(
 
     Raises:
         ImportError: If matplotlib is not installed.
+        ValueError: If `path` is no PNG file, or `eigenvalues` no dictionary, or empty.
 
     Example:
 
@@ -137,6 +150,7 @@ def plot_eigenvalue_moduli(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2, which
       does not tell of which real numbers its means are: moduli are taken here
     """
+    check_figure(path, "eigenvalues", eigenvalues)
     figure, axes = subplots(2, (6 + inches_beside(eigenvalues), 6))
     for number, (name, at) in enumerate(eigenvalues.items()):
         moduli = [np.abs(values) for values in at.values()]

@@ -138,8 +138,8 @@ def _loss(model: keras.layers.Layer, loss: Any) -> Callable[[Any, Any], Any]:
     losses = [each for each in tree.flatten(received) if each is not None]
     if len(losses) != 1:
         raise ValueError(
-            "`loss` must be one loss, where the model is compiled with none or with "
-            f"several. Received: loss={received!r}"
+            "`loss` must be a single loss: the model is not compiled with exactly one. "
+            f"Received: loss={received!r}"
         )
 
     def values_of(y: Tensor, output: Tensor) -> Any:

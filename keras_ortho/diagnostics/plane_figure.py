@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho.diagnostics.drawing import save, subplots
+from keras_ortho.diagnostics.drawing import check_figure, save, subplots
 from keras_ortho.diagnostics.plane import trajectories, vector_field
 
 STARTS = ((-0.6, -0.6), (0.3, 0.7), (0.8, -0.4))
@@ -37,7 +37,8 @@ def plot_trajectories(
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: As `trajectories`.
+        ValueError: As `trajectories`; if `path` is no PNG file, or `models` no
+            dictionary, or empty.
 
     Example:
 
@@ -49,6 +50,7 @@ def plot_trajectories(
 
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1
     """
+    check_figure(path, "models", models)
     draw_trajectories(
         path,
         {

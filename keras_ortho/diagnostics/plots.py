@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio.stft import HOP_LENGTH, SAMPLE_RATE
-from keras_ortho.diagnostics.drawing import add_legend, inches_beside, save, subplots
+from keras_ortho.diagnostics.drawing import (
+    add_legend,
+    check_figure,
+    inches_beside,
+    save,
+    subplots,
+)
 
 
 def plot_curves(
@@ -40,11 +46,13 @@ def plot_curves(
 
     Raises:
         ImportError: If matplotlib is not installed.
+        ValueError: If `path` is no PNG file, or `curves` no dictionary, or empty.
 
     Example:
 
     >>> plot_curves("loss.png", {"scoRNN": [3.0, 2.0, 1.5]}, baselines={"LSTM": 1.7})
     """
+    check_figure(path, "curves", curves)
     figure, axes = subplots(1, (7 + inches_beside(curves), 4.5))
     for number, (name, values) in enumerate(curves.items()):
         places = np.arange(1, len(values) + 1) if x is None else x[name]
@@ -93,11 +101,13 @@ def plot_spectrograms(
 
     Raises:
         ImportError: If matplotlib is not installed.
+        ValueError: If `path` is no PNG file, or `spectrograms` no dictionary, or empty.
 
     Example:
 
     >>> plot_spectrograms("speech.png", {"clean": log_power(stft(speech))})
     """
+    check_figure(path, "spectrograms", spectrograms)
     figure, axes = subplots(len(spectrograms), (9, 2.2 * len(spectrograms)))
     top = max(float(power.max()) for power in spectrograms.values())
     for axis, (name, power) in zip(axes, spectrograms.items(), strict=True):

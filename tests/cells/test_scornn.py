@@ -290,3 +290,10 @@ def test_the_functions_of_modrelu_name_the_activation():
 def test_an_initializer_of_no_orthogonal_matrix_is_named():
     with pytest.raises(ValueError, match="`recurrent_initializer` gives no matrix"):
         ScoRNNCell(3, recurrent_initializer="ones").build((None, 1))
+
+
+@pytest.mark.parametrize("recompute", [0, -1, 2.5, "yes", None])
+def test_recompute_must_be_a_boolean_or_a_count(recompute):
+    message = f"`recompute` must be a boolean or .* Received: recompute={recompute!r}"
+    with pytest.raises(ValueError, match=message):
+        ScoRNN(3, recompute=recompute)

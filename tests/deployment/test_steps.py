@@ -206,6 +206,8 @@ def test_what_has_no_step(make, words):
 def test_other_bad_arguments():
     with pytest.raises(ValueError, match=r"Sequential or functional.*Received: "):
         step_model(keras.Sequential([ScoRNN(4)]))
+    with pytest.raises(ValueError, match=r"is the cell of one step.*Received: "):
+        initial_states(step_model(model_of(rnn())), 1)
     with pytest.raises(ValueError, match=r"no recurrent layer.*Received: "):
         step_model(model_of(layers.Dense(2)))
     with pytest.raises(ValueError, match=r"the time as its second axis.*Received: "):

@@ -53,6 +53,30 @@ def test_drawings(name, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["figure.png"]
 
 
+def test_a_figure_makes_its_folder(tmp_path):
+    plot_gradient_norms(tmp_path / "new" / "one.png", {"a": np.ones(3)})
+    assert (tmp_path / "new" / "one.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plot_gradient_norms("a.png", np.ones(3)), "`norms` .* norms=array"),
+        (lambda: plot_heat_map("a.png", MAP), "`maps` .* maps=array"),
+        (lambda: plot_eigenvalues("a.png", {}), "`eigenvalues` .* eigenvalues={}"),
+        (lambda: plot_eigenvalue_moduli("a.png", []), "`eigenvalues` .* eigenvalues="),
+        (lambda: plot_trajectories("a.png", layers.GRU(2)), "`models` .* models=<GRU"),
+        (lambda: plot_gradient_norms("a.pdf", {"a": [1]}), "`path` .* path=a.pdf"),
+        (lambda: plot_gradient_norms({"a": [1]}, "a.png"), "`norms` .* norms='a.png'"),
+    ],
+)
+def test_bad_arguments(draw, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        draw()
+    assert not list(tmp_path.iterdir())
+
+
 def test_grid():
     points = grid(2.0)
     assert points.shape == (361, 2)

@@ -88,6 +88,11 @@ def test_applications(denoise):
             denoise.parse_application(wrong)
 
 
+def test_a_run_that_is_none(denoise, tmp_path):
+    with pytest.raises(FileNotFoundError, match="`--run` .* Received: .*none"):
+        denoise.apply(tmp_path / "none", tmp_path / "a.wav", tmp_path / "b.wav")
+
+
 @pytest.mark.slow
 def test_the_whole_command(tmp_path):
     out = tmp_path / "out"
