@@ -427,7 +427,7 @@ X = np.zeros((2, 3, 2))
         ),
         (
             lambda: gradient_norms(one(ScoRNN(2)), X, X[:, 0]),
-            "`loss` must be one loss.*Received: loss=None",
+            "`loss` must be a single loss.*Received: loss=None",
         ),
         (
             lambda: gradient_norms(two_outputs(), X, [X[:, 0]] * 2, loss="mse"),
