@@ -12,8 +12,8 @@ class PeriodicCallback(keras.callbacks.Callback):
     """Base of a callback that does something every so many updates.
 
     With `steps_per_execution` above 1 it does so at the first opportunity. Where
-    gradients are accumulated an update takes several batches; by optimizers that
-    accumulate those of unequal numbers, as many as all of them divide.
+    gradients are accumulated, an update takes several batches; with optimizers that
+    accumulate different numbers of them, the least common multiple of these.
 
     Args:
         every: Number of updates, a positive integer.
