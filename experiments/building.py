@@ -64,7 +64,7 @@ def closest_units(model: str, parameters: int, count: Callable[[Any], int]) -> U
         count: Gives the number of parameters with so many units.
 
     Example:
-    >>> closest_units("goru", 50, lambda units: units * units)
+    >>> closest_units("goru", 60, lambda units: units * units)
     8
     """
     units_of = _UNITS.get(model, lambda size: size)

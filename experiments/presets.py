@@ -369,7 +369,7 @@ PRESETS: tuple[Preset, ...] = (
         _text(
             "lstm",
             units,
-            _rates("adam 1e-3 clip 8"),
+            CLIPPED,
             {"forget_bias": 0.0},
             parameters=p,
         )

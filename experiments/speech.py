@@ -227,7 +227,7 @@ def describe(row: Preset) -> dict[str, Any]:
 
     Example:
     >>> describe(matched_rows(["lstm"], 224)[0])["rates"]
-    {'others': 'adam 0.001 clip 1'}
+    {'others': 'adam 0.001 clipnorm 1 decay 0.97'}
     """
     names = ("model", "units", "arguments", "rates")
     return {name: getattr(row, name) for name in names}

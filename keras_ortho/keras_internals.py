@@ -1,4 +1,4 @@
-"""What the package needs of Keras that is not public, used here and nowhere else."""
+"""What the package imports of Keras that is not public, here and nowhere else."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

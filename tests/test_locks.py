@@ -58,8 +58,8 @@ def test_no_lock_is_left_by_a_kill(holder, tmp_path):
 
 
 def test_waits_if_told_to(holder, tmp_path):
-    threading.Timer(0.5, holder.kill).start()
     started = time.monotonic()
+    threading.Timer(0.5, holder.kill).start()
     with locked(tmp_path / "run", wait=True):
         assert time.monotonic() - started > 0.4
 

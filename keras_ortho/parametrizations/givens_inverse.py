@@ -75,8 +75,9 @@ def givens_orthogonal_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarra
             finite, or not orthogonal.
 
     Example:
-    >>> givens_orthogonal_inverse(-np.eye(2))
-    (array([[0.]]), array([-1., -1.]))
+    >>> angles, signs = givens_orthogonal_inverse(np.array([[0.0, -1.0], [1.0, 0.0]]))
+    >>> angles, signs
+    (array([[-1.57079633]]), array([1., 1.]))
     """
     orthogonal = nearest_orthogonal(matrix)
     _check_even(orthogonal)

@@ -65,7 +65,7 @@ def generate(
     Example:
     >>> questions, answers = generate(5_000, digits=2)
     >>> "".join(CHARACTERS[i] for i in questions[0][::-1])
-    '44+52'
+    '21+56'
     """
     check_sizes(num_sequences=num_sequences, digits=digits)
     if digits > 9:

@@ -62,7 +62,7 @@ def bucket_boundaries(longest: int) -> list[int]:
 
     Example:
     >>> bucket_boundaries(40)[-4:]
-    [24, 29, 35, 43]
+    [26, 32, 39, 47]
     """
     boundaries = [2]
     while boundaries[-1] < longest:
