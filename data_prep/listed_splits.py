@@ -15,8 +15,9 @@ def split_listed(
         utterances: All utterances of the list.
         mode: `"speakers"`: an eighth of the speakers each to valid and to test, at
             least one. `"auto"`: as the list says, or `"speakers"` where it does not.
+            Default: `"auto"`.
         seed: Chooses the speakers. Each speaker's place in the order depends on the
-            seed and the speaker alone.
+            seed and the speaker alone. Default: 0.
 
     Returns:
         The utterances of `"train"`, `"valid"` and `"test"`, each in the given order;

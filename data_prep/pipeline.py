@@ -74,14 +74,17 @@ def prepare(
             `keras_ortho.data_prep.listed.list_corpus`. Default: none, `corpus` is a
             copy of TIMIT.
         mode: How to divide the corpus; see `keras_ortho.data_prep.splits.split`, and
-            for lists `keras_ortho.data_prep.listed_splits.split_listed`.
-        seed: As for `keras_ortho.data_prep.splits.split`.
-        num_shards: Number of shards of each split.
-        strict: Whether a file that cannot be used is an error. The shards made
-            until then stay for the next run; the manifest and its shards do too.
+            for lists `keras_ortho.data_prep.listed_splits.split_listed`. Default:
+            `"auto"`.
+        seed: As for `keras_ortho.data_prep.splits.split`. Default: 0.
+        num_shards: Number of shards of each split. Default: 16 of `"train"`, 4 of
+            `"valid"` and 2 of `"test"`.
+        strict: Whether a file that cannot be used is an error. The shards made until
+            then stay for the next run; the manifest and its shards do too. Default:
+            `False`.
         pool: Who works on shards, as `keras_ortho.executors.open_executor` gives it;
             by default this process.
-        progress: Whether to show a progress bar on a terminal.
+        progress: Whether to show a progress bar on a terminal. Default: `False`.
 
     Returns:
         What was done.

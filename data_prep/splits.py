@@ -71,8 +71,8 @@ def split(utterances: Sequence[Utterance], mode: str, *, seed: int = 0) -> Split
             sentences (3 640). `"speakers"`: for other selections of speakers: an
             eighth of the men and of the women each to valid and to test, at least
             one where there are three. `"auto"`: see `resolve_mode`.
-        seed: Chooses the speakers under `"speakers"`. Each speaker's place in the
-            order depends on the seed and the speaker alone.
+        seed: Chooses the speakers under `"speakers"`. Each speaker's place in the order
+            depends on the seed and the speaker alone. Default: 0.
 
     Returns:
         The utterances of `"train"`, `"valid"` and `"test"`, each in the given order.

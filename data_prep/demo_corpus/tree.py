@@ -34,11 +34,11 @@ def write_corpus(
 
     Args:
         out: Folder to write. It may exist, if it is empty or holds this corpus.
-        speakers: Number of speakers, 1 to 260; every other one is a woman.
-        sentences: Number of sentences of each speaker, 1 to 34.
-        seed: Seed of the voices, of the texts that only one speaker reads, and of
-            all variation; at least 0.
-        progress: Whether to show a progress bar.
+        speakers: Number of speakers, 1 to 260; every other one is a woman. Default: 12.
+        sentences: Number of sentences of each speaker, 1 to 34. Default: 10.
+        seed: Seed of the voices, of the texts that only one speaker reads, and of all
+            variation; at least 0. Default: 0.
+        progress: Whether to show a progress bar. Default: `False`.
 
     Returns:
         Whether the corpus was written: False if it was there.

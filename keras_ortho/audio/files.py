@@ -66,7 +66,7 @@ def decode_audio(
     Args:
         data: The whole file.
         name: What to call it in errors.
-        mono: As for `read_audio`.
+        mono: As for `read_audio`. Default: `False`.
 
     Returns:
         The samples, int16 `[samples]`, and the sampling rate in Hz.
@@ -111,7 +111,7 @@ def resample_to_int16(
     Args:
         samples: int16 `[samples]`.
         rate: Sampling rate of `samples` in Hz.
-        target_rate: Sampling rate of the result in Hz.
+        target_rate: Sampling rate of the result in Hz. Default: 8000.
 
     Returns:
         int16 `[ceil(samples * target_rate / rate)]`, clipped where the filter

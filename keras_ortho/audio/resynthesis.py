@@ -46,9 +46,10 @@ def resynthesize(
             dropped.
         reference: The true utterance at 8 kHz, `[samples]`, floating point with
             a full scale of 1, or int16.
-        phase: `"reference"`, as Wisdom et al. score it, or `"griffin_lim"`.
-        iterations: Number of iterations of Griffin-Lim.
-        seed: Seed of the phases that Griffin-Lim starts from.
+        phase: `"reference"`, as Wisdom et al. score it, or `"griffin_lim"`. Default:
+            `"reference"`.
+        iterations: Number of iterations of Griffin-Lim. Default: 32.
+        seed: Seed of the phases that Griffin-Lim starts from. Default: 0.
 
     Returns:
         float32 `[samples]`. To keep also the fraction of a hop after the end that

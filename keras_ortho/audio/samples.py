@@ -17,7 +17,7 @@ def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
 
     Args:
         samples: `[samples]`, int16 or floating point.
-        name: What to call them in errors.
+        name: What to call them in errors. Default: `"samples"`.
 
     Returns:
         float64 `[samples]`: int16 divided by 32768, floating point as it is.

@@ -33,9 +33,10 @@ def stft(
 
     Args:
         signal: `[samples]`, real, full scale at 1; taken as float32.
-        frame_length: Even number of samples under the window.
+        frame_length: Even number of samples under the window. Default: 256.
         hop_length: Number of samples from one frame to the next; a divisor of
             `frame_length`. A whole one has no inverse: the window begins with zero.
+            Default: 128.
 
     Returns:
         complex64 `[frames, frame_length // 2 + 1]`, frames first. With the
@@ -44,6 +45,7 @@ def stft(
     Raises:
         ValueError: If `signal` is not one finite real channel, or a length does
             not fit.
+        ImportError: If librosa is not installed.
 
     Example:
     >>> stft(np.zeros(1000, "float32")).shape
@@ -82,8 +84,8 @@ def istft(
     Args:
         spectrum: `[frames, frame_length // 2 + 1]`, complex, as from `stft`.
         length: Number of samples of the signal, without the silence on its sides.
-        frame_length: As for `stft`.
-        hop_length: As for `stft`, but less than `frame_length`.
+        frame_length: As for `stft`. Default: 256.
+        hop_length: As for `stft`, but less than `frame_length`. Default: 128.
 
     Returns:
         float32 `[length]`.

@@ -64,7 +64,7 @@ def active_level(
             low-pass filter.
         voicebox: Version of VOICEBOX: `"2019"`, as it was from November 2019 to January
             2022 and before, but for how it printed the activity; or `"2022"`, as it
-            has been since.
+            has been since. Default: `"2019"`.
 
     Returns:
         An `ActiveLevel`.

@@ -108,9 +108,10 @@ class SegmentalSNR(Evaluator):
         sample_rate: Sampling rate in Hz. Default: 8000.
         name: Default: `"segmental_snr"`.
         activity: `"p56"` or `"all"`, as for `keras_ortho.metrics.segmental_snr`.
-        interpolate: As for `keras_ortho.metrics.segmental_snr`.
-        clamp: As for `keras_ortho.metrics.segmental_snr`.
-        voicebox: As for `keras_ortho.metrics.segmental_snr`.
+            Default: `"p56"`.
+        interpolate: As for `keras_ortho.metrics.segmental_snr`. Default: `True`.
+        clamp: As for `keras_ortho.metrics.segmental_snr`. Default: `None`.
+        voicebox: As for `keras_ortho.metrics.segmental_snr`. Default: `"2019"`.
 
     Raises:
         ValueError: If an option is not allowed.
@@ -222,8 +223,9 @@ class PESQ(Evaluator):
     Args:
         sample_rate: 8000 or 16000 Hz. Default: 8000.
         name: Default: `"pesq"`.
-        mode: `"nb"` or `"wb"`, as for `keras_ortho.metrics.pesq`.
-        scale: `"mos_lqo"` or `"raw"`, as for `keras_ortho.metrics.pesq`.
+        mode: `"nb"` or `"wb"`, as for `keras_ortho.metrics.pesq`. Default: `"nb"`.
+        scale: `"mos_lqo"` or `"raw"`, as for `keras_ortho.metrics.pesq`. Default:
+            `"mos_lqo"`.
 
     Raises:
         ValueError: If the options do not fit each other.

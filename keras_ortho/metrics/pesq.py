@@ -31,9 +31,10 @@ def pesq(
             longer of the two signals is cut to the shorter.
         reference: True signal, `[samples]`, on the same scale.
         sample_rate: 8000 or 16000 Hz.
-        mode: `"nb"` (narrow band, P.862) or `"wb"` (wide band, P.862.2, 16 kHz
-            only).
-        scale: `"mos_lqo"`, or `"raw"` for the raw score of narrow band.
+        mode: `"nb"` (narrow band, P.862) or `"wb"` (wide band, P.862.2, 16 kHz only).
+            Default: `"nb"`.
+        scale: `"mos_lqo"`, or `"raw"` for the raw score of narrow band. Default:
+            `"mos_lqo"`.
 
     Returns:
         The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw). NaN with an

@@ -60,12 +60,12 @@ def segmental_snr(
         sample_rate: Sampling rate in Hz, at least 1000.
         activity: `"p56"` scores the frames of which more than half is active
             speech in the reference (ITU-T P.56, VOICEBOX's `V`), `"all"` all
-            (`w`).
-        interpolate: Whether to allow the shift (`q`, or else `z`).
+            (`w`). Default: `"p56"`.
+        interpolate: Whether to allow the shift (`q`, or else `z`). Default: `True`.
         clamp: Least and greatest ratio of a frame in dB, such as `(-10, 35)`;
             by default none.
         voicebox: Version of the active level, as for `active_level`: `"2019"` or
-            `"2022"`.
+            `"2022"`. Default: `"2019"`.
 
     Returns:
         `SNRScores`, NaN with an `UnscoredWarning` where the reference is silent,

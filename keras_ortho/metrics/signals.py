@@ -69,7 +69,7 @@ def signal_pairs(
         estimates: Sequence of signals, or `[batch, samples]`.
         references: As `estimates`, as many.
         sample_rate: Sampling rate of all in Hz.
-        lengths: Number of samples of each pair; the rest is padding.
+        lengths: Number of samples of each pair; the rest is padding. Default: `None`.
 
     Returns:
         A list of `(estimate, reference)`.

@@ -25,7 +25,7 @@ def stoi(
         reference: True signal, `[samples]`.
         sample_rate: Sampling rate in Hz, at least 1000; both signals are brought
             to 10 kHz.
-        extended: Whether to compute the extended measure (ESTOI).
+        extended: Whether to compute the extended measure (ESTOI). Default: `False`.
 
     Returns:
         Intelligibility, from about 0 to 1; NaN with an `UnscoredWarning` where the

@@ -87,23 +87,23 @@ def load(
 
     Args:
         folder: What `keras-ortho-data` wrote.
-        batch_size: Number of utterances in a batch; the last batch of a split may
-            hold fewer.
-        splits: Which of `"train"`, `"valid"` and `"test"` to make.
-        shuffle_seed: Fixes the orders of `train`; None leaves the order of the
-            records. All features of `train` are held in memory to be shuffled.
-        pad_to: `"split"` pads every batch to the longest utterance of the split,
-            as the papers do; `"batch"` to the longest of the batch, which changes
-            what the mean over all steps divides by; `"bucket"` up to the next multiple
-            of 8, with utterances of about the same length in a batch. Those of
-            `train`, where it is shuffled, are others in each pass. The batches of
-            what is not shuffled are in no order, and smaller where few utterances
-            are as long: up to that multiple, a sixth of each is padding at most.
-        legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison
-            only. The network then reads frame t+1 and outputs frame t, a delay of
-            one step that it can learn without error. Published errors near 0.13
-            dB^2 fit that task; for prediction they would mean speech that cannot
-            be told from the original, which the audio scores beside them deny.
+        batch_size: Number of utterances in a batch; the last batch of a split may hold
+            fewer. Default: 28.
+        splits: Which of `"train"`, `"valid"` and `"test"` to make. Default: all.
+        shuffle_seed: Fixes the orders of `train`; None leaves the order of the records.
+            All features of `train` are held in memory to be shuffled. Default: 0.
+        pad_to: `"split"` pads every batch to the longest utterance of the split, as the
+            papers do; `"batch"` to the longest of the batch, which changes what the
+            mean over all steps divides by; `"bucket"` up to the next multiple of 8,
+            with utterances of about the same length in a batch. Those of `train`, where
+            it is shuffled, are others in each pass. The batches of what is not shuffled
+            are in no order, and smaller where few utterances are as long: up to that
+            multiple, a sixth of each is padding at most. Default: `"split"`.
+        legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison only.
+            The network then reads frame t+1 and outputs frame t, a delay of one step
+            that it can learn without error. Published errors near 0.13 dB^2 fit that
+            task; for prediction they would mean speech that cannot be told from the
+            original, which the audio scores beside them deny. Default: `False`.
 
     Returns:
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and
