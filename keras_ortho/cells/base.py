@@ -12,16 +12,16 @@ from keras_ortho import checks, configs, initializers
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
+from keras_ortho.cells.each_head import (
+    constrain_each_head,
+    initialize_each_head,
+    regularize_each_head,
+)
 from keras_ortho.cells.step import StepCell
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.free import (
-    check_makes,
-    constrain_each_head,
-    of_each_head,
-    regularize_each_head,
-)
+from keras_ortho.parametrizations.free import check_makes
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
 
@@ -303,7 +303,7 @@ class RecurrentCell(StepCell):
         return self.add_weight(
             shape=(heads, features // heads, self.state_size // heads),
             name="kernel",
-            initializer=of_each_head(self.kernel_initializer, heads),
+            initializer=initialize_each_head(self.kernel_initializer, heads),
             regularizer=regularize_each_head(self.kernel_regularizer),
             constraint=constrain_each_head(self.kernel_constraint),
         )

@@ -577,15 +577,20 @@ def test_shared_arguments_have_an_effect(architecture):
     assert np.abs(weights["kernel"]).max() > 0.1
     np.testing.assert_array_equal(weights["bias"], 1)
     np.testing.assert_array_equal(weights["initial_state"], 1)
-    # A kernel of heads that read inputs of their own: block by block.
     kernel = weights["kernel"]
-    blocks = kernel if kernel.ndim == 3 else kernel[None]
-    constrained = np.asarray(cell.kernel.constraint(cell.kernel)).reshape(blocks.shape)
-    for each, block in zip(constrained, blocks, strict=True):
-        expected = SHARED["kernel_constraint"](block)
-        np.testing.assert_allclose(each, expected, rtol=10 * np.finfo("float32").eps)
-    penalty = sum(float(SHARED["kernel_regularizer"](block)) for block in blocks)
-    np.testing.assert_allclose(cell.kernel.regularizer(cell.kernel), penalty, rtol=1e-5)
+    if kernel.ndim == 2:
+        assert cell.kernel.constraint is SHARED["kernel_constraint"]
+        assert cell.kernel.regularizer is SHARED["kernel_regularizer"]
+    else:  # Heads that read inputs of their own: block by block.
+        eps = np.finfo("float32").eps
+        constrained = np.asarray(cell.kernel.constraint(cell.kernel))
+        for each, block in zip(constrained, kernel, strict=True):
+            expected = SHARED["kernel_constraint"](block)
+            np.testing.assert_allclose(each, expected, rtol=10 * eps)
+        penalty = sum(float(SHARED["kernel_regularizer"](block)) for block in kernel)
+        # A sum of as many squares.
+        found = float(cell.kernel.regularizer(cell.kernel))
+        np.testing.assert_allclose(found, penalty, rtol=kernel.size * eps)
     assert cell.bias.constraint is SHARED["bias_constraint"]
     assert layer.activation is keras.activations.tanh
     assert layer.seed == 7  # What it does: `test_dropout`.
