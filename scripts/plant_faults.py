@@ -93,8 +93,8 @@ def run_tests(root: Path, tests: list[str], backend: str, limit: float) -> int |
     """
     environment = {k: v for k, v in os.environ.items() if k != "KERAS_ORTHO_DATA"}
     environment |= {"PYTHONPATH": str(root), "KERAS_BACKEND": backend}
-    # A file broken or mended within the second and of the same length would be taken for
-    # the one that was compiled before.
+    # A file broken or mended within the second, and of the same length, would be taken
+    # for the one that was compiled before.
     environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
     marked = "not slow" if backend == "tensorflow" else "backends and not slow"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
