@@ -21,11 +21,11 @@ from keras_ortho.audio.stft import (
     SAMPLE_RATE,
 )
 from keras_ortho.extras import require
+from keras_ortho.sealed import file_sha256
 from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
 
 from .corpus import Unused, Utterance
 from .splits import SPLITS, Splits
-from .storage import file_sha256
 
 HASHING_THREADS = 8
 LARGEST = 2**28  # bytes of a recording: ten minutes at the highest rate, 16 bits

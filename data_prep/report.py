@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_ortho.files import replacing
+
 from .corpus import Unused
 from .splits import COMPLETE
-from .storage import replacing
 
 REPORT = "report.csv"
 

@@ -1,4 +1,4 @@
-"""JSON files and hashes."""
+"""JSON files, and hashes of their values."""
 
 import hashlib
 import json
@@ -27,9 +27,3 @@ def json_sha256(value: Any) -> str:
     """SHA-256 of a value's JSON, in hexadecimal; ValueError if it has none."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

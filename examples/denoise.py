@@ -69,6 +69,7 @@ from keras_ortho.audio import (
     read_audio,
     resample_to_int16,
     stft,
+    to_float,
     wiener,
     write_wav,
 )
@@ -258,7 +259,7 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
     models = read_sealed(run / RESULTS)["models"]
     folder = next(iter(models.values()))[0]["folder"]
     model = keras.saving.load_model(run / folder / MODEL, compile=False)
-    samples = resample_to_int16(*read_audio(noisy)) / 32768
+    samples = to_float(resample_to_int16(*read_audio(noisy)))
     write_wav(clean, model.predict(samples[None], verbose=0)[0], SAMPLE_RATE)
     print(f"Cleaned by {run / folder}: {clean}, at 8 kHz")
 

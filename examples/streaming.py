@@ -15,11 +15,9 @@ files `speech`.
 """
 
 import argparse
-import multiprocessing
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +32,10 @@ from keras_ortho.audio import (
     log_power,
     read_audio,
     resample_to_int16,
+    to_float,
     write_wav,
 )
+from keras_ortho.executors.processes import worker_pool
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 
@@ -117,8 +117,7 @@ def main() -> None:
     if path.suffix == ".keras":
         model, path = path, options.out / "step.onnx"
         # In a process of its own: a library cannot be unloaded.
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(1, mp_context=context) as process:
+        with worker_pool(1) as process:
             process.submit(export, model, path).result()
     step, speech = Step(path), Speech()
     # The frame before the speech, of silence alone.
@@ -179,7 +178,7 @@ def _from_input() -> Iterator[np.ndarray]:
 
 def _padded(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
     for piece in pieces:
-        yield np.pad(piece, (0, HOP_LENGTH - len(piece))) / 32768
+        yield to_float(np.pad(piece, (0, HOP_LENGTH - len(piece))))
     yield np.zeros(HOP_LENGTH)
 
 

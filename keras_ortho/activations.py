@@ -17,19 +17,39 @@ from keras_ortho.checks import check_last_axis, check_number
 MODULUS_EPSILON = 1e-5
 
 
+def real_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
+    """Computes real modReLU, as `modrelu`, without its gradient."""
+    return ops.sign(inputs) * ops.relu(ops.abs(inputs) + bias)
+
+
+def real_modrelu_gradients(output: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
+    """Computes the gradients of real modReLU from its output.
+
+    That has the sign of the input, and is zero where the gradient is.
+
+    Args:
+        output: Tensor of shape `(..., n)`.
+        upstream: Gradient with respect to it.
+
+    Returns:
+        A pair of tensors of the same shape: the gradients with respect to the inputs,
+        and to a bias for each.
+    """
+    sign = ops.sign(output)
+    to_bias = sign * upstream
+    return sign * to_bias, to_bias
+
+
 def _forward(inputs: Tensor, bias: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    sign = ops.sign(inputs)
-    output = sign * ops.relu(sign * inputs + bias)
+    output = real_modrelu(inputs, bias)
     return output, (output, bias)
 
 
 def _backward(saved: tuple[Tensor, Tensor], upstream: Tensor) -> tuple[Tensor, Tensor]:
-    # The output has the sign of the input, and is zero where the gradient is.
     output, bias = saved
-    sign = ops.sign(output)
-    to_bias = sign * upstream
+    to_inputs, to_bias = real_modrelu_gradients(output, upstream)
     axes = tuple(range(len(output.shape) - len(bias.shape)))
-    return sign * to_bias, ops.sum(to_bias, axis=axes)
+    return to_inputs, ops.sum(to_bias, axis=axes)
 
 
 _modrelu = with_gradient(_forward, _backward)
@@ -90,8 +110,7 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8
     """
     inputs = ops.convert_to_tensor(inputs)
-    scale = exact_scale(inputs, bias)
-    return inputs * ops.cast(ops.concatenate([scale, scale], axis=-1), inputs.dtype)
+    return scale_units(inputs, exact_scale(inputs, bias))
 
 
 def exact_scale(inputs: Tensor, bias: Tensor) -> Tensor:
@@ -149,7 +168,7 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     """
     inputs = ops.convert_to_tensor(inputs)
     scale, _ = modulus_scale(inputs, bias)
-    return inputs * ops.cast(ops.concatenate([scale, scale], axis=-1), inputs.dtype)
+    return scale_units(inputs, scale)
 
 
 def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
@@ -167,6 +186,24 @@ def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     modulus = ops.sqrt(real * real + imaginary * imaginary + MODULUS_EPSILON)
     positive = ops.relu(modulus + ops.cast(bias, modulus.dtype))
     return positive / (modulus + MODULUS_EPSILON), modulus
+
+
+def scale_units(inputs: Tensor, scale: Tensor) -> Tensor:
+    """Multiplies each complex number with a real one.
+
+    Args:
+        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
+        scale: Tensor of shape `(..., n)`.
+
+    Returns:
+        Tensor of the shape and dtype of `inputs`.
+    """
+    return inputs * ops.cast(twice(scale), inputs.dtype)
+
+
+def twice(values: Tensor) -> Tensor:
+    """Puts `n` values, of complex numbers, at their real and their imaginary parts."""
+    return ops.concatenate([values, values], axis=-1)
 
 
 def _wide(inputs: Tensor) -> Tensor:

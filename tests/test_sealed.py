@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from keras_ortho.sealed import SEAL, read_sealed, write_sealed
+from keras_ortho.sealed import SEAL, file_sha256, read_sealed, write_sealed
 
 VALUES = {"loss": [0.1, float("inf"), -0.0], "units": {"2": 3}, "name": "é", "n": None}
 
@@ -83,3 +83,11 @@ def test_all_in_one_line(tmp_path):
     write_sealed(path, VALUES, one_line=True)
     assert path.read_text("utf-8").count("\n") == 1
     assert read_sealed(path) == VALUES
+
+
+def test_sha256(tmp_path):
+    (tmp_path / "file").write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1
+    assert file_sha256(tmp_path / "file") == (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )

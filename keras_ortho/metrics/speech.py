@@ -2,16 +2,15 @@
 
 import functools
 import math
-import multiprocessing
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_ortho.checks import check_count
+from keras_ortho.executors.processes import worker_pool
 from keras_ortho.extras import require
 from keras_ortho.metrics.pesq import check_pesq_options, mos_lqo_to_raw, pesq
 from keras_ortho.metrics.segsnr import segmental_snr
@@ -44,7 +43,7 @@ def score_speech(
         references: As `estimates`, in the same order.
         sample_rate: 8000 or 16000 Hz. Default: 8000.
         processes: Number of processes; 1 is the process that calls. Default: one
-            for every 256 utterances, but no more than there are CPUs.
+            for every 256 utterances, but no more than it may use CPUs.
         progress: Whether to show a progress bar. Default: `True`.
 
     Returns:
@@ -69,7 +68,7 @@ def score_speech(
     pairs = signal_pairs(estimates, references, sample_rate)
     if processes is None:
         needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
-        processes = max(1, min(needed, os.cpu_count() or 1))
+        processes = max(1, min(needed, len(os.sched_getaffinity(0))))
     processes = check_count("processes", processes)
     score = functools.partial(_score_pair, sample_rate=sample_rate)
     tqdm = require("tqdm", extra="speech").tqdm
@@ -79,9 +78,7 @@ def score_speech(
     if processes == 1:
         results = list(bar(map(score, pairs)))
     else:
-        # Not by fork: the threads of TensorFlow and JAX do not survive it.
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        with worker_pool(processes) as pool:
             results = list(bar(pool.map(score, pairs, chunksize=4)))
     for index, (_, reasons) in enumerate(results):
         for reason in reasons:

@@ -17,8 +17,12 @@ from keras_ortho.activations import (
     LeakyReLU,
     exact_scale,
     modulus_scale,
+    real_modrelu,
+    real_modrelu_gradients,
+    scale_units,
     smallest_modulus,
     smoothed_modrelu,
+    twice,
 )
 from keras_ortho.backend import tanh
 from keras_ortho.backend.precision import wide_dtype
@@ -125,15 +129,13 @@ class RealModReLU(Pointwise):
 
     def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Applies modReLU: see `Pointwise`."""
-        return (ops.sign(inputs) * ops.relu(ops.abs(inputs) + bias),)
+        return (real_modrelu(inputs, bias),)
 
     def pull(
         self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Keeps what is not zero; the state has the sign of `z`: see `Pointwise`."""
-        sign = ops.sign(kept[0])
-        to_bias = sign * upstream
-        return sign * to_bias, to_bias
+        """Keeps what is not zero: see `Pointwise`."""
+        return real_modrelu_gradients(kept[0], upstream)
 
 
 class ComplexModReLU(Pointwise):
@@ -149,7 +151,7 @@ class ComplexModReLU(Pointwise):
     def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Applies modReLU, and gives the factor: see `Pointwise`."""
         scale = exact_scale(inputs, bias)
-        return inputs * ops.cast(_twice(scale), inputs.dtype), scale
+        return scale_units(inputs, scale), scale
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
         """Has the factor, too: see `Pointwise`."""
@@ -211,13 +213,9 @@ def _inner(z: Tensor, gradient: Tensor, dtype: str) -> Tensor:
 def _pulled(z: Tensor, gradient: Tensor, scale: Tensor, radial: Tensor) -> Tensor:
     """`scale g + radial z`, in the dtype of `g`."""
     dtype = scale.dtype
-    whole = _twice(scale) * ops.cast(gradient, dtype)
-    whole = whole + _twice(radial) * ops.cast(z, dtype)
+    whole = twice(scale) * ops.cast(gradient, dtype)
+    whole = whole + twice(radial) * ops.cast(z, dtype)
     return ops.cast(whole, gradient.dtype)
-
-
-def _twice(values: Tensor) -> Tensor:
-    return ops.concatenate([values, values], axis=-1)
 
 
 REAL_MODRELU = RealModReLU()

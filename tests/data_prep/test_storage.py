@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from keras_ortho.data_prep.storage import file_sha256, write_json
+from keras_ortho.data_prep.storage import write_json
 
 
 def test_json_is_the_same_for_the_same_value(tmp_path):
@@ -18,11 +18,3 @@ def test_what_would_be_too_large_to_read_is_not_written(tmp_path):
     with pytest.raises(ValueError, match="a may have at most 6 bytes.* Received: 7"):
         write_json(tmp_path / "a", [2], largest=6)
     assert json.loads((tmp_path / "a").read_bytes()) == [1]
-
-
-def test_sha256(tmp_path):
-    (tmp_path / "file").write_bytes(b"abc")
-    # FIPS 180-2, appendix B.1
-    assert file_sha256(tmp_path / "file") == (
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    )
