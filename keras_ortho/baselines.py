@@ -14,7 +14,7 @@ from typing import Any
 import keras
 
 from keras_ortho import checks
-from keras_ortho.initializers import ForgetBias
+from keras_ortho.initializers import ForgetBias, independent
 from keras_ortho.layers.trained_initial_state import TrainedInitialState
 
 # Coefficients of n^2, of m n and of n in the number of parameters of n units with m
@@ -97,7 +97,8 @@ def irnn(
     initializers = keras.initializers
     start = initializers.Identity(gain)
     if orthogonal:
-        start = initializers.Orthogonal(gain, seed=seed)
+        # Not from the numbers of the input kernel.
+        start = independent(initializers.Orthogonal(gain, seed=seed))
     settings = {
         "activation": "relu",
         "kernel_initializer": initializers.RandomNormal(stddev=0.001, seed=seed),

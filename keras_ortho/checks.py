@@ -43,6 +43,26 @@ def check_count(name: str, value: Any) -> int:
     return count
 
 
+def check_seed(name: str, value: Any) -> int:
+    """Checks that an argument is a seed, a whole number of at least 0.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The value as an int.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if not is_integer(value) or value < 0:
+        raise ValueError(
+            f"`{name}` must be an integer of at least 0. Received: {name}={value!r}"
+        )
+    return int(value)
+
+
 def check_fraction(name: str, value: Any) -> float:
     """Checks that an argument is a fraction of less than 1.
 

@@ -68,7 +68,7 @@ class Generations:
             UnreadableError: If none is whole; the message names what is damaged. Or if
                 `read` fails on one that is as it was written.
         """
-        states = sorted(self.folder.glob("epoch-[0-9]*[0-9]"))
+        states = self._states()
         damaged: list[str] = []
         for index in reversed(range(len(states))):
             checked = False
@@ -93,6 +93,13 @@ class Generations:
                 f"No state of the run can be gone on from: {'; '.join(damaged)}. "
                 f"Remove the folder to begin anew. Received: {self.folder}"
             )
+
+    def exist(self) -> bool:
+        """Whether the folder holds a state, be it damaged."""
+        return bool(self._states())
+
+    def _states(self) -> list[Path]:
+        return sorted(self.folder.glob("epoch-[0-9]*[0-9]"))
 
     def path(self, epoch: int) -> Path:
         """The folder of the state after an epoch."""
@@ -119,7 +126,7 @@ class Generations:
         os.replace(self._aside, state)
         flush(self.folder)
         self._kept = [*self._kept, state][-KEPT:]
-        for old in self.folder.glob("epoch-[0-9]*[0-9]"):
+        for old in self._states():
             if old not in self._kept:
                 self._discard(old)
 

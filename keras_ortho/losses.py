@@ -185,7 +185,8 @@ class NegativeSISDR(keras.losses.Loss):
         name: str = "negative_si_sdr",
         dtype: str | None = None,
     ) -> None:
-        wide = wide_dtype(dtype or keras.config.floatx())
+        policy = keras.dtype_policies.get(dtype or keras.config.floatx())
+        wide = wide_dtype(policy.compute_dtype)
         super().__init__(reduction="mean_with_sample_weight", name=name, dtype=wide)
         self.zero_mean = zero_mean
 

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 
 from keras_ortho.checks import check_count
+from keras_ortho.optimizers.within import optimizers_within
 
 
 class PeriodicCallback(keras.callbacks.Callback):
@@ -13,7 +14,8 @@ class PeriodicCallback(keras.callbacks.Callback):
 
     With `steps_per_execution` above 1 it does so at the first opportunity. Where
     gradients are accumulated, an update takes several batches; with optimizers that
-    accumulate different numbers of them, the least common multiple of these.
+    accumulate different numbers of them, the least common multiple of these. Updates
+    that are left out as the loss was scaled too far count, too.
 
     Args:
         every: Number of updates, a positive integer.
@@ -40,19 +42,16 @@ class PeriodicCallback(keras.callbacks.Callback):
         self, batch: int, logs: dict[str, Any] | None = None
     ) -> None:
         """Acts, where that is due."""
+        # Keras counts a whole execution where fewer batches were left.
+        steps = self.params.get("steps")
+        batch = batch if steps is None else min(batch, steps - 1)
         self._batches += batch - self._last_batch
         self._last_batch = batch
-        accumulated = (x.gradient_accumulation_steps or 1 for x in self.optimizers)
+        optimizers = optimizers_within(self.model)
+        accumulated = (x.gradient_accumulation_steps or 1 for x in optimizers)
         if self._batches < self.every * math.lcm(*accumulated):
             return
         self._batches = 0
         if keras.backend.backend() == "jax":
             self.model.jax_state_sync()  # Within `fit` the variables are elsewhere.
         self.act()
-
-    @property
-    def optimizers(self) -> list[keras.optimizers.Optimizer]:
-        """What updates the weights: those within the model's optimizer, or itself."""
-        optimizer = self.model.optimizer
-        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-        return getattr(optimizer, "optimizers", [optimizer])

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from keras_ortho.backend.processes import (
     process_count,
     process_index,
 )
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_count, check_number
 from keras_ortho.distribution import (
     own_share,
     settings_by_replicas,
@@ -30,6 +30,7 @@ from keras_ortho.extras import require
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.generations import Generations, reading
 from keras_ortho.locks import locked
+from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.sealed import file_sha256, read_sealed, write_sealed
 from keras_ortho.tasks.sharing import training_share
 
@@ -51,7 +52,7 @@ def train(
     steps_per_epoch: int | None = None,
     monitor: str = "val_loss",
     save_seconds: float = 30.0,
-    callbacks: Sequence[keras.callbacks.Callback] = (),
+    callbacks: Iterable[keras.callbacks.Callback] = (),
     settings: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> list[dict[str, float]]:
@@ -64,6 +65,10 @@ def train(
 
     The last two states are kept, with a checksum for each of their files: if the last
     is damaged, a warning says so and the run goes on from the one before.
+
+    Where an optimizer averages the weights, by `use_ema`, the averages are what is
+    validated, what callbacks see at the end of an epoch, and what the model has in the
+    end; the training goes on with the weights themselves.
 
     On several devices each gets its part of the batches, see `tasks.sharing`. Several
     processes call this alike, with the whole data; only the first uses the folder, and
@@ -95,11 +100,14 @@ def train(
 
     Returns:
         A dictionary for each epoch, with `"epoch"` from 1 on, `"seconds"`, and
-        the figures that `model.fit` reports.
+        the figures that `model.fit` reports. Those of a metric that gives a vector
+        are numbered, as in `"f1_score_0"`.
 
     Raises:
-        ValueError: If `epochs` or `steps_per_epoch` is not positive, `data` is no
-            `tf.data.Dataset` of a known number of batches, the model is not built,
+        ValueError: If `epochs` or `steps_per_epoch` is not positive, `save_seconds`
+            negative, `data` is no `tf.data.Dataset` of a known number of batches, a
+            setting is nothing that JSON can hold, `callbacks` hold one that puts
+            averages in the place of weights, the model is not built,
             `monitor` is no figure of `fit` or in no epoch finite, or the folder holds
             a run with other settings, another `monitor` or more epochs, or one whose
             files are damaged: the message names them. On several devices also as
@@ -122,6 +130,13 @@ def train(
     for name, count in counts.items():
         if count is not None:
             check_count(name, count)
+    save_seconds = check_number("save_seconds", save_seconds)
+    callbacks = list(callbacks)
+    if any(isinstance(each, keras.callbacks.SwapEMAWeights) for each in callbacks):
+        raise ValueError(
+            "`callbacks` must hold no `SwapEMAWeights`: `train` puts the averages in "
+            f"place itself. Received: callbacks={callbacks}"
+        )
     if not model.built:
         raise ValueError(
             "`model` must be built: give it an `Input`, or call it once. "
@@ -131,7 +146,8 @@ def train(
     share = own_share()
     settings = {**(settings or {}), **settings_by_replicas(model)}
     with _own_folder(folder) as own:
-        run = _Run(own, monitor, save_seconds, epochs if progress else None)
+        averages = _Averages()
+        run = _Run(own, monitor, save_seconds, averages, epochs if progress else None)
         on_first(lambda: run.check_settings(settings))
         run.set_model(model)
         run.restore()
@@ -150,7 +166,7 @@ def train(
                 initial_epoch=len(run.history),
                 epochs=epochs,
                 validation_data=shared_evaluation(model, validation_data),
-                callbacks=[*callbacks, run],
+                callbacks=[averages, *callbacks, run],
                 shuffle=False,  # It is the data set's own matter.
                 verbose=0,
             )
@@ -214,6 +230,20 @@ def _size(data: Any) -> int:
     return size
 
 
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _numbers(figures: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Figures by name, those of a vector by its name and their place."""
+    for name, value in figures.items():
+        value = keras.ops.convert_to_numpy(value)
+        if not value.ndim:
+            yield name, float(value)
+        for place, each in enumerate(value.ravel() if value.ndim else ()):
+            yield f"{name}_{place}", float(each)
+
+
 def _from_batch(data: Any, size: int, batch: int) -> Any:
     """The batches of all passes, without end, from one on."""
     tf = require("tensorflow")
@@ -221,6 +251,28 @@ def _from_batch(data: Any, size: int, batch: int) -> Any:
     numbers = tf.data.Dataset.counter(first, dtype=tf.int64)
     passes = numbers.flat_map(data if callable(data) else lambda _: data)
     return passes.skip(skipped).prefetch(tf.data.AUTOTUNE)
+
+
+class _Averages(keras.callbacks.SwapEMAWeights):
+    """Puts averages in the place of weights, to validate and at the end of an epoch.
+
+    The first of the callbacks, so that the others find them there; the last calls
+    `give_back`. Without `use_ema` it does nothing.
+    """
+
+    def set_model(self, model: keras.Model) -> None:
+        super().set_model(model)
+        self._are_there = any(each.use_ema for each in optimizers_within(model))
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        if self._are_there:
+            super().on_test_begin(logs)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.on_test_begin()
+
+    def give_back(self) -> None:
+        self.on_test_end()
 
 
 class _Run(keras.callbacks.Callback):
@@ -231,7 +283,12 @@ class _Run(keras.callbacks.Callback):
     """
 
     def __init__(
-        self, folder: Path, monitor: str, save_seconds: float, bar: int | None
+        self,
+        folder: Path,
+        monitor: str,
+        save_seconds: float,
+        averages: _Averages,
+        bar: int | None,
     ) -> None:
         super().__init__()
         self.bar = bar and keras.utils.Progbar(
@@ -240,6 +297,7 @@ class _Run(keras.callbacks.Callback):
         self.folder = folder
         self.monitor = monitor
         self.save_seconds = save_seconds
+        self.averages = averages
         self.history: list[dict[str, float]] = []
         self.started = self.saved = time.monotonic()
         self.states = Generations(folder)
@@ -248,16 +306,25 @@ class _Run(keras.callbacks.Callback):
             remove_asides(folder / name)
 
     def check_settings(self, settings: dict[str, Any]) -> None:
-        """Compares the settings with those of the run in the folder."""
+        """Compares the settings with those of the run in the folder, if it is one."""
         path = self.folder / SETTINGS
-        settings = json.loads(json.dumps({**settings, "monitor": self.monitor}))
-        if not path.exists():
+        try:
+            settings = json.loads(json.dumps({**settings, "monitor": self.monitor}))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"`settings` must be what JSON can hold: {error}. Received: {settings}"
+            ) from error
+        # What ended before its first state is not gone on from.
+        if not (path.exists() and self.states.exist()):
             write_sealed(path, settings)
             return
         # Older runs do not say theirs.
         before = {"monitor": self.monitor, **read_sealed(path)}
         keys = sorted({*before, *settings})
-        differ = [k for k in keys if before.get(k) != settings.get(k)]
+        # As text, in which NaN is what it is.
+        differ = [
+            k for k in keys if _as_text(before.get(k)) != _as_text(settings.get(k))
+        ]
         if differ:
             raise ValueError(
                 f"`folder` holds a run with other settings: {path}. Received: "
@@ -323,20 +390,20 @@ class _Run(keras.callbacks.Callback):
                 f"Received: monitor={self.monitor!r}"
             )
         now = time.monotonic()
-        figures = {name: float(value) for name, value in logs.items()}
+        figures = dict(_numbers(logs))
         self.history.append(
             {"epoch": epoch + 1, "seconds": round(now - self.started, 3), **figures}
         )
         if self.bar:
-            shown = [(name, figures[name]) for name in ("loss", self.monitor)]
-            self.bar.update(epoch + 1, shown)
+            names = [name for name in ("loss", self.monitor) if name in figures]
+            self.bar.update(epoch + 1, [(name, figures[name]) for name in names])
         if math.isfinite(figures[self.monitor]) and self.best() == epoch:
             self._replace_best(self.model.save_weights)
-        if now - self.saved > self.save_seconds:
+        self.averages.give_back()
+        # After the last epoch other callbacks, and Keras, change the weights.
+        last = epoch + 1 == self.params["epochs"] or self.model.stop_training
+        if last or now - self.saved > self.save_seconds:
             self.save()
-
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        self.save()
 
     def save(self) -> None:
         """Saves the state, unless the newest one is it, or none could be gone on from.

@@ -11,6 +11,7 @@ from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
+from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.periodic_callback import PeriodicCallback
 
 
@@ -84,7 +85,7 @@ class ResetStates(keras.callbacks.Callback):
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Puts the states aside."""
         self._kept = [
-            [ops.convert_to_numpy(state) for state in layer.states]
+            [ops.convert_to_numpy(variable) for variable in _carried(layer)]
             for layer in self._layers()
         ]
         self._reset()
@@ -92,8 +93,13 @@ class ResetStates(keras.callbacks.Callback):
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         """Puts the states back."""
         for layer, values in zip(self._layers(), self._kept, strict=True):
-            for state, value in zip(layer.states, values, strict=True):
-                state.assign(value)
+            for variable, value in zip(_carried(layer), values, strict=True):
+                variable.assign(value)
+
+
+def _carried(layer: CarriedState) -> list[keras.Variable]:
+    """The states, and whether they have begun."""
+    return [*layer.states, layer.has_begun]
 
 
 class Rebase(PeriodicCallback):
@@ -137,7 +143,7 @@ class Rebase(PeriodicCallback):
                 "`model` must contain a layer with a `Rebased` parametrization. "
                 f"Received: {self.model.name} with none"
             )
-        for optimizer in self.optimizers:
+        for optimizer in optimizers_within(self.model):
             if optimizer.use_ema:
                 raise ValueError(
                     "`Rebase` needs an optimizer without averages of the weights: "

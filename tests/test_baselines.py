@@ -43,6 +43,16 @@ def test_irnn_from_an_orthogonal_matrix():
     assert np.abs(first - np.eye(9)).max() > 0.1
 
 
+def test_the_orthogonal_matrix_is_not_made_from_the_input_kernel():
+    kernel, recurrent, _ = weights_of(
+        baselines.irnn(40, orthogonal=True, seed=1), features=40
+    )
+    factor, triangle = np.linalg.qr(kernel)
+    factor *= np.sign(np.diag(triangle))
+    # The same one would give 40; of independent ones the trace has deviation 1.
+    assert abs(np.trace(factor.T @ recurrent)) < 8
+
+
 def test_irnn_with_other_settings():
     layer = baselines.irnn(4, kernel_initializer="glorot_uniform", name="named")
     assert isinstance(layer.kernel_initializer, keras.initializers.GlorotUniform)

@@ -113,6 +113,8 @@ def test_half_precision_is_computed_in_single(dtype):
     expected = NegativeSISDR(dtype="float32")(1e3 * y_true, 1e3 * y_pred, mask)
     assert np.isfinite(float(expected))
     assert float(found) == float(expected)
+    policy = keras.DTypePolicy(f"mixed_{dtype}")
+    assert NegativeSISDR(dtype=policy).dtype == "float32"
 
 
 def test_config_and_errors():

@@ -390,3 +390,114 @@ def test_a_figure_of_some_epochs_only(tmp_path):
     assert [row.get("extra") for row in history] == [None, 1, None, 3]
     with open(tmp_path / "history.csv", newline="") as file:
         assert [row["extra"] for row in csv.DictReader(file)] == ["", "1.0", "", "3.0"]
+
+
+@pytest.mark.slow_on_jax
+def test_goes_on_from_weights_that_were_changed_after_the_last_epoch(tmp_path):
+    """By `EarlyStopping`, whose weights are those of an epoch before."""
+
+    def stopped():
+        early = keras.callbacks.EarlyStopping(patience=1, restore_best_weights=True)
+        return [Constant([1.0, 2.0, 3.0, 3.0]), early]
+
+    rare = {"save_seconds": 1e9}
+    _, history = run_dense(tmp_path / "stopped", callbacks=stopped(), **rare)
+    assert len(history) == 2
+    _, history = run_dense(tmp_path / "stopped", callbacks=[])
+    _, expected = run_dense(tmp_path / "unbroken", callbacks=[])
+    assert [row["loss"] for row in history] == [row["loss"] for row in expected]
+
+
+def averaging():
+    model = dense()
+    optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
+    model.compile(optimizer, "mse", run_eagerly=True)
+    return model
+
+
+@pytest.mark.slow_on_jax
+def test_averages_are_validated_and_kept(tmp_path):
+    keras.utils.set_random_seed(0)
+    task = adding.load(10, batch_size=8, train_size=40, test_size=16)
+    model, reference, averages = averaging(), [], None
+    for number in range(2):
+        for x, y in task.passes(np.int64(number)).as_numpy_iterator():
+            model.train_on_batch(x, y)
+            weights = model.get_weights()
+            before = averages or weights  # Keras begins with the first update.
+            averages = [(a + w) / 2 for a, w in zip(before, weights, strict=True)]
+        model.set_weights(averages)
+        reference.append(model.evaluate(task.test, verbose=0))
+        model.set_weights(weights)
+    trained, history = run(tmp_path, epochs=2, make=averaging)
+    # Averages of float32 numbers of order one.
+    found = [row["val_loss"] for row in history]
+    np.testing.assert_allclose(found, reference, rtol=1e-5)
+    best = min(reference)
+    np.testing.assert_allclose(trained.evaluate(task.test, verbose=0), best, rtol=1e-5)
+
+
+@pytest.mark.slow_on_jax
+def test_a_run_with_averages_goes_on(tmp_path):
+    run(tmp_path / "two", epochs=2, make=averaging, save_seconds=1e9)
+    resumed, history = run(tmp_path / "two", make=averaging)
+    unbroken, expected = run(tmp_path / "four", make=averaging)
+    assert figures(history) == figures(expected)
+    assert_same_weights(resumed, unbroken)
+    swap = keras.callbacks.SwapEMAWeights()
+    with pytest.raises(ValueError, match="`callbacks` must hold no .* Received: "):
+        run(tmp_path / "no", make=averaging, callbacks=[swap])
+
+
+@pytest.mark.slow_on_jax
+def test_what_failed_before_its_first_state_is_begun_anew(tmp_path):
+    with pytest.raises(ValueError, match="Received: monitor='val_acc'"):
+        run_dense(tmp_path, epochs=1, monitor="val_acc")
+    _, history = run_dense(tmp_path, epochs=1)
+    assert len(history) == 1
+
+
+@pytest.mark.slow_on_jax
+def test_settings_are_compared_as_they_are_written(tmp_path):
+    for settings in ({"a": float("nan"), "b": [1]}, {"b": (1,), "a": float("nan")}):
+        run_dense(tmp_path, epochs=1, settings=settings)
+    with pytest.raises(ValueError, match="`settings` must be what JSON .*Received: "):
+        run_dense(tmp_path / "other", settings={"a": np.float32(1)})
+    with pytest.raises(ValueError, match="Received: save_seconds=None"):
+        run_dense(tmp_path / "other", save_seconds=None)
+
+
+class Silent(keras.Model):
+    """A model with figures of its own: no loss, and a vector."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.layer(inputs[:, 0])
+
+    def train_step(self, data):
+        return {"mine": 1.0}
+
+    def test_step(self, data):
+        return {"loss": 2.0, "f1": keras.ops.convert_to_tensor([0.25, 1.0])}
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="its train_step")
+def test_figures_of_a_model_of_ones_own(tmp_path):
+    def make():
+        model = Silent()
+        model(np.zeros((1, 10, 2)))
+        model.compile("sgd", run_eagerly=True)
+        return model
+
+    _, (row, _) = run(tmp_path, epochs=2, make=make, progress=True)
+    assert row == {
+        "epoch": 1,
+        "seconds": row["seconds"],
+        "mine": 1.0,
+        "val_loss": 2.0,
+        "val_f1_0": 0.25,
+        "val_f1_1": 1.0,
+    }

@@ -103,8 +103,13 @@ def test_evaluation_begins_from_zero():
     again = model.evaluate(data, verbose=0)
     assert again != first
     assert model.evaluate(data, callbacks=[ResetStates()], verbose=0) == first
-    # That puts the state of before back.
+    # That puts the state of before back, also where there was none.
     assert np.any(state_of(model))
+    (layer,) = (x for x in model.layers if isinstance(x, CarriedState))
+    layer.reset_state()
+    model.evaluate(data, callbacks=[ResetStates()], verbose=0)
+    assert not np.any(state_of(model))
+    assert not keras.ops.convert_to_numpy(layer.has_begun)
 
 
 def test_test_figures():

@@ -278,6 +278,11 @@ class RecurrentCell(StepCell):
         size = self.units if modulus else self.state_size
         self.bias = self.add_bias("bias", size, self.bias_initializer)
         if self.trainable_initial_state:
+            initializers.check_array(
+                "initial_state_initializer",
+                self.initial_state_initializer,
+                (self.state_size,),
+            )
             self.initial_state = self.add_weight(
                 shape=(self.state_size,),
                 name="initial_state",
@@ -300,8 +305,10 @@ class RecurrentCell(StepCell):
                 "`mix_inputs=False` needs a number of inputs that is a multiple of the "
                 f"heads. Received: inputs of shape (batch, {features}), heads={heads}"
             )
+        shape = (heads, features // heads, self.state_size // heads)
+        initializers.check_array("kernel_initializer", self.kernel_initializer, shape)
         return self.add_weight(
-            shape=(heads, features // heads, self.state_size // heads),
+            shape=shape,
             name="kernel",
             initializer=initialize_each_head(self.kernel_initializer, heads),
             regularizer=regularize_each_head(self.kernel_regularizer),
@@ -320,7 +327,11 @@ class RecurrentCell(StepCell):
 
         Returns:
             The weight.
+
+        Raises:
+            ValueError: If the initializer is an array of another shape.
         """
+        initializers.check_array("kernel_initializer", initializer, shape)
         return self.add_weight(
             shape=shape,
             name=name,
@@ -339,9 +350,13 @@ class RecurrentCell(StepCell):
 
         Returns:
             The weight, or `None` with `use_bias=False`.
+
+        Raises:
+            ValueError: If the initializer is an array of another shape.
         """
         if not self.use_bias:
             return None
+        initializers.check_array(f"{name}_initializer", initializer, (size,))
         return self.add_weight(
             shape=(size,),
             name=name,

@@ -302,6 +302,8 @@ class RecurrentLayer(keras.layers.RNN):
         """
         if mask is not None:
             checks.check_fits("mask", mask, sequences.shape[:2], "the sequences")
+            # Of numbers, what is not zero counts, as for Keras.
+            mask = ops.cast(mask, "bool")
         initial_state = [
             _of_each_sequence(state, sequences, self.cell.state_size)
             for state in initial_state
@@ -448,8 +450,8 @@ def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:
     """An initial state for each sequence, also of one for all of them."""
     state = ops.convert_to_tensor(state)
     batch = sequences.shape[0]
-    if state.shape[0] != 1:
-        checks.check_fits("initial_state", state, (batch, size), "the sequences")
+    rows = 1 if tuple(state.shape[:1]) == (1,) else batch
+    checks.check_fits("initial_state", state, (rows, size), "the sequences")
     if batch is not None and state.shape[0] == batch:
         return state
     # Where the batch is not known yet, another number of states is an error then.

@@ -36,7 +36,8 @@ def freeze(model: keras.layers.Layer) -> Any:
 
     Raises:
         ValueError: If `model` is not built, is a subclass of `keras.Model` with a
-            `call` of its own, or has a layer that cannot be frozen.
+            `call` of its own, has a layer that cannot be frozen, or one layer or cell
+            within several others, such as two wrappers.
 
     Example:
     >>> layers = [keras.Input((None, 3)), ScoRNN(8, activation="tanh")]
@@ -53,6 +54,13 @@ def freeze(model: keras.layers.Layer) -> Any:
         config = _frozen(keras.saving.serialize_keras_object(model))
         copy = keras.saving.deserialize_keras_object(config, safe_mode=False)
     after = layers_within(copy)
+    if len(before) != len(after):
+        raise ValueError(
+            "`model` must not hold one layer or cell in several others, which its "
+            "config has several times: give each its own. "
+            f"Received: model={model.name} with {len(before)} layers, in its config "
+            f"{len(after)}"
+        )
     for old, new in zip(before, after, strict=True):
         if isinstance(old, FREEZABLE) and not _is_frozen(new):
             raise ValueError(

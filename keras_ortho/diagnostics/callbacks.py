@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_count, check_finite, check_number
 from keras_ortho.diagnostics.figures import (
     plot_eigenvalues,
     plot_gradient_norms,
@@ -71,7 +71,7 @@ class SpectralMarginLog(DiagnosticLog):
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: As `DiagnosticLog`.
+        ValueError: As `DiagnosticLog`; if `center` is not finite.
 
     Example:
 
@@ -86,7 +86,7 @@ class SpectralMarginLog(DiagnosticLog):
         every: int = 1,
     ) -> None:
         super().__init__(path, every=every)
-        self.center = center
+        self.center = check_finite("center", center)
 
     def measure(self) -> list[Row]:
         """Measures the margin of each matrix."""
@@ -325,7 +325,7 @@ class TrajectoriesLog(DiagnosticLog):
         self.starts: np.ndarray = check_points("starts", starts)
         self.num_steps: int = check_count("num_steps", num_steps)
         self.layer = layer
-        self.extent = extent
+        self.extent = check_number("extent", extent, positive=True)
 
     def compile_probe(self) -> Callable[[Any], np.ndarray]:
         """Compiles a function of the starts, and one that takes a single step."""

@@ -30,7 +30,7 @@ def cluster_pool(address: str) -> Iterator[Executor]:
     """
     distributed = require("distributed", extra="cluster")
     try:
-        _check_address(address)
+        _check_address(str(address))
         client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(

@@ -19,21 +19,24 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         workers: Number of processes.
 
     Yields:
-        The pool. A killed parent takes its workers with it; an interrupt from the
-        keyboard is left to the parent.
+        The pool. After an error, or an interrupt from the keyboard, which the workers
+        leave to their parent, what has not begun is given up. A killed parent takes its
+        workers with it.
 
     Raises:
         BrokenProcessPool: If a worker died.
     """
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_start_worker)
+    done = False
     try:
         yield pool
+        done = True
     except Exception as error:
         _raise_if_broken(pool, error)
         raise
     finally:
-        pool.shutdown()
+        pool.shutdown(cancel_futures=not done)
 
 
 def _raise_if_broken(pool: ProcessPoolExecutor, error: Exception) -> None:

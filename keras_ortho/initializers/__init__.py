@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.initializers.fan_in_normal import FanInNormal
 from keras_ortho.initializers.forget_bias import ForgetBias
 from keras_ortho.initializers.small_uniform import SmallUniform
@@ -35,6 +36,7 @@ __all__ = [
     "UniformPhases",
     "UniformReflectors",
     "UnitaryComposition",
+    "check_array",
     "check_makes",
     "get",
     "independent",
@@ -86,3 +88,25 @@ def get(identifier: Any) -> Any:
             array = np.block([[array.real, array.imag], [-array.imag, array.real]])
         return keras.initializers.Constant(array)
     return keras.initializers.get(identifier)
+
+
+def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None:
+    """Checks the shape of an initializer that is an array.
+
+    Keras would repeat a smaller one.
+
+    Args:
+        argument: Name of the argument.
+        initializer: What `get` made of it.
+        shape: Shape of the weight.
+
+    Raises:
+        ValueError: If it is an array of another shape.
+
+    Example:
+    >>> check_array("kernel_initializer", get(np.ones((3, 4))), (3, 4))
+    """
+    if isinstance(initializer, keras.initializers.Constant):
+        value = np.asarray(initializer.value)
+        if value.ndim:
+            checks.check_shape(argument, value, shape)

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho import checks
+from keras_ortho import checks, initializers
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.replicas import sum_over_replicas
 from keras_ortho.backend.types import Tensor
@@ -173,6 +173,9 @@ class BNPDense(ParametrizedDense):
 
     def build_kernel(self) -> None:
         """Creates the kernel."""
+        initializers.check_array(
+            "kernel_initializer", self.kernel_initializer, self._shape
+        )
         self.kernel = self.add_weight(
             shape=self._shape,
             name="kernel",

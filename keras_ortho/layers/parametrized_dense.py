@@ -67,14 +67,18 @@ class ParametrizedDense(keras.layers.Layer):
             input_shape: Shape of the inputs.
 
         Raises:
-            ValueError: If the last axis is not known, or the layer cannot have the
-                kernel that `kernel_initializer` yields.
+            ValueError: If the last axis is not known, the layer cannot have the kernel
+                that `kernel_initializer` yields, or an initializer is an array of
+                another shape.
         """
         features = checks.check_last_axis(self, input_shape)
         self._shape = (features, self.units)
         self.build_kernel()
         self.bias: keras.Variable | None = None
         if self.use_bias:
+            initializers.check_array(
+                "bias_initializer", self.bias_initializer, (self.units,)
+            )
             self.bias = self.add_weight(
                 shape=(self.units,),
                 name="bias",

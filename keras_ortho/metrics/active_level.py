@@ -17,7 +17,7 @@ import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.extras import require
-from keras_ortho.metrics.signals import MIN_SAMPLE_RATE
+from keras_ortho.metrics.signals import check_sample_rate
 
 PASSBAND = (200.0, 5500.0)  # Hz
 LOW_PASS_FROM = 2.2  # times the upper edge: sampling rate with a low-pass filter
@@ -87,11 +87,7 @@ def active_level(
     """
     check_version(voicebox)
     signal = to_float(signal, "signal")
-    if not sample_rate >= MIN_SAMPLE_RATE:
-        raise ValueError(
-            f"`sample_rate` must be at least {MIN_SAMPLE_RATE} Hz. "
-            f"Received: {sample_rate}"
-        )
+    check_sample_rate(sample_rate)
     padded = np.pad(signal, (0, math.ceil(PADDING * sample_rate)))
     filtered = _band_pass(padded, sample_rate)
     envelope = _envelope(filtered, sample_rate)

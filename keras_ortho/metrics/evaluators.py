@@ -17,7 +17,7 @@ from keras_ortho.metrics.active_level import Version, check_version
 from keras_ortho.metrics.pesq import check_pesq_options, pesq, raw_to_mos_lqo
 from keras_ortho.metrics.segsnr import check_snr_options, segmental_snr
 from keras_ortho.metrics.si_sdr import si_sdr
-from keras_ortho.metrics.signals import signal_pairs
+from keras_ortho.metrics.signals import check_sample_rate, signal_pairs
 from keras_ortho.metrics.stoi import stoi
 
 RAW_PESQ_BOUNDS = (-0.5, 4.5)
@@ -33,6 +33,9 @@ class Evaluator(abc.ABC):
         sample_rate: Sampling rate of all waveforms in Hz.
         name: Name under which to report the result.
 
+    Raises:
+        ValueError: If the sampling rate is below 1000 Hz, or infinite.
+
     Attributes:
         unit: Unit of the score; empty if it has none.
         higher_is_better: Whether a higher score is better.
@@ -45,6 +48,7 @@ class Evaluator(abc.ABC):
     bounds: tuple[float, float]
 
     def __init__(self, sample_rate: int, name: str) -> None:
+        check_sample_rate(sample_rate)
         self.sample_rate = sample_rate
         self.name = name
         self._scores: list[float] = []

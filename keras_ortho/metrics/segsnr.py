@@ -134,8 +134,15 @@ def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
     """
     if activity not in ("p56", "all"):
         raise ValueError(f"`activity` must be 'p56' or 'all'. Received: {activity!r}")
-    if clamp is not None and not clamp[0] < clamp[1]:
-        raise ValueError(f"`clamp` must be (least, greatest). Received: {clamp}")
+    if clamp is None:
+        return
+    try:
+        least, greatest = clamp
+        if least < greatest:
+            return
+    except (TypeError, ValueError):  # No two, or no numbers.
+        pass
+    raise ValueError(f"`clamp` must be (least, greatest). Received: clamp={clamp!r}")
 
 
 def _least_error(error: np.ndarray, step: np.ndarray) -> np.ndarray:

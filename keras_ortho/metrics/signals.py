@@ -29,6 +29,23 @@ def unscored(reason: str) -> float:
     return float("nan")
 
 
+def check_sample_rate(sample_rate: float) -> None:
+    """Complains of a sampling rate at which the metrics make no sense.
+
+    Args:
+        sample_rate: Sampling rate in Hz.
+
+    Raises:
+        ValueError: If it is no number, below 1000 Hz or infinite.
+    """
+    number = isinstance(sample_rate, int | float | np.integer | np.floating)
+    if not (number and MIN_SAMPLE_RATE <= sample_rate < np.inf):
+        raise ValueError(
+            f"`sample_rate` must be at least {MIN_SAMPLE_RATE} Hz, and finite. "
+            f"Received: sample_rate={sample_rate!r}"
+        )
+
+
 def signal_pair(
     estimate: np.ndarray, reference: np.ndarray, sample_rate: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -44,13 +61,9 @@ def signal_pair(
 
     Raises:
         ValueError: If a signal is not one finite channel of either type, or the
-            sampling rate is below 1000 Hz.
+            sampling rate is below 1000 Hz, or infinite.
     """
-    if not sample_rate >= MIN_SAMPLE_RATE:
-        raise ValueError(
-            f"`sample_rate` must be at least {MIN_SAMPLE_RATE} Hz. "
-            f"Received: {sample_rate}"
-        )
+    check_sample_rate(sample_rate)
     estimate = to_float(estimate, "estimate")
     reference = to_float(reference, "reference")
     length = min(len(estimate), len(reference))

@@ -4,6 +4,7 @@ A cell says which of its variables are of which group, where it creates them; op
 are chosen by that, whatever the variables are called.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -31,8 +32,7 @@ def set_group(variable: Any, group: str) -> None:
     >>> angles = keras.Variable([1.0])
     >>> set_group(angles, "recurrent")
     """
-    if group not in GROUPS:
-        raise ValueError(f"`group` must be one of {GROUPS}. Received: {group!r}")
+    _check_group(group)
     variable.optimizer_group = group
 
 
@@ -52,6 +52,11 @@ def group_of(variable: Any) -> str:
     return getattr(variable, "optimizer_group", OTHERS)
 
 
+def _check_group(group: Any) -> None:
+    if group not in GROUPS:
+        raise ValueError(f"`group` must be one of {GROUPS}. Received: {group!r}")
+
+
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OptimizerGroups(keras.optimizers.OptimizerMap):
     """Gives a variable the optimizer of its group, in a `MultiOptimizer` of Keras.
@@ -60,12 +65,30 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
         default_optimizer: Optimizer of the variables of all other groups.
         optimizer_map: A dictionary of an optimizer for each group.
 
+    Raises:
+        ValueError: If there is no such group, or what should be an optimizer is none,
+            or holds others.
+
     Example:
     >>> groups = OptimizerGroups(
     ...     keras.optimizers.Adam(), {"recurrent": keras.optimizers.RMSprop()}
     ... )
     >>> optimizer = keras.optimizers.MultiOptimizer(groups)
     """
+
+    def __init__(
+        self,
+        default_optimizer: keras.optimizers.Optimizer,
+        optimizer_map: Mapping[str, keras.optimizers.Optimizer] | None = None,
+    ) -> None:
+        super().__init__(default_optimizer)
+        for group, optimizer in (optimizer_map or {}).items():
+            self[group] = optimizer
+
+    def __setitem__(self, group: str, optimizer: keras.optimizers.Optimizer) -> None:
+        """Sets the optimizer of a group, once."""
+        _check_group(group)
+        super().__setitem__(group, optimizer)
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
         """Finds the optimizer of a variable.

@@ -42,7 +42,8 @@ def paper_optimizer(
         A `keras.optimizers.MultiOptimizer`.
 
     Raises:
-        ValueError: If an argument is no optimizer nor the name of one, or holds others.
+        ValueError: If an argument is no optimizer nor the name of one, holds others, or
+            has a `loss_scale_factor` of its own.
 
     Example:
     >>> model.compile(paper_optimizer(), loss="mse")
@@ -79,5 +80,10 @@ def _optimizer(
         raise ValueError(
             f"`{name}` must be one optimizer of Keras, or the name of one, as in "
             f"`compile`. Received: {name}={given!r}"
+        )
+    if known.loss_scale_factor is not None:
+        raise ValueError(
+            f"`{name}` must have no `loss_scale_factor`, which is one of all: set that "
+            f"of what is returned. Received: {known.loss_scale_factor}"
         )
     return known

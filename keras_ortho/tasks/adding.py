@@ -38,7 +38,7 @@ def generate(
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 4.3, markers as in the authors' released code
     """
-    check_sizes(num_sequences=num_sequences, length=length)
+    num_sequences, length = check_sizes(num_sequences=num_sequences, length=length)
     if length < 3:
         raise ValueError(
             "`length` must be at least 3, so that each half has a step. "

@@ -67,7 +67,7 @@ def generate(
     >>> "".join(CHARACTERS[i] for i in questions[0][::-1])
     '21+56'
     """
-    check_sizes(num_sequences=num_sequences, digits=digits)
+    num_sequences, digits = check_sizes(num_sequences=num_sequences, digits=digits)
     if digits > 9:
         raise ValueError(f"`digits` must be at most 9. Received: digits={digits}")
     if num_sequences > num_questions(digits):
@@ -136,7 +136,7 @@ def load(
     Example:
     >>> task = load(digits=2)
     """
-    check_sizes(digits=digits, batch_size=batch_size)
+    digits, batch_size = check_sizes(digits=digits, batch_size=batch_size)
     usual = min(_QUESTIONS, num_questions(digits) * 99 // 100)
     sizes = {
         "train_size": usual * 9 // 10 if train_size is None else train_size,

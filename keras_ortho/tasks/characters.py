@@ -56,12 +56,13 @@ def windows(
         all rows first: the characters, and those that follow them.
 
     Raises:
-        ValueError: If the text is too short for a window.
+        ValueError: If a number is not positive, or the text too short for a window.
 
     Example:
     >>> windows(np.arange(9), batch_size=2, unroll=2)
     [[0, 1], [4, 5], [2, 3], [6, 7]], [[1, 2], [5, 6], [3, 4], [7, 8]]
     """
+    batch_size, unroll = check_sizes(batch_size=batch_size, unroll=unroll)
     length = (len(symbols) - 1) // batch_size
     count = length // unroll
     if count < 1:

@@ -57,7 +57,7 @@ def generate(
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 4.2, layout as in the authors' released code
     """
-    check_sizes(num_sequences=num_sequences, delay=delay)
+    num_sequences, delay = check_sizes(num_sequences=num_sequences, delay=delay)
     random = np.random.default_rng(seed)
     symbols = random.integers(1, ALPHABET + 1, (num_sequences, NUM_SYMBOLS), "uint8")
     inputs = np.full((num_sequences, delay + 2 * NUM_SYMBOLS), BLANK, "uint8")
@@ -106,7 +106,7 @@ def load(
     Example:
     >>> task = load(delay=1000)
     """
-    check_sizes(delay=delay)
+    (delay,) = check_sizes(delay=delay)
     return make_task(
         lambda num, seed: generate(num, delay, seed),
         baseline(delay),

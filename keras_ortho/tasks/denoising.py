@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
-from keras_ortho.checks import check_count, check_finite
+from keras_ortho.checks import check_count, check_finite, check_number, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises
 from keras_ortho.tasks.timit_records import Record
@@ -56,16 +56,17 @@ def training_passes(
     """
     check_count("batch_size", batch_size)
     check_count("batches", batches)
-    samples = round(seconds * SAMPLE_RATE)
+    check_seed("seed", seed)
+    samples = round(check_number("seconds", seconds, positive=True) * SAMPLE_RATE)
     check_count("seconds * 8000", samples)
     noises = Noises(records, recordings)
     if not kinds:
         raise ValueError(f"`kinds` must name one at least. Received: {kinds}")
     for kind in kinds:
         noises.check_kind(kind)
-    least, greatest = (check_finite("snrs", snr) for snr in snrs)
-    if least > greatest:
-        raise ValueError(f"`snrs` must be (least, greatest). Received: {snrs}")
+    ratios = [check_finite("snrs", snr) for snr in snrs]
+    if len(ratios) != 2 or ratios[0] > ratios[1]:
+        raise ValueError(f"`snrs` must be (least, greatest). Received: snrs={snrs}")
     tf = require("tensorflow")
 
     def batch(number: int, index: int) -> tuple[np.ndarray, np.ndarray]:

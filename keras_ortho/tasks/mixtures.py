@@ -22,6 +22,7 @@ from keras_ortho.audio import (
     read_audio,
     resample_to_int16,
 )
+from keras_ortho.checks import check_seed
 from keras_ortho.tasks.timit_records import Record
 
 TRAINED = ("white", "pink", "hum", "clicks", "babble", "reverberation")
@@ -152,7 +153,7 @@ def mixtures(
         An iterator, with speech at -26 dB.
 
     Raises:
-        ValueError: As `Noises`.
+        ValueError: As `Noises`; or if a kind is unknown, or the seed negative.
 
     Example:
     ```python
@@ -161,7 +162,20 @@ def mixtures(
         print(mixture.utterance, si_sdr(mixture.noisy, mixture.clean))
     ```
     """
+    check_seed("seed", seed)
     noises = Noises(records, recordings)
+    for kind in kinds:
+        noises.check_kind(kind)
+    return _mixtures(noises, records, kinds, snrs, seed)
+
+
+def _mixtures(
+    noises: Noises,
+    records: Sequence[Record],
+    kinds: Sequence[str],
+    snrs: Sequence[float],
+    seed: int,
+) -> Iterator[Mixture]:
     for record in records:
         clean = at_level(record.audio, LEVEL)
         for kind in kinds:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_count, check_seed
 from keras_ortho.extras import require
 
 
@@ -45,17 +45,19 @@ class Task:
 Finish = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
-def check_sizes(**sizes: int) -> None:
+def check_sizes(**sizes: int) -> list[int]:
     """Checks arguments that count examples or steps.
 
     Args:
         **sizes: The arguments by name.
 
+    Returns:
+        Their values as ints of Python, which do not overflow.
+
     Raises:
         ValueError: If one is not a positive integer.
     """
-    for name, size in sizes.items():
-        check_count(name, size)
+    return [check_count(name, size) for name, size in sizes.items()]
 
 
 def constant_error(train: np.ndarray, test: np.ndarray) -> float:
@@ -234,11 +236,12 @@ def make_task(
         The task.
 
     Raises:
-        ValueError: If a size is not a positive integer.
+        ValueError: If a size is not a positive integer, or the seed negative.
         ImportError: If TensorFlow is not installed.
     """
     sizes = {"train_size": train_size, "valid_size": valid_size, "test_size": test_size}
     check_sizes(batch_size=batch_size, **sizes)
+    check_seed("seed", seed)
     train, test, order, valid = np.random.SeedSequence(seed).spawn(4)
 
     form: dict[str, Any] = {"batch_size": batch_size}

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from keras_ortho.checks import check_seed
 from keras_ortho.tasks import cifar_files, mnist_files
 from keras_ortho.tasks.image_task import check_given, make_image_task, read_images
 from keras_ortho.tasks.pipeline import Task
@@ -77,6 +78,7 @@ def mnist(
         "test_size": test_size,
     }
     check_given(steps=steps, batch_size=batch_size, **sizes)
+    check_seed("seed", seed)
     if MNIST_PIXELS % steps:
         raise ValueError(f"`steps` must divide {MNIST_PIXELS}. Received: steps={steps}")
     images = read_images("mnist", data_dir, mnist_files.read_mnist, mnist_files.SOURCE)
@@ -143,9 +145,9 @@ def cifar10(
     Returns:
         A `Task`: its data sets yield float32 `(batch, 1024, 3)`,
         `(batch, length, 96)` or `(batch, 3072)`, and int32 `(batch,)`, classes. That of
-        `"noise-padded"` has `controls`, which tell what a network has learned from: the
-        training images with noise that no epoch has, and blank images with the noise
-        that these have with `fixed_noise`.
+        `"noise-padded"`, where there is noise, has `controls`, which tell what a
+        network has learned from: the training images with noise that no epoch has, and
+        blank images with the noise that these have with `fixed_noise`.
 
     Raises:
         FileNotFoundError: If the files are not there.
@@ -168,7 +170,8 @@ def cifar10(
         "test_size": test_size,
     }
     check_given(length=length, batch_size=batch_size, **sizes)
-    if form not in FORMS:
+    check_seed("seed", seed)
+    if not isinstance(form, str) or form not in FORMS:
         raise ValueError(
             f"`form` must be one of {', '.join(FORMS)}. Received: form={form!r}"
         )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from keras_ortho.extras import require
@@ -116,11 +117,17 @@ def evaluation_share(data: Any, share: Share) -> Any:
         own = tf.where(wanted < count, filled / sum(rows), 0.0)
         if not weight:
             return x, y, own
-        given = weight[0]
-        shape = tf.concat([tf.shape(own), tf.ones(tf.rank(given) - 1, tf.int32)], 0)
-        return x, y, given * tf.cast(tf.reshape(own, shape), given.dtype)
+        return x, y, tf.nest.map_structure(partial(_weighed, own=own), weight[0])
 
     return data.map(divide).prefetch(tf.data.AUTOTUNE)
+
+
+def _weighed(given: Any, own: Any) -> Any:
+    """Sample weights, of floats at least, times those of whole examples."""
+    tf = require("tensorflow")
+    given = given if given.dtype.is_floating else tf.cast(given, own.dtype)
+    shape = tf.concat([tf.shape(own), tf.ones(tf.rank(given) - 1, tf.int32)], 0)
+    return given * tf.cast(tf.reshape(own, shape), given.dtype)
 
 
 def _rows(batch: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_count, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.buckets import bucket_boundaries, order_in_buckets
 from keras_ortho.tasks.pipeline import another_each_time, order_of_pass
@@ -121,6 +121,8 @@ def load(
     ```
     """
     batch_size = check_count("batch_size", batch_size)
+    if shuffle_seed is not None:
+        check_seed("shuffle_seed", shuffle_seed)
     if not splits or not set(splits) <= set(SPLITS):
         raise ValueError(f"`splits` must be some of {SPLITS}. Received: {splits}")
     if pad_to not in PADDINGS:

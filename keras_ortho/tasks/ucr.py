@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_ortho.checks import check_seed
 from keras_ortho.tasks.pipeline import (
     Task,
     batches,
@@ -114,6 +115,7 @@ def load(
     - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
     """
     check_sizes(batch_size=batch_size, **({} if width is None else {"width": width}))
+    check_seed("seed", seed)
     train, test = (read_series(path) for path in _files(name, data_dir))
     if swap:
         train, test = test, train

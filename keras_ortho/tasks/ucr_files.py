@@ -5,7 +5,7 @@ import os
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     length = 0
     for number, label, fields in _lines(path):
         where = f"{path}, line {number}"
-        if label.lower() in _MISSING:
+        if label.lower().lstrip("+-") in _MISSING:
             raise ValueError(
                 f"A series must have a label. Received: {where}: {label[:40]!r}"
             )
@@ -101,7 +101,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """The number, the label and the values of each line that has a series."""
     check_size(path, LARGEST)
     # Comments in .ts files come in any encoding, data do not.
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         numbered = enumerate(_bounded_lines(file, path), 1)
         lines = ((number, line) for number, line in numbered if line.strip())
         if path.suffix == ".ts":
@@ -153,15 +153,12 @@ def _sktime_lines(
 def _values(fields: list[str], where: str) -> list[float]:
     values = []
     for place, field in enumerate(fields, 1):
-        if field.strip().lower() in _MISSING:
+        if field.strip().lower().lstrip("+-") in _MISSING:
             raise ValueError(
                 "A series must have no missing value. "
                 f"Received: {where}: {field[:40]!r} as value {place}"
             )
-        try:
-            values.append(float(field))
-        except ValueError:
-            values.append(math.nan)
+        values.append(_number(field, math.nan))
         if not abs(values[-1]) <= _LARGEST_FLOAT:
             raise ValueError(
                 "A value must be a finite number. "
@@ -174,7 +171,12 @@ def _values(fields: list[str], where: str) -> list[float]:
 
 def _label(text: str) -> float | str:
     """A label as a number, where it is one: 1 and 1.0000e+00 are the same."""
+    return _number(text, text)
+
+
+def _number(text: str, otherwise: Any) -> Any:
+    """A number as the archive writes them, without Python's underscores."""
     try:
-        return float(text)
+        return otherwise if "_" in text else float(text)
     except ValueError:
-        return text
+        return otherwise

@@ -44,6 +44,20 @@ def test_against_numpy(n, negative_ones, masked):
     np.testing.assert_allclose(layer(x, mask=mask), expected, atol=atol)
 
 
+@pytest.mark.parametrize("activation", ["modrelu", "elu"])
+def test_masks_of_numbers(activation):
+    """What is not zero counts, in the gradient, too, and in Keras's loop."""
+    x = np.random.default_rng(0).normal(size=(4, 9, 3)).astype("float32")
+    mask = np.random.default_rng(1).random((4, 9)) < 0.7
+    layer = built(activation=activation)
+    expected, gradients = weight_gradients(layer, ops.sum, x, mask=mask, training=True)
+    for numbers in (255 * mask.astype("uint8"), -0.5 * mask.astype("float32")):
+        found, each = weight_gradients(layer, ops.sum, x, mask=numbers, training=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        for name, gradient in gradients.items():
+            np.testing.assert_allclose(each[name], gradient, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("activation", ["relu", "tanh", None])
 def test_other_activations(activation):
     layer = built(

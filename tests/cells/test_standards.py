@@ -217,7 +217,7 @@ def test_shapes_that_do_not_fit_the_sequences(architecture):
     x = sequences()
     layer = make_layer(architecture)
     n = architecture.units
-    for shape in ((BATCH + 1, n), (BATCH, n + 1)):
+    for shape in ((BATCH + 1, n), (BATCH, n + 1), (1, n + 1), (1, 1), (1,), ()):
         with pytest.raises(ValueError, match="`initial_state` must have the shape"):
             layer(x, initial_state=[np.zeros(shape, "float32")])
     for shape in ((BATCH, TIME + 1), (BATCH - 1, TIME)):
@@ -265,6 +265,24 @@ def test_initializers_of_other_variables(architecture):
         if makes != own:
             with pytest.raises(ValueError, match=f"must make {own}, or a matrix. Rec"):
                 make_layer(architecture, recurrent_initializer=name)
+
+
+def test_arrays_of_another_shape(architecture):
+    """Keras would repeat them."""
+    own = str(architecture.arguments)
+    for name, shape in (
+        ("kernel_initializer", (1, architecture.units)),
+        ("bias_initializer", (1,)),
+        ("initial_state_initializer", (1,)),
+    ):
+        if name in own:
+            continue
+        with pytest.raises(ValueError, match=f"`{name}` must have the shape .* Rec"):
+            make_layer(
+                architecture,
+                trainable_initial_state=True,
+                **{name: np.ones(shape, "float32")},
+            )
 
 
 def test_a_complex_initializer_needs_complex_units(architecture):

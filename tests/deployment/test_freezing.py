@@ -242,7 +242,11 @@ def test_what_cannot_be_frozen():
     subclassed = Subclassed()
     subclassed(X)
     hidden = keras.Sequential([keras.Input((None, 4)), Hidden()])
+    cell = ScoRNNCell(5)
+    inputs = keras.Input((None, 4))
+    each = [layers.RNN(cell, go_backwards=back)(inputs) for back in (False, True)]
     cases = {
+        "must not hold one layer or cell in several": keras.Model(inputs, each),
         "has no weights yet": keras.Sequential([ScoRNN(5)]),
         "`call` of its own": subclassed,
         "makes it by itself": hidden,

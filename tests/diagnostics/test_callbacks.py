@@ -159,6 +159,10 @@ def test_errors(tmp_path):
         diagnostics.ManifoldDistanceLog(tmp_path / "distance")
     with pytest.raises(ValueError, match="`every` must .* Received: every=0"):
         diagnostics.ManifoldDistanceLog(tmp_path / "distance.csv", every=0)
+    with pytest.raises(ValueError, match="`center` must .* Received: center='x'"):
+        diagnostics.SpectralMarginLog(tmp_path / "margin.csv", center="x")
+    with pytest.raises(ValueError, match="`extent` must .* Received: extent=0"):
+        diagnostics.TrajectoriesLog(tmp_path / "plane.csv", extent=0)
     log = diagnostics.GradientNormsLog(tmp_path / "norms.csv", X, Y, layer="other")
     with pytest.raises(ValueError, match="Received: layer='other'"):
         fit(make_small(), [log])

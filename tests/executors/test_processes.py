@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import signal
+import time
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
@@ -30,6 +31,27 @@ def test_a_broken_pool_is_said_to_be_broken_and_is_left():
         fail()
     assert isinstance(caught.value.__cause__, OSError)
     assert set(multiprocessing.active_children()) <= before
+
+
+def test_what_is_left_is_given_up(tmp_path):
+    """After an error, or an interrupt; not where the work is merely waited for."""
+
+    def work(error=None):
+        with worker_pool(1) as pool:
+            pool.submit(time.sleep, 0).result()
+            futures.extend(pool.submit(time.sleep, 0.3) for _ in range(9))
+            if error:
+                raise error
+
+    for error in (ValueError, KeyboardInterrupt):
+        futures = []
+        with pytest.raises(error):
+            work(error)
+        # One runs, and the executor has taken two more.
+        assert sum(future.cancelled() for future in futures) >= 6
+    futures = []
+    work()
+    assert not any(future.cancelled() for future in futures)
 
 
 def test_another_error_stays_what_it_is():

@@ -130,7 +130,7 @@ def test_silence(samples):
         (np.zeros((2, 10)), 8000, r"`signal` must .* Received: float64 of shape"),
         (np.zeros(10, int), 8000, "Received: int64"),
         (np.array([0.0, np.nan]), 8000, "`signal` must be finite"),
-        (np.zeros(10), 100, "`sample_rate` must .* Received: 100"),
+        (np.zeros(10), 100, "`sample_rate` must .* Received: sample_rate=100"),
     ],
 )
 def test_bad_input(signal, sample_rate, message):

@@ -243,8 +243,12 @@ def test_never_active():
     [
         ({"activity": "vad"}, "`activity` .* Received: 'vad'"),
         ({"clamp": (35, -10)}, "`clamp`"),
+        ({"clamp": (3,)}, r"`clamp` .* Received: clamp=\(3,\)"),
+        ({"clamp": 5}, "`clamp` .* Received: clamp=5"),
         ({"voicebox": "2020"}, "`voicebox` .* Received: '2020'"),
-        ({"sample_rate": 10}, "`sample_rate` .* Received: 10"),
+        ({"sample_rate": 10}, "`sample_rate` .* Received: sample_rate=10"),
+        ({"sample_rate": "8000"}, "`sample_rate` .* Received: sample_rate='8000'"),
+        ({"sample_rate": float("inf")}, "`sample_rate` .* Received: sample_rate=inf"),
         ({"estimate": np.zeros((1, 800))}, "`estimate` must"),
         ({"reference": np.zeros(800, np.int32)}, "`reference` .* Received: int32"),
         ({"estimate": np.full(800, np.inf)}, "`estimate` must be finite"),

@@ -26,7 +26,13 @@ from keras_ortho import (
     ScuRNN,
     SVDDense,
 )
-from keras_ortho.optimizers import RMSpropTF1, group_of, paper_optimizer, set_group
+from keras_ortho.optimizers import (
+    OptimizerGroups,
+    RMSpropTF1,
+    group_of,
+    paper_optimizer,
+    set_group,
+)
 from tests.saving import reloaded
 
 pytestmark = [
@@ -200,6 +206,21 @@ def test_what_is_no_optimizer(name, wrong):
     given = paper_optimizer() if wrong == "multi" else wrong
     with pytest.raises(ValueError, match=f"`{name}` must be .*Received: {name}="):
         paper_optimizer(**{name: given})
+
+
+def test_a_loss_scale_is_one_of_all():
+    message = "`others` must have no `loss_scale_factor`.*Received: 128"
+    with pytest.raises(ValueError, match=message):
+        paper_optimizer(others=keras.optimizers.Adam(loss_scale_factor=128.0))
+
+
+def test_groups_that_there_are_not():
+    adam, rmsprop = keras.optimizers.Adam(), keras.optimizers.RMSprop()
+    with pytest.raises(ValueError, match="`group` must be .*Received: 'input'"):
+        OptimizerGroups(adam, {"input": rmsprop})
+    for wrong in ("adam", keras.optimizers.LossScaleOptimizer(rmsprop)):
+        with pytest.raises(ValueError, match="optimizer"):
+            OptimizerGroups(adam, {"recurrent": wrong})
 
 
 @pytest.mark.parametrize("jit_compile", XLA)

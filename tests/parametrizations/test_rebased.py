@@ -316,6 +316,22 @@ def test_no_averages_of_several_bases():
             )
 
 
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras refuses it there")
+def test_updates_where_an_execution_is_not_full():
+    """Keras counts two batches where one was left of three."""
+    model, _, _ = dense(sets.Rebased(sets.ScaledCayley()))
+    moved = []
+
+    class Watched(Rebase):
+        def act(self):
+            moved.append(int(self.model.optimizer.iterations))
+
+    model.compile("sgd", products, steps_per_execution=2)
+    x = np.tile(np.eye(N), (3, 1))
+    model.fit(x, x, batch_size=N, epochs=4, verbose=0, callbacks=[Watched(every=3)])
+    assert moved == [3, 6, 9, 12]
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_updates_of_accumulated_gradients(several):
     """Every three updates are every six batches."""

@@ -53,6 +53,19 @@ def test_load_shuffled():
     np.testing.assert_array_equal(np.sort(first, axis=0), np.sort(second, axis=0))
 
 
+def test_numbers_of_numpy_do_not_overflow():
+    found = copying.generate(np.int8(3), np.uint8(250))
+    for array, expected in zip(found, copying.generate(3, 250), strict=True):
+        np.testing.assert_array_equal(array, expected)
+    task = copying.load(np.uint8(250), train_size=10, test_size=10)
+    assert task.baseline == copying.baseline(250)
+
+
+def test_the_seed_must_not_be_negative():
+    with pytest.raises(ValueError, match="`seed` must be .* Received: seed=-1"):
+        copying.load(5, train_size=10, test_size=10, seed=-1)
+
+
 @pytest.mark.parametrize("delay", [0, -1, -20, 2.5, True])
 def test_bad_delay(delay):
     with pytest.raises(ValueError, match="`delay` must be a positive integer"):

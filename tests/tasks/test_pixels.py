@@ -237,6 +237,7 @@ def test_noise_may_be_none(cifar_file):
         ({"train_size": -1}, "train_size=-1"),
         ({"test_size": 11}, "test_size=11"),
         ({"test_size": 1.5}, "test_size=1.5"),
+        ({"seed": -1}, "seed=-1"),
     ],
 )
 def test_bad_arguments_of_mnist(mnist_folder, arguments, received):
@@ -252,6 +253,8 @@ def test_bad_arguments_of_mnist(mnist_folder, arguments, received):
         ({"length": 0}, "length=0"),
         ({"valid_size": 24}, "valid_size=24"),
         ({"batch_size": True}, "batch_size=True"),
+        ({"form": ["pixels"]}, r"form=\['pixels'\]"),
+        ({"seed": 1.5}, "seed=1.5"),
     ],
 )
 def test_bad_arguments_of_cifar10(cifar_file, arguments, received):

@@ -111,3 +111,18 @@ def test_another_order_in_each_pass():
         (x, _), *_ = shared(number).as_numpy_iterator()
         (whole, _), *_ = passes(number).as_numpy_iterator()
         np.testing.assert_array_equal(x, whole[6:])
+
+
+@pytest.mark.parametrize("form", ["integers", "of each output"])
+def test_weights_of_any_form(form):
+    x = np.arange(5, dtype="float32")[:, None]
+    weight = np.array([1, 2, 1, 2, 1], "int32")
+    if form == "of each output":
+        weight = {"a": weight, "b": weight.astype("float32")}
+    data = tf.data.Dataset.from_tensor_slices((x, x, weight)).batch(2)
+    found = [w for _, _, w in evaluation_share(data, Share(2)).as_numpy_iterator()]
+    each = tf.nest.flatten(found)
+    expected = np.array([[1, 2], [1, 2], [1, 0]]) * (6 / 5)  # of six, five are real
+    several = len(each) // 3
+    for place in range(several):
+        np.testing.assert_allclose(each[place::several], expected, rtol=1e-6)

@@ -47,9 +47,26 @@ def test_labels_may_be_words(tmp_path):
     assert read_series(path).labels == ["left hand", "right", 3]
 
 
+@pytest.mark.parametrize(("suffix", "text"), [("tsv", "1\t2\n"), ("ts", "@data\n2:1")])
+def test_a_file_that_begins_with_a_byte_order_mark(tmp_path, suffix, text):
+    path = tmp_path / f"One_TRAIN.{suffix}"
+    path.write_text(text, encoding="utf-8-sig")
+    series = read_series(path)
+    assert series.labels == [1]
+    assert series.values.tolist() == [[2]]
+
+
+def test_underscores_are_no_part_of_a_number(tmp_path):
+    path = tmp_path / "One_TRAIN.tsv"
+    path.write_text("1_0\t2\n")
+    assert read_series(path).labels == ["1_0"]
+
+
 @pytest.mark.parametrize(
     ("suffix", "text", "message"),
     [
+        ("tsv", "1\t1_0\n", "finite number. .*tsv, line 1: '1_0' as value 1"),
+        ("tsv", "-nan\t2\t3\n", "must have a label. .*tsv, line 1"),
         ("tsv", "1\t2\t3\n1\t2\n", "the 2 values of line 1. .*tsv, line 2: 1 values"),
         ("tsv", "1\t2\t3\n\n1\t2\t3\t4\n", "tsv, line 3: 3 values"),
         ("tsv", "1\t2\t3\n1\t2\tNaN\n", "no missing .*tsv, line 2: 'NaN' as value 2"),
