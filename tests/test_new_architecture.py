@@ -227,6 +227,7 @@ def passed_tests(checkout, chosen, *files):
     return set(re.findall(r"^PASSED .*::(\w+)", output, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_the_shared_tests_take_it(checkout):
     files = ("cells/test_standards.py", "scripts/test_write_stubs.py", "test_docs.py")
     assert passed_tests(checkout, "not slow", *files) >= {

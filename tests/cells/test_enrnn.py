@@ -489,6 +489,7 @@ def test_counts_the_gradients_that_are_missing():
     assert counts == {"tied": 4, "apart": 0}
 
 
+@pytest.mark.slow
 def test_the_missing_gradients_are_looked_for_by_updates():
     """Four updates an epoch, two in a call: every second and every third one."""
     tied = np.linalg.qr(np.random.default_rng(0).normal(size=(40, 40)))[0]

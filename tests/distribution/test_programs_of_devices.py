@@ -109,6 +109,7 @@ def run(program, devices):
     return json.loads(said.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_devices_exchange_gradients_alone_and_once():
     found = run(EXCHANGES, devices=2)
     assert len(found) == 5

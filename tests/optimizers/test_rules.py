@@ -262,6 +262,7 @@ def test_resumes_to_the_same_result(jit_compile, tmp_path):
     assert_same_weights(loaded, unbroken, atol=10 * EPS)
 
 
+@pytest.mark.slow
 def test_backup_and_restore(tmp_path):
     unbroken = make_model()
     fit(unbroken, epochs=3)
