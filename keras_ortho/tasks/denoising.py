@@ -14,6 +14,7 @@ from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
 from keras_ortho.checks import check_count, check_finite, check_number, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises
+from keras_ortho.tasks.pipeline import made_ahead
 from keras_ortho.tasks.timit_records import Record
 
 LEVELS = (-36.0, -16.0)  # dB, in training
@@ -130,5 +131,5 @@ def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
         lambda: ((p.noisy, p.clean, np.ones_like(p.noisy)) for p in ordered),
         output_signature=(signature, signature, signature),
     )
-    known = tf.data.experimental.assert_cardinality(-(-len(ordered) // batch_size))
-    return each.padded_batch(batch_size).apply(known).prefetch(tf.data.AUTOTUNE)
+    batches = each.padded_batch(batch_size)
+    return made_ahead(batches, -(-len(ordered) // batch_size))

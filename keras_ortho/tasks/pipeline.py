@@ -184,8 +184,25 @@ def another_each_time(passes: Callable[[Any], Any], seed: int) -> Any:
     tf = require("tensorflow")
     numbers = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).take(1)
     size = len(passes(tf.constant(0, tf.int64)))
+    return made_ahead(numbers.flat_map(passes), size)
+
+
+def made_ahead(batches: Any, size: int) -> Any:
+    """States how many batches a data set has, and makes them ahead of their use.
+
+    Args:
+        batches: A `tf.data.Dataset`.
+        size: Number of its batches.
+
+    Returns:
+        A `tf.data.Dataset` of the same batches, with a length.
+
+    Raises:
+        ImportError: If TensorFlow is not installed.
+    """
+    tf = require("tensorflow")
     known = tf.data.experimental.assert_cardinality(size)
-    return numbers.flat_map(passes).apply(known).prefetch(tf.data.AUTOTUNE)
+    return batches.apply(known).prefetch(tf.data.AUTOTUNE)
 
 
 def _picker(

@@ -22,7 +22,7 @@ from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
 from keras_ortho.checks import check_count, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.buckets import bucket_boundaries, order_in_buckets
-from keras_ortho.tasks.pipeline import another_each_time, order_of_pass
+from keras_ortho.tasks.pipeline import another_each_time, made_ahead, order_of_pass
 from keras_ortho.tasks.timit_records import (
     SPLITS,
     STATISTICS,
@@ -200,14 +200,12 @@ def _batches(
     multiple: int,
     swapped: bool,
 ) -> Any:
-    tf = require("tensorflow")
     batches = frames.map(partial(_example, swapped=swapped)).padded_batch(
         batch_size, _shapes(longest), PADDING
     )
     if multiple > 1:
         batches = batches.map(partial(_lengthened, multiple=multiple))
-    known = tf.data.experimental.assert_cardinality(-(-count // batch_size))
-    return batches.apply(known).prefetch(tf.data.AUTOTUNE)
+    return made_ahead(batches, -(-count // batch_size))
 
 
 def _buckets(
@@ -224,10 +222,7 @@ def _buckets(
     )
     batches = batches.map(partial(_lengthened, multiple=MULTIPLE))
     in_each = np.bincount(np.digitize(lengths, boundaries))
-    known = tf.data.experimental.assert_cardinality(
-        int(np.sum(-(-in_each // batch_size)))
-    )
-    return batches.apply(known).prefetch(tf.data.AUTOTUNE)
+    return made_ahead(batches, int(np.sum(-(-in_each // batch_size))))
 
 
 def _lengthened(*batch: Any, multiple: int) -> tuple[Any, ...]:
