@@ -12,7 +12,8 @@ import pytest
 
 from keras_ortho.data_prep.cli import main
 from tests.data_prep.corpora import contents, noise, write_corpus, write_sphere
-from tests.executors.clusters import cluster, until
+from tests.executors.clusters import cluster
+from tests.waiting import is_running, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -149,14 +150,6 @@ def children(pid):
     return found
 
 
-def is_running(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
 def kill_at(process, out, new_files, delay):
     """Kills a run some time after it has made some files; checks its workers end."""
     seen = set(os.listdir(out))
@@ -170,10 +163,8 @@ def kill_at(process, out, new_files, delay):
     workers = children(process.pid)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    deadline = time.monotonic() + 30
-    while any(is_running(pid) for pid in workers):
-        assert time.monotonic() < deadline, "workers outlive the command"
-        time.sleep(0.01)
+    # Workers do not outlive the command.
+    until(lambda: not any(map(is_running, workers)))
     return process.returncode == -signal.SIGKILL
 
 
@@ -205,13 +196,12 @@ def test_a_worker_that_is_killed_is_an_error_and_no_hang(tmp_path):
     write_corpus(corpus)
     out.mkdir()
     process = start(corpus, out, "--workers", "2")
-    deadline = time.monotonic() + 60
-    workers = []
-    while not workers and time.monotonic() < deadline:
-        command = "multiprocessing.spawn"
-        workers = [p for p in children(process.pid) if command in command_line(p)]
-        time.sleep(0.001)
-    os.kill(workers[0], signal.SIGKILL)
+
+    def workers():
+        begun = children(process.pid)
+        return [pid for pid in begun if "multiprocessing.spawn" in command_line(pid)]
+
+    os.kill(until(workers)[0], signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert b"error: a worker process was killed; run again" in err

@@ -13,7 +13,8 @@ import pytest
 from experiments.engine import run_all, run_named
 from keras_ortho.executors import open_executor
 from keras_ortho.executors.cluster import check_shared, task_cores
-from tests.executors.clusters import ROOT, cluster, until
+from tests.executors.clusters import ROOT, cluster
+from tests.waiting import until
 
 # Says that it has begun, waits until it may end, and says how it was called.
 WORK = """

@@ -15,7 +15,7 @@ from keras_ortho.executors.programs import (
     run_program,
     share,
 )
-from tests.executors.clusters import until
+from tests.waiting import until
 
 
 def program(folder, code, *arguments, **own):

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from experiments.engine import read_progress, run_all, run_named, write_progress
 from keras_ortho.executors.programs import ProgramFailedError
 from keras_ortho.locks import locked
+from tests.waiting import is_running, until
 
 ROOT = Path(__file__).resolve().parents[2]
 # Waits until the other has begun, too.
@@ -104,11 +104,11 @@ def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     pids = []
     for name in ("a", "b"):
         path = tmp_path / f"{name}.pid"
-        _until(lambda path=path: path.exists() and path.read_text())
+        until(lambda path=path: path.exists() and path.read_text())
         pids.append(int(path.read_text()))
     process.send_signal(killed)
     process.wait(60)
-    _until(lambda: not any(map(_lives, pids)))
+    until(lambda: not any(map(is_running, pids)))
 
 
 LATE = """
@@ -133,11 +133,11 @@ def test_a_command_outlives_its_shell(tmp_path):
         [sys.executable, "-c", SHELL, sys.executable, one],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    _until((tmp_path / "begun").exists)
+    until((tmp_path / "begun").exists)
     shell.kill()
     shell.wait(60)
     (tmp_path / "on my own").write_text("")
-    _until((tmp_path / "done").exists)
+    until((tmp_path / "done").exists)
 
 
 SHELL = """
@@ -145,21 +145,6 @@ import subprocess, sys, time
 subprocess.Popen([sys.argv[1], "-c", sys.argv[2]])
 time.sleep(600)
 """
-
-
-def _until(holds):
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def _lives(pid):
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

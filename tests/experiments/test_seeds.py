@@ -14,7 +14,8 @@ import pytest
 
 from keras_ortho.locks import locked
 from tests.examples.modules import run_example
-from tests.executors.clusters import cluster, until
+from tests.executors.clusters import cluster
+from tests.waiting import until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "adding.py"
 SMALL = ["--smoke", "--model", "rnn", "--units", "4"]
