@@ -317,14 +317,21 @@ def test_clipping_reaches_the_free_entries(clipping, jit_compile):
 @pytest.mark.parametrize("jit_compile", XLA)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(policy, jit_compile):
+    """Every weight goes where it goes in float32.
+
+    A gradient in bfloat16 is off by 2^-9 for each rounding, of which there are about
+    four a step: 5 %. More where an entry is small, which both rules then scale up.
+    """
     model = make_model(dtype=policy, jit_compile=jit_compile)
     exact = make_model()
-    exact.set_weights(model.get_weights())
+    before = model.get_weights()
+    exact.set_weights(before)
     for m in (model, exact):
         fit(m, epochs=3)
-    assert model.evaluate(*data(), verbose=0) == pytest.approx(
-        exact.evaluate(*data(), verbose=0), rel=0.02
-    )
+    after = zip(model.get_weights(), exact.get_weights(), before, strict=True)
+    for found, expected, start in after:
+        moved = np.linalg.norm(expected - start)
+        assert np.linalg.norm(found - expected) <= 0.3 * moved
     assert model.layers[0].cell.recurrent_skew.dtype == "float32"
 
 
