@@ -183,6 +183,8 @@ def part_of(variable: Any) -> str:
 class OptimizerParts(OptimizerGroups):
     """Gives the phases their own optimizer, and each other variable its group's."""
 
+    groups = (*OptimizerGroups.groups, "phases")
+
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
         """Finds the optimizer of a variable: see `OptimizerGroups`."""
         return self[part_of(variable)]

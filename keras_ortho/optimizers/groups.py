@@ -5,7 +5,7 @@ are chosen by that, whatever the variables are called.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -32,7 +32,7 @@ def set_group(variable: Any, group: str) -> None:
     >>> angles = keras.Variable([1.0])
     >>> set_group(angles, "recurrent")
     """
-    _check_group(group)
+    _check_group(group, GROUPS)
     variable.optimizer_group = group
 
 
@@ -52,9 +52,9 @@ def group_of(variable: Any) -> str:
     return getattr(variable, "optimizer_group", OTHERS)
 
 
-def _check_group(group: Any) -> None:
-    if group not in GROUPS:
-        raise ValueError(f"`group` must be one of {GROUPS}. Received: {group!r}")
+def _check_group(group: Any, groups: tuple[str, ...]) -> None:
+    if group not in groups:
+        raise ValueError(f"`group` must be one of {groups}. Received: {group!r}")
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -76,6 +76,9 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
     >>> optimizer = keras.optimizers.MultiOptimizer(groups)
     """
 
+    # A subclass that tells more apart has more.
+    groups: ClassVar[tuple[str, ...]] = GROUPS
+
     def __init__(
         self,
         default_optimizer: keras.optimizers.Optimizer,
@@ -87,7 +90,7 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
 
     def __setitem__(self, group: str, optimizer: keras.optimizers.Optimizer) -> None:
         """Sets the optimizer of a group, once."""
-        _check_group(group)
+        _check_group(group, self.groups)
         super().__setitem__(group, optimizer)
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
