@@ -27,7 +27,7 @@ help: ## list the targets (the default)
 
 demo: OUT = out/demo
 demo: $(VENV)/.demo ## train a denoiser on speech that it makes: [OUT=out/demo]
-	$(run) examples/denoise.py --out $(OUT)
+	$(run) examples/denoise.py --out "$(OUT)"
 
 test: $(VENV)/.test ## run the tests on TensorFlow and JAX, without the slow ones
 	KERAS_BACKEND=jax $(pytest) -m "backends and not slow"
@@ -76,7 +76,7 @@ lint: $(VENV)/.test ## check style, spelling, types and the Dockerfile
 
 docs: OUT = out/site
 docs: $(VENV)/.docs ## build the documentation site: [OUT=out/site]
-	$(run) -m sphinx -c docs -W --keep-going -q -d $(OUT)/.doctrees . $(OUT)
+	$(run) -m sphinx -c docs -W --keep-going -q -d "$(OUT)/.doctrees" . "$(OUT)"
 	@echo "The first page is $(OUT)/index.html"
 
 # The tests run in the unpacked sdist, with the installed package in place of its source.
@@ -103,7 +103,7 @@ fuzz: $(VENV)/.test ## damage files of every format and read them: [MUTATIONS=10
 
 timit: OUT = out/timit
 timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=out/timit]
-	$(run) examples/timit_splits.py --corpus "$(TIMIT_DIR)" --out $(OUT)
+	$(run) examples/timit_splits.py --corpus "$(TIMIT_DIR)" --out "$(OUT)"
 
 bench: $(VENV)/.test ## run the benchmarks in their short form
 	$(run) benchmarks/speech_pipeline.py
@@ -111,11 +111,11 @@ bench: $(VENV)/.test ## run the benchmarks in their short form
 	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py --form short
 
 export-table: $(VENV)/.test ## export every layer in every format, and compare: [OUT=out/export]
-	$(run) benchmarks/export_table.py $(OUT:%=--out %)
+	$(run) benchmarks/export_table.py $(if $(OUT),--out "$(OUT)")
 
 reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=... OUT=... FRESH=1 LIST=1]
-	$(run) examples/reproduce.py --set $(or $(SET),quick) $(DATA:%=--data-dir %) \
-	$(OUT:%=--out %) $(FRESH:%=--fresh) $(LIST:%=--list)
+	$(run) examples/reproduce.py --set $(or $(SET),quick) $(if $(DATA),--data-dir "$(DATA)") \
+	$(if $(OUT),--out "$(OUT)") $(FRESH:%=--fresh) $(LIST:%=--list)
 
 break-runs: $(VENV)/.test ## kill and damage training runs: [KILLS=200 FLIPS=200]
 	$(run) scripts/break_runs.py $(KILLS:%=--kills %) $(FLIPS:%=--flips %)

@@ -104,8 +104,9 @@ def discover(root: str | os.PathLike[str]) -> Corpus:
             `dr1-fcjf0/sa1.wav` and so on, directly or further down.
 
     Returns:
-        The corpus. Of several files of one utterance the one with the shortest
-        suffix is used, then the one whose path sorts first.
+        The corpus. Of several files of one utterance one in `TRAIN` or `TEST` is used
+        before others, then the one with the shortest suffix, then the one whose path
+        sorts first.
 
     Raises:
         FileNotFoundError: If there is no such folder.
@@ -120,7 +121,7 @@ def discover(root: str | os.PathLike[str]) -> Corpus:
     ```
     """
     root = check_folder(root)
-    copies: dict[str, list[tuple[int, str, Utterance]]] = {}
+    copies: dict[str, list[tuple[bool, int, str, Utterance]]] = {}
     passed_over = []
     for path in sorted(_audio_files(root)):
         match = UTTERANCE_PATH.fullmatch(path)
@@ -128,7 +129,7 @@ def discover(root: str | os.PathLike[str]) -> Corpus:
             passed_over.append(Unused(path, "Not the path of a TIMIT utterance"))
         else:
             utterance = _utterance(path, match)
-            copy = (len(match["suffixes"]), path, utterance)
+            copy = (utterance.part is None, len(match["suffixes"]), path, utterance)
             copies.setdefault(utterance.id, []).append(copy)
     if not copies:
         raise ValueError(
@@ -138,8 +139,10 @@ def discover(root: str | os.PathLike[str]) -> Corpus:
         )
     utterances = []
     for _, (used, *others) in sorted((key, sorted(c)) for key, c in copies.items()):
-        utterances.append(used[2])
-        passed_over += [Unused(p, f"Another copy of {used[1]}") for _, p, _ in others]
+        utterances.append(used[-1])
+        passed_over += [
+            Unused(path, f"Another copy of {used[-1].path}") for *_, path, _ in others
+        ]
     return Corpus(root, tuple(utterances), tuple(sorted(passed_over, key=_path)))
 
 
@@ -161,20 +164,28 @@ def _utterance(path: str, match: re.Match[str]) -> Utterance:
 
 
 def _audio_files(root: Path) -> Iterator[str]:
-    """Paths of audio files below `root`, through links, each folder once."""
-    seen = set()
-    for folder, folders, files in os.walk(root, onerror=_raise, followlinks=True):
-        status = os.stat(folder)
-        identity = (status.st_dev, status.st_ino)
-        if identity in seen:
-            folders.clear()
-            continue
-        seen.add(identity)
-        folders.sort()
-        for name in files:
-            # macOS leaves "._SA1.WAV" beside a file on foreign file systems.
-            if AUDIO_SUFFIX.search(name) and not name.startswith("."):
-                yield Path(folder, name).relative_to(root).as_posix()
+    """Paths of audio files below `root`, through links, each folder once.
+
+    By its own path, if it has one there, and not by that of a link to it.
+    """
+    seen, starts = set(), [root]
+    while starts:
+        links: list[Path] = []
+        for start in starts:
+            for folder, folders, files in os.walk(start, onerror=_raise):
+                status = os.stat(folder)
+                identity = (status.st_dev, status.st_ino)
+                if identity in seen:
+                    folders.clear()
+                    continue
+                seen.add(identity)
+                folders.sort()
+                links += filter(Path.is_symlink, (Path(folder, x) for x in folders))
+                for name in files:
+                    # macOS leaves "._SA1.WAV" beside a file on foreign file systems.
+                    if AUDIO_SUFFIX.search(name) and not name.startswith("."):
+                        yield Path(folder, name).relative_to(root).as_posix()
+        starts = sorted(links)
 
 
 def _raise(error: OSError) -> NoReturn:

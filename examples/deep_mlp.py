@@ -33,6 +33,7 @@ from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival
 from experiments.settings import Settings
 from experiments.tables import cell, write_table
+from keras_ortho import checks
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import mlp
@@ -85,7 +86,11 @@ def parse() -> Settings:
     add("--center", type=float, help="of the singular values (1.41 and 0.5)")
     add("--rate", type=float, default=1e-3, help="of Adam (1e-3)")
     add("--batch-size", type=int, help="(128)")
-    return read_comparison(parser, USUAL, SMOKE, smoke.mnist)
+    settings = read_comparison(parser, USUAL, SMOKE, smoke.mnist)
+    checks.check_number("--margin", settings.margin)
+    if settings.center is not None:
+        checks.check_number("--center", settings.center, positive=True)
+    return settings
 
 
 def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any]:

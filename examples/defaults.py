@@ -40,6 +40,10 @@ def main() -> None:
     trials = [] if options.report else list(dict.fromkeys([*screen(), *finals()]))
     if options.only:
         trials = [t for t in trials if t.name.startswith(tuple(options.only))]
+        if not trials and not options.report:
+            raise ValueError(
+                f"--only must begin the name of a run. Received: {options.only}"
+            )
     done = set(read_rows(table))
     left = {t.name: t for t in trials if t not in done}
     without = [t for t in left.values() if not t.run().has_data(options.data_dir)]

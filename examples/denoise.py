@@ -55,6 +55,7 @@ from experiments.records import run_record
 from experiments.settings import Settings, settle
 from experiments.speech import (
     FEED_FORWARD,
+    check_titles,
     describe,
     make_frame_layer,
     matched_rows,
@@ -88,6 +89,7 @@ from keras_ortho.tasks.mixtures import (
     mixtures,
     read_recordings,
 )
+from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import MODEL, best_epoch, train
 
 RESULTS = "results.json"
@@ -133,7 +135,7 @@ def main() -> None:
                     seed=seed,
                 )
                 shared = {
-                    "records": str(records),
+                    "records": fingerprint(records),
                     "kinds": kinds,
                     "batch_size": settings.batch_size,
                 }
@@ -316,10 +318,9 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         )
     if not np.isfinite(given.snrs).all():
         raise ValueError(f"--snrs must be finite. Received: {_words(given.snrs)}")
-    for name in ("models", "snrs"):
-        values = getattr(given, name)
-        if len(set(values)) < len(values):
-            raise ValueError(f"--{name} names one twice. Received: {_words(values)}")
+    check_titles(given.models)
+    if len(set(given.snrs)) < len(given.snrs):
+        raise ValueError(f"--snrs names one twice. Received: {_words(given.snrs)}")
     device_options.set_up(given)
     return settle(vars(given), SMOKE if given.smoke else {}, USUAL)
 

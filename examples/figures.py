@@ -23,6 +23,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from experiments.errors import plain_errors
 from experiments.layers import LAYERS, make_layer
 from experiments.optimizers import make_optimizer
 from experiments.presets import find
@@ -41,9 +42,12 @@ from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import adding
 
 
+@plain_errors()
 def main() -> None:
     """Runs the command."""
     options = parse()
+    if not 0 <= options.seed < 2**32:
+        raise ValueError(f"--seed must be in 0 .. 2^32 - 1. Received: {options.seed}")
     options.out.mkdir(parents=True, exist_ok=True)
     chosen = list(FIGURES) if options.figure == "all" else [options.figure]
     for name in chosen:

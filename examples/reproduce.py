@@ -35,6 +35,7 @@ from experiments.records import brief, read_record
 from experiments.report import write_report
 from experiments.sections import Run
 from experiments.standing import Folders, listing, standing
+from keras_ortho.checks import check_count
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.locks import locked
 from keras_ortho.sealed import write_sealed
@@ -121,7 +122,10 @@ def parse() -> argparse.Namespace:
     add("--fresh", action="store_true", help="train what has a record anew, too")
     add("--list", action="store_true", help="run nothing, only say what there is to")
     add("--report", action="store_true", help="run nothing, only report")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.jobs is not None:
+        check_count("--jobs", options.jobs)
+    return options
 
 
 if __name__ == "__main__":

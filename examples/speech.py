@@ -24,6 +24,7 @@ from keras_ortho import losses
 from keras_ortho.metrics import ValidFrameMSE
 from keras_ortho.tasks import timit
 from keras_ortho.tasks.pipeline import Task
+from keras_ortho.tasks.timit_records import fingerprint
 
 
 @command("speech")
@@ -54,7 +55,15 @@ def main(settings: Settings) -> None:
         data.passes,
         baseline=errors(linear, data, "valid")["valid_frame_mse"],
     )
-    fit(model, task, settings, "error in dB^2", baseline=LINEAR_2, log=False)
+    fit(
+        model,
+        task,
+        settings,
+        "error in dB^2",
+        baseline=LINEAR_2,
+        log=False,
+        data=fingerprint(settings.data_dir),
+    )
 
 
 if __name__ == "__main__":

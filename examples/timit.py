@@ -57,6 +57,7 @@ from experiments.speech import (
     LINEAR_2,
     MEAN,
     REPEAT,
+    check_titles,
     describe,
     errors,
     inputs,
@@ -82,6 +83,7 @@ from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.metrics import ValidFrameMSE, mean_scores, score_speech
 from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import timit
+from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import best_epoch, train
 
 Predictor = Callable[[np.ndarray], np.ndarray]
@@ -208,7 +210,7 @@ def fit(
         logs = settings.out / "tensorboard" / folder.name
         callbacks.append(keras.callbacks.TensorBoard(logs))
     shared = {
-        "records": str(records),
+        "records": fingerprint(records),
         "batch_size": settings.batch_size,
         "seed": settings.seed,
         "raw": is_raw(settings),
@@ -357,8 +359,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
     usual = PAPER if given.preset else RAW if given.raw else USUAL
     settings = settle(vars(given), small, usual)
     models = settings.models
-    if len(set(models)) < len(models):
-        raise ValueError(f"--models names one twice. Received: {' '.join(models)}")
+    check_titles(models)
     if is_raw(settings) and FEED_FORWARD in models:
         raise ValueError(
             f"The papers' networks are recurrent. Received: --models {' '.join(models)}"

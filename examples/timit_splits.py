@@ -202,7 +202,7 @@ def parse(
     options, others = parser.parse_known_args(argv)
     check_values(options, "speech")
     for option in ("--records", "--smoke"):
-        if option in others:
+        if any(word.partition("=")[0] == option for word in others):
             raise ValueError(f"The records are made here: no {option}. Received: it")
     return options, others + ["--tensorboard"] * options.tensorboard
 

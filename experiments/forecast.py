@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import os
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -67,7 +66,9 @@ def planned(run: Run) -> Cost | None:
     name = run.script.replace("_", "-")
     if name not in TASKS:
         return None
-    settings = read_task(name, "", run.options(os.devnull, Path("data")))
+    # Folders that need not exist: nothing is read or written.
+    out, data = Path("out/forecast"), Path("data")
+    settings = read_task(name, "", run.options(out, data))
     return _cost(name, vars(settings), _updates(settings))
 
 

@@ -37,9 +37,14 @@ class Kind:
 
     @property
     def counts(self) -> list[str]:
-        """The arguments of `make` that are numbers of units, or else its first."""
-        names = list(inspect.signature(self.make).parameters)
-        return [name for name in names if name.endswith("units")] or names[:1]
+        """The numbers of units that `make` cannot do without, or else its first."""
+        arguments = inspect.signature(self.make).parameters
+        units = [
+            name
+            for name, argument in arguments.items()
+            if name.endswith("units") and argument.default is argument.empty
+        ]
+        return units or list(arguments)[:1]
 
     @functools.cached_property
     def parts(self) -> tuple[str, ...]:

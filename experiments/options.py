@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from experiments import device_options, smoke
 from experiments.layers import LAYERS, Units, kind_of, make_layer, trial_units
-from experiments.optimizers import PARTS
+from experiments.optimizers import PARTS, parse
 from experiments.presets import PRESETS, find
 from experiments.settings import SIZES, Settings, settle, settle_run
 from keras_ortho.backend.processes import on_first
@@ -150,7 +151,13 @@ def read_task(
     if given.match:
         matched = _matched(name, given, length)
     settings = settle_run(name, vars(given), preset, matched, made, task.usual)
-    # What is wrong with the layer is said before data are read.
+    # What is wrong with the rules or the layer is said before data are read.
+    for part, rule in settings.rates.items():
+        try:
+            parse(rule, updates=1)
+        except ValueError as error:
+            option = "--rate" if part == "others" else f"--{part}-rate"
+            raise ValueError(f"{option}: {error}") from error
     units = trial_units(given.model) if matched else settings.units
     make_layer(given.model, units, settings.arguments)
     return settings
@@ -280,8 +287,8 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
     add(
         "--evaluate-every",
         type=int,
-        help=f"updates between validations ({usual}); with --epochs about as many, so "
-        "that an epoch can be divided",
+        help=f"updates between validations ({usual}), about: they are as many each "
+        "time, so that an epoch, or all of --steps but a few, can be divided",
     )
     add("--seeds", type=int, metavar="N", help="run from --seed and the next N - 1")
     add("--jobs", type=int, metavar="N", help="with --seeds: N runs at once (1)")
@@ -367,15 +374,20 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
         *extras: Of `EXTRAS`, what is needed besides plots.
 
     Raises:
-        ValueError: If an integer or a rate is not positive, or the seed is negative.
+        ValueError: If an integer or a rate is not positive, or the seed no number of 32
+            bits, or `--out` cannot be written to.
         ImportError: If an optional dependency that will be needed is not installed.
 
     Example:
-    >>> given = argparse.Namespace(seed=0, rates=[0.01, 0.1], tensorboard=False)
+    >>> given = argparse.Namespace(
+    ...     seed=0, rates=[0.01, 0.1], tensorboard=False, out=Path("out")
+    ... )
     >>> check_values(given)
     """
-    if given.seed < 0:
-        raise ValueError(f"--seed must not be negative. Received: {given.seed}")
+    # Keras and NumPy have 32 bits for it.
+    if not 0 <= given.seed < 2**32 - (getattr(given, "seeds", None) or 1):
+        raise ValueError(f"--seed must be in 0 .. 2^32 - 1. Received: {given.seed}")
+    check_out(given.out)
     for name, value in vars(given).items():
         kinds = (int, float) if name.endswith(("rate", "rates")) else int
         for number in value if isinstance(value, list) else [value]:
@@ -387,6 +399,26 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
     for extra in ("plot", *extras):
         for module in EXTRAS[extra]:
             require(module, extra=extra)
+
+
+def check_out(out: Path) -> None:
+    """Complains of a folder that results cannot be written to, and makes nothing.
+
+    Args:
+        out: The folder, which need not exist.
+
+    Raises:
+        ValueError: If it, or what it would be made in, is no folder or not writable.
+
+    Example:
+    >>> check_out(Path("out", "run"))
+    """
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(
+            f"--out must be a folder that can be written to, and {there} is none. "
+            f"Received: {out}"
+        )
 
 
 def _check_folder(given: argparse.Namespace) -> None:
@@ -407,10 +439,12 @@ def _check_folder(given: argparse.Namespace) -> None:
             "--out holds a run: go on with it by --resume, or name another folder. "
             f"Received: {given.out}"
         )
-    if given.resume and not started:
+    if given.resume and not given.out.exists():
         raise ValueError(
             f"--resume needs a folder that holds a run. Received: {given.out}"
         )
+    if given.resume and not started:  # It was broken off before its first save.
+        print(f"Nothing has begun in {given.out}, and does now")
 
 
 def _smoke_data(

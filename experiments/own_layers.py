@@ -84,7 +84,14 @@ def _from_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # What is defined in it is pickled and saved by the name of its module.
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (TypeError, ValueError) as error:  # Which argparse takes for its own.
+        del sys.modules[path.stem]
+        raise ValueError(
+            f"`model`: the file cannot be run: {type(error).__name__}: {error}. "
+            f"Received: {str(path)!r}"
+        ) from error
     return module
 
 

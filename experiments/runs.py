@@ -57,6 +57,7 @@ def fit(
     tests_each_time: bool = True,
     baseline: str = "",
     log: bool = True,
+    data: str = "",
     callbacks: Sequence[keras.callbacks.Callback] = (),
     test_callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, Any]:
@@ -75,6 +76,8 @@ def fit(
             `True`.
         baseline: What to call the task's baseline in the picture. Default: none.
         log: Whether the axis of the picture is logarithmic. Default: `True`.
+        data: What tells the data from others that the same settings may load: a run
+            goes on with its own only. Default: nothing.
         callbacks: Callbacks of the training. Default: none.
         test_callbacks: Callbacks of the tests. Default: none.
 
@@ -87,6 +90,8 @@ def fit(
     kept = settings.record(*UNRECORDED, *CHANGEABLE)
     if each != (settings.evaluate_every or len(task.train)):
         kept["evaluate_every"] = each
+    if data:
+        kept["data"] = data
     record = run_record(recorded_settings(settings))
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}

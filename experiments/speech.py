@@ -188,6 +188,26 @@ def title_of_frame_model(model: str) -> str:
     return "no recurrence" if model == FEED_FORWARD else title_of(model)
 
 
+def check_titles(models: Sequence[str]) -> None:
+    """Complains of models that tables and pictures could not tell apart.
+
+    Args:
+        models: What `--models` names.
+
+    Raises:
+        ValueError: If two have one title.
+
+    Example:
+    >>> check_titles(["scornn", "lstm"])
+    """
+    titles = [title_of_frame_model(model) for model in models]
+    if len(set(titles)) < len(titles):
+        raise ValueError(
+            "--models must name none twice, and no two of one class's name. "
+            f"Received: {' '.join(models)}"
+        )
+
+
 def make_frame_layer(
     model: str, units: Units, arguments: Mapping[str, Any]
 ) -> keras.layers.Layer:

@@ -129,9 +129,9 @@ def test_timit_needs_the_corpus_before_anything_else(make, value):
 def test_timit_takes_the_corpus(make, tmp_path):
     corpus = tmp_path / "a corpus"
     corpus.mkdir()
-    assert make("timit", f"TIMIT_DIR={corpus}", "OUT=here").returncode == 0
+    assert make("timit", f"TIMIT_DIR={corpus}", "OUT=in here").returncode == 0
     assert make.log.read_text().splitlines()[-1] == (
-        f"examples/timit_splits.py --corpus {corpus} --out here"
+        f"examples/timit_splits.py --corpus {corpus} --out in here"
     )
 
 

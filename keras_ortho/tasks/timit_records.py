@@ -1,5 +1,7 @@
 """The records of TIMIT that `keras-ortho-data` makes, as they are in a folder."""
 
+import hashlib
+import json
 import math
 import os
 import re
@@ -126,6 +128,24 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
         for shard in split["shards"]:
             _check_shard(Path(folder, shard["file"]), shard["bytes"])
     return manifest
+
+
+def fingerprint(folder: str | os.PathLike[str]) -> str:
+    """Tells the records of a folder from others, also from those that it held before.
+
+    Args:
+        folder: What `keras-ortho-data` wrote.
+
+    Returns:
+        The SHA-256 of the checksums of its shards, split by split.
+
+    Raises:
+        FileNotFoundError: As `read_manifest`.
+        ValueError: As `read_manifest`.
+    """
+    splits = read_manifest(folder)["splits"]
+    sums = {name: [s["sha256"] for s in splits[name]["shards"]] for name in SPLITS}
+    return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
 
 
 def _check_statistics(statistics: Any, path: Path) -> None:

@@ -95,6 +95,24 @@ def test_links_to_folders_are_followed_once(tmp_path):
     assert paths == ["TRAIN/DR1/FAAA0/SX1.WAV"]
 
 
+def test_a_folder_goes_by_its_own_path_and_not_by_that_of_a_link(tmp_path):
+    """In `TRAIN` it is of the training data, beside it of none."""
+    touch(tmp_path, "TRAIN/DR1/FAAA0/SX1.WAV", "TRAIN/DR2/FBBB0/SX1.WAV")
+    (tmp_path / "BY_DIALECT").mkdir()
+    os.symlink(tmp_path / "TRAIN" / "DR1", tmp_path / "BY_DIALECT" / "DR1")
+    corpus = discover(tmp_path)
+    assert [u.part for u in corpus.utterances] == ["train", "train"]
+    assert corpus.passed_over == ()
+
+
+def test_of_two_copies_that_with_a_part_is_used(tmp_path):
+    touch(tmp_path, "dr1-faaa0/sx1.wav", "train/dr1/faaa0/sx1.wav")
+    corpus = discover(tmp_path)
+    assert [u.part for u in corpus.utterances] == ["train"]
+    copy = Unused("dr1-faaa0/sx1.wav", "Another copy of train/dr1/faaa0/sx1.wav")
+    assert corpus.passed_over == (copy,)
+
+
 def test_folders_that_will_not_do(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"Received: .*nowhere"):
         discover(tmp_path / "nowhere")

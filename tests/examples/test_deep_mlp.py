@@ -49,6 +49,8 @@ def test_smoke(tmp_path, capsys):
         (["--rate", "0"], "--rate must be positive. Received: 0"),
         (["--epochs", "-1"], "--epochs must be positive. Received: -1"),
         (["--data-dir", "/nowhere"], "/nowhere"),
+        (["--margin", "-1"], "`--margin` must be"),
+        (["--center", "0"], "`--center` must be"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

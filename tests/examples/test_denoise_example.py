@@ -62,7 +62,7 @@ def test_networks_have_as_many_parameters(denoise):
     ("arguments", "message"),
     [
         (["--smoke", "--records", "r"], "--smoke has its own data.* Received: r"),
-        (["--models", "lstm", "lstm"], "--models names one twice. Received: lstm lstm"),
+        (["--models", "lstm", "lstm"], "--models must .* Received: lstm lstm"),
         (["--snrs", "0", "0"], "--snrs names one twice. Received: 0.0 0.0"),
         (["--snrs", "0", "nan"], "--snrs must be finite. Received: 0.0 nan"),
         (["--epochs", "0"], "--epochs must be positive. Received: 0"),

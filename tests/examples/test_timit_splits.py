@@ -136,6 +136,7 @@ def test_runs_of_several_commits(splits, commands, tmp_path, monkeypatch):
         (["--seeds", "-1"], "--seeds must be positive. Received: -1"),
         (["--smoke"], "no --smoke"),
         (["--records", "x"], "no --records"),
+        (["--records=x"], "no --records"),
     ],
 )
 def test_bad_options(splits, arguments, message, tmp_path):

@@ -138,6 +138,24 @@ def test_an_error_within_a_module_is_shown_as_it_is(module):
         kind_of("broken:Layer")
 
 
+def test_an_error_within_a_file_is_shown(module, tmp_path):
+    path = tmp_path / "wrong.py"
+    path.write_text("len(3)\n")
+    with pytest.raises(ValueError, match=r"cannot be run: TypeError: .*Received: "):
+        kind_of(f"{path}:Layer")
+
+
+def test_further_units_that_have_a_default_are_arguments(module, tmp_path):
+    path = tmp_path / "further.py"
+    path.write_text(
+        "import keras\n\nclass Two(keras.layers.SimpleRNN):\n"
+        "    def __init__(self, units, hidden_units=4, **kwargs):\n"
+        "        super().__init__(units, **kwargs)\n"
+    )
+    assert kind_of(f"{path}:Two").counts == ["units"]
+    assert make_layer(f"{path}:Two", 6).units == 6
+
+
 def test_a_run_of_a_cell_of_ones_own(module, tmp_path):
     """Trained, matched, saved: as any other model."""
     arguments = ["--smoke", "--model", "ownlayers:Leaky", "--match", "rnn"]

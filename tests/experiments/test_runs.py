@@ -91,10 +91,12 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
         (["--epochs", "0"], "--epochs must be positive"),
         (["--batch-size", "0"], "--batch-size must be positive. Received: 0"),
         (["--train-size", "-5"], "--train-size must be positive. Received: -5"),
-        (["--seed", "-1"], "--seed must not be negative. Received: -1"),
+        (["--seed", "-1"], "--seed must be in 0 .. 2^32 - 1. Received: -1"),
         (["--units", "0"], "must be a positive number"),
         (["--epochs", "1", "--steps", "1"], "not allowed with"),
-        (["--rate", "fast"], "must be one of"),
+        (["--seed", "4294967296"], "Received: 4294967296"),
+        (["--rate", "fast"], "--rate: "),
+        (["--recurrent-rate", "adam"], "--recurrent-rate: "),
         (["--length", "2"], "at least 3"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -105,6 +107,22 @@ def test_bad_options_are_named(arguments, message, tmp_path, capsys):
     assert exit.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_folder_must_be_one_to_write_to(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for out in ("file", "file/run"):
+        with pytest.raises(SystemExit):
+            run("adding", tmp_path / out, "--smoke")
+        said = capsys.readouterr().err
+        assert f"--out must be a folder that can be written to, and {tmp_path}" in said
+        assert f"Received: {tmp_path / out}" in said
+
+
+def test_a_run_that_was_broken_off_before_its_first_save_begins(tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    run("adding", tmp_path / "out", "--smoke", "--resume")
+    assert "Nothing has begun" in capsys.readouterr().out
 
 
 def test_a_smoke_run_takes_no_data(tmp_path, capsys):

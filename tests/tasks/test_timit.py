@@ -7,7 +7,7 @@ import pytest
 from experiments.speech import inputs
 from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.tasks.timit import load, utterances
-from keras_ortho.tasks.timit_records import SPLITS, read_manifest
+from keras_ortho.tasks.timit_records import SPLITS, fingerprint, read_manifest
 from tests.data_prep.corpora import write_corpus
 from tests.modules import run_python
 
@@ -266,3 +266,13 @@ def test_sound_is_predicted_from_what_the_network_was_trained_on(folder, swapped
     ):
         given = inputs(record.log_power, swapped)
         np.testing.assert_array_equal(given, frames_of(x, weight))
+
+
+def test_records_that_were_made_anew_are_others(tmp_path):
+    write_corpus(tmp_path / "corpus", SPEAKERS, ("sx1",))
+    out = tmp_path / "records"
+    found = []
+    for seed in (0, 1, 0):
+        prepare(tmp_path / "corpus", out, mode="speakers", seed=seed)
+        found.append(fingerprint(out))
+    assert found[0] == found[2] != found[1]
