@@ -148,6 +148,10 @@ def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
     return np.clip(samples, INT16.min, INT16.max, out=samples).astype(np.int16)
 
 
+# Of which libsndfile lets the loudest samples of 16 bits wrap around.
+LOSSY = ("VORBIS", "OPUS")
+
+
 def _check_promise(file: Any, size: int, name: str) -> None:
     """Complains of more samples than a file of this size can be trusted to hold."""
     allowed = max(DECODED, 2 * size) // (file.channels * _sample_bytes(file))
@@ -166,6 +170,8 @@ def _sample_bytes(file: Any) -> int:
 def _read_all(file: Any, name: str) -> np.ndarray:
     """All samples, int16 `[samples, channels]`."""
     dtype = {2: "int16", 4: "float32", 8: "float64"}[_sample_bytes(file)]
+    if file.subtype in LOSSY:
+        dtype = "float32"
     samples = file.read(file.frames, dtype=dtype, always_2d=True)
     # libsndfile scales every encoding to 16 bits but floating point.
     if dtype == "int16":

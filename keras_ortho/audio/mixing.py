@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import SAMPLE_RATE
+from keras_ortho.checks import check_finite
 from keras_ortho.extras import require
 
 EARLY = 0.05  # s, after which reflections no longer help to understand speech
@@ -59,17 +60,20 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
         float64 `[samples]`, where full scale is 1.
 
     Raises:
-        ValueError: If `speech` is not one finite channel, or silent.
+        ValueError: If `speech` is not one finite channel, or silent, or `level` is not
+            finite.
 
     Example:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
     [0.1, -0.1]
     """
     speech = to_float(speech, "speech")
+    level = check_finite("level", level)
     if not np.any(speech):
         raise ValueError(
             f"`speech` must not be silent. Received: {len(speech)} samples, all zero"
         )
+    speech = speech / np.abs(speech).max()  # Or squares of faint ones would vanish.
     size = math.sqrt(np.mean(np.square(speech)))
     return speech * (10 ** (level / 20) / size)
 
@@ -101,4 +105,6 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
     fading = 10 ** (-3 * time / seconds)
     response = (time >= EARLY) * fading * random.normal(size=len(time))
     convolve = require("scipy.signal", extra="speech").fftconvolve
-    return convolve(speech, response)[: len(speech)]
+    late = convolve(speech, response)[: len(speech)]
+    late[: math.ceil(EARLY * SAMPLE_RATE)] = 0  # Where rounding is all there is.
+    return late

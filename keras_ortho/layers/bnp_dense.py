@@ -32,6 +32,7 @@ def _backward(
     gradients = ops.reshape(upstream, (-1, kernel.shape[1]))
     whole = ops.cast(samples, kernel.dtype)  # The square of 300 is no float16.
     count = sum_over_replicas(ops.cast(ops.shape(samples)[0], kernel.dtype))
+    count = ops.maximum(count, 1)  # An empty batch has gradients of zero.
     mean = sum_over_replicas(ops.sum(whole, axis=0)) / count
     centered = whole - mean
     variance = sum_over_replicas(ops.sum(ops.square(centered), axis=0)) / count

@@ -89,14 +89,19 @@ class TrainedInitialState(keras.layers.Wrapper):
         Args:
             sequences_shape: Shape of the sequences.
             initial_state_shape: Not used.
+
+        Raises:
+            ValueError: If the initializer is an array of another shape.
         """
         if not self.layer.built:
             self.layer.build(sequences_shape)
         make = self.initializer
         self.initial_states = []
         for number, state in enumerate(tree.flatten(self.layer.get_initial_state(1))):
+            shape = tuple(state.shape[1:])
+            initializers.check_array("initializer", make, shape)
             weight = self.add_weight(
-                shape=tuple(state.shape[1:]),
+                shape=shape,
                 name=f"initial_state_{number}",
                 initializer=make,
             )

@@ -44,9 +44,7 @@ def si_sdr(
     # At any rate: nothing in it is of time.
     estimate, reference = signal_pair(estimate, reference, MIN_SAMPLE_RATE)
     if zero_mean:
-        estimate, reference = (
-            x - x.mean() if len(x) else x for x in (estimate, reference)
-        )
+        estimate, reference = (_centered(x) for x in (estimate, reference))
     if not reference.any() or not estimate.any():
         return unscored("the reference or the estimate is silent or empty")
     # To the same size first, or squares of faint signals would vanish.
@@ -57,3 +55,10 @@ def si_sdr(
     if not lost:
         return math.inf
     return float(20 * np.log10(kept / lost)) if kept else -math.inf
+
+
+def _centered(signal: np.ndarray) -> np.ndarray:
+    """A signal less its mean; of one that is constant no rounding is left."""
+    if not len(signal) or np.ptp(signal) == 0:
+        return np.zeros_like(signal)
+    return signal - signal.mean()

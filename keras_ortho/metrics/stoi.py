@@ -50,6 +50,11 @@ def stoi(
       Masked by Modulated Noise Maskers", 2016
     """
     estimate, reference = signal_pair(estimate, reference, sample_rate)
+    if sample_rate != int(sample_rate):
+        raise ValueError(
+            "`sample_rate` must be a whole number of Hz. "
+            f"Received: sample_rate={sample_rate}"
+        )
     pystoi = require("pystoi", extra="speech")
     if not reference.any():
         return unscored("the reference is silent or empty")
@@ -60,7 +65,9 @@ def stoi(
         # pystoi's answer to too few frames is 1e-5, as if it were a score.
         warnings.filterwarnings("error", "Not enough STFT frames", RuntimeWarning)
         try:
-            score = pystoi.stoi(reference, estimate, sample_rate, extended=extended)
+            score = pystoi.stoi(
+                reference, estimate, int(sample_rate), extended=extended
+            )
         except RuntimeWarning:
             return unscored(too_few)
     return float(score)

@@ -83,6 +83,10 @@ def _newton(both: Tensor, pairs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     defects = ops.transpose(_residuals(both, vectors, tuple(values)), (0, 2, 1))
     defects = ops.reshape(defects, (2, 2 * size, 1))
     defects = ops.concatenate([defects, corner[..., :1]], axis=1)
+    # Where more eigenvalues tie it is singular, which some backends refuse to solve.
+    # This is of the size of rounding, and in no special ratio to what rounding leaves.
+    shift = 1.37 * machine_epsilon(system) * frobenius_norms(system)
+    system = system + shift * ops.eye(system.shape[1], dtype=system.dtype)
     change = ops.solve(system, -defects)
     moved = ops.reshape(change[:, : 2 * size], (2, 2, size))
     moved = vectors + ops.transpose(moved, (0, 2, 1))

@@ -95,8 +95,13 @@ class Heads(Parametrization):
         order = size // self.heads
         return _named(
             self.parametrization.variables(order, own)
-            for own in independents(initializer, self.heads)
+            for own in self._of_each_head(initializer, order)
         )
+
+    def _of_each_head(self, initializer: Any, order: int) -> list[Any]:
+        """Initializers that are also none of those that a head makes of its own."""
+        step = len(self.parametrization.variables(order))
+        return independents(initializer, self.heads * step)[::step]
 
     def start(
         self, name: str, initializer: Any, size: int, dtype: str
@@ -107,7 +112,7 @@ class Heads(Parametrization):
         order = size // self.heads
         return _named(
             self.parametrization.start(name, own, order, dtype)
-            for own in independents(initializer, self.heads)
+            for own in self._of_each_head(initializer, order)
         )
 
     def matrix(self, *values: Tensor) -> Tensor:
