@@ -23,6 +23,7 @@ from keras_ortho.parametrizations.small_eigenvalues import (
     eigenvalues,
     shifted_matrices,
     vectors_of,
+    with_pivots,
 )
 
 # Steps before the first look; twice as many before each one that follows.
@@ -83,11 +84,11 @@ def _newton(both: Tensor, pairs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     defects = ops.transpose(_residuals(both, vectors, tuple(values)), (0, 2, 1))
     defects = ops.reshape(defects, (2, 2 * size, 1))
     defects = ops.concatenate([defects, corner[..., :1]], axis=1)
-    # Where more eigenvalues tie it is singular, which some backends refuse to solve.
-    # This is of the size of rounding, and in no special ratio to what rounding leaves.
-    shift = 1.37 * machine_epsilon(system) * frobenius_norms(system)
-    system = system + shift * ops.eye(system.shape[1], dtype=system.dtype)
-    change = ops.solve(system, -defects)
+    # It is singular where more eigenvalues tie, or the matrix is far from normal: then
+    # some backends refuse to solve it.
+    basis, triangle = ops.qr(system)
+    defects = ops.matmul(ops.transpose(basis, (0, 2, 1)), defects)
+    change = ops.solve_triangular(with_pivots(triangle), -defects)
     moved = ops.reshape(change[:, : 2 * size], (2, 2, size))
     moved = vectors + ops.transpose(moved, (0, 2, 1))
     moved = divide(moved, frobenius_norms(moved))

@@ -15,6 +15,10 @@ is one of rounding, and the best subspace that it met is taken.
 Where none is that good - rounding spoils the powers of a matrix that is far from
 normal, and more than two eigenvalues may nearly tie - a block of columns goes on with
 `T` itself: see `block_iteration`. That takes longer and is needed seldom.
+
+The powers of a matrix that is very far from normal may vanish beside what they grew to
+at first, and show no subspace. That is no zero of a matrix that has an eigenvalue: only
+if the places of its entries alone make a power zero, is it nilpotent.
 """
 
 import math
@@ -38,6 +42,8 @@ FIRST_SQUARINGS = 6
 SQUARINGS_A_CHECK = 2
 # Enough to raise a gap of a few eps between moduli to one of order one.
 MOST_SQUARINGS = {"float32": 24, "float64": 48}
+# The residual where a power shows no subspace: more than any that one has.
+NONE = 4.0
 
 
 class Subspace(NamedTuple):
@@ -105,7 +111,22 @@ def _look(
     # both, and the line something between their eigenvectors.
     rounding = _rounding(matrix)
     planar = (plane < line) | (plane <= rounding)
-    return ops.where(planar, plane, line), right, left, planar
+    residual = ops.where(planar, plane, line)
+    there = _is_there(right) & _is_there(left) | (frobenius_norm(matrix) == 0)
+    return ops.where(there, residual, NONE), right, left, planar
+
+
+def _is_there(columns: Tensor) -> Tensor:
+    # What is not a number is, too.
+    return ops.logical_not(ops.sum(columns * columns) < 0.5)
+
+
+def _is_nilpotent(matrix: Tensor) -> Tensor:
+    # Whatever the entries that are not zero: the paths between the units end.
+    paths = ops.cast(matrix != 0, matrix.dtype)
+    for _ in range(math.ceil(math.log2(matrix.shape[0])) if matrix.shape[0] > 1 else 0):
+        paths = ops.cast(ops.matmul(paths, paths) > 0, matrix.dtype)
+    return ops.logical_not(ops.any(paths > 0))
 
 
 def _rounding(matrix: Tensor) -> float:
@@ -120,10 +141,16 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
     scaled = divide(matrix, norm)
 
     def square(power: Tensor, growth: Tensor, share: Tensor) -> tuple[Tensor, ...]:
-        power = ops.matmul(power, power)
-        norm = frobenius_norm(power)
-        share = 0.5 * share
-        return divide(power, norm), growth + share * ops.log(norm), share
+        squared = ops.matmul(power, power)
+        norm = frobenius_norm(squared)
+        # Nothing is left of it: the growth so far is no less than the radius.
+        ends = (norm == 0) & (frobenius_norm(power) > 0)
+        grown = growth + 0.5 * share * ops.log(norm)
+        return (
+            ops.where(ends, power, divide(squared, norm)),
+            ops.where(ends, growth, grown),
+            ops.where(ends, share, 0.5 * share),
+        )
 
     def step(count: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         powers, best = values[:3], values[3:]
@@ -141,7 +168,7 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
         converged = values[3] <= _rounding(matrix)
         return (count < MOST_SQUARINGS[dtype]) & ops.logical_not(converged)
 
-    def by_block(best: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def by_block(best: tuple[Tensor, ...], growth: Tensor) -> tuple[Tensor, ...]:
         blocks = [
             ops.concatenate([basis, ops.matmul(power, start[:, 2:])], axis=1)
             for basis, power in ((best[1], first), (best[2], ops.transpose(first)))
@@ -149,11 +176,20 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
         u, v, planar, residual, steps = refine(
             scaled, blocks[0], blocks[1], _rounding(matrix)
         )
+        residual = ops.where(_is_there(u) & _is_there(v), residual, NONE)
         found = (residual, _orthonormal(u), _orthonormal(v), planar)
         better = residual <= best[0]
-        return *(
+        best = tuple(
             ops.where(better, new, old) for new, old in zip(found, best, strict=True)
-        ), steps
+        )
+        nilpotent = _is_nilpotent(matrix)
+        residual, right, left, planar = best
+        return (
+            *(ops.where(nilpotent, 0.0 * x, x) for x in (residual, right, left)),
+            planar,
+            ops.where(nilpotent, -math.inf * ops.ones_like(growth), growth),
+            steps,
+        )
 
     # The logarithm of the growth, and the weight 1 / N of that of the last norm.
     powers = (scaled, ops.log(norm), ops.ones_like(norm))
@@ -165,11 +201,11 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
     values = ops.while_loop(goes_on, step, (count, *powers, *best))
     count, growth, best = values[0], values[2], values[4:]
     unneeded = ops.convert_to_tensor(-1, dtype="int32")
-    residual, right, left, planar, steps = ops.cond(
+    residual, right, left, planar, growth, steps = ops.cond(
         # Zeros and what is not finite are as they are.
         (best[0] > _rounding(matrix)) & (best[0] < math.inf),
-        lambda: by_block(best),
-        lambda: (*best, unneeded),
+        lambda: by_block(best, growth),
+        lambda: (*best, growth, unneeded),
     )
     return right, left, planar, residual, ops.exp(growth), count, steps
 

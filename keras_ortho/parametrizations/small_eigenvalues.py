@@ -143,13 +143,7 @@ def vectors_of(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
     """
     count, size = matrices.shape[0], matrices.shape[1]
     triangles = ops.qr(shifted_matrices(matrices, real, imaginary))[1]
-    # A pivot that vanishes is one of rounding: its size does not count, only that it
-    # is small.
-    least = machine_epsilon(matrices) * frobenius_norms(triangles)[..., 0]
-    least = ops.where(least == 0, ops.ones_like(least), least)
-    pivots = ops.diagonal(triangles, axis1=-2, axis2=-1)
-    pivots = ops.where(ops.abs(pivots) < least, least - pivots, 0.0 * pivots)
-    triangles = triangles + pivots[..., None] * ops.eye(2 * size, dtype=matrices.dtype)
+    triangles = with_pivots(triangles)
     adjoint = ops.transpose(triangles, (0, 2, 1))
     # In no special position to any vector.
     start = np.concatenate([np.cos(1.0 + 1.7 * np.arange(size)), np.zeros(size)])
@@ -164,6 +158,25 @@ def vectors_of(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
 
     vectors = ops.fori_loop(0, 2, step, vectors)
     return ops.transpose(ops.reshape(vectors, (count, 2, size)), (0, 2, 1))
+
+
+def with_pivots(triangles: Tensor) -> Tensor:
+    """Replaces the pivots that vanish by such as rounding leaves.
+
+    Their size does not count, only that it is small.
+
+    Args:
+        triangles: Tensor of shape `(k, p, p)`, triangular matrices.
+
+    Returns:
+        Tensor of the same shape, of matrices that are regular.
+    """
+    least = machine_epsilon(triangles) * frobenius_norms(triangles)[..., 0]
+    least = ops.where(least == 0, ops.ones_like(least), least)
+    pivots = ops.diagonal(triangles, axis1=-2, axis2=-1)
+    pivots = ops.where(ops.abs(pivots) < least, least - pivots, 0.0 * pivots)
+    identity = ops.eye(triangles.shape[1], dtype=triangles.dtype)
+    return triangles + pivots[..., None] * identity
 
 
 def shifted_matrices(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
