@@ -345,3 +345,15 @@ def test_resampling_to_the_same_rate_copies():
 def test_resampling_rejects(samples, rate, message):
     with pytest.raises(ValueError, match=message):
         resample_to_int16(samples, rate)
+
+
+@pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
+def test_loud_compressed_audio_is_clipped(subtype):
+    """libsndfile lets what passes full scale wrap around."""
+    tone = np.clip(3 * np.sin(2 * np.pi * 300 * np.arange(16000) / 16000), -1, 1)
+    file = io.BytesIO()
+    soundfile.write(file, tone, 16000, format="OGG", subtype=subtype)
+    floats, _ = soundfile.read(io.BytesIO(file.getvalue()), dtype="float32")
+    assert np.abs(floats).max() > 1
+    found, _ = decode_audio(file.getvalue(), name="x")
+    np.testing.assert_allclose(found / 32768, np.clip(floats, -1, 1), atol=1e-4)

@@ -41,6 +41,13 @@ def test_level_is_as_asked_for(level):
             at_level(silence, level)
 
 
+def test_the_level_of_what_is_very_faint():
+    found = at_level(np.array([1e-200, -1e-200]), -20.0)
+    np.testing.assert_allclose(found, [0.1, -0.1], rtol=1e-12)
+    with pytest.raises(ValueError, match="`level` must be .* Received: level=nan"):
+        at_level(np.ones(3), float("nan"))
+
+
 def test_errors():
     ones = np.ones(3)
     for speech, noise, snr, message in [
@@ -61,6 +68,7 @@ def test_reverberation_comes_late_and_fades(seed):
     tail = late_reverberation(click, np.random.default_rng(seed))
     begin = 100 + round(0.05 * SAMPLE_RATE)
     assert np.abs(tail[:begin]).max() < 1e-12
+    np.testing.assert_array_equal(tail[: round(0.05 * SAMPLE_RATE)], 0)
     energy = np.square(tail[begin:])
     # Schroeder's integral backwards, a straight line in dB: 60 dB in 0.3 to 1 s.
     level = 10 * np.log10(np.cumsum(energy[::-1])[::-1] / energy.sum() + 1e-12)

@@ -262,3 +262,10 @@ def test_knows_the_initializers_of_the_package():
     assert type(BNPDense(2, kernel_initializer="small_uniform").kernel_initializer) is (
         SmallUniform
     )
+
+
+def test_an_empty_batch_has_gradients_of_zero():
+    x = np.zeros((0, 4), "float32")
+    _, found = weight_gradients(built(shape=(None, 4)), ops.sum, x)
+    for gradient in found.values():
+        np.testing.assert_array_equal(gradient, 0)

@@ -161,3 +161,11 @@ def test_an_inverse_needs_frames_that_overlap():
     assert STFT(8, 8)(np.ones((1, 16), "float32")).shape == (1, 4, 5, 2)
     with pytest.raises(ValueError, match="`hop_length` must be less.*Received: 8"):
         InverseSTFT(8, 8)
+
+
+def test_an_empty_batch():
+    waveform = np.zeros((0, 1000), "float32")
+    spectrum = STFT()(waveform)
+    assert tuple(spectrum.shape) == (0, 11, 129, 2)
+    assert tuple(InverseSTFT()(spectrum, waveform).shape) == (0, 1000)
+    assert tuple(InverseSTFT()(ops.zeros((2, 0, 129, 2))).shape) == (2, 0)

@@ -82,6 +82,15 @@ def test_of_stacked_cells():
     np.testing.assert_allclose(carried(x), whole[:, x.shape[1] :], atol=atol)
 
 
+def test_an_array_of_another_shape():
+    for shape in ((1,), (5,)):
+        layer = TrainedInitialState(keras.layers.LSTM(3), initializer=np.ones(shape))
+        with pytest.raises(
+            ValueError, match="`initializer` must have the shape .* Rec"
+        ):
+            layer.build((None, 5, 2))
+
+
 @pytest.mark.parametrize(
     "layer",
     [

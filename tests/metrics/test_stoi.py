@@ -40,6 +40,9 @@ def test_types_and_lengths(speech):
     estimate = np.rint(speech(2, seed=1) * 32768).astype(np.int16)
     expected = stoi(estimate / 32768, reference / 32768, 8000)
     assert stoi(estimate, np.append(reference, reference), 8000) == expected
+    assert stoi(estimate, reference, 8000.0) == expected
+    with pytest.raises(ValueError, match="whole number .*Received: sample_rate=8000.5"):
+        stoi(estimate, reference, 8000.5)
 
 
 def test_silent_estimate(speech):

@@ -379,3 +379,27 @@ def test_distance():
     assert kind.distance(matrix) == pytest.approx(3.0)  # ||W^T W - I||_F
     matrix[0, 3] = 4.0
     assert kind.distance(matrix) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("within", "initializer"),
+    [
+        (sets.SVD(), keras_ortho.initializers.UniformReflectors(seed=7)),
+        (sets.GivensUnitary(), keras_ortho.initializers.UniformPhases(seed=7)),
+    ],
+    ids=["reflectors", "phases"],
+)
+def test_no_two_variables_of_seeded_heads_are_alike(within, initializer):
+    layer = OrthoRNN(8, sets.Heads(within, 2), recurrent_initializer=initializer)
+    layer.build((None, None, 3))
+    values = [
+        ops.convert_to_numpy(weight).ravel()
+        for weight in layer.trainable_weights
+        if weight.name.startswith("head_")
+    ]
+    for index, value in enumerate(values):
+        for other in values[:index]:
+            size = min(len(value), len(other))
+            # Those that start all alike, such as singular values, are constant.
+            if np.ptp(value) and np.ptp(other):
+                assert np.abs(value[:size] - other[:size]).max() > 1e-3

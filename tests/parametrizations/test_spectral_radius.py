@@ -1,4 +1,5 @@
 import functools
+import itertools
 
 import keras
 import numpy as np
@@ -394,6 +395,30 @@ def test_ties_of_more_than_two(matrix):
     # Gaps of 1e-1 and more between the eigenvalues.
     assert min(errors) <= 1e4 * n * EPS
     assert eigenpair_report(matrix)["gradient_found"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exact_ties_of_three(dtype):
+    """Diagonal ones of both signs, and permutations."""
+    signs = [np.diag(each) for each in itertools.product([1.0, -1.0], repeat=3)]
+    orders = [np.eye(4)[list(each)] for each in itertools.permutations(range(4))]
+    for matrix in [*signs, *orders[::5]]:
+        radius = float(spectral_radius(matrix.astype(dtype)))
+        assert radius == pytest.approx(1, abs=100 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize(("n", "scale"), [(12, 2.0), (10, 0.5), (40, 0.5)])
+def test_powers_that_vanish_are_no_zero(n, scale):
+    """One eigenvalue in a single Jordan block, whose powers grow at first.
+
+    The growth of a power is no less than the radius, and rounding moves the eigenvalue
+    outward as far as inward.
+    """
+    matrix = (scale * np.eye(n) + 0.6 * np.eye(n, k=1)).astype("float32")
+    assert float(spectral_radius(matrix)) >= 0.95 * scale
+    normalized, divided = normalize_spectral_radius(matrix)
+    assert bool(divided)
+    assert np.abs(np.diag(ops.convert_to_numpy(normalized))).max() <= 1 / 0.95
 
 
 def by_lapack(matrix):
