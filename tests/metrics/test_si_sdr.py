@@ -50,8 +50,8 @@ def test_limits():
             assert math.isnan(si_sdr(*map(np.array, pair)))
     with pytest.warns(UnscoredWarning, match="silent"):
         assert math.isnan(si_sdr(reference, np.ones(4), zero_mean=True))
+    noise = np.random.default_rng(0).normal(size=10_001)
     with pytest.warns(UnscoredWarning, match="silent"):  # Its mean is rounded.
-        noise = np.random.default_rng(0).normal(size=10_001)
         assert math.isnan(si_sdr(noise, np.full(10_001, 0.1), zero_mean=True))
     with pytest.raises(ValueError, match=r"`estimate`.*Received"):
         si_sdr(np.array([1.0, np.nan]), np.ones(2))
