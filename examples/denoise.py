@@ -115,6 +115,7 @@ def main() -> None:
     if settings.noise_dir:
         kinds, recorded = (*kinds, RECORDED), read_recordings(settings.noise_dir)
     records = settings.records or synthesize(out, small=settings.smoke)
+    of_records = fingerprint(records)
     speech = {split: list(timit.utterances(records, split)) for split in timit.SPLITS}
     mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
@@ -135,7 +136,7 @@ def main() -> None:
                     seed=seed,
                 )
                 shared = {
-                    "records": fingerprint(records),
+                    "records": of_records,
                     "kinds": kinds,
                     "batch_size": settings.batch_size,
                 }

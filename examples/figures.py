@@ -26,6 +26,7 @@ import numpy as np
 from experiments.errors import plain_errors
 from experiments.layers import LAYERS, make_layer
 from experiments.optimizers import make_optimizer
+from experiments.options import check_out, check_seed
 from experiments.presets import find
 from experiments.records import run_record
 from keras_ortho import ENRNN, AntisymmetricRNN
@@ -46,8 +47,8 @@ from keras_ortho.tasks import adding
 def main() -> None:
     """Runs the command."""
     options = parse()
-    if not 0 <= options.seed < 2**32:
-        raise ValueError(f"--seed must be in 0 .. 2^32 - 1. Received: {options.seed}")
+    check_seed(options.seed)
+    check_out(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
     chosen = list(FIGURES) if options.figure == "all" else [options.figure]
     for name in chosen:

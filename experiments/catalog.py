@@ -236,7 +236,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             ylabel="validation error rate",
             early=early,
         )
-        # Published accuracies, 0 where there is none.
+        # Published accuracies.
         for title, script, epochs, early, accuracies in (
             ("Pixel MNIST", "mnist", 60, 5, {"scornn": 0.973}),
             (
@@ -246,7 +246,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
                 5,
                 {"antisymmetric": 0.980, "antisymmetric-gated": 0.988},
             ),
-            ("Pixel MNIST", "mnist", 5, 1, {"scurnn": 0}),
+            ("Pixel MNIST", "mnist", 5, 1, {"scurnn": None}),
             (
                 "Permuted MNIST",
                 "permuted_mnist",

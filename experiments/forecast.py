@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import statistics
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,8 @@ def planned(run: Run) -> Cost | None:
     if name not in TASKS:
         return None
     # Folders that need not exist: nothing is read or written.
-    out, data = Path("out/forecast"), Path("data")
-    settings = read_task(name, "", run.options(out, data))
+    out = Path(tempfile.gettempdir(), "keras_ortho_forecast")
+    settings = read_task(name, "", run.options(out, Path("data")))
     return _cost(name, vars(settings), _updates(settings))
 
 

@@ -287,8 +287,8 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
     add(
         "--evaluate-every",
         type=int,
-        help=f"updates between validations ({usual}), about: they are as many each "
-        "time, so that an epoch, or all of --steps but a few, can be divided",
+        help=f"about how many updates between validations ({usual}): rounded to divide "
+        "an epoch, or --steps up to a remainder",
     )
     add("--seeds", type=int, metavar="N", help="run from --seed and the next N - 1")
     add("--jobs", type=int, metavar="N", help="with --seeds: N runs at once (1)")
@@ -334,6 +334,10 @@ def read_model(text: str) -> str:
         kind_of(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    except TypeError as error:  # Of a file of the user's; argparse would hide it.
+        raise argparse.ArgumentTypeError(
+            f"`model` cannot be imported: TypeError: {error}. Received: {text!r}"
+        ) from error
     return text
 
 
@@ -374,7 +378,7 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
         *extras: Of `EXTRAS`, what is needed besides plots.
 
     Raises:
-        ValueError: If an integer or a rate is not positive, or the seed no number of 32
+        ValueError: If an integer or a rate is not positive, a seed has more than 32
             bits, or `--out` cannot be written to.
         ImportError: If an optional dependency that will be needed is not installed.
 
@@ -384,9 +388,7 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
     ... )
     >>> check_values(given)
     """
-    # Keras and NumPy have 32 bits for it.
-    if not 0 <= given.seed < 2**32 - (getattr(given, "seeds", None) or 1):
-        raise ValueError(f"--seed must be in 0 .. 2^32 - 1. Received: {given.seed}")
+    check_seed(given.seed, getattr(given, "seeds", None) or 1)
     check_out(given.out)
     for name, value in vars(given).items():
         kinds = (int, float) if name.endswith(("rate", "rates")) else int
@@ -399,6 +401,23 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
     for extra in ("plot", *extras):
         for module in EXTRAS[extra]:
             require(module, extra=extra)
+
+
+def check_seed(seed: int, runs: int = 1) -> None:
+    """Checks a seed, for which Keras and NumPy have 32 bits.
+
+    Args:
+        seed: The first seed.
+        runs: Number of seeds from it on. Default: 1.
+
+    Raises:
+        ValueError: If it, or the last of them, is not in `[0, 2^32)`.
+
+    Example:
+    >>> check_seed(2**32 - 3, runs=3)
+    """
+    if not 0 <= seed <= 2**32 - runs:
+        raise ValueError(f"--seed must be in 0 .. 2^32 - {runs}. Received: {seed}")
 
 
 def check_out(out: Path) -> None:
@@ -444,7 +463,7 @@ def _check_folder(given: argparse.Namespace) -> None:
             f"--resume needs a folder that holds a run. Received: {given.out}"
         )
     if given.resume and not started:  # It was broken off before its first save.
-        print(f"Nothing has begun in {given.out}, and does now")
+        print(f"No run has begun in {given.out}: this one does")
 
 
 def _smoke_data(

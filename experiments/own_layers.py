@@ -86,12 +86,9 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
-    except (TypeError, ValueError) as error:  # Which argparse takes for its own.
+    except BaseException:
         del sys.modules[path.stem]
-        raise ValueError(
-            f"`model`: the file cannot be run: {type(error).__name__}: {error}. "
-            f"Received: {str(path)!r}"
-        ) from error
+        raise
     return module
 
 

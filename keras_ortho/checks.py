@@ -32,15 +32,7 @@ def check_count(name: str, value: Any) -> int:
     Raises:
         ValueError: If it is not.
     """
-    try:
-        count = 0 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        count = 0
-    if count <= 0:
-        raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
-        )
-    return count
+    return _check_integer(name, value, 1, "a positive integer")
 
 
 def check_seed(name: str, value: Any) -> int:
@@ -56,11 +48,7 @@ def check_seed(name: str, value: Any) -> int:
     Raises:
         ValueError: If it is not.
     """
-    if not is_integer(value) or value < 0:
-        raise ValueError(
-            f"`{name}` must be an integer of at least 0. Received: {name}={value!r}"
-        )
-    return int(value)
+    return _check_integer(name, value, 0, "an integer of at least 0")
 
 
 def check_fraction(name: str, value: Any) -> float:
@@ -245,6 +233,16 @@ def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
             f"`{name}` must have the shape {expected} to fit {to}. "
             f"Received: shape {found}"
         )
+
+
+def _check_integer(name: str, value: Any, least: int, wanted: str) -> int:
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        raise ValueError(f"`{name}` must be {wanted}. Received: {name}={value!r}")
+    return number
 
 
 def _check_float(

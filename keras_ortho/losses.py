@@ -183,7 +183,7 @@ class NegativeSISDR(keras.losses.Loss):
         self,
         zero_mean: bool = False,
         name: str = "negative_si_sdr",
-        dtype: str | None = None,
+        dtype: str | keras.DTypePolicy | None = None,
     ) -> None:
         policy = keras.dtype_policies.get(dtype or keras.config.floatx())
         wide = wide_dtype(policy.compute_dtype)

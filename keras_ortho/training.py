@@ -30,9 +30,9 @@ from keras_ortho.extras import require
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.generations import Generations, reading
 from keras_ortho.locks import locked
-from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.sealed import file_sha256, read_sealed, write_sealed
 from keras_ortho.tasks.sharing import training_share
+from keras_ortho.weight_averages import WeightAverages
 
 SETTINGS = "settings.json"
 BEST = "best.weights.h5"
@@ -106,8 +106,8 @@ def train(
     Raises:
         ValueError: If `epochs` or `steps_per_epoch` is not positive, `save_seconds`
             negative, `data` is no `tf.data.Dataset` of a known number of batches, a
-            setting is nothing that JSON can hold, `callbacks` hold one that puts
-            averages in the place of weights, the model is not built,
+            setting is not one that JSON can hold, `callbacks` hold a `SwapEMAWeights`,
+            the model is not built,
             `monitor` is no figure of `fit` or in no epoch finite, or the folder holds
             a run with other settings, another `monitor` or more epochs, or one whose
             files are damaged: the message names them. On several devices also as
@@ -146,7 +146,7 @@ def train(
     share = own_share()
     settings = {**(settings or {}), **settings_by_replicas(model)}
     with _own_folder(folder) as own:
-        averages = _Averages()
+        averages = WeightAverages()
         run = _Run(own, monitor, save_seconds, averages, epochs if progress else None)
         on_first(lambda: run.check_settings(settings))
         run.set_model(model)
@@ -253,28 +253,6 @@ def _from_batch(data: Any, size: int, batch: int) -> Any:
     return passes.skip(skipped).prefetch(tf.data.AUTOTUNE)
 
 
-class _Averages(keras.callbacks.SwapEMAWeights):
-    """Puts averages in the place of weights, to validate and at the end of an epoch.
-
-    The first of the callbacks, so that the others find them there; the last calls
-    `give_back`. Without `use_ema` it does nothing.
-    """
-
-    def set_model(self, model: keras.Model) -> None:
-        super().set_model(model)
-        self._are_there = any(each.use_ema for each in optimizers_within(model))
-
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        if self._are_there:
-            super().on_test_begin(logs)
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.on_test_begin()
-
-    def give_back(self) -> None:
-        self.on_test_end()
-
-
 class _Run(keras.callbacks.Callback):
     """The state of a run, in memory and on disk.
 
@@ -287,7 +265,7 @@ class _Run(keras.callbacks.Callback):
         folder: Path,
         monitor: str,
         save_seconds: float,
-        averages: _Averages,
+        averages: WeightAverages,
         bar: int | None,
     ) -> None:
         super().__init__()
@@ -383,14 +361,13 @@ class _Run(keras.callbacks.Callback):
         self.started = time.monotonic()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        logs = logs or {}
-        if self.monitor not in logs:
+        figures = dict(_numbers(logs or {}))
+        if self.monitor not in figures:
             raise ValueError(
-                f"`monitor` must be one of the figures of `fit`: {sorted(logs)}. "
+                f"`monitor` must be one of the figures of `fit`: {sorted(figures)}. "
                 f"Received: monitor={self.monitor!r}"
             )
         now = time.monotonic()
-        figures = dict(_numbers(logs))
         self.history.append(
             {"epoch": epoch + 1, "seconds": round(now - self.started, 3), **figures}
         )

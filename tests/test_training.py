@@ -492,6 +492,9 @@ def test_figures_of_a_model_of_ones_own(tmp_path):
         model.compile("sgd", run_eagerly=True)
         return model
 
+    with pytest.raises(ValueError, match=r"'val_f1_1'.*Received: monitor='val_f1'"):
+        run(tmp_path / "vector", make=make, monitor="val_f1")
+    run(tmp_path / "part", epochs=1, make=make, monitor="val_f1_0", progress=True)
     _, (row, _) = run(tmp_path, epochs=2, make=make, progress=True)
     assert row == {
         "epoch": 1,

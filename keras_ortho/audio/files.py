@@ -24,6 +24,8 @@ LARGEST = 2**30  # bytes of a file
 # however small it is: 17 minutes at 16 kHz.
 DECODED = 2**25
 INT16 = np.iinfo(np.int16)
+# Encodings of which libsndfile lets loud samples wrap around at 16 bits.
+WRAPPING = ("VORBIS", "OPUS")
 
 
 def read_audio(
@@ -148,10 +150,6 @@ def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
     return np.clip(samples, INT16.min, INT16.max, out=samples).astype(np.int16)
 
 
-# Of which libsndfile lets the loudest samples of 16 bits wrap around.
-LOSSY = ("VORBIS", "OPUS")
-
-
 def _check_promise(file: Any, size: int, name: str) -> None:
     """Complains of more samples than a file of this size can be trusted to hold."""
     allowed = max(DECODED, 2 * size) // (file.channels * _sample_bytes(file))
@@ -170,7 +168,7 @@ def _sample_bytes(file: Any) -> int:
 def _read_all(file: Any, name: str) -> np.ndarray:
     """All samples, int16 `[samples, channels]`."""
     dtype = {2: "int16", 4: "float32", 8: "float64"}[_sample_bytes(file)]
-    if file.subtype in LOSSY:
+    if file.subtype in WRAPPING:
         dtype = "float32"
     samples = file.read(file.frames, dtype=dtype, always_2d=True)
     # libsndfile scales every encoding to 16 bits but floating point.

@@ -43,7 +43,7 @@ def score_speech(
         references: As `estimates`, in the same order.
         sample_rate: 8000 or 16000 Hz. Default: 8000.
         processes: Number of processes; 1 is the process that calls. Default: one
-            for every 256 utterances, but no more than it may use CPUs.
+            for every 256 utterances, but no more than the CPUs it may use.
         progress: Whether to show a progress bar. Default: `True`.
 
     Returns:

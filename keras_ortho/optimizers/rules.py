@@ -83,7 +83,7 @@ def _optimizer(
         )
     if known.loss_scale_factor is not None:
         raise ValueError(
-            f"`{name}` must have no `loss_scale_factor`, which is one of all: set that "
-            f"of what is returned. Received: {known.loss_scale_factor}"
+            f"`{name}` must have no `loss_scale_factor` of its own: set that of the "
+            f"returned optimizer. Received: loss_scale_factor={known.loss_scale_factor}"
         )
     return known

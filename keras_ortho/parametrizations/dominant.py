@@ -16,9 +16,9 @@ Where none is that good - rounding spoils the powers of a matrix that is far fro
 normal, and more than two eigenvalues may nearly tie - a block of columns goes on with
 `T` itself: see `block_iteration`. That takes longer and is needed seldom.
 
-The powers of a matrix that is very far from normal may vanish beside what they grew to
-at first, and show no subspace. That is no zero of a matrix that has an eigenvalue: only
-if the places of its entries alone make a power zero, is it nilpotent.
+The powers of a matrix that is very far from normal may vanish beside what they grow to
+at first, and show no subspace. Such a matrix does not count as nilpotent: only one does
+of which the pattern of the entries that are not zero makes a power vanish.
 """
 
 import math
@@ -55,7 +55,7 @@ class Subspace(NamedTuple):
         left: Tensor of shape `(n, 2)`, the same for `T^T`.
         planar: Boolean scalar: whether the subspace is a plane.
         residual: Scalar, the larger of `||T Q - Q (Q^T T Q)||_F` and the same for
-            `T^T`, relative to `||T||_F`.
+            `T^T`, relative to `||T||_F`; 4 if no subspace was found.
         growth: Scalar, `||T^N||_F^(1 / N)`. It tends to the spectral radius,
             whatever the eigenvalues.
         squarings: Scalar, how many it took.
@@ -122,7 +122,7 @@ def _is_there(columns: Tensor) -> Tensor:
 
 
 def _is_nilpotent(matrix: Tensor) -> Tensor:
-    # Whatever the entries that are not zero: the paths between the units end.
+    # By the pattern of its entries alone: all paths from unit to unit end.
     paths = ops.cast(matrix != 0, matrix.dtype)
     for _ in range(math.ceil(math.log2(matrix.shape[0])) if matrix.shape[0] > 1 else 0):
         paths = ops.cast(ops.matmul(paths, paths) > 0, matrix.dtype)

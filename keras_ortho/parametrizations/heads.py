@@ -99,7 +99,7 @@ class Heads(Parametrization):
         )
 
     def _of_each_head(self, initializer: Any, order: int) -> list[Any]:
-        """Initializers that are also none of those that a head makes of its own."""
+        """Initializers of the heads, none of which a head derives for a variable."""
         step = len(self.parametrization.variables(order))
         return independents(initializer, self.heads * step)[::step]
 

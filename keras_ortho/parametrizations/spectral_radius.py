@@ -136,6 +136,8 @@ def spectral_radius(matrix: Tensor) -> Tensor:
       dominant one is above `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which
       changes nothing but the scale of `T`. In an orthogonal matrix that is the mean
       over the eigenvalues. `eigenpair_report` tells whether it is so.
+    - Of a matrix so far from normal that its powers show no subspace, the value is
+      `||T^N||_F^(1 / N)`, which is at least the radius, with that gradient.
     - A matrix of zeros has the radius 0 and the gradient 0.
 
     Args:

@@ -123,7 +123,7 @@ def evaluation_share(data: Any, share: Share) -> Any:
 
 
 def _weighed(given: Any, own: Any) -> Any:
-    """Sample weights, of floats at least, times those of whole examples."""
+    """Multiplies sample weights, as floats, with a weight for each example."""
     tf = require("tensorflow")
     given = given if given.dtype.is_floating else tf.cast(given, own.dtype)
     shape = tf.concat([tf.shape(own), tf.ones(tf.rank(given) - 1, tf.int32)], 0)

@@ -17,7 +17,7 @@ LARGEST = 2**30  # bytes of a file
 LONGEST_LINE = 2**20  # characters
 MOST_SERIES = 2**17
 
-_MISSING = ("", "?", "nan")
+_MISSING = ("", "?", "nan", "-nan", "+nan")
 _LARGEST_FLOAT = float(np.finfo("float32").max)
 
 
@@ -73,7 +73,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     length = 0
     for number, label, fields in _lines(path):
         where = f"{path}, line {number}"
-        if label.lower().lstrip("+-") in _MISSING:
+        if label.lower() in _MISSING:
             raise ValueError(
                 f"A series must have a label. Received: {where}: {label[:40]!r}"
             )
@@ -153,7 +153,7 @@ def _sktime_lines(
 def _values(fields: list[str], where: str) -> list[float]:
     values = []
     for place, field in enumerate(fields, 1):
-        if field.strip().lower().lstrip("+-") in _MISSING:
+        if field.strip().lower() in _MISSING:
             raise ValueError(
                 "A series must have no missing value. "
                 f"Received: {where}: {field[:40]!r} as value {place}"

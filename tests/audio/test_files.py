@@ -356,4 +356,5 @@ def test_loud_compressed_audio_is_clipped(subtype):
     floats, _ = soundfile.read(io.BytesIO(file.getvalue()), dtype="float32")
     assert np.abs(floats).max() > 1
     found, _ = decode_audio(file.getvalue(), name="x")
+    # Rounded to 16 bits, of which the greatest is 32767.
     np.testing.assert_allclose(found / 32768, np.clip(floats, -1, 1), atol=1e-4)

@@ -60,7 +60,10 @@ def test_each_network_has_logs_of_its_own(tmp_path):
         (["--models", "cnn"], "invalid choice"),
         (["--batch-sizes", "60", "0"], "--batch-sizes must be positive. Received: 0"),
         (["--rates", "-0.1"], "--rates must be positive. Received: -0.1"),
-        (["--seed", "-1"], "--seed must be in 0 .. 2^32 - 1. Received: -1"),
+        (
+            ["--seed", "-1"],
+            "--seed must be in 0 .. 2^32 - 1. Received: -1",
+        ),
         (["--data-dir", "/nowhere"], "/nowhere"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

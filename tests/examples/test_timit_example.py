@@ -109,7 +109,10 @@ def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
             ["--smoke", "--models", "lstm", "--recurrent-rate", "1"],
             "Received: recurrent_rate=1.0",
         ),
-        (["--smoke", "--seed", "-1"], "--seed must be in 0 .. 2^32 - 1. Received: -1"),
+        (
+            ["--smoke", "--seed", "-1"],
+            "--seed must be in 0 .. 2^32 - 1. Received: -1",
+        ),
         (["--records", "/nowhere"], "/nowhere"),
         (["--preset", "paper", "--rate", "1"], "no --rate"),
         (["--preset", "paper", "--units", "224"], "one size for each of"),

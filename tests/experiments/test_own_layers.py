@@ -1,5 +1,6 @@
 """A layer of a user's own, by its module or its file."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from experiments import own_layers
 from experiments.layers import kind_of, make_layer
+from experiments.options import read_model
 from tests.examples.modules import run_example
 
 MODULE = '''
@@ -138,11 +140,16 @@ def test_an_error_within_a_module_is_shown_as_it_is(module):
         kind_of("broken:Layer")
 
 
-def test_an_error_within_a_file_is_shown(module, tmp_path):
-    path = tmp_path / "wrong.py"
+@pytest.mark.parametrize("where", ["wrong.py", "wrong"])
+def test_an_error_within_a_file_or_a_module_is_shown(module, where):
+    """Also one of the kinds that argparse takes for its own."""
+    path = module.with_name("wrong.py")
     path.write_text("len(3)\n")
-    with pytest.raises(ValueError, match=r"cannot be run: TypeError: .*Received: "):
-        kind_of(f"{path}:Layer")
+    model = f"{path if where.endswith('.py') else where}:Layer"
+    message = r"cannot be imported: TypeError: .*has no len.*Received: "
+    for _ in range(2):  # It is not half there the second time.
+        with pytest.raises(argparse.ArgumentTypeError, match=message):
+            read_model(model)
 
 
 def test_further_units_that_have_a_default_are_arguments(module, tmp_path):

@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 
 import pytest
@@ -6,6 +7,8 @@ import pytest
 from experiments.options import TASKS, read_task
 from experiments.runs import schedule
 from experiments.settings import Settings
+from keras_ortho.data_prep.pipeline import prepare
+from tests.data_prep.corpora import write_corpus
 from tests.examples.modules import run_example
 
 
@@ -91,7 +94,10 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
         (["--epochs", "0"], "--epochs must be positive"),
         (["--batch-size", "0"], "--batch-size must be positive. Received: 0"),
         (["--train-size", "-5"], "--train-size must be positive. Received: -5"),
-        (["--seed", "-1"], "--seed must be in 0 .. 2^32 - 1. Received: -1"),
+        (
+            ["--seed", "-1"],
+            "--seed must be in 0 .. 2^32 - 1. Received: -1",
+        ),
         (["--units", "0"], "must be a positive number"),
         (["--epochs", "1", "--steps", "1"], "not allowed with"),
         (["--seed", "4294967296"], "Received: 4294967296"),
@@ -109,6 +115,44 @@ def test_bad_options_are_named(arguments, message, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
+def test_a_run_does_not_go_on_with_records_that_were_made_anew(tmp_path, capsys):
+    """With other speakers those of the test would have been trained on."""
+    speakers = tuple(f"{sex}{letter * 3}0" for sex in "fm" for letter in "abcdef")
+    write_corpus(tmp_path / "corpus", speakers, ("sx1", "sx2"))
+    out, records = tmp_path / "out", tmp_path / "records"
+    options = ["--data-dir", records, "--model", "lstm", "--units", "4"]
+    prepare(tmp_path / "corpus", records, mode="speakers", seed=0)
+    run("speech", out, *options, "--epochs", "1")
+    prepare(tmp_path / "corpus", records, mode="speakers", seed=1)
+    with pytest.raises(SystemExit):
+        run("speech", out, *options, "--epochs", "2", "--resume")
+    assert "holds a run with other settings" in capsys.readouterr().err
+    prepare(tmp_path / "corpus", records, mode="speakers", seed=0)
+    record = run("speech", out, *options, "--epochs", "2", "--resume")
+    assert len(record["updates"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("example", "arguments", "message"),
+    [
+        ("figures", ["jacobians", "--seed", "-1"], "--seed must be in"),
+        ("figures", ["jacobians", "--out", "/dev/null/x"], "--out must be a folder"),
+        ("reproduce", ["--jobs", "0"], "`--jobs` must be a positive integer. Received"),
+        ("defaults", ["--only", "nope"], "--only must begin .* Received: .'nope'"),
+    ],
+)
+def test_bad_options_of_what_makes_several(
+    example, arguments, message, tmp_path, capsys
+):
+    out = [] if "--out" in arguments else ["--out", tmp_path / "out"]
+    with pytest.raises(SystemExit) as exit:
+        run_example(example, *arguments, *out)
+    assert exit.value.code == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_folder_must_be_one_to_write_to(tmp_path, capsys):
     (tmp_path / "file").touch()
     for out in ("file", "file/run"):
@@ -122,7 +166,7 @@ def test_the_folder_must_be_one_to_write_to(tmp_path, capsys):
 def test_a_run_that_was_broken_off_before_its_first_save_begins(tmp_path, capsys):
     (tmp_path / "out").mkdir()
     run("adding", tmp_path / "out", "--smoke", "--resume")
-    assert "Nothing has begun" in capsys.readouterr().out
+    assert "No run has begun" in capsys.readouterr().out
 
 
 def test_a_smoke_run_takes_no_data(tmp_path, capsys):
