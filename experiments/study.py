@@ -155,6 +155,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "two optimizers": TWO,
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
     PAPERS: {**TWO, "kernel_initializer": "small_uniform"},
+    "OPLU": {"activation": "oplu"},
 }
 # Settings of the layer alone, for those that have them.
 OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
@@ -222,7 +223,8 @@ def finals() -> list[Trial]:
 
     They are on the tasks that the papers, and dtriv's authors, have curves of. On
     keras.io's addition more layers are compared, at two rates; on speech the kernel
-    alone, which the screen found to count there.
+    alone, which the screen found to count there. The activation is on tasks that need
+    computation.
     """
     left = {
         "scornn": (
@@ -250,4 +252,9 @@ def finals() -> list[Trial]:
         for model in ("scornn", "enrnn", "goru", "lstm", "gru", "rnn")
     ]
     speech = [Trial("speech", "scornn", "small kernel", seed) for seed in range(3)]
-    return everywhere + addition + speech
+    sorting = [
+        Trial(problem, "scornn", "OPLU", seed)
+        for problem in ("addition-3", "ucr-cricket", "ucr-words", "permuted-mnist")
+        for seed in range(3)
+    ]
+    return everywhere + addition + speech + sorting

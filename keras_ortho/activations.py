@@ -1,5 +1,6 @@
-"""modReLU, the activation of orthogonal and unitary networks, and leaky ReLU."""
+"""Activations of orthogonal and unitary networks: modReLU, OPLU, and leaky ReLU."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -15,6 +16,25 @@ from keras_ortho.checks import check_last_axis, check_number
 # Keeps the modulus of the smoothed modReLU and its reciprocal finite at zero, as in the
 # code of the uRNN's and the scuRNN's authors.
 MODULUS_EPSILON = 1e-5
+
+
+def get(identifier: Any) -> Callable[[Tensor], Tensor]:
+    """Finds an activation of this package, `"oplu"`, or one of Keras.
+
+    Args:
+        identifier: Its name, config or function; `None` is the identity.
+
+    Returns:
+        The function.
+
+    Raises:
+        ValueError: If there is none of that name.
+
+    Example:
+    >>> get("oplu") is oplu
+    True
+    """
+    return oplu if identifier == "oplu" else keras.activations.get(identifier)
 
 
 def real_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
@@ -127,10 +147,11 @@ def exact_scale(inputs: Tensor, bias: Tensor) -> Tensor:
     real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
     square = real * real + imaginary * imaginary
     bias = ops.cast(bias, square.dtype)
-    # The derivative of a root at 0 is not finite.
-    modulus = ops.sqrt(ops.maximum(square, smallest))
+    counts = square > smallest
+    # The derivatives of a root at 0 are not finite, nor is 0 times them.
+    modulus = ops.sqrt(ops.where(counts, square, ops.ones_like(square)))
     scale = ops.relu(1.0 + bias / modulus)
-    return ops.where(square > smallest, scale, ops.cast(bias >= 0, square.dtype))
+    return ops.where(counts, scale, ops.cast(bias >= 0, square.dtype))
 
 
 def smallest_modulus(dtype: Any) -> float:
@@ -209,6 +230,70 @@ def twice(values: Tensor) -> Tensor:
 def _wide(inputs: Tensor) -> Tensor:
     """The square of 300 is no float16."""
     return ops.cast(inputs, wide_dtype(inputs.dtype))
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+def oplu(inputs: Tensor) -> Tensor:
+    """The orthogonal permutation linear unit (OPLU), which sorts pairs of units.
+
+    Unit `i` and unit `i + n // 2` are a pair, whose larger value goes to the first, the
+    smaller to the second. With an odd `n` the last unit stays as it is. Of complex
+    units, real parts before imaginary parts, a pair is the two parts of one unit.
+
+    Its Jacobian is a permutation at every point; where the values of a pair are equal
+    it is the identity. So it keeps the norms of states and of gradients exactly, and
+    yet is not linear: of the difference of a pair it takes the absolute value. modReLU,
+    whose bias is zero at the start, has to learn not to be linear. OPLU is also known
+    as MaxMin, and as GroupSort of groups of two.
+
+    Args:
+        inputs: Tensor of shape `(..., n)`.
+
+    Returns:
+        Tensor of the shape and dtype of `inputs`.
+
+    Example:
+    >>> oplu(np.array([1.0, 5.0, 2.0, -3.0]))
+    [2, 5, 1, -3]
+
+    Reference:
+
+    - [Chernodub and Nowicki, 2016](https://arxiv.org/abs/1604.02313)
+    - [Anil et al., 2019](https://proceedings.mlr.press/v97/anil19a.html)
+    """
+    inputs = ops.convert_to_tensor(inputs)
+    return swap_pairs(inputs, is_unsorted(inputs))
+
+
+def is_unsorted(inputs: Tensor) -> Tensor:
+    """Finds the pairs whose second value is the larger one.
+
+    Args:
+        inputs: Tensor of shape `(..., n)`.
+
+    Returns:
+        Tensor of booleans, of shape `(..., n // 2)`.
+    """
+    half = inputs.shape[-1] // 2
+    return inputs[..., :half] < inputs[..., half : 2 * half]
+
+
+def swap_pairs(values: Tensor, swapped: Tensor) -> Tensor:
+    """Swaps the values of some pairs; the gradient is taken back in the same way.
+
+    Args:
+        values: Tensor of shape `(..., n)`.
+        swapped: Tensor of booleans, of shape `(..., n // 2)`.
+
+    Returns:
+        Tensor of the shape and dtype of `values`.
+    """
+    half = values.shape[-1] // 2
+    first, second = values[..., :half], values[..., half : 2 * half]
+    parts = [ops.where(swapped, second, first), ops.where(swapped, first, second)]
+    if values.shape[-1] % 2:
+        parts.append(values[..., 2 * half :])
+    return ops.concatenate(parts, axis=-1)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

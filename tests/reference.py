@@ -41,6 +41,13 @@ def modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.sign(z) * np.maximum(np.abs(z) + b, 0)
 
 
+def oplu(z: np.ndarray) -> np.ndarray:
+    half = z.shape[-1] // 2
+    first, second, rest = np.split(z, [half, 2 * half], axis=-1)
+    larger, smaller = np.maximum(first, second), np.minimum(first, second)
+    return np.concatenate([larger, smaller, rest], axis=-1)
+
+
 def as_complex(reals: np.ndarray) -> np.ndarray:
     real, imaginary = np.split(reals, 2, axis=-1)
     return real + 1j * imaginary

@@ -4,11 +4,13 @@ import pytest
 from keras import ops
 from keras.src import testing
 
-from keras_ortho import ModReLU
+from keras_ortho import ModReLU, ScoRNN
 from keras_ortho.activations import (
     LeakyReLU,
     complex_modrelu,
+    get,
     modrelu,
+    oplu,
     smoothed_modrelu,
 )
 from tests import reference
@@ -197,6 +199,38 @@ def test_starts_as_the_identity_and_learns():
 def test_last_axis_must_be_known():
     with pytest.raises(ValueError, match=r"Received: input_shape=\(2, None\)"):
         ModReLU().build((2, None))
+
+
+@pytest.mark.parametrize("n", [1, 2, 6, 7])
+def test_oplu(n):
+    """By definition: the larger of units i and i + n // 2 comes first."""
+    random = np.random.default_rng(0)
+    z, upstream = random.normal(size=(2, 3, 4, n))
+    z[0, 0] = 1  # Ties, where it is the identity.
+    expected, to_z = z.copy(), upstream.copy()
+    half = n // 2
+    for index in np.ndindex(3, 4):
+        for i in range(half):
+            first, second = z[index][[i, i + half]]
+            if first < second:
+                expected[index][[i, i + half]] = second, first
+                to_z[index][[i, i + half]] = upstream[index][[i + half, i]]
+    np.testing.assert_array_equal(oplu(z), expected)
+    (found,) = gradients(lambda z: ops.sum(oplu(z) * upstream), z)
+    np.testing.assert_array_equal(found, to_z)
+
+
+def test_oplu_by_its_name_and_in_a_file(tmp_path):
+    assert get("oplu") is oplu
+    assert get("tanh") is keras.activations.tanh
+    with pytest.raises(ValueError, match="no_such"):
+        get("no_such")
+    layers = [ScoRNN(4, activation="oplu"), keras.layers.Dense(2, activation=oplu)]
+    model = keras.Sequential([keras.Input((3, 2)), *layers])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[0].activation is oplu
+    assert loaded.layers[1].activation is oplu
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.1, 1.0])

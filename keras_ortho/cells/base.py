@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import checks, configs, initializers
+from keras_ortho import activations, checks, configs, initializers
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import arguments, modrelu_names
@@ -47,10 +47,11 @@ class RecurrentCell(StepCell):
 
     Args:
         units: Number of units `n`, a positive integer.
-        activation: `"modrelu"`, with the bias inside, or any activation of
-            Keras, applied to `x U + h W + b`. With complex units also
-            `"smoothed_modrelu"`, the authors' guard at zero, which has a bounded
-            gradient and loses a little of the norm. Default: `"modrelu"`.
+        activation: `"modrelu"`, with the bias inside; or, applied to
+            `x U + h W + b`, any activation of Keras, or `"oplu"`, which sorts pairs of
+            units and keeps every norm: see `keras_ortho.activations`. With complex
+            units also `"smoothed_modrelu"`, the authors' guard at zero, which has a
+            bounded gradient and loses a little of the norm. Default: `"modrelu"`.
         use_bias: Whether there is a bias. modReLU without one is the identity,
             so `False` needs another activation. Default: `True`.
         kernel_initializer: Initializer of the input kernel `U`. Default:
@@ -197,7 +198,7 @@ class RecurrentCell(StepCell):
         self.activation: Any = (
             activation
             if modrelu_names.is_modrelu(activation)
-            else keras.activations.get(activation)
+            else activations.get(activation)
         )
         self.use_bias = use_bias
         self.kernel_initializer: Any = initializers.get(kernel_initializer)

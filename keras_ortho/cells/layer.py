@@ -31,11 +31,11 @@ class RecurrentLayer(keras.layers.RNN):
     those of `keras.layers.RNN`; each argument of the cell is an attribute.
 
     Where the cell describes its step by `step_weights`, as all of the package do, and
-    the derivative of its activation is known (modReLU, ReLU, leaky ReLU, tanh, sigmoid,
-    none), the whole sequence is computed by `keras_ortho.recurrence`, with a gradient
-    of its own, which can be differentiated once, in reverse mode. Otherwise, and with
-    `unroll`, Keras's loop runs the cell, as `keras.layers.RNN(cell)` does, to the same
-    result.
+    the derivative of its activation is known (modReLU, OPLU, ReLU, leaky ReLU, tanh,
+    sigmoid, none), the whole sequence is computed by `keras_ortho.recurrence`, with a
+    gradient of its own, which can be differentiated once, in reverse mode. Otherwise,
+    and with `unroll`, Keras's loop runs the cell, as `keras.layers.RNN(cell)` does, to
+    the same result.
 
     Args:
         *args: Arguments of the cell.

@@ -16,12 +16,15 @@ from keras_ortho.activations import (
     MODULUS_EPSILON,
     LeakyReLU,
     exact_scale,
+    is_unsorted,
     modulus_scale,
+    oplu,
     real_modrelu,
     real_modrelu_gradients,
     scale_units,
     smallest_modulus,
     smoothed_modrelu,
+    swap_pairs,
     twice,
 )
 from keras_ortho.backend import tanh
@@ -30,7 +33,7 @@ from keras_ortho.backend.types import Tensor
 
 
 class Pointwise:
-    """An activation that works on each unit by itself, with its derivative.
+    """An activation of the units of a step, with its derivative.
 
     Attributes:
         own_bias: Whether the bias is inside, rather than added before.
@@ -138,6 +141,26 @@ class RealModReLU(Pointwise):
         return real_modrelu_gradients(kept[0], upstream)
 
 
+class OPLU(Pointwise):
+    """Pairs of units in order; the gradient goes back the way that they came."""
+
+    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        """Sorts, and tells which pairs it swapped: see `Pointwise`."""
+        swapped = is_unsorted(inputs)
+        return swap_pairs(inputs, swapped), swapped
+
+    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
+        """Has the swaps, too: see `Pointwise`."""
+        return (size, dtype), (size // 2, "bool")
+
+    def pull(
+        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Swaps the same pairs: see `Pointwise`."""
+        gradient = swap_pairs(upstream, kept[1])
+        return gradient, gradient
+
+
 class ComplexModReLU(Pointwise):
     """`z relu(1 + b / |z|)`, on real parts before imaginary parts.
 
@@ -222,13 +245,14 @@ REAL_MODRELU = RealModReLU()
 COMPLEX_MODRELU = ComplexModReLU()
 SMOOTHED_MODRELU = SmoothedModReLU()
 
-_KERAS = {
+_KNOWN = {
     keras.activations.linear: Elementwise(lambda z: z, lambda h, g: g),
     keras.activations.relu: Elementwise(
         ops.relu, lambda h, g: ops.where(h > 0, g, ops.zeros_like(g))
     ),
     keras.activations.tanh: Elementwise(tanh, lambda h, g: (1 - h * h) * g),
     keras.activations.sigmoid: Elementwise(ops.sigmoid, lambda h, g: h * (1 - h) * g),
+    oplu: OPLU(),
 }
 
 
@@ -260,6 +284,6 @@ def find(activation: Any, complex_state: bool) -> Pointwise | None:
     if isinstance(activation, LeakyReLU):
         return _leaky_relu(activation)
     try:
-        return _KERAS.get(activation)
+        return _KNOWN.get(activation)
     except TypeError:  # A callable that cannot be hashed.
         return None

@@ -103,6 +103,7 @@ ACTIVATIONS = {
     "log_softmax": Activation("log_softmax", _log_softmax, 4.0),
     "mish": Activation("mish", lambda z: z * np.tanh(_softplus(z)), 1.09),
     "of the user": Activation(_bump, _bump),
+    "oplu": Activation("oplu", reference.oplu),  # Bends where a pair is equal.
     "paper_leaky_relu": Activation(
         PAPER_LEAKY_RELU, lambda z: np.where(z > 0, z, 0.1 * z), bends=(0,)
     ),
@@ -227,6 +228,11 @@ def _activate(
     value = activation.function(z)
     for bend in activation.bends:
         watch.passes(z - bend, terms)
+    if cell.activation == "oplu":
+        half = z.shape[-1] // 2
+        first, second = slice(half), slice(half, 2 * half)
+        of_pairs = np.maximum(terms[..., first], terms[..., second])
+        watch.passes(z[..., first] - z[..., second], of_pairs)
     slope = activation.lipschitz
     watch.slope = max(watch.slope, np.abs(value).max() if math.isnan(slope) else slope)
     return value

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.activations import LeakyReLU
+from keras_ortho.activations import LeakyReLU, oplu
 from keras_ortho.recurrence.pointwise import find
 from tests import reference
 from tests.gradients import gradients
@@ -41,6 +41,7 @@ ACTIVATIONS = {
         find(LeakyReLU(0.1), False),
         lambda z, b: np.where(z + b > 0, z + b, 0.1 * (z + b)),
     ),
+    "oplu": (find(oplu, False), lambda z, b: reference.oplu(z + b)),
     "tanh": (find(keras.activations.tanh, False), lambda z, b: np.tanh(z + b)),
     "sigmoid": (
         find(keras.activations.sigmoid, False),
@@ -115,6 +116,21 @@ def test_complex_modrelu_has_the_gradient_of_automatic_differentiation(form, dty
     np.testing.assert_allclose(
         np.sum(np.asarray(terms, "float64"), axis=0), expected[1], atol=40 * eps
     )
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_the_derivative_of_oplu_is_a_permutation(n):
+    """Also of pairs whose values are equal."""
+    pointwise = find(oplu, False)
+    z = np.array([[3.0, 1.0, 1.0, 2.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])[:, :n]
+    kept = pointwise.apply(ops.convert_to_tensor(z), None)
+    rows = [
+        pointwise.pull(kept, None, ops.convert_to_tensor(np.tile(row, (2, 1))))[0]
+        for row in np.eye(n)
+    ]
+    swaps = [0, 3, 2, 1, 4][:n]
+    expected = np.stack([np.eye(n)[swaps], np.eye(n)], axis=1)
+    np.testing.assert_array_equal(np.stack([np.asarray(r) for r in rows]), expected)
 
 
 def test_what_is_not_known():
