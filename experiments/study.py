@@ -140,6 +140,7 @@ COMMON = {
 }
 TWO = {"recurrent-rate": "rmsprop 1e-4"}
 PAPERS = "two optimizers, small kernel"
+WIDE = "OPLU, 256 units"
 SETTINGS: dict[str, dict[str, str]] = {
     "common": {},
     "small kernel": {"kernel_initializer": "small_uniform"},
@@ -156,6 +157,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
     PAPERS: {**TWO, "kernel_initializer": "small_uniform"},
     "OPLU": {"activation": "oplu"},
+    WIDE: {"activation": "oplu", "units": "256"},
 }
 # Settings of the layer alone, for those that have them.
 OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
@@ -188,9 +190,11 @@ class Trial:
     def run(self) -> Run:
         """Gives the run of the example."""
         problem = PROBLEMS[self.problem]
+        chosen = self._chosen()
+        units = chosen.pop("units", MODELS[self.model])
         words = [*shlex.split(problem.arguments), "--model", self.model]
-        words += ["--units", MODELS[self.model], "--seed", str(self.seed)]
-        for name, value in self._chosen().items():
+        words += ["--units", units, "--seed", str(self.seed)]
+        for name, value in chosen.items():
             if name.endswith("rate"):
                 words += [f"--{name}", value]
             else:
@@ -257,4 +261,5 @@ def finals() -> list[Trial]:
         for problem in ("addition-3", "ucr-cricket", "ucr-words", "permuted-mnist")
         for seed in range(3)
     ]
-    return everywhere + addition + speech + sorting
+    wide = [Trial("addition-3", "scornn", WIDE, seed) for seed in range(3)]
+    return everywhere + addition + speech + sorting + wide

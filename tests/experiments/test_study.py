@@ -8,6 +8,7 @@ from experiments.study import (
     MODELS,
     PROBLEMS,
     SETTINGS,
+    WIDE,
     Trial,
     finals,
     screen,
@@ -40,7 +41,8 @@ def test_every_trial_of_the_screen_can_be_run():
     for trial in trials:
         settings = settings_of(trial)
         assert settings.model == trial.model
-        assert settings.units in (128, 64, (102, 26))
+        units = (256,) if trial.setting == WIDE else (128, 64, (102, 26))
+        assert settings.units in units
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -61,6 +63,8 @@ def test_what_a_setting_says():
     assert default == type(initializers.get(common.arguments[KERNEL])).__name__
     rebased = settings_of(Trial("copying-200", "scurnn", "rebased", 0))
     assert rebased.arguments["rebase_every"] == 100
+    sorting = settings_of(Trial("addition-3", "scornn", WIDE, 0))
+    assert sorting.arguments == {**common.arguments, "activation": "oplu"}
     for model in BASELINES:  # Of which only the optimizer is varied.
         clipped = settings_of(Trial("adding-200", model, "clipped", 0))
         assert clipped.rates == {"others": "adam 1e-3 clipnorm 1"}
