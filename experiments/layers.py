@@ -46,18 +46,6 @@ class Kind:
         ]
         return units or list(arguments)[:1]
 
-    @functools.cached_property
-    def parts(self) -> tuple[str, ...]:
-        """The parts of its variables that may have an optimizer of their own.
-
-        Phases belong to the recurrent matrix, too, and have its optimizer unless they
-        are given one.
-        """
-        layer = self.make(*[_TRIAL for _ in self.counts])
-        layer.build((None, 1, 1))
-        found = {part_of(variable) for variable in layer.trainable_variables}
-        return tuple(part for part in PARTS if part in found)
-
 
 def _of_its_paper(layer: Any, **fixed: Any) -> Callable[..., keras.layers.Layer]:
     """What makes a layer with the settings of its paper, and some that are fixed."""
@@ -187,6 +175,34 @@ def make_layer(
             f"Received: {sorted(unknown)}"
         )
     return kind.make(*sizes, **(arguments or {}), **kwargs)
+
+
+def parts_of(
+    model: str, units: Units | None = None, arguments: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """Lists the parts of a layer's variables that may have an optimizer of their own.
+
+    Phases belong to the recurrent matrix, too, and have its optimizer unless they are
+    given one.
+
+    Args:
+        model: As for `make_layer`.
+        units: Number of units, where one is known. Default: that of `trial_units`.
+        arguments: Arguments of the layer. Default: none.
+
+    Raises:
+        ValueError: As `make_layer`.
+
+    Example:
+    >>> parts_of("scurnn")
+    ('phases', 'recurrent')
+    """
+    # With a layer of this package any will do; one of a user's may refuse others.
+    own = (units, arguments) if is_own(model) else (None, None)
+    layer = make_layer(model, own[0] or trial_units(model), own[1])
+    layer.build((None, 1, 1))
+    found = {part_of(variable) for variable in layer.trainable_variables}
+    return tuple(part for part in PARTS if part in found)
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.layers import Units, kind_of
+from experiments.layers import Units, parts_of
 from experiments.optimizers import PARTS
 from experiments.presets import Preset
 
@@ -97,7 +97,9 @@ def settle_run(
     rules = {"others": own.pop("rate")}
     rules |= {part: own.pop(f"{part}_rate") for part in PARTS}
     rules = {part: rule for part, rule in rules.items() if rule is not None}
-    parts = {"others", *kind_of(given["model"]).parts}
+    # The units of a network that has to match another are not known yet.
+    known = None if matched else given["units"] or usual["units"]
+    parts = {"others", *parts_of(given["model"], known, arguments)}
     for part in rules.keys() - parts:
         raise ValueError(
             f"--{part}-rate is for variables that {given['model']} lacks. "

@@ -9,8 +9,8 @@ import numpy as np
 from experiments.building import closest_units
 from experiments.layers import (
     Units,
-    kind_of,
     make_layer,
+    parts_of,
     title_of,
     trained_parameters,
 )
@@ -144,7 +144,7 @@ def matched_rows(
 
 
 def _parts(model: str) -> tuple[str, ...]:
-    return () if model == FEED_FORWARD else kind_of(model).parts
+    return () if model == FEED_FORWARD else parts_of(model)
 
 
 def _rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, str]:

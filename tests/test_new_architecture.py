@@ -138,14 +138,14 @@ import keras, numpy as np, sys
 from keras_ortho import HessenbergRNN, HessenbergRNNCell, cells
 from keras_ortho.diagnostics.matrices import manifold_parts
 from keras_ortho.optimizers import group_of
-from experiments.layers import LAYERS
+from experiments.layers import LAYERS, parts_of
 from experiments.options import read_task
 sys.path.insert(0, "benchmarks")
 import architectures
 
 assert HessenbergRNN is cells.HessenbergRNN
 assert LAYERS["hessenberg"].title == "HessenbergRNN"
-assert LAYERS["hessenberg"].parts == ("recurrent",)
+assert parts_of("hessenberg") == ("recurrent",)
 options = ["--model", "hessenberg", "--recurrent-rate", "sgd 1", "--out", "out"]
 assert read_task("adding", "", options).model == "hessenberg"
 assert architectures.LAYERS["HessenbergRNN"] == "HessenbergRNN(n)"

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.layers import LAYERS
+from experiments.layers import parts_of
 from experiments.optimizers import Plateau, make_optimizer, parse
 from keras_ortho import FullURNN, ScuRNN
 
@@ -51,7 +51,7 @@ def test_each_part_has_its_own():
     ],
 )
 def test_the_parts_of_a_layer_are_those_of_its_variables(model, parts):
-    assert LAYERS[model].parts == parts
+    assert parts_of(model) == parts
 
 
 def test_a_network_loads_with_the_package_alone():

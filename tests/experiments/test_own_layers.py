@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from experiments import own_layers
-from experiments.layers import kind_of, make_layer
-from experiments.options import read_model
+from experiments.layers import kind_of, make_layer, parts_of
+from experiments.options import read_model, read_task
 from tests.examples.modules import run_example
 
 MODULE = '''
@@ -44,6 +44,17 @@ class Wide(keras.layers.GRU):
 
 def made(units, activation="tanh"):
     return keras.layers.SimpleRNN(units, activation=activation)
+
+
+class Odd(keras.layers.SimpleRNN):
+    def __init__(self, units, colour, **kwargs):
+        if units % 2 == 0:
+            raise ValueError(f"`units` must be odd. Received: units={units}")
+        super().__init__(units, **kwargs)
+        self.colour = colour
+
+    def get_config(self):
+        return {**super().get_config(), "colour": self.colour}
 
 
 class NoConfig(keras.layers.RNN):
@@ -98,11 +109,22 @@ def test_classes_and_functions(module, where):
     made = make_layer(f"{where}:made", 4, {"activation": "relu"})
     assert (made.units, made.activation) == (4, keras.activations.relu)
     kind = kind_of(f"{where}:Wide")
-    assert (kind.title, kind.counts, kind.parts) == ("Wide", ["units"], ())
+    assert (kind.title, kind.counts) == ("Wide", ["units"])
+    assert parts_of(f"{where}:Wide") == ()
+
+
+def test_a_layer_is_tried_with_its_own_units_and_arguments(module, tmp_path):
+    options = ["--model", "ownlayers:Odd", "--out", str(tmp_path / "out")]
+    options += ["--argument", "colour=red"]
+    settings = read_task("adding", "", [*options, "--units", "63"])
+    assert settings.units == 63
+    assert set(settings.rates) == {"others"}
+    with pytest.raises(ValueError, match="must be odd. Received: units=64"):
+        read_task("adding", "", [*options, "--units", "64"])
 
 
 def test_the_groups_of_our_own_cells_are_known():
-    assert kind_of("keras_ortho:ScoRNNCell").parts == ("recurrent",)
+    assert parts_of("keras_ortho:ScoRNNCell") == ("recurrent",)
 
 
 @pytest.mark.parametrize(
