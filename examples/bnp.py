@@ -59,10 +59,10 @@ def main() -> None:
     with distributed(settings):
         record = run_record(settings.record())
         results = []
-        for batch_size in settings.batch_sizes:
+        for batch_size in dict.fromkeys(settings.batch_sizes):
             task = pixels.cifar10(form="flat", batch_size=batch_size, **settings.data)
-            for kind in settings.models:
-                for rate in settings.rates:
+            for kind in dict.fromkeys(settings.models):
+                for rate in dict.fromkeys(settings.rates):
                     results.append(run(kind, batch_size, rate, task, settings))
                     report(settings, record, results)
 
@@ -90,7 +90,7 @@ def run(
         weighted_metrics=[ErrorRate()],
     )
     print(f"\n{TITLES[kind]}, batch {batch_size}, rate {rate:g}")
-    name = f"{kind}-{batch_size}-{rate:g}"
+    name = f"{kind}-{batch_size}-{rate}"
     own = {"model": kind, "batch": batch_size, "rate": rate}
     figures = fit_rival(model, task, settings, name, own)
     return {"model": kind, "batch_size": batch_size, "rate": rate, **figures}

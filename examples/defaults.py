@@ -23,6 +23,7 @@ from experiments.options import SCHEDULER
 from experiments.records import read_record
 from experiments.study import Trial, finals, screen
 from experiments.study_tables import add_row, outcome, read_rows, write_tables
+from keras_ortho.checks import check_count
 from keras_ortho.locks import locked
 
 HERE = Path(__file__).resolve().parent
@@ -100,7 +101,10 @@ def parse() -> argparse.Namespace:
     add("--jobs", type=int, metavar="N", help="runs at once (1; on a cluster all)")
     add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
     add("--report", action="store_true", help="run nothing, only tabulate")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.jobs is not None:
+        check_count("--jobs", options.jobs)
+    return options
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser
 from experiments.own_layers import is_own
 from experiments.presets import Preset
-from experiments.records import run_record
+from experiments.records import digest, run_record
 from experiments.settings import Settings, settle
 from experiments.speech import (
     FEED_FORWARD,
@@ -138,6 +138,8 @@ def main() -> None:
                 shared = {
                     "records": of_records,
                     "kinds": kinds,
+                    "recordings": digest(recorded[0]),
+                    "validation_seed": settings.seed,
                     "batch_size": settings.batch_size,
                 }
                 model, entry, losses = fit(row, seed, passes, valid, shared, settings)

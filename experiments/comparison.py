@@ -179,7 +179,8 @@ def _at_epoch(records: Records, epoch: int) -> list[float]:
     for record in records:
         monitor, updates = record["monitor"], record["updates"]
         epochs = record["settings"].get("epochs")
-        if not epochs:  # Updates were counted, or what a batch is of is not known.
+        # Updates may have been counted, or what a batch is of may not be known.
+        if not epochs or epoch > epochs:
             continue
         wanted = epoch * updates[-1] / epochs
         index = next(i for i, update in enumerate(updates) if update >= wanted)

@@ -1,10 +1,11 @@
 """How a command ends that cannot go on. Loads no Keras."""
 
 import contextlib
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from keras_ortho.executors.programs import wait_for
 
 
 @contextlib.contextmanager
@@ -22,7 +23,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def run_python(arguments: Sequence[str]) -> None:
-    """Runs Python on a module, a script or code.
+    """Runs Python on a module, a script or code; a kill of this process ends it, too.
 
     Args:
         arguments: Those of the interpreter.
@@ -33,6 +34,6 @@ def run_python(arguments: Sequence[str]) -> None:
     Example:
     >>> run_python(["-c", "assert 1 + 1 == 2"])
     """
-    status = subprocess.run([sys.executable, *arguments]).returncode
+    status = wait_for([sys.executable, *arguments])
     if status:
         raise SystemExit(status)

@@ -23,6 +23,7 @@ EXAMPLES = {
     "pixel-cifar10": 45_000,
     "noise-padded-cifar10": 45_000,
     "char-ptb": 100_226,
+    "addition": 45_000,
 }
 # Steps of a sequence, where they are no option.
 STEPS = {
@@ -31,6 +32,7 @@ STEPS = {
     "pixel-cifar10": 1_024,
     "noise-padded-cifar10": 1_000,
     "char-ptb": 50,
+    "addition": 12,  # Of questions of two or three digits and their answers.
     "ucr": 300,  # Of most; the records do not say of which.
     "speech": 300,  # Of long utterances.
 }
@@ -135,7 +137,7 @@ def _cost(task: str, settings: Mapping[str, Any], updates: int) -> Cost:
 def _updates(settings: Settings) -> int:
     if settings.steps:
         return settings.steps
-    examples = settings.data.get("train_size", EXAMPLES[settings.task])
+    examples = settings.data.get("train_size") or EXAMPLES[settings.task]
     return settings.epochs * (examples // settings.batch_size)
 
 

@@ -150,7 +150,7 @@ def make_layer(
 
     Raises:
         ValueError: If there is no such model, it has no such argument or that is
-            fixed, or `units` is a pair where it takes one number, or the other way
+            fixed, one of a user's own lacks an argument, or `units` is a pair where it takes one number, or the other way
             round.
 
     Example:
@@ -174,7 +174,16 @@ def make_layer(
             f"`arguments` of {model} must be some of {sorted(own - taken)}. "
             f"Received: {sorted(unknown)}"
         )
-    return kind.make(*sizes, **(arguments or {}), **kwargs)
+    given = {**(arguments or {}), **kwargs}
+    if is_own(model):
+        try:
+            inspect.signature(kind.make).bind(*sizes, **given)
+        except TypeError as error:
+            raise ValueError(
+                f"`model`: {model} cannot be made: {error}. "
+                f"Received: units={units}, arguments={dict(arguments or {})}"
+            ) from error
+    return kind.make(*sizes, **given)
 
 
 def parts_of(

@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -378,8 +379,8 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
         *extras: Of `EXTRAS`, what is needed besides plots.
 
     Raises:
-        ValueError: If an integer or a rate is not positive, a seed has more than 32
-            bits, or `--out` cannot be written to.
+        ValueError: If an integer or a rate is not positive and finite, a seed has more
+            than 32 bits, or `--out` cannot be written to.
         ImportError: If an optional dependency that will be needed is not installed.
 
     Example:
@@ -394,8 +395,11 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
         kinds = (int, float) if name.endswith(("rate", "rates")) else int
         for number in value if isinstance(value, list) else [value]:
             counts = isinstance(number, kinds) and not isinstance(number, bool)
-            if counts and name not in ("seed", "host_id") and not number > 0:
-                raise ValueError(f"{_flag(name)} must be positive. Received: {number}")
+            if not counts or name in ("seed", "host_id"):
+                continue
+            if not 0 < number < math.inf:
+                must = "finite" if number == math.inf else "positive"
+                raise ValueError(f"{_flag(name)} must be {must}. Received: {number}")
     if given.tensorboard:
         require("tensorboard", extra="tensorboard")
     for extra in ("plot", *extras):

@@ -1,5 +1,6 @@
 """The record of a run: its settings, what it ran with, what came out."""
 
+import hashlib
 import math
 import os
 import platform
@@ -20,6 +21,23 @@ from keras_ortho.version import __version__
 
 # What a record has of each stretch of a run, and of some of them.
 CURVES = ("curves", "best_validation", "best_test", "last", "controls")
+
+
+def digest(arrays: Iterable[Any]) -> str:
+    """Tells data from others: the SHA-256 of arrays, with their shapes and dtypes.
+
+    Args:
+        arrays: Arrays, or tensors.
+
+    Example:
+    >>> digest([np.zeros(3)]) == digest([np.zeros(4)])
+    False
+    """
+    found = hashlib.sha256()
+    for array in map(np.asarray, arrays):
+        found.update(f"{array.dtype} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
 
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:

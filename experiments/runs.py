@@ -10,7 +10,7 @@ from experiments.device_options import OPTIONS
 from experiments.engine import write_progress
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
-from experiments.records import draw, run_record, summary
+from experiments.records import digest, draw, run_record, summary
 from experiments.settings import Settings
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.distribution import shared_evaluation
@@ -77,7 +77,8 @@ def fit(
         baseline: What to call the task's baseline in the picture. Default: none.
         log: Whether the axis of the picture is logarithmic. Default: `True`.
         data: What tells the data from others that the same settings may load: a run
-            goes on with its own only. Default: nothing.
+            goes on with its own only. Default: the first batches to validate and to
+            test on.
         callbacks: Callbacks of the training. Default: none.
         test_callbacks: Callbacks of the tests. Default: none.
 
@@ -90,8 +91,8 @@ def fit(
     kept = settings.record(*UNRECORDED, *CHANGEABLE)
     if each != (settings.evaluate_every or len(task.train)):
         kept["evaluate_every"] = each
-    if data:
-        kept["data"] = data
+    kept["backend"] = keras.backend.backend()
+    kept["data"] = data or _first_batches(task)
     record = run_record(recorded_settings(settings))
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
@@ -146,6 +147,14 @@ def fit(
     for name, value in record["figures"].items():
         print(f"{name}: {value:.5g}")
     return record
+
+
+def _first_batches(task: Task) -> str:
+    return digest(
+        part
+        for batches in (task.valid, task.test)
+        for part in keras.tree.flatten(next(iter(batches)))
+    )
 
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:

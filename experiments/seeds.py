@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import keras
+
 from experiments.comparison import write_comparison
 from experiments.engine import run_all, run_named
 from experiments.records import read_record
@@ -67,7 +69,9 @@ def _is_done(folder: Path, settings: Settings) -> bool:
     """Whether a folder has the record of a run by these settings."""
     if not (folder / RECORD).exists():
         return False
-    recorded = read_record(folder / RECORD)["settings"]
+    record = read_record(folder / RECORD)
+    recorded = {**record["settings"], "backend": record["backend"]}
     wanted = json.loads(json.dumps(recorded_settings(settings)))
     open_ones = {"seed"} | ({"units"} if settings.match else set())
+    wanted["backend"] = keras.backend.backend()
     return all(recorded.get(k) == v for k, v in wanted.items() if k not in open_ones)

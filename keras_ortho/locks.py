@@ -60,9 +60,11 @@ def _hold(path: Path, wait: bool) -> int:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(file, path, wait)
-            # The one before may have removed the file that was opened here.
-            if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
-                return file
+            # The one before may have removed the file that was opened here, or do so
+            # now.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file), path.stat()):
+                    return file
         except BaseException:
             os.close(file)
             raise

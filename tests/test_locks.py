@@ -57,6 +57,23 @@ def test_no_lock_is_left_by_a_kill(holder, tmp_path):
     assert not list((tmp_path / "run").iterdir())
 
 
+def test_many_wait_for_each_other(tmp_path):
+    """Also where one finds the file that another removes just then."""
+    entries = []
+
+    def enter():
+        for _ in range(500):
+            with locked(tmp_path, wait=True):
+                entries.append(threading.get_ident())
+
+    threads = [threading.Thread(target=enter) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(entries) == 8 * 500
+
+
 def test_waits_if_told_to(holder, tmp_path):
     started = time.monotonic()
     threading.Timer(0.5, holder.kill).start()

@@ -60,6 +60,8 @@ def test_each_network_has_logs_of_its_own(tmp_path):
         (["--models", "cnn"], "invalid choice"),
         (["--batch-sizes", "60", "0"], "--batch-sizes must be positive. Received: 0"),
         (["--rates", "-0.1"], "--rates must be positive. Received: -0.1"),
+        (["--rates", "0.1", "inf"], "--rates must be finite. Received: inf"),
+        (["--rates", "nan"], "--rates must be positive. Received: nan"),
         (
             ["--seed", "-1"],
             "--seed must be in 0 .. 2^32 - 1. Received: -1",

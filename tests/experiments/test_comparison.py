@@ -86,6 +86,11 @@ def test_the_early_epoch_is_that_of_the_test_data():
     assert dict(zip(titles, row, strict=True))["test accuracy after epoch 2"] == "0.4"
 
 
+def test_a_run_that_ends_before_the_early_epoch_has_none():
+    titles, (row,) = model_table({"RNN": [made([0.5, 0.4], epochs=2)]}, early=5)
+    assert dict(zip(titles, row, strict=True))["test loss after epoch 5"] == ""
+
+
 def test_a_run_in_updates_has_no_epochs():
     records = {"A": [made([0.5, 0.4])], "B": [made([0.5]) | {"settings": {"units": 3}}]}
     titles, (first, second) = model_table(records, early=1)

@@ -32,6 +32,12 @@ def test_what_a_run_is_to_do():
     assert planned(runs["bnp-on-cifar-10"]) is None
 
 
+def test_of_addition_both_are_known():
+    settings = {"task": "addition", "model": "lstm", "units": 8, "batch_size": 32}
+    found = recorded({"settings": settings, "updates": [1_406], "seconds": 3.0})
+    assert found.steps == 12
+
+
 def test_what_a_run_has_cost():
     settings = {"task": "copying", "model": "lstm", "units": [3, 4], "length": 100}
     record = {"settings": {**settings, "batch_size": 20}, "updates": [5, 10]}

@@ -121,6 +121,8 @@ def test_a_layer_is_tried_with_its_own_units_and_arguments(module, tmp_path):
     assert set(settings.rates) == {"others"}
     with pytest.raises(ValueError, match="must be odd. Received: units=64"):
         read_task("adding", "", [*options, "--units", "64"])
+    with pytest.raises(ValueError, match=r"argument: 'colour'. Received: units=63"):
+        read_task("adding", "", [*options[:-2], "--units", "63"])
 
 
 def test_the_groups_of_our_own_cells_are_known():

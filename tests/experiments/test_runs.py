@@ -2,6 +2,8 @@ import json
 import re
 import sys
 
+import keras
+import numpy as np
 import pytest
 
 from experiments.options import TASKS, read_task
@@ -257,6 +259,32 @@ def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):
         "10",
         "--resume",
     )
+
+
+def test_a_run_goes_on_with_its_own_data_and_backend(tmp_path, capsys, monkeypatch):
+    rows = np.random.default_rng(0).normal(size=(24, 9)).round(3)
+    rows[:, 0] = np.arange(24) % 2
+    for name, data in {"a": rows, "b": rows + np.eye(9)[8]}.items():
+        for part in ("TRAIN", "TEST"):
+            path = tmp_path / name / "Waves" / f"Waves_{part}.tsv"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savetxt(path, data, fmt="%g", delimiter="\t")
+    options = ["--name", "Waves", "--model", "rnn", "--units", "3"]
+    options += ["--evaluate-every", "1"]
+
+    def go(data, epochs, *resume):
+        given = "--data-dir", tmp_path / data, "--epochs", str(epochs), *resume
+        return run("ucr", tmp_path / "out", *options, *given)
+
+    go("a", 1)
+    with pytest.raises(SystemExit):
+        go("b", 2, "--resume")
+    assert "holds a run with other settings" in capsys.readouterr().err
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(keras.backend, "backend", lambda: "another")
+        go("a", 2, "--resume")
+    assert "backend=" in capsys.readouterr().err
+    assert max(go("a", 2, "--resume")["updates"]) > 1
 
 
 def test_a_folder_with_a_run_is_left_alone(tmp_path, capsys):
