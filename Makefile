@@ -122,7 +122,7 @@ break-runs: $(VENV)/.test ## kill and damage training runs: [KILLS=200 FLIPS=200
 
 clean: ## remove the environment, the caches and what was built; out/ stays
 	test ! -f $(VENV)/pyvenv.cfg || rm -r $(VENV)
-	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
 # An environment may be installed several times: for the demonstration, the tests, the

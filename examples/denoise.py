@@ -94,7 +94,11 @@ from keras_ortho.training import MODEL, best_epoch, train
 
 RESULTS = "results.json"
 GAIN = "gain.keras"
-APPLICATION = ("run", "apply", "to")
+APPLICATION = {
+    "run": "folder of a run that has ended",
+    "apply": "sound to clean",
+    "to": "file to write",
+}
 STEPS = 100  # An epoch, as there is always more to mix.
 USUAL: dict[str, Any] = {"units": 128, "epochs": 15, "batch_size": 16}
 SMOKE: dict[str, Any] = {"units": 12, "epochs": 2, "batch_size": 4}
@@ -288,6 +292,7 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         ValueError: If options contradict each other or a value cannot be.
     """
     parser = new_parser(__doc__)
+    _add_application(parser.add_argument_group("instead, apply the first network"))
     add = parser.add_argument
     add("--records", type=Path, help="what `keras-ortho-data` wrote (synthetic speech)")
     add("--noise-dir", type=Path, help="folder of recorded noises, to add to the made")
@@ -313,6 +318,8 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         help="of the test (-5 0 5 10 15)",
     )
     given = parser.parse_args(argv)
+    for name in APPLICATION:  # For `--help` alone: they come without the others.
+        delattr(given, name)
     check_values(given, "speech")
     if given.smoke and (given.records or given.noise_dir):
         raise ValueError(
@@ -332,6 +339,11 @@ def _words(values: Sequence[object]) -> str:
     return " ".join(map(str, values))
 
 
+def _add_application(parser: argparse._ActionsContainer) -> None:
+    for name, what in APPLICATION.items():
+        parser.add_argument(f"--{name}", type=Path, help=what)
+
+
 def parse_application(
     argv: Sequence[str] | None = None,
 ) -> tuple[Path, Path, Path] | None:
@@ -344,8 +356,7 @@ def parse_application(
         ValueError: If one of the three is missing.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for name in APPLICATION:
-        parser.add_argument(f"--{name}", type=Path)
+    _add_application(parser)
     given, others = parser.parse_known_args(argv)
     run, noisy, clean = (getattr(given, name) for name in APPLICATION)
     if run is noisy is clean is None:

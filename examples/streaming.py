@@ -200,7 +200,12 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("model", type=Path, help="gain.keras, or step.onnx")
     parser.add_argument("speech", help="an audio file, or - for standard input")
-    parser.add_argument("--out", type=Path, default=Path("out/streaming"))
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/streaming"),
+        help="folder for what is written (out/streaming)",
+    )
     return parser.parse_args()
 
 

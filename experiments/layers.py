@@ -150,8 +150,8 @@ def make_layer(
 
     Raises:
         ValueError: If there is no such model, it has no such argument or that is
-            fixed, one of a user's own lacks an argument, or `units` is a pair where it takes one number, or the other way
-            round.
+            fixed, one of a user's own lacks an argument, or `units` is a pair where it
+            takes one number, or the other way round.
 
     Example:
     >>> make_layer("scornn", 170, {"negative_ones": 85}).units

@@ -13,7 +13,7 @@ from experiments import device_options, smoke
 from experiments.layers import LAYERS, Units, kind_of, make_layer, trial_units
 from experiments.optimizers import PARTS, parse
 from experiments.presets import PRESETS, find
-from experiments.settings import SIZES, Settings, settle, settle_run
+from experiments.settings import SIZES, USUAL, Settings, settle, settle_run
 from keras_ortho.backend.processes import on_first
 from keras_ortho.extras import require
 
@@ -277,9 +277,13 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="of the layer, such as negative_ones=95; may be repeated",
     )
-    add("--rate", metavar="RULE", help="of the optimizer: 'adam 1e-3', 'rmsprop 1e-4'")
+    rules = USUAL["rates"]
+    usual = f"of the optimizer, such as 'sgd 0.1' ({rules['others']})"
+    add("--rate", metavar="RULE", help=usual)
     for part in PARTS:
-        add(f"--{part}-rate", metavar="RULE", help=f"that of the {part} variables")
+        usual = rules.get(part, "that of the recurrent ones")
+        help = f"that of the {part} variables ({usual})"
+        add(f"--{part}-rate", metavar="RULE", help=help)
     add("--batch-size", type=int, help="(50)")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--epochs", type=int, help="passes over the training data (1)")

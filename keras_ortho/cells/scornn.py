@@ -27,10 +27,10 @@ class ScoRNNCell(RecurrentCell):
         units: Number of units `n`, a positive integer.
         negative_ones: How many entries of `D` are -1, the last ones: an int is a
             count in `0 .. n`, a float in `[0, 1]` a fraction of the units. A
-            setting of the task; the paper takes a half for the copying task and
-            a tenth for pixels and speech. Not used where `recurrent_initializer`
-            gives a matrix, which brings its signs along. With heads it is of each
-            head. Default: 0.5.
+            setting of the task; the paper takes a half for copying and permuted
+            pixels, a half or more for adding, and a tenth for pixels in their order
+            and for speech. Not used where `recurrent_initializer` gives a matrix,
+            which brings its signs along. With heads it is of each head. Default: 0.5.
         heads: Number of blocks on the diagonal of `W`, each orthogonal and trained by
             itself, with zeros beside them; a divisor of `n`. For large `n`: a step
             costs `n^2 / heads` multiplications. See

@@ -280,9 +280,10 @@ def test_a_run_goes_on_with_its_own_data_and_backend(tmp_path, capsys, monkeypat
     with pytest.raises(SystemExit):
         go("b", 2, "--resume")
     assert "holds a run with other settings" in capsys.readouterr().err
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+    with monkeypatch.context() as patch:
         patch.setattr(keras.backend, "backend", lambda: "another")
-        go("a", 2, "--resume")
+        with pytest.raises(SystemExit):
+            go("a", 2, "--resume")
     assert "backend=" in capsys.readouterr().err
     assert max(go("a", 2, "--resume")["updates"]) > 1
 
