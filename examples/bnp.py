@@ -6,11 +6,11 @@
 Helfrich, dissertation, 2020, section 3.4: images as vectors of 3072, three hidden
 layers of 100 with ReLU, gradient descent, batches of 60 and of 6; a plain network, one
 with batch normalization, and one of BNP. The author chose the rates on a grid and does
-not tell them: here each network gets, for each batch size, the rate of `--rates` with
+not give them: here each network gets, for each batch size, the rate of `--rates` with
 the best validation accuracy. An epoch of all images takes some seconds a rate with
 batches of 60, and about ten times that with batches of 6.
-Runs one after the other, each in a folder of its own, and goes on where a kill left
-off. `--smoke` takes less than a minute.
+Runs one after the other, each in a folder of its own, and resumes after a kill.
+`--smoke` takes less than a minute.
 
 Writes run.json, table.md, loss-60.png (the training loss, as the mean over an epoch),
 accuracy-60.png (the test accuracy), the same for 6, and of each run history.csv. The

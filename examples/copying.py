@@ -1,4 +1,4 @@
-"""The copying problem: ten symbols to give back after a long pause.
+"""The copying problem: ten symbols to repeat after a long pause.
 
     python examples/copying.py --model scornn --preset paper --out out/copying
 

@@ -10,8 +10,8 @@ Figure 3 of Zhang et al., 2018 (arXiv:1803.09327; section 7.2 of the submission)
 layers of 32 units, or 30 to 100 of 128, Adam, leaky ReLU. Rate, batch and singular
 values are not published. Of 40 layers of 32 units an epoch takes some seconds on 2
 cores, of SVD kernels under half a minute, and the first one half a minute more.
-Runs one network after the other, each in a folder of its own, and goes on where a kill
-left off. Nothing is downloaded: without `--data-dir` it takes what tensorflow-datasets
+Runs one network after the other, each in a folder of its own, and resumes after a
+kill. Nothing is downloaded: without `--data-dir` it takes what tensorflow-datasets
 has prepared. `--smoke` takes less than a minute.
 
 Writes run.json, table.md, loss.png, accuracy.png, and with several depths depth.png.

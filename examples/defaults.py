@@ -78,7 +78,7 @@ def carry_out(
     """Makes a trial, and adds its row to the table.
 
     Raises:
-        BlockingIOError: If another command is at it.
+        BlockingIOError: If another command is running it.
         ProgramFailedError: If it fails.
     """
     run, folder = trials[name].run(), options.work / name

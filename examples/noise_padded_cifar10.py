@@ -3,7 +3,7 @@ r"""CIFAR-10, a row a step, and then noise up to 1 000 steps.
     python examples/noise_padded_cifar10.py --model antisymmetric --preset paper \
         --out out/noise-padded-cifar10
 
-The noise of a training image is another in each epoch; --fixed-noise keeps it, and a
+Training images get new noise in each epoch; --fixed-noise keeps it, and a
 network may then learn the noise. run.json tells, as "controls", how much it did.
 An update of the paper's batch of 128 at n = 256 takes about a second on two cores.
 """

@@ -86,7 +86,7 @@ def carry_out(
     """Does a run, and puts its results in their place, the record last.
 
     Raises:
-        BlockingIOError: If another command is at it.
+        BlockingIOError: If another command is running it.
         ProgramFailedError: If it fails.
     """
     run = runs[name]
@@ -119,8 +119,8 @@ def parse() -> argparse.Namespace:
     add("--work", type=Path, default=Path("out/reproduce"), help="(out/reproduce)")
     add("--jobs", type=int, metavar="N", help="runs at once (1; on a cluster all)")
     add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
-    add("--fresh", action="store_true", help="train what has a record anew, too")
-    add("--list", action="store_true", help="run nothing, only say what there is to")
+    add("--fresh", action="store_true", help="also repeat what has a record")
+    add("--list", action="store_true", help="run nothing, only list what is left to do")
     add("--report", action="store_true", help="run nothing, only report")
     options = parser.parse_args()
     if options.jobs is not None:
