@@ -99,7 +99,29 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8, after
       [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
+    inputs = _floats(inputs)
+    _check_bias(bias, inputs, inputs.shape[-1] if inputs.shape else 1)
     return _modrelu(inputs, bias)
+
+
+def _floats(inputs: Any) -> Tensor:
+    """A tensor, of Keras's default dtype if it is one of integers or booleans."""
+    inputs = ops.convert_to_tensor(inputs)
+    dtype = keras.backend.standardize_dtype(inputs.dtype)
+    return (
+        inputs
+        if keras.backend.is_float_dtype(dtype)
+        else ops.cast(inputs, keras.config.floatx())
+    )
+
+
+def _check_bias(bias: Any, inputs: Tensor, units: int | None) -> None:
+    # Of another shape, it would be repeated, and its gradient wrong.
+    if units is not None and tuple(np.shape(bias)) != (units,):
+        raise ValueError(
+            f"`bias` must have the shape ({units},). Received: bias of shape "
+            f"{tuple(np.shape(bias))}, inputs of shape {tuple(inputs.shape)}"
+        )
 
 
 def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
@@ -129,7 +151,8 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
       equation 8
     """
-    inputs = ops.convert_to_tensor(inputs)
+    inputs = _floats(inputs)
+    _check_bias(bias, inputs, inputs.shape[-1] // 2)
     return scale_units(inputs, exact_scale(inputs, bias))
 
 
@@ -187,7 +210,8 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
       equation 8, and the authors' code
     """
-    inputs = ops.convert_to_tensor(inputs)
+    inputs = _floats(inputs)
+    _check_bias(bias, inputs, inputs.shape[-1] // 2)
     scale, _ = modulus_scale(inputs, bias)
     return scale_units(inputs, scale)
 
@@ -413,8 +437,10 @@ class ModReLU(keras.layers.Layer):
         Raises:
             ValueError: If the last axis is not known.
         """
+        shape = (check_last_axis(self, input_shape),)
+        initializers.check_array("bias_initializer", self.bias_initializer, shape)
         self.bias = self.add_weight(
-            shape=(check_last_axis(self, input_shape),),
+            shape=shape,
             name="bias",
             initializer=self.bias_initializer,
             regularizer=self.bias_regularizer,

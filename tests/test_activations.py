@@ -201,6 +201,24 @@ def test_last_axis_must_be_known():
         ModReLU().build((2, None))
 
 
+def test_of_integers():
+    """As of the same numbers as floats."""
+    for function, b in {modrelu: [-2, 1], complex_modrelu: [-2]}.items():
+        found = function(np.array([3, 4]), np.array(b, "float32"))
+        expected = function(np.array([3.0, 4.0], "float32"), np.array(b, "float32"))
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("function", [modrelu, complex_modrelu, smoothed_modrelu])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 4), (8,)])
+def test_a_bias_of_another_shape(function, shape):
+    n = 4 if function is modrelu else 8
+    with pytest.raises(ValueError, match=r"the shape \(4,\).*Received: bias"):
+        function(np.ones((2, n)), np.ones(shape))
+    with pytest.raises(ValueError, match="bias_initializer"):
+        ModReLU(bias_initializer=np.ones(3)).build((2, 4))
+
+
 @pytest.mark.parametrize("n", [1, 2, 6, 7])
 def test_oplu(n):
     """By definition: the larger of units i and i + n // 2 comes first."""

@@ -111,8 +111,12 @@ def scan(
     Returns:
         A pair of the last carry and what was collected: see `stack`.
     """
-    sources = [s.array if isinstance(s, _Steps) else _unstack(s) for s in sequences]
-    arrays = tuple(tf.TensorArray(dtype, _room(length)) for _, dtype in collect)
+    sources = [_source(s) for s in sequences]
+    # Not cleared: of one pass there may be several gradients.
+    arrays = tuple(
+        tf.TensorArray(dtype, _room(length), clear_after_read=False)
+        for _, dtype in collect
+    )
     first = length - 1 if reverse else 0
     turn = 1
     if isinstance(length, int):
@@ -158,7 +162,7 @@ def stack(steps: _Steps) -> Tensor:
     Returns:
         Tensor whose first axis is that of the steps.
     """
-    if tf.executing_eagerly():
+    if not tf.is_symbolic_tensor(steps.array.flow):
         return steps.array.stack()
     stacked = tf.raw_ops.TensorListStack(
         input_handle=steps.array.flow,
@@ -170,6 +174,17 @@ def stack(steps: _Steps) -> Tensor:
     shape = (steps.length, *steps.shape)
     stacked.set_shape([size if isinstance(size, int) else None for size in shape])
     return stacked if isinstance(steps.length, int) else stacked[: steps.length]
+
+
+def _source(sequence: Any) -> Any:
+    """A list to read the steps of a sequence from, or of what a scan has collected."""
+    if not isinstance(sequence, _Steps):
+        return _unstack(sequence)
+    # A Jacobian traces the gradient of what was computed at once, whose list takes no
+    # index of a graph.
+    if not tf.executing_eagerly() and not tf.is_symbolic_tensor(sequence.array.flow):
+        return _unstack(sequence.array.stack())
+    return sequence.array
 
 
 def _room(length: Any) -> Any:

@@ -263,7 +263,8 @@ class RecurrentCell(StepCell):
 
         Raises:
             ValueError: If the last axis is not known. With `mix_inputs=False`, if it is
-                not a multiple of the heads, or the class has a step of its own.
+                not a multiple of the heads, or the class has a step or a matrix of its
+                own.
         """
         features = checks.check_last_axis(self, input_shape)
         self.kernel = self._make_kernel(features)
@@ -296,10 +297,11 @@ class RecurrentCell(StepCell):
             return self.add_input_kernel(
                 "kernel", (features, self.state_size), self.kernel_initializer
             )
-        if not self.is_plain:
+        if self.step_heads == 1:
             raise ValueError(
-                "`mix_inputs=False` needs a cell with the step of `RecurrentCell`. "
-                f"Received: {type(self).__name__}, which has a step of its own"
+                "`mix_inputs=False` needs a cell with the step and the matrix of "
+                f"`RecurrentCell`. Received: {type(self).__name__}, which has one of "
+                "its own"
             )
         if features % heads:
             raise ValueError(
@@ -480,13 +482,19 @@ class RecurrentCell(StepCell):
         # A copy: on PyTorch a stateful layer writes into what it is given here.
         return [ops.copy(ops.broadcast_to(state, shape))]
 
+    @property
+    def step_heads(self) -> int:
+        """Number of heads that a step knows of: one, if the class makes `W` itself."""
+        own = type(self).recurrent_matrix is not RecurrentCell.recurrent_matrix
+        return 1 if own else super().step_heads
+
     def step_kernel(self) -> Tensor:
         """Makes `W` as `step` takes it: of heads the blocks, without the zeros.
 
         Returns:
             Tensor of shape `(n, n)` as `recurrent_matrix` returns it, or what `blocks`
             of the parametrization returns, where that has heads, and no class of the
-            cell a step of its own.
+            cell a step or a `recurrent_matrix` of its own.
         """
         if self.frozen:
             return self.recurrent_kernel

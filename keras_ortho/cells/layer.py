@@ -191,6 +191,7 @@ class RecurrentLayer(keras.layers.RNN):
                 f"`. Received: inputs of shape {tuple(sequences_shape)}"
             )
         super().build(sequences_shape, initial_state_shape)
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
 
     def compute_output_shape(
         self,
@@ -244,8 +245,10 @@ class RecurrentLayer(keras.layers.RNN):
         # Keras leaves integers as they are, and `TimeDistributed` calls `call` itself,
         # with inputs and weights in its own precision. Where no call of Keras's is
         # under way, the cell could not tell training, nor one sequence from the next.
-        sequences = ops.cast(sequences, self.compute_dtype)
-        with within_call(self, training), AutocastScope(self.compute_dtype):
+        # The cell's precision counts: that of the layer may have been changed.
+        compute_dtype = self.cell.compute_dtype
+        sequences = ops.cast(sequences, compute_dtype)
+        with within_call(self, training), AutocastScope(compute_dtype):
             if initial_state is None and self.has_begun is not None:
                 initial_state = self._carried_or_trained_state()
             outputs = super().call(
@@ -274,7 +277,7 @@ class RecurrentLayer(keras.layers.RNN):
         has_begun = ops.copy(self.has_begun)
         initial = self.get_initial_state(self.states[0].shape[0])
         return [
-            ops.where(has_begun, ops.cast(state, self.compute_dtype), start)
+            ops.where(has_begun, ops.cast(state, start.dtype), start)
             for state, start in zip(self.states, initial, strict=True)
         ]
 

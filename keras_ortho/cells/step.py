@@ -73,6 +73,7 @@ class StepCell(SequenceCell):
         nested = isinstance(states, list | tuple)
         state: Tensor = ops.cast(states[0] if nested else states, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
+        self._check_features(inputs)
         sequence = self.sequence_of(inputs, state)
         if training and sequence.input_mask is not None:
             inputs = inputs * sequence.input_mask
@@ -85,6 +86,17 @@ class StepCell(SequenceCell):
                 new = new + (state - masked)
             output = self.read_out(new)
         return output, [new] if nested else new
+
+    def _check_features(self, inputs: Tensor) -> None:
+        """Complains of inputs that blocks, unlike a matrix, would take for others."""
+        if self.input_heads == 1:
+            return
+        heads, of_each, _ = self.kernel.shape
+        if inputs.shape[-1] != heads * of_each:
+            raise ValueError(
+                f"`inputs` must have {heads * of_each} features. "
+                f"Received: inputs of shape {tuple(inputs.shape)}"
+            )
 
     def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
         """Computes the new state.

@@ -153,6 +153,11 @@ class BNPDense(ParametrizedDense):
         **kwargs: Any,
     ) -> None:
         epsilon = checks.check_number("epsilon", epsilon, positive=True)
+        if "use_bias" in kwargs:
+            raise ValueError(
+                "`BNPDense` has a bias, which its preconditioner needs: it takes no "
+                f"`use_bias`. Received: use_bias={kwargs['use_bias']!r}"
+            )
         if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
             raise NotImplementedError(
                 "`BNPDense` needs a gradient of its own, which it has on TensorFlow, "

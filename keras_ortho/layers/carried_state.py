@@ -118,8 +118,11 @@ class CarriedState(keras.layers.Wrapper):
     def reset_state(self) -> None:
         """Sets the states to the initial state.
 
-        That is zero, or the trained one, as it is when the next batch begins.
+        That is zero, or the trained one, as it is when the next batch begins. A layer
+        that is not built has none to set.
         """
+        if not self.built:
+            return
         initial = self.get_initial_state(self.states[0].shape[0])
         for variable, value in zip(self.states, tree.flatten(initial), strict=True):
             variable.assign(ops.cast(value, variable.dtype))
@@ -146,7 +149,16 @@ class CarriedState(keras.layers.Wrapper):
 
         Returns:
             Tensor of shape `(batch, time, n)`.
+
+        Raises:
+            ValueError: If there are other than as many sequences as it was built for.
         """
+        batch_size = self.states[0].shape[0]
+        if sequences.shape[0] not in (None, batch_size):
+            raise ValueError(
+                f"`sequences` must be {batch_size}, as the layer was built for. "
+                f"Received: sequences of shape {tuple(sequences.shape)}"
+            )
         outputs, *last = self.layer(
             sequences,
             initial_state=self._carried_or_initial_state(),

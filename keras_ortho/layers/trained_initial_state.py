@@ -77,6 +77,11 @@ class TrainedInitialState(keras.layers.Wrapper):
         return self.layer.return_state
 
     @property
+    def go_backwards(self) -> bool:
+        """Whether the layer reads the sequences from their end."""
+        return self.layer.go_backwards
+
+    @property
     def stateful(self) -> bool:
         """Whether the state is carried on: never."""
         return False
@@ -161,6 +166,21 @@ class TrainedInitialState(keras.layers.Wrapper):
     ) -> Any:
         """Gives the shape of the layer's output."""
         return self.layer.compute_output_shape(sequences_shape)
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Any = None
+    ) -> "TrainedInitialState":
+        """Makes a layer from a config.
+
+        `keras.layers.Bidirectional` sets `go_backwards` in it, which is the layer's.
+        """
+        config = dict(config)
+        if "go_backwards" in config:
+            layer = config["layer"]
+            own = {**layer["config"], "go_backwards": config.pop("go_backwards")}
+            config["layer"] = {**layer, "config": own}
+        return super().from_config(config, custom_objects)
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal layer."""

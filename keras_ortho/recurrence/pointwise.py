@@ -187,11 +187,12 @@ class ComplexModReLU(Pointwise):
         value, scale = kept
         inner = _inner(value, upstream, scale.dtype)
         square = _inner(value, value, scale.dtype)
-        modulus = ops.sqrt(square)
+        smallest = smallest_modulus(value.dtype) ** 2
+        # Not of 0, for second derivatives.
+        modulus = ops.sqrt(ops.maximum(square, smallest))
         # A product, which takes less time than a choice.
-        counts = ops.cast(square > smallest_modulus(value.dtype) ** 2, scale.dtype)
-        to_bias = counts * ops.divide_no_nan(inner, modulus)
-        radial = (1.0 - scale) * ops.divide_no_nan(to_bias, modulus)
+        to_bias = ops.cast(square > smallest, scale.dtype) * inner / modulus
+        radial = (1.0 - scale) * to_bias / modulus
         gradient = _pulled(value, upstream, scale, radial)
         return gradient, ops.cast(to_bias, upstream.dtype)
 

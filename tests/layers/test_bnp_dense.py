@@ -245,6 +245,11 @@ def test_epsilon_must_be_positive(epsilon):
         BNPDense(3, epsilon)
 
 
+def test_there_is_a_bias():
+    with pytest.raises(ValueError, match="Received: use_bias=False"):
+        BNPDense(3, use_bias=False)
+
+
 def test_units_and_features():
     with pytest.raises(ValueError, match="Received: units=0"):
         BNPDense(0)

@@ -147,6 +147,14 @@ def test_the_layer_must_give_its_state(kwargs):
         CarriedState(keras.layers.Bidirectional(inner))
 
 
+def test_other_sequences_than_it_was_built_for():
+    layer = CarriedState(keras.layers.LSTM(4, return_sequences=True, return_state=True))
+    layer.reset_state()  # There is none yet.
+    layer(np.zeros((4, 3, 2)))
+    with pytest.raises(ValueError, match=r"must be 4.*Received: .*\(2, 3, 2\)"):
+        layer(np.zeros((2, 3, 2)))
+
+
 def test_the_batch_size_must_be_known():
     layer = CarriedState(recurrent("lstm"))
     with pytest.raises(ValueError, match="batch size must be known.*Received: input"):

@@ -30,6 +30,24 @@ def test_starts_from_its_states(kind):
 
 
 @pytest.mark.backends
+@pytest.mark.backends
+@pytest.mark.parametrize("given", [False, True])
+def test_in_both_directions(given, tmp_path):
+    def make(**kwargs):
+        layer = keras.layers.LSTM(3, return_sequences=True, **kwargs)
+        return TrainedInitialState(layer, "state_uniform")
+
+    backward = {"backward_layer": make(go_backwards=True)} if given else {}
+    both = keras.layers.Bidirectional(make(), **backward)
+    model = keras.Sequential([keras.Input((5, 3)), both])
+    one, other = both.forward_layer, both.backward_layer
+    assert (one.go_backwards, other.go_backwards) == (False, True)
+    outputs = ops.convert_to_numpy(model(X))
+    np.testing.assert_array_equal(outputs[..., :3], one(X))
+    np.testing.assert_array_equal(outputs[..., 3:], ops.flip(other(X), axis=1))
+    reloaded(model, tmp_path, X)
+
+
 def test_they_are_trained_saved_and_masked(tmp_path):
     model = keras.Sequential(
         [

@@ -157,9 +157,46 @@ def test_parts_of_the_inputs_must_be_whole():
         layer.build((None, None, 4))
     kind = sets.Heads(sets.Householder(2), 2, mix_inputs=False)
     with pytest.raises(
-        ValueError, match="the step of `RecurrentCell`.*Received: Doubled"
+        ValueError, match="the matrix of `RecurrentCell`.*Received: Doubled"
     ):
         Doubled(6, kind).build((None, 4))
+
+
+@pytest.mark.parametrize("cls", [ScoRNN, ScuRNN])
+def test_inputs_that_the_blocks_would_take_for_others_are_refused(cls):
+    """Two of four features of two sequences are as many numbers as of one."""
+    layer = cls(6, heads=2, mix_inputs=False, return_sequences=True)
+    stock = keras.layers.RNN(layer.cell)
+    x = np.zeros((2, 5, 4), "float32")
+    layer(x), stock(x)
+    for call in (layer, stock):
+        with pytest.raises(ValueError, match="(4 features|value 4)"):
+            call(x[..., :2])
+    with pytest.raises(ValueError, match=r"Received: inputs of shape \(2, 2\)"):
+        layer.cell(x[:, 0, :2], [np.zeros((2, layer.cell.state_size), "float32")])
+
+
+class Halved(ScoRNNCell):
+    def recurrent_matrix(self):
+        return 0.5 * super().recurrent_matrix()
+
+
+class HalvedRNN(ScoRNN):
+    cell_class = Halved
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_a_matrix_of_a_class_is_used(heads):
+    layer = HalvedRNN(6, heads=heads, activation="linear", dtype="float64")
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    found = layer(x)
+    kernel, matrix = map(np.asarray, (layer.cell.kernel, layer.recurrent_matrix()))
+    h = np.zeros((2, 6))
+    for t in range(3):
+        h = x[:, t] @ kernel + h @ matrix
+    np.testing.assert_allclose(found, h, atol=100 * EPS)
+    with pytest.raises(ValueError, match="the matrix of.*Received: Halved"):
+        HalvedRNN(6, heads=2, mix_inputs=False).build((None, None, 4))
 
 
 def test_a_seed_makes_all_heads():
