@@ -206,9 +206,9 @@ def parts_of(
     >>> parts_of("scurnn")
     ('phases', 'recurrent')
     """
-    # With a layer of this package any will do; one of a user's may refuse others.
-    own = (units, arguments) if is_own(model) else (None, None)
-    layer = make_layer(model, own[0] or trial_units(model), own[1])
+    if not is_own(model):  # Any will do; a layer of a user's may refuse others.
+        units = arguments = None
+    layer = make_layer(model, units or trial_units(model), arguments)
     layer.build((None, 1, 1))
     found = {part_of(variable) for variable in layer.trainable_variables}
     return tuple(part for part in PARTS if part in found)

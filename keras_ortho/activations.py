@@ -19,7 +19,7 @@ MODULUS_EPSILON = 1e-5
 
 
 def get(identifier: Any) -> Callable[[Tensor], Tensor]:
-    """Finds an activation of this package, `"oplu"`, or one of Keras.
+    """Finds an activation: `"oplu"`, or one that Keras knows.
 
     Args:
         identifier: Its name, config or function; `None` is the identity.
@@ -87,7 +87,10 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`.
+        Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
+
+    Raises:
+        ValueError: If `bias` has another shape.
 
     Example:
     >>> modrelu(np.array([-2.0, 0.5, 3.0]), np.array([-1.0, -1.0, 1.0]))
@@ -100,7 +103,7 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
     inputs = _floats(inputs)
-    _check_bias(bias, inputs, inputs.shape[-1] if inputs.shape else 1)
+    _check_bias(bias, inputs, 1)
     return _modrelu(inputs, bias)
 
 
@@ -115,11 +118,12 @@ def _floats(inputs: Any) -> Tensor:
     )
 
 
-def _check_bias(bias: Any, inputs: Tensor, units: int | None) -> None:
-    # Of another shape, it would be repeated, and its gradient wrong.
-    if units is not None and tuple(np.shape(bias)) != (units,):
+def _check_bias(bias: Any, inputs: Tensor, parts: int) -> None:
+    # One of another shape would be repeated, and its gradient wrong.
+    size = inputs.shape[-1] if len(inputs.shape) else None
+    if size is not None and tuple(np.shape(bias)) != (size // parts,):
         raise ValueError(
-            f"`bias` must have the shape ({units},). Received: bias of shape "
+            f"`bias` must have the shape ({size // parts},). Received: bias of shape "
             f"{tuple(np.shape(bias))}, inputs of shape {tuple(inputs.shape)}"
         )
 
@@ -140,7 +144,10 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`.
+        Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
+
+    Raises:
+        ValueError: If `bias` has another shape.
 
     Example:
     >>> complex_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
@@ -152,7 +159,7 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8
     """
     inputs = _floats(inputs)
-    _check_bias(bias, inputs, inputs.shape[-1] // 2)
+    _check_bias(bias, inputs, 2)
     return scale_units(inputs, exact_scale(inputs, bias))
 
 
@@ -199,7 +206,10 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`.
+        Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
+
+    Raises:
+        ValueError: If `bias` has another shape.
 
     Example:
     >>> smoothed_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
@@ -211,7 +221,7 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8, and the authors' code
     """
     inputs = _floats(inputs)
-    _check_bias(bias, inputs, inputs.shape[-1] // 2)
+    _check_bias(bias, inputs, 2)
     scale, _ = modulus_scale(inputs, bias)
     return scale_units(inputs, scale)
 

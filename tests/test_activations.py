@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 from keras.src import testing
 
-from keras_ortho import ModReLU, ScoRNN
+from keras_ortho import ModReLU, OrthoDense, ScoRNN
 from keras_ortho.activations import (
     LeakyReLU,
     complex_modrelu,
@@ -13,6 +13,7 @@ from keras_ortho.activations import (
     oplu,
     smoothed_modrelu,
 )
+from keras_ortho.parametrizations import ScaledCayley
 from tests import reference
 from tests.gradients import gradients, second_derivative
 
@@ -243,12 +244,14 @@ def test_oplu_by_its_name_and_in_a_file(tmp_path):
     assert get("tanh") is keras.activations.tanh
     with pytest.raises(ValueError, match="no_such"):
         get("no_such")
-    layers = [ScoRNN(4, activation="oplu"), keras.layers.Dense(2, activation=oplu)]
+    layers = [ScoRNN(4, activation="oplu"), OrthoDense(3, ScaledCayley(1), "oplu")]
+    layers.append(keras.layers.Dense(2, activation=oplu))
     model = keras.Sequential([keras.Input((3, 2)), *layers])
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.layers[0].activation is oplu
     assert loaded.layers[1].activation is oplu
+    assert loaded.layers[2].activation is oplu
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.1, 1.0])

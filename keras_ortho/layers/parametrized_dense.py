@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho import checks, configs, initializers
+from keras_ortho import activations, checks, configs, initializers
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.precise_activations import precise
@@ -50,7 +50,7 @@ class ParametrizedDense(keras.layers.Layer):
         units = checks.check_count("units", units)
         super().__init__(**kwargs)
         self.units = units
-        self.activation: Any = keras.activations.get(activation)
+        self.activation: Any = activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer: Any = initializers.get(kernel_initializer)
         self.bias_initializer: Any = initializers.get(bias_initializer)
