@@ -14,21 +14,20 @@ weights after them.
 """
 
 import argparse
-import contextlib
-import json
 import os
 import socket
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from architectures import LAYERS
-from machine import ROOT, machine
+from machine import machine, versions
+from processes import run_together
 from ten_updates import REPLICAS, UPDATES
 from tqdm import tqdm
+
+from keras_ortho.files import replacing
 
 NETWORKS = LAYERS | {
     # A penalty takes the spectral radius past 1 within the ten updates.
@@ -59,8 +58,6 @@ WAYS = (
     Way("DataParallel, 2 devices", "jax", "devices"),
     Way("2 processes", "jax", "processes"),
 )
-# Far more than the networks take: a process that waits for another one ends, too.
-SECONDS = 3600
 
 
 def main() -> None:
@@ -79,7 +76,8 @@ def main() -> None:
         }
         # Of what has been run, should the next way fail.
         text = table(networks, found, options.dtype)
-        (options.out / f"{options.dtype}.md").write_text(text)
+        with replacing(options.out / f"{options.dtype}.md") as aside:
+            aside.write_text(text)
     print(text)
 
 
@@ -99,7 +97,7 @@ def trained(
         slash before each key.
 
     Raises:
-        RuntimeError: If a process fails, or does not end.
+        RuntimeError: If a process fails, or they do not end.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if way == "devices":
@@ -119,41 +117,9 @@ def trained(
         out = Path(folder) / "results.npz"
         task["out"] = str(out)
         tasks = [{**task, "process": number} for number in range(count)]
-        run(tasks, environment, Path(folder))
+        run_together("ten_updates.py", tasks, environment)
         with np.load(out) as file:
             return dict(file)
-
-
-def run(tasks: list[dict[str, Any]], environment: dict[str, str], folder: Path) -> None:
-    """Runs a process for each task, all at once.
-
-    Args:
-        tasks: What each is told.
-        environment: Variables of all.
-        folder: Folder for what they say.
-
-    Raises:
-        RuntimeError: If one fails.
-        subprocess.TimeoutExpired: If one does not end.
-    """
-    script = str(ROOT / "benchmarks" / "ten_updates.py")
-    said = folder / "said"
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(open(said, "a"))
-        processes = []
-        for task in tasks:
-            command = [sys.executable, script, json.dumps(task)]
-            process = subprocess.Popen(
-                command, env=environment, stdout=file, stderr=file
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            processes.append(process)
-        # One that fails leaves the others waiting.
-        if any(process.wait(SECONDS) for process in processes):
-            raise RuntimeError(
-                f"The networks were not trained. Received: {said.read_text()[-2000:]}"
-            )
 
 
 def free_port() -> int:
@@ -210,11 +176,10 @@ def table(
         moved = max(row["step"] for row in rows)
         lines.append(f"| {title} | " + " | ".join(cells) + f" | {moved:.0e} |")
     about = machine()
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
     lines += [
         "",
         f"(Losses, weights after {UPDATES} updates; {dtype}, seed 0; "
-        f"{about['commit']}, {versions}.)",
+        f"{about['commit']}, {versions(about)}.)",
     ]
     return "\n".join(lines) + "\n"
 

@@ -10,13 +10,13 @@ file and a figure. It takes most of an hour on two cores.
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import numpy as np
-from machine import machine
+from options import positive_int
+from reports import write_report
 
 from keras_ortho import EURNN, ORNN, SVDRNN, FullURNN, RestrictedURNN, ScoRNN, ScuRNN
 from keras_ortho.diagnostics import plot_curves
@@ -55,15 +55,16 @@ def error(layer: keras.layers.Layer) -> float:
 def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--units", type=int, default=512)
-    parser.add_argument("--steps", type=int, default=2_000)
+    parser.add_argument("--units", type=positive_int, default=512)
+    parser.add_argument("--steps", type=positive_int, default=2_000)
     parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    if options.steps % 10:
+        parser.error(f"--steps must be a multiple of 10. Received: {options.steps}")
     path = options.out / f"drift-{keras.backend.backend()}"
     results: dict[str, list[float]] = {}
-    each = max(1, options.steps // 10)
+    each = options.steps // 10
     for name in options.only:
         keras.utils.set_random_seed(0)
         layer = LAYERS[name](options.units)
@@ -79,10 +80,8 @@ def main() -> None:
             results[name].append(error(layer))
             print(f"{name:20} {results[name][-1]:.2e}", flush=True)
         steps = [each * i for i in range(11)]
-        report = {**machine(), "units": options.units, "updates": steps}
-        path.with_suffix(".json").write_text(
-            json.dumps({**report, "errors": results}, indent=1)
-        )
+        about = {"units": options.units, "updates": steps}
+        write_report(path, {**about, "errors": results})
         plot_curves(
             path.with_suffix(".png"),
             results,

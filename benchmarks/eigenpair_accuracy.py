@@ -16,8 +16,11 @@ import keras
 import numpy as np
 import scipy.linalg
 from keras import ops
+from options import positive_int
 
 from keras_ortho.parametrizations import spectral_radius
+
+DTYPES = ("float32", "float64")
 
 
 def rotation(angle: float, radius: float) -> np.ndarray:
@@ -182,8 +185,8 @@ def by_layer(matrix: np.ndarray) -> tuple[float, np.ndarray]:
 def main() -> None:
     """Prints the table, in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=[20, 200, 720])
-    parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
+    parser.add_argument("--sizes", type=positive_int, nargs="+", default=[20, 200, 720])
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)
     options = parser.parse_args()
     print("| n | matrix | norm / rho | dtype | radius | LAPACK | gradient | LAPACK |")
     print("|--:|---|--:|---|--:|--:|--:|--:|")

@@ -10,9 +10,7 @@ chooses the backend.
 """
 
 import argparse
-import json
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,14 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
-from machine import machine
+from options import positive_int
+from reports import write_report
+from turns import in_turns
 
 from keras_ortho import ENRNN, ENRNNCell
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.dominant import dominant_subspace
 
-ROOT = Path(__file__).resolve().parents[1]
 # Long-term units beside so many short-term ones: those of the speech and the language
 # model of the paper, and one in between.
 LONG_TERM = {94: 374, 320: 320, 720: 310}
@@ -112,12 +111,7 @@ def compare(
         "normalized": training_step(ENRNN, size, shape, jit_compile),
         "plain": training_step(PlainENRNN, size, shape, jit_compile),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(repeats):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            seconds[name].append(time.perf_counter() - start)
+    seconds = in_turns(steps, repeats)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     matrix = keras.initializers.RandomNormal(stddev=size**-0.5, seed=1)((size, size))
     return {
@@ -137,19 +131,15 @@ def compare(
 def main() -> None:
     """Runs the benchmark, prints a table and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=int, nargs="+", default=sorted(LONG_TERM))
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", choices=LONG_TERM, default=sorted(LONG_TERM)
+    )
     parser.add_argument(
         "--long", action="store_true", help="also the long sequences, (50, 750)"
     )
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=ROOT / "out" / "benchmarks" / "eigenvalue_normalization.json",
-    )
+    parser.add_argument("--repeats", type=positive_int, default=9)
+    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
-    if not set(options.sizes) <= set(LONG_TERM):
-        parser.error(f"--sizes must be among {sorted(LONG_TERM)}")
     # JAX knows no other way than XLA.
     compiled = [True] if keras.backend.backend() == "jax" else [False, True]
     results: list[dict[str, Any]] = []
@@ -168,9 +158,7 @@ def main() -> None:
                     f"  {result['goal'] or '':4}",
                     flush=True,
                 )
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    report = {**machine(), "results": results}
-    options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_report(options.out / "eigenvalue_normalization", {"results": results})
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from machine import ROOT, machine
+from options import positive_int
 
 from keras_ortho.data_prep.storage import write_json
 from keras_ortho.extras import require
@@ -108,10 +109,10 @@ def main() -> None:
     """Runs the benchmark, prints the result and writes it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--workers", type=int, nargs="+", default=[1, 2], help="(1 2)")
-    add("--runs", type=int, default=8, help="a multiple of each of them (8)")
-    add("--steps", type=int, default=400, help="updates of a run (400)")
-    add("--repeats", type=int, default=3, help="(3)")
+    add("--workers", type=positive_int, nargs="+", default=[1, 2], help="(1 2)")
+    add("--runs", type=positive_int, default=8, help="a multiple of each of them (8)")
+    add("--steps", type=positive_int, default=400, help="updates of a run (400)")
+    add("--repeats", type=positive_int, default=3, help="(3)")
     add("--local", action="store_true", help="by processes of this machine, no cluster")
     add("--out", type=Path, default=ROOT / "out" / "benchmarks" / "executor.json")
     options = parser.parse_args()

@@ -14,9 +14,6 @@ output, or the reason why there is none.
 
 import argparse
 import importlib.metadata
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +21,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 from architectures import LAYERS
-from machine import ROOT, machine
+from machine import machine, versions
+from processes import run
 from tqdm import tqdm
 
 from keras_ortho import cells, freeze, initial_states, step_model
+from keras_ortho.files import replacing
 
 UNITS, FEATURES, BATCH, STEPS, UNROLLED = 16, 3, 2, 70, 8
 FORMATS: dict[str, dict[str, Any]] = {
@@ -67,8 +66,10 @@ def main() -> None:
                 except Exception as error:
                     failed[file] = f"{type(error).__name__}: {error}"[:300]
     np.savez(options.out / "data.npz", **data)  # type: ignore[arg-type]
-    table = describe(options.only, run_files(options.out) | failed)
-    (options.out / "table.md").write_text(table)
+    found = run("exported_files.py", {"folder": str(options.out.resolve())})
+    table = describe(options.only, found | failed)
+    with replacing(options.out / "table.md") as aside:
+        aside.write_text(table)
     print(table)
 
 
@@ -107,15 +108,6 @@ def layer(name: str, **changed: Any) -> keras.layers.Layer:
     return type(made).from_config({**made.get_config(), **changed})
 
 
-def run_files(folder: Path) -> dict[str, Any]:
-    """Runs the files and gives their differences or errors."""
-    command = [sys.executable, "benchmarks/exported_files.py", str(folder.resolve())]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"The files were not run. Received: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.rpartition("RESULT ")[2])
-
-
 def describe(names: list[str], found: dict[str, Any]) -> str:
     """Writes the table, with the reasons for what is not there below it."""
     columns = [(suffix, kind) for suffix in FORMATS for kind in ("sequence", "step")]
@@ -133,8 +125,10 @@ def describe(names: list[str], found: dict[str, Any]) -> str:
             row.append("none" if isinstance(value, str) else f"{value:.1e}")
         lines.append("| " + " | ".join(row) + " |")
     about = machine()
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
-    lines += ["", f"(n = {UNITS}; {about['commit']}, {versions}, {export_versions()}.)"]
+    lines += [
+        "",
+        f"(n = {UNITS}; {about['commit']}, {versions(about)}, {export_versions()}.)",
+    ]
     lines += [f"- {where}: {reason}" for where, reason in reasons.items()]
     return "\n".join(lines) + "\n"
 

@@ -1,7 +1,8 @@
 """Runs the files of `export_table.py`, without this package.
 
-Prints, by the name of each file, the largest difference of its outputs to the model's,
-over the largest output, or the error.
+Reads a task, JSON on its standard input: `"folder"`, where they are. Prints, after the
+word `RESULT`, by the name of each file, the largest difference of its outputs to the
+model's, over the largest output, or the error.
 """
 
 import json
@@ -18,7 +19,7 @@ TOLERANCE = 1e-4
 
 def main() -> None:
     """Runs the command."""
-    folder = Path(sys.argv[1])
+    folder = Path(json.load(sys.stdin)["folder"])
     found: dict[str, float | str] = {}
     with np.load(folder / "data.npz") as data:
         for path in sorted(folder.glob("*-*.*")):

@@ -9,9 +9,7 @@ writes a table and a JSON file. TensorFlow backend.
 """
 
 import argparse
-import json
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 from architectures import LAYERS
-from machine import machine
+from options import positive_int
+from reports import write_report
 from tqdm import tqdm
+from turns import in_turns
 
 from keras_ortho import cells, freeze, initial_states, step_model
 
@@ -31,9 +31,13 @@ FEATURES = 40
 def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--repeats", type=int, default=300, help="of each call")
+    parser.add_argument(
+        "--repeats", type=positive_int, default=300, help="of each call"
+    )
     parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
-    parser.add_argument("--state", type=int, default=512, help="its real entries")
+    parser.add_argument(
+        "--state", type=positive_int, default=512, help="its real entries"
+    )
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
     rows = []
@@ -45,7 +49,6 @@ def main() -> None:
         for kind, each in (("as it is", model), ("frozen", freeze(model))):
             row[kind] = _ratio(_call(each), simple, options.repeats)
         rows.append(row)
-    about = machine()
     lines = [
         f"| n = {options.state}, one frame | as it is | frozen |",
         "|---|--:|--:|",
@@ -54,10 +57,7 @@ def main() -> None:
         f"| `{row['made by']}` | {row['as it is']:.2f} | {row['frozen']:.2f} |"
         for row in rows
     ]
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"frozen-step-{options.state}"
-    path.with_suffix(".json").write_text(json.dumps({**about, "rows": rows}, indent=1))
-    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    write_report(options.out / f"frozen-step-{options.state}", {"rows": rows}, lines)
     print("\n".join(lines))
 
 
@@ -86,13 +86,8 @@ def _ratio(call: Callable[[], Any], other: Callable[[], Any], repeats: int) -> f
 
     Only two: behind one that factorizes a matrix another finds the caches emptied.
     """
-    times: dict[Callable[[], Any], list[float]] = {call: [], other: []}
-    for _ in range(repeats):
-        for each, seconds in times.items():
-            start = time.perf_counter()
-            each()
-            seconds.append(time.perf_counter() - start)
-    return statistics.median(times[call]) / statistics.median(times[other])
+    times = in_turns({"own": call, "other": other}, repeats)
+    return statistics.median(times["own"]) / statistics.median(times["other"])
 
 
 if __name__ == "__main__":

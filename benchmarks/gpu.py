@@ -32,6 +32,7 @@ from gpu_names import (
 from gpu_report import plots, report
 from gpu_rows import Row, Rows, failures, why_not
 from machine import machine
+from options import positive_float, positive_int
 from processes import run
 
 from keras_ortho.files import replacing
@@ -153,19 +154,18 @@ def parse() -> argparse.Namespace:
     add("--form", choices=FORMS, default="short")
     add("--precision", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
     add("--only", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME")
-    add("--units", nargs="+", type=int, help="only of these shapes of the form")
-    add("--steps", nargs="+", type=int)
-    add("--batch", nargs="+", type=int)
-    add("--repeats", type=int, default=10, help="of each step")
-    add("--limit", type=float, default=3_600, help="seconds for a process")
+    add(
+        "--units", nargs="+", type=positive_int, help="only of these shapes of the form"
+    )
+    add("--steps", nargs="+", type=positive_int)
+    add("--batch", nargs="+", type=positive_int)
+    add("--repeats", type=positive_int, default=10, help="of each step")
+    add("--limit", type=positive_float, default=3_600, help="seconds for a process")
     add("--retry", action="store_true", help="also what has failed before")
     for name in ("check", "memory", "profile"):
         add(f"--no-{name}", action="store_true")
     add("--out", type=Path, default=Path("out/gpu"))
-    options = parser.parse_args()
-    if options.repeats < 1:
-        parser.error(f"--repeats must be positive. Received: {options.repeats}")
-    return options
+    return parser.parse_args()
 
 
 def chosen(options: argparse.Namespace) -> list[dict[str, Any]]:

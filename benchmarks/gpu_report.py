@@ -6,6 +6,7 @@ from typing import Any
 
 from gpu_names import BASES, FORMS, LAYER_NAMES, NAMES, PRECISIONS
 from gpu_rows import Row, key, why_not
+from machine import versions
 from plots import Panel, plot
 
 TITLES = {"train": "Training step", "infer": "Inference"}
@@ -23,11 +24,10 @@ def report(rows: Iterable[Row], about: dict[str, Any]) -> str:
         A page in Markdown.
     """
     rows = list(rows)
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
     commits = ", ".join(sorted({str(row["commit"]) for row in rows}))
     parts = [
         f"# {about['device']}\n\n{about['processor']}, {about['cores']} cores; "
-        f"{versions}; commit {commits}.\n"
+        f"{versions(about)}; commit {commits}.\n"
     ]
     for kind, title in TITLES.items():
         parts.append(f"## {title}\n\n{time_table(rows, kind)}")

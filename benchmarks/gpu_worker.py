@@ -25,8 +25,9 @@ from gpu_candidates import (
 from gpu_check import check
 from gpu_names import TORCH
 from gpu_profile import loops, trace
-from measurement import in_turns, peak_over_idle
+from measurement import peak_over_idle
 from shapes import Shape
+from turns import medians_in_turns
 
 # What says that memory has run out: of JAX and of PyTorch.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory")
@@ -109,7 +110,7 @@ def measure_times(
         if candidate is not None:
             steps[name] = candidate.steps
             results[name] |= candidate.about
-    for name, medians in in_turns(steps, repeats).items():
+    for name, medians in medians_in_turns(steps, repeats).items():
         results[name] |= medians
     return results
 

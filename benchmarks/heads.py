@@ -11,18 +11,17 @@ DIR]`; it writes a table and a JSON file.
 
 import argparse
 import functools
-import json
-import time
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
-import numpy as np
 from candidates import floor_steps, keras_steps
-from machine import machine
+from options import positive_int
+from reports import write_report
 from shapes import Shape
-from tqdm import tqdm
+from turns import in_turns
 
 from keras_ortho import ScoRNN
 
@@ -30,7 +29,7 @@ from keras_ortho import ScoRNN
 def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    add = functools.partial(parser.add_argument, type=int)
+    add = functools.partial(parser.add_argument, type=positive_int)
     add("--units", default=1_024)
     add("--inputs", default=1)
     add("--heads", nargs="+", default=[2, 4, 8])
@@ -39,6 +38,9 @@ def main() -> None:
     add("--repeats", default=15, help="of each training step")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
+    for heads in options.heads:
+        if options.units % heads or (options.inputs > 1 and options.inputs % heads):
+            parser.error(f"--heads must divide --units and --inputs. Received: {heads}")
     shape = Shape(options.units, options.steps, options.batch, False, options.inputs)
     steps: dict[str, Callable[[], Any]] = {
         "SimpleRNN": keras_steps(keras.layers.SimpleRNN, shape)[0],
@@ -52,7 +54,11 @@ def main() -> None:
             parts = functools.partial(make, mix_inputs=False)
             steps[f"ScoRNN, {heads}, inputs in parts"] = keras_steps(parts, shape)[0]
         steps[f"products, {heads}"] = floor_steps(shape, heads)[0]
-    seconds = _in_turns(steps, options.repeats)
+    for step in steps.values():  # To compile.
+        step()
+        step()
+    times = in_turns(steps, options.repeats)
+    seconds = {name: statistics.median(own) for name, own in times.items()}
     lines = [
         f"| n = {shape.units}, m = {shape.features}, T = {shape.steps}, "
         f"B = {shape.batch} | ms "
@@ -66,26 +72,9 @@ def main() -> None:
             f"| {name} | {1e3 * own:.1f} | {own / floor:.2f} "
             f"| {own / seconds['SimpleRNN']:.2f} |"
         )
-    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"heads-{keras.backend.backend()}"
-    about = {**machine(), "shape": vars(shape), "seconds": seconds}
-    path.with_suffix(".json").write_text(json.dumps(about, indent=1))
-    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    write_report(path, {"shape": vars(shape), "seconds": seconds}, lines)
     print("\n".join(lines))
-
-
-def _in_turns(steps: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The median of each, in seconds."""
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    for step in steps.values():  # To compile.
-        step()
-        step()
-    for _ in tqdm(range(repeats)):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            times[name].append(time.perf_counter() - start)
-    return {name: float(np.median(own)) for name, own in times.items()}
 
 
 if __name__ == "__main__":

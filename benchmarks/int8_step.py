@@ -9,7 +9,6 @@ a JSON file. TensorFlow backend.
 """
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 from exported_files import runner
-from machine import machine
+from options import positive_int
+from reports import write_report
 from tqdm import tqdm
 
 import keras_ortho
@@ -60,9 +60,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--model", type=Path, required=True, help="a .keras file")
     parser.add_argument("--data-dir", type=Path, help="folder of MNIST")
-    parser.add_argument("--images", type=int, default=10_000, help="of the test")
+    parser.add_argument(
+        "--images", type=positive_int, default=10_000, help="of the test"
+    )
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
+    if options.images % BATCH:
+        parser.error(
+            f"--images must be a multiple of {BATCH}. Received: {options.images}"
+        )
     options.out.mkdir(parents=True, exist_ok=True)
     model = keras_ortho.freeze(keras.models.load_model(options.model))
     task = pixels.mnist(
@@ -95,11 +101,10 @@ def main() -> None:
             "other class": float(np.mean(found != trained)),
             "seconds": time.perf_counter() - began,
         }
-    about = {**machine(), "images": len(images), "model": str(options.model)}
-    (options.out / "int8-step.json").write_text(json.dumps({**about, "rows": rows}))
-    text = "\n".join(_table(rows))
-    (options.out / "int8-step.md").write_text(text + "\n")
-    print(text)
+    about = {"images": len(images), "model": str(options.model)}
+    lines = list(_table(rows))
+    write_report(options.out / "int8-step", {**about, "rows": rows}, lines)
+    print("\n".join(lines))
 
 
 def _walk(

@@ -42,3 +42,16 @@ def machine() -> dict[str, Any]:
         "commit": commit.stdout.strip() or None,
         "versions": versions,
     }
+
+
+def versions(about: dict[str, Any]) -> str:
+    """Names the packages that figures were measured with.
+
+    Args:
+        about: What `machine` gave.
+
+    Returns:
+        Their names and versions.
+    """
+    found = about["versions"].items()
+    return ", ".join(f"{name} {number}" for name, number in found if number)

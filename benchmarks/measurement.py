@@ -7,14 +7,14 @@ line of JSON for each candidate.
 import gc
 import json
 import resource
-import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from candidates import CANDIDATES, keras_steps
 from shapes import Shape
+from turns import medians_in_turns
 
 MIB = 2**20
 
@@ -47,41 +47,11 @@ def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any
         train()
         steps[name] = {"train": train, "infer": infer}
         results[name] = {"first": first}
-    for name, medians in in_turns(steps, repeats).items():
+    for name, medians in medians_in_turns(steps, repeats).items():
         results[name] |= medians
         # The first step compiles and runs.
         compiling = results[name]["first"] - results[name]["train"]
         results[name]["compile"] = max(0.0, compiling)
-    return results
-
-
-def in_turns(
-    steps: Mapping[str, Mapping[str, Callable[[], Any] | None]], repeats: int
-) -> dict[str, dict[str, Any]]:
-    """Measures steps, already compiled, one after the other, and again.
-
-    Args:
-        steps: By candidate and kind functions that return when they are done.
-        repeats: How often each is measured.
-
-    Returns:
-        By candidate, of each kind the median in seconds, and as `"..._range"` the
-        least and the most.
-    """
-    times: dict[tuple[str, str], list[float]] = {}
-    for _ in range(repeats):
-        for name, functions in steps.items():
-            for kind, function in functions.items():
-                if function is None:
-                    continue
-                start = time.perf_counter()
-                function()
-                seconds = time.perf_counter() - start
-                times.setdefault((name, kind), []).append(seconds)
-    results: dict[str, dict[str, Any]] = {name: {} for name in steps}
-    for (name, kind), values in times.items():
-        results[name][kind] = statistics.median(values)
-        results[name][f"{kind}_range"] = [min(values), max(values)]
     return results
 
 

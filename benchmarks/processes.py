@@ -1,14 +1,20 @@
 """Measurements in processes of their own."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from machine import ROOT
+
+# For several that wait for one another; far more than they take.
+SECONDS = 3_600
 
 
 def run(
@@ -53,3 +59,58 @@ def run(
         f"A measurement has failed with exit status {done.returncode}. Received: "
         f"{task}\n{done.stderr[-2000:]}"
     )
+
+
+def run_together(
+    script: str, tasks: Sequence[dict[str, Any]], environment: Mapping[str, str]
+) -> list[str]:
+    """Runs processes that work together, such as the replicas of a network.
+
+    If one fails, the others, which would wait for it, are ended.
+
+    Args:
+        script: Name of a file beside this one. It reads its task, in JSON, from its
+            first argument.
+        tasks: A task for each process.
+        environment: All their variables.
+
+    Returns:
+        What each has printed.
+
+    Raises:
+        RuntimeError: If a process fails, or they take more than `SECONDS`.
+    """
+    path = str(Path(__file__).parent / script)
+    end = time.monotonic() + SECONDS
+    with contextlib.ExitStack() as stack:
+        processes, files = [], []
+        for task in tasks:
+            files.append(stack.enter_context(tempfile.TemporaryFile("w+")))
+            process = subprocess.Popen(
+                [sys.executable, path, json.dumps(task)],
+                env=environment,
+                stdout=files[-1],
+                stderr=subprocess.STDOUT,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            processes.append(process)
+        while None in (ended := [process.poll() for process in processes]):
+            if any(ended) or time.monotonic() > end:
+                break
+            time.sleep(0.1)
+        said = []
+        for file in files:
+            file.seek(0)
+            said.append(file.read())
+    for code, text in zip(ended, said, strict=True):
+        if code:
+            raise RuntimeError(
+                f"A process has failed with exit status {code}. Received: "
+                f"{text[-2000:]}"
+            )
+    if None in ended:
+        raise RuntimeError(
+            f"The processes have taken more than {SECONDS} s. Received: {tasks}"
+        )
+    return said

@@ -14,14 +14,14 @@ short form takes some minutes on two cores, `axes` most of an hour, `grid` a day
 
 import argparse
 import itertools
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-from machine import machine
+from options import positive_int
 from plots import Panel, plot
 from processes import run
+from reports import write_report
 from tqdm import tqdm
 
 UNITS, STEPS, BATCHES = (128, 170, 360, 512), (200, 784, 2_000, 10_000), (20, 50, 128)
@@ -74,14 +74,14 @@ def shapes(form: str) -> list[Shape]:
     return list(dict.fromkeys(found))
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(rows: list[dict[str, Any]]) -> list[str]:
     """Writes the measurements as a table, times over those of `SimpleRNN`.
 
     Args:
         rows: One for each candidate and shape.
 
     Returns:
-        A table in Markdown.
+        The lines of a table in Markdown.
     """
     lines = [
         "| n | T | B | XLA | | training step, ms | over SimpleRNN | inference, ms "
@@ -105,7 +105,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         cells.append(f"{row['compile']:.1f}" if "compile" in row else "")
         cells.append(f"{row['memory_mib']:.0f}" if "memory_mib" in row else "")
         lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def key(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -124,17 +124,16 @@ def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--form", choices=["short", "axes", "grid"], default="axes")
-    parser.add_argument("--repeats", type=int, default=5, help="of each step")
+    parser.add_argument("--repeats", type=positive_int, default=5, help="of each step")
     parser.add_argument("--xla", choices=["no", "yes", "both"], default="both")
     parser.add_argument("--no-memory", action="store_true", help="only times")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
-    if options.repeats < 1:
-        parser.error(f"--repeats must be positive. Received: {options.repeats}")
 
     jit = {"no": [False], "yes": [True], "both": [False, True]}[options.xla]
-    if os.environ.get("KERAS_BACKEND") == "jax":
+    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    if backend == "jax":
         jit = [True]  # Nothing else there.
     # PyTorch's threads would keep the cores busy while the next one runs.
     alone = [name for name in options.only if name.startswith("torch")]
@@ -157,25 +156,20 @@ def main() -> None:
             if name in options.only
         ]
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    options.out.mkdir(parents=True, exist_ok=True)
-    about = machine()
-    path = options.out / f"recurrence-{about['backend']}"
+    path = options.out / f"recurrence-{backend}"
     for task in tqdm(tasks, unit="measurement"):
         for name, values in run("measurement.py", task).items():
             row = {**task["shape"], "name": name}
             rows.setdefault((*key(row), name), row).update(values)
         found = list(rows.values())
-        path.with_suffix(".json").write_text(
-            json.dumps({**about, "rows": found}, indent=1) + "\n"
-        )
-        path.with_suffix(".md").write_text(table(found))
+        write_report(path, {"rows": found}, table(found))
     plot(
         [row for row in rows.values() if not row["jit_compile"]],
         path.with_suffix(".png"),
         dict.fromkeys(NAMES, "--") | {name: "-" for name in NAMES if "Sco" in name},
         PANELS,
     )
-    print(table(list(rows.values())))
+    print(*table(list(rows.values())), sep="\n")
 
 
 def _shape(shape: Shape, jit_compile: bool) -> dict[str, Any]:

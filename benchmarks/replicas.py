@@ -14,14 +14,16 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from distribution import SECONDS, WAYS, Way, free_port
-from machine import ROOT, machine
+from distribution import WAYS, Way, free_port
+from machine import ROOT, machine, versions
+from options import positive_int
+from processes import run_together
 from replica_steps import REPLICAS, RUNS
+
+from keras_ortho.files import replacing
 
 # A thread of each kind: a core is a replica's.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -42,16 +44,16 @@ def main() -> None:
         one, two = alone[way.backend], rate(options, way.name, way.backend)
         lines.append(f"| {titled(way)} | {one:,.0f} | {two:,.0f} | {two / one:.2f} |")
     about = machine()
-    versions = ", ".join(f"{k} {v}" for k, v in about["versions"].items() if v)
     lines += [
         "",
         f"(Sequences in a second, the median of {RUNS} runs of {options.updates} "
         f"updates; `{options.network}`, n = {options.units}, T = {options.steps}, "
         f"batches of {options.batch}, float32; cores {options.cores} of "
-        f"{about['processor']}; {about['commit']}, {versions}.)",
+        f"{about['processor']}; {about['commit']}, {versions(about)}.)",
     ]
     text = "\n".join(lines) + "\n"
-    (options.out / "replicas.md").write_text(text)
+    with replacing(options.out / "replicas.md") as aside:
+        aside.write_text(text)
     print(text)
 
 
@@ -72,8 +74,7 @@ def rate(options: argparse.Namespace, way: str, backend: str) -> float:
         Sequences in a second.
 
     Raises:
-        RuntimeError: If a process fails.
-        subprocess.TimeoutExpired: If one does not end.
+        RuntimeError: If a process fails, or they do not end.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if way == "devices":
@@ -96,27 +97,8 @@ def rate(options: argparse.Namespace, way: str, backend: str) -> float:
         cores = [[first]]
     elif way == "processes":
         cores = [[first], [second]]
-    script = str(ROOT / "benchmarks" / "replica_steps.py")
-    running = []
-    try:
-        for number, own in enumerate(cores):
-            told = json.dumps({**task, "process": number, "cores": own})
-            running.append(
-                subprocess.Popen(
-                    [sys.executable, script, told],
-                    env=environment,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                )
-            )
-        said = [process.communicate(timeout=SECONDS)[0] for process in running]
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
-    if any(process.returncode for process in running):
-        raise RuntimeError(f"A process failed. Received: {said[0][-2000:]}")
+    tasks = [{**task, "process": i, "cores": own} for i, own in enumerate(cores)]
+    said = run_together("replica_steps.py", tasks, environment)
     found = next(row for row in said[0].splitlines() if row.startswith("RESULT "))
     seconds = statistics.median(json.loads(found.removeprefix("RESULT ")))
     return options.batch * options.updates / seconds
@@ -133,10 +115,10 @@ def parse() -> argparse.Namespace:
     add("--cores", nargs=2, type=int, default=[0, 1], help="(0 1)")
     network = "ScoRNN(n)"
     add("--network", default=network, help=f"expression ({network})")
-    add("--units", type=int, default=256, help="n (256)")
-    add("--steps", type=int, default=100, help="of a sequence (100)")
-    add("--batch", type=int, default=128, help="of all replicas (128)")
-    add("--updates", type=int, default=10, help="of a run (10)")
+    add("--units", type=positive_int, default=256, help="n (256)")
+    add("--steps", type=positive_int, default=100, help="of a sequence (100)")
+    add("--batch", type=positive_int, default=128, help="of all replicas (128)")
+    add("--updates", type=positive_int, default=10, help="of a run (10)")
     add("--out", type=Path, default=Path("out/replicas"))
     options = parser.parse_args()
     if options.batch % REPLICAS:

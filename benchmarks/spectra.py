@@ -9,14 +9,14 @@ figures and a JSON file with the largest moduli and the margins. It takes some m
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-from machine import machine
+from options import positive_int
+from reports import write_report
 
 from keras_ortho import ENRNN, cells
 from keras_ortho.architectures import ARCHITECTURES
@@ -87,11 +87,11 @@ def margin(model: keras.Model) -> float:
 def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--updates", type=int, default=300, help="(300)")
+    parser.add_argument("--updates", type=positive_int, default=300, help="(300)")
     parser.add_argument("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks/spectra"))
     options = parser.parse_args()
-    if options.updates < MEASUREMENTS or options.updates % MEASUREMENTS:
+    if options.updates % MEASUREMENTS:
         parser.error(
             f"--updates must be a multiple of {MEASUREMENTS}. "
             f"Received: {options.updates}"
@@ -118,8 +118,8 @@ def main() -> None:
         ylabel="max |sigma - 1|",
         log=True,
     )
-    report = {**machine(), "updates": steps, "margins": margins, "moduli": moduli}
-    (options.out / "spectra.json").write_text(json.dumps(report, indent=1))
+    found = {"updates": steps, "margins": margins, "moduli": moduli}
+    write_report(options.out / "spectra", found)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+from options import positive_float, positive_int
 
 from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.data_prep.storage import write_json
@@ -142,9 +143,9 @@ def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
 def main() -> None:
     """Runs the benchmark, prints the result and writes it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=2_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seconds", type=positive_float, default=2_000)
+    parser.add_argument("--workers", type=positive_int, default=2)
+    parser.add_argument("--repeats", type=positive_int, default=3)
     parser.add_argument(
         "--out", type=Path, default=ROOT / "out" / "benchmarks" / "speech_pipeline.json"
     )

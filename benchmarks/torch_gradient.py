@@ -8,7 +8,7 @@ and a JSON file. `pip install ".[torch]"` for PyTorch.
 """
 
 import argparse
-import json
+import functools
 import statistics
 import time
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import Any
 
 import keras
 import numpy as np
-from machine import machine
+from options import positive_int
+from reports import write_report
+from turns import in_turns
 
 from keras_ortho import GORU, ORNN, AntisymmetricRNN, ScoRNN, ScuRNN
 from keras_ortho.backend import autodiff
@@ -37,7 +39,7 @@ STEPS, BATCH = 200, 50
 def main() -> None:
     """Runs the benchmark from the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--repeats", type=int, default=20, help="of each step")
+    parser.add_argument("--repeats", type=positive_int, default=20, help="of each step")
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
     if keras.backend.backend() != "torch":
@@ -57,20 +59,20 @@ def main() -> None:
             [keras.Input((STEPS, 2)), make(), keras.layers.Dense(1)]
         )
         model.compile("adam", "mse")
-        seconds: dict[bool, list[float]] = {True: [], False: []}
-        for turn in range(2 * options.repeats + 4):
-            by_hand = turn % 2 == 0
-            began = time.process_time()
+
+        def step(model: keras.Model, hand: bool) -> None:
+            nonlocal by_hand
+            by_hand = hand
             model.train_on_batch(x, y)
-            seconds[by_hand].append(time.process_time() - began)
-        hand, auto = (statistics.median(seconds[k][2:]) for k in (True, False))
+
+        steps = {hand: functools.partial(step, model, hand) for hand in (True, False)}
+        in_turns(steps, 2)  # To warm up.
+        seconds = in_turns(steps, options.repeats, time.process_time)
+        hand, auto = (statistics.median(seconds[hand]) for hand in steps)
         rows[name] = hand / auto
     lines = ["| training step | by hand / PyTorch's own |", "|---|--:|"]
     lines += [f"| `{name}` | {ratio:.2f} |" for name, ratio in rows.items()]
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "torch-gradient"
-    path.with_suffix(".json").write_text(json.dumps({**machine(), "ratios": rows}))
-    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
+    write_report(options.out / "torch-gradient", {"ratios": rows}, lines)
     print("\n".join(lines))
 
 

@@ -39,7 +39,7 @@ def test_times_of_all_candidates():
         assert result["compile"] >= 0
     rows = [{**SHAPE, "name": name, **result} for name, result in results.items()]
     assert len({key(row) for row in rows}) == 1
-    assert "| SimpleRNN |" in table(rows)
+    assert any("| SimpleRNN |" in line for line in table(rows))
 
 
 @pytest.mark.slow
