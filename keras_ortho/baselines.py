@@ -40,6 +40,9 @@ def rnn(
     Returns:
         The layer, in a `keras_ortho.layers.TrainedInitialState` if that is trained.
 
+    Raises:
+        ValueError: If `units` is not a positive integer.
+
     Example:
     >>> layer = rnn(32, activation="leaky_relu", trainable_initial_state=True)
     >>> layer(np.zeros((32, 251, 1))).shape
@@ -50,6 +53,7 @@ def rnn(
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
       7.1, whose numbers of parameters count an initial state
     """
+    units = checks.check_count("units", units)
     layer = keras.layers.SimpleRNN(units, **kwargs)
     return _started(layer, trainable_initial_state)
 
@@ -83,7 +87,8 @@ def irnn(
         The layer.
 
     Raises:
-        ValueError: If `gain` is not a finite number of more than 0.
+        ValueError: If `units` is not a positive integer, or `gain` not a finite number
+            of more than 0.
 
     Example:
     >>> irnn(100)(np.zeros((32, 784, 1))).shape
@@ -93,6 +98,7 @@ def irnn(
 
     - [Le et al., 2015](https://arxiv.org/abs/1504.00941)
     """
+    units = checks.check_count("units", units)
     gain = checks.check_number("gain", gain, positive=True)
     initializers = keras.initializers
     start = initializers.Identity(gain)
@@ -133,7 +139,8 @@ def lstm(
         The layer, in a `keras_ortho.layers.TrainedInitialState` if those are trained.
 
     Raises:
-        ValueError: If `forget_bias` is not finite, or a given argument is passed.
+        ValueError: If `units` is not a positive integer, `forget_bias` is not finite,
+            or a given argument is passed.
 
     Example:
     >>> lstm(158, forget_bias=-4.0)(np.zeros((28, 10, 129))).shape
@@ -144,6 +151,8 @@ def lstm(
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 4
     """
+    units = checks.check_count("units", units)
+    forget_bias = checks.check_finite("forget_bias", forget_bias)
     for name in ("bias_initializer", "unit_forget_bias"):
         if name in kwargs:
             raise ValueError(

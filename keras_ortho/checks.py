@@ -35,6 +35,28 @@ def check_count(name: str, value: Any) -> int:
     return _check_integer(name, value, 1, "a positive integer")
 
 
+def check_sizes(name: str, value: Any) -> tuple[int, ...]:
+    """Checks that an argument is a shape of sizes that are known.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The sizes, at least one, as ints.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    sizes = list(value) if isinstance(value, list | tuple) else []
+    if not sizes or not all(is_integer(size) and size > 0 for size in sizes):
+        raise ValueError(
+            f"`{name}` must be a tuple or list of positive integers. "
+            f"Received: {name}={value!r}"
+        )
+    return tuple(map(int, sizes))
+
+
 def check_seed(name: str, value: Any) -> int:
     """Checks that an argument is a seed, a whole number of at least 0.
 

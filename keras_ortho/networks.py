@@ -26,15 +26,19 @@ def norm_preserving_center(negative_slope: float) -> float:
     `(1 + a^2) / 2` of the squares of numbers that are as often negative as positive.
 
     Args:
-        negative_slope: The slope `a`.
+        negative_slope: The slope `a`, at least 0.
 
     Returns:
         `sqrt(2 / (1 + a^2))`.
+
+    Raises:
+        ValueError: If the slope is negative or not finite.
 
     Example:
     >>> norm_preserving_center(1.0)
     1.0
     """
+    negative_slope = checks.check_number("negative_slope", negative_slope)
     return math.sqrt(2.0 / (1.0 + negative_slope**2))
 
 
@@ -99,6 +103,7 @@ def mlp(
     _check_kind(kind, MLP_KINDS)
     layers = checks.check_count("layers", layers)
     width = checks.check_count("width", width)
+    input_shape = checks.check_sizes("input_shape", input_shape)
     num_classes = checks.check_count("num_classes", num_classes)
     activation = LeakyReLU(negative_slope)
     residual = kind.endswith("resnet")
@@ -113,7 +118,7 @@ def mlp(
     def activate(x: Tensor) -> Tensor:
         return keras.layers.Activation(activation)(x)
 
-    inputs = keras.Input(tuple(input_shape))
+    inputs = keras.Input(input_shape)
     x = activate(dense()(keras.layers.Flatten()(inputs)))
     if residual:
         for first in range(0, layers, 2):
@@ -169,7 +174,9 @@ def bnp_network(
     _check_kind(kind, BNP_KINDS)
     width = checks.check_count("width", width)
     hidden = checks.check_count("hidden", hidden)
+    input_shape = checks.check_sizes("input_shape", input_shape)
     num_classes = checks.check_count("num_classes", num_classes)
+    epsilon = checks.check_number("epsilon", epsilon, positive=True)
 
     def dense(x: Tensor, units: int, activation: str | None) -> Tensor:
         if kind == "bnp":
@@ -179,7 +186,7 @@ def bnp_network(
             x = keras.layers.BatchNormalization(momentum=0.99)(x)
         return keras.layers.Dense(units, activation)(x)
 
-    inputs = keras.Input(tuple(input_shape))
+    inputs = keras.Input(input_shape)
     x = keras.layers.Flatten()(inputs)
     for _ in range(hidden):
         x = dense(x, width, "relu")

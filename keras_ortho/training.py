@@ -307,7 +307,8 @@ class _Run(keras.callbacks.Callback):
             raise ValueError(
                 f"`folder` holds a run with other settings: {path}. Received: "
                 + ", ".join(
-                    f"{k}={settings.get(k)} not {before.get(k)}" for k in differ
+                    f"{k}={settings.get(k)} (the run has {before.get(k)})"
+                    for k in differ
                 )
             )
 

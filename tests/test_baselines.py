@@ -116,8 +116,15 @@ def test_what_the_forget_bias_replaces(name):
 
 
 def test_forget_bias_must_be_finite():
-    with pytest.raises(ValueError, match="Received: value=nan"):
+    with pytest.raises(ValueError, match="Received: forget_bias=nan"):
         baselines.lstm(4, float("nan"))
+
+
+@pytest.mark.parametrize("make", [baselines.rnn, baselines.irnn, baselines.lstm])
+@pytest.mark.parametrize("units", [0, 2.5, "4"])
+def test_units_must_be_a_positive_integer(make, units):
+    with pytest.raises(ValueError, match=f"Received: units={units!r}$"):
+        make(units)
 
 
 @pytest.mark.parametrize("kind", sorted(LAYERS))

@@ -327,7 +327,7 @@ def test_epochs_without_a_figure_are_not_the_best(forged, tmp_path):
 def test_a_run_is_not_continued_with_other_settings(tmp_path):
     run_dense(tmp_path, epochs=1, settings={"rate": 0.1, "units": 6})
     run_dense(tmp_path, epochs=2, settings={"rate": 0.1, "units": 6})
-    with pytest.raises(ValueError, match=r"Received: rate=0.2 not 0.1$"):
+    with pytest.raises(ValueError, match=r"Received: rate=0.2 \(the run has 0.1\)$"):
         run_dense(tmp_path, epochs=2, settings={"rate": 0.2, "units": 6})
 
 
@@ -371,7 +371,7 @@ def test_bad_arguments(tmp_path):
 @pytest.mark.slow_on_jax
 def test_the_monitor_of_a_run_stays(tmp_path):
     run_dense(tmp_path, epochs=1)
-    with pytest.raises(ValueError, match="Received: monitor=loss not val_loss"):
+    with pytest.raises(ValueError, match=r"monitor=loss \(the run has val_loss\)"):
         run_dense(tmp_path, epochs=1, monitor="loss")
 
 

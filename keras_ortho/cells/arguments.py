@@ -55,24 +55,25 @@ def check_given(layer: Any, cell: Any, args: Any, kwargs: Any) -> None:
         layer: Class of the layer.
         cell: Class of its cell.
         args: Arguments of the cell that are given by position.
-        kwargs: Arguments of the cell that are given by name.
+        kwargs: Arguments that are given by name, of the layer, too.
 
     Raises:
         TypeError: If one is missing, given twice, or one too many by position.
     """
-    signature = cell.__signature__
+    signature, own = cell.__signature__, names(cell)
     given = ", ".join(
         [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
     )
     try:
-        bound = signature.bind_partial(*args, **kwargs).arguments
+        by_name = {name: kwargs[name] for name in own if name in kwargs}
+        bound = signature.bind_partial(*args, **by_name).arguments
     except TypeError as error:
         raise TypeError(
             f"`{layer.__name__}`: {error}. Received: {layer.__name__}({given})"
         ) from None
     missing = [
         f"`{name}`"
-        for name in names(cell)
+        for name in own
         if name not in bound
         and signature.parameters[name].default is inspect.Parameter.empty
     ]

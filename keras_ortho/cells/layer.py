@@ -70,6 +70,7 @@ class RecurrentLayer(keras.layers.RNN):
 
     Raises:
         ValueError: If an argument is out of its range.
+        TypeError: If one is missing, or the class names no cell.
 
     Example:
 
@@ -107,9 +108,14 @@ class RecurrentLayer(keras.layers.RNN):
                     f"Received: recompute={recompute!r}"
                 )
             recompute = int(recompute)
+        if not hasattr(self, "cell_class"):
+            raise TypeError(
+                "A subclass must name its cell as `cell_class`. "
+                f"Received: {type(self).__name__}"
+            )
+        arguments.check_given(type(self), self.cell_class, args, kwargs)
         own = arguments.names(self.cell_class)
         cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
-        arguments.check_given(type(self), self.cell_class, args, cell_kwargs)
         cell = self.cell_class(
             *args,
             dtype=kwargs.get("dtype"),

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from keras_ortho import ORNNCell, RecurrentLayer
+from keras_ortho import ENRNN, ORNNCell, RecurrentLayer
 from keras_ortho.activations import LeakyReLU
 
 pytestmark = pytest.mark.backends
@@ -55,3 +55,10 @@ def test_what_is_given_comes_before_them(cls):
     assert (made.dropout, made.trainable_initial_state) == (0.75, False)
     again = cls.from_config(made.get_config())
     assert again.get_config() == made.get_config()
+
+
+def test_a_layer_says_what_it_needs():
+    with pytest.raises(TypeError, match=r"Received: ENRNN\(units=4\)$"):
+        ENRNN(units=4)
+    with pytest.raises(TypeError, match="`cell_class`. Received: RecurrentLayer$"):
+        RecurrentLayer(4)
