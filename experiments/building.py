@@ -1,11 +1,12 @@
 """The network of a run: its recurrent layer chosen, and as large as another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import keras
 
-from experiments.layers import Units, make_layer, trained_parameters
+from experiments.layers import Units, allowed_size, make_layer, trained_parameters
 from experiments.settings import Settings
 from keras_ortho.baselines import closest_size
 
@@ -47,25 +48,39 @@ def build(
     other = make_layer(*settings.matched, **returns)
     parameters = trained_parameters(network(other))
     units = closest_units(
-        settings.model, parameters, lambda units: trained_parameters(sized(units))
+        settings.model,
+        parameters,
+        lambda units: trained_parameters(sized(units)),
+        settings.arguments,
     )
     return sized(units), Settings(**{**vars(settings), "units": units})
 
 
-def closest_units(model: str, parameters: int, count: Callable[[Any], int]) -> Units:
+def closest_units(
+    model: str,
+    parameters: int,
+    count: Callable[[Any], int],
+    arguments: Mapping[str, Any] = MappingProxyType({}),
+) -> Units:
     """Finds the units with which something has about as many parameters as another.
 
     They are any positive number, an even one for EURNN and GORU, and for ENRNN
-    long-term and short-term units as 374 to 94.
+    long-term and short-term units as 374 to 94; but a multiple of the heads, and no
+    fewer than there are reflections or negative ones.
 
     Args:
         model: Name of the layer.
         parameters: The number to come near to.
         count: Gives the number of parameters with so many units.
+        arguments: Arguments of the layer. Default: none.
 
     Example:
     >>> closest_units("goru", 60, lambda units: units * units)
     8
     """
-    units_of = _UNITS.get(model, lambda size: size)
+    of_size = _UNITS.get(model, lambda size: size)
+
+    def units_of(size: int) -> Units:
+        return of_size(allowed_size(size, arguments))
+
     return units_of(closest_size(lambda size: count(units_of(size)), parameters))

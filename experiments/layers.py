@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -125,14 +126,35 @@ def title_of(model: str) -> str:
     return model.rpartition(":")[2] if is_own(model) else kind_of(model).title
 
 
-def trial_units(model: str) -> Units:
-    """Gives units that a model takes, to look at it with.
+def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
+    """Gives the least size, of those from one on, that a layer's arguments allow.
+
+    It is a multiple of the heads, and no less than there are reflections or negative
+    ones.
+
+    Example:
+    >>> allowed_size(5, {"heads": 4}), allowed_size(5, {"reflections": 9})
+    (8, 9)
+    """
+
+    def number(name: str) -> int:
+        # A fraction of the units is no bound; of what is no number the layer tells.
+        given = arguments.get(name)
+        return max(1, given) if isinstance(given, int) else 1
+
+    least = max(size, number("reflections"), number("negative_ones"))
+    return math.ceil(least / number("heads")) * number("heads")
+
+
+def trial_units(model: str, arguments: Mapping[str, Any] | None = None) -> Units:
+    """Gives units that a model takes with some arguments, to look at it with.
 
     Example:
     >>> trial_units("lstm"), trial_units("enrnn")
     (16, (16, 16))
     """
-    return _TRIAL if len(kind_of(model).counts) == 1 else (_TRIAL, _TRIAL)
+    size = allowed_size(_TRIAL, arguments or {})
+    return size if len(kind_of(model).counts) == 1 else (size, size)
 
 
 def make_layer(
@@ -208,7 +230,7 @@ def parts_of(
     """
     if not is_own(model):  # Any will do; a layer of a user's may refuse others.
         units = arguments = None
-    layer = make_layer(model, units or trial_units(model), arguments)
+    layer = make_layer(model, units or trial_units(model, arguments), arguments)
     layer.build((None, 1, 1))
     found = {part_of(variable) for variable in layer.trainable_variables}
     return tuple(part for part in PARTS if part in found)

@@ -159,7 +159,9 @@ def read_task(
         except ValueError as error:
             option = "--rate" if part == "others" else f"--{part}-rate"
             raise ValueError(f"{option}: {error}") from error
-    units = trial_units(given.model) if matched else settings.units
+    units = settings.units
+    if matched:
+        units = trial_units(given.model, settings.arguments)
     make_layer(given.model, units, settings.arguments)
     return settings
 

@@ -45,6 +45,28 @@ def test_units_of_two_kinds_keep_their_proportion():
     assert (long, short) == (100, 25)
 
 
+@pytest.mark.parametrize(
+    ("model", "argument", "held"),
+    [
+        ("scornn", "heads=4", lambda units: units % 4 == 0),
+        ("ornn", "reflections=60", lambda units: units >= 60),
+        ("scornn", "negative_ones=40", lambda units: units >= 40),
+    ],
+)
+def test_arguments_that_bound_the_units(model, argument, held):
+    given = "--model", model, "--argument", argument, "--match", "lstm", "--units", "9"
+    made, settings = build(network, settings_of(*given))
+    assert held(settings.units)
+    wanted = 4 * 9 * (9 + 3) + 9 + 1
+    apart = abs(made.count_params() - wanted)
+    step = 4 if argument == "heads=4" else 1
+    more, _ = build(
+        network,
+        settings_of(*given[:4], "--units", str(settings.units + step)),
+    )
+    assert apart <= abs(more.count_params() - wanted)
+
+
 def test_matching_without_a_papers_network_needs_units():
     with pytest.raises(ValueError, match="--match needs --units, as no paper has goru"):
         settings_of("--match", "goru")
