@@ -84,6 +84,9 @@ def run_through(model: Any, inputs: Any, call: Any) -> Any:
         The outputs, in the structure of the model's.
     """
     graph = getattr(model, "_functional", model)
+    # By name, as Keras does.
+    if isinstance(inputs, dict) and not isinstance(graph.input, dict):
+        inputs = [inputs[x.name] for x in graph.inputs]
     return graph._run_through_graph(inputs, call_fn=call)
 
 

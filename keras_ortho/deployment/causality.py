@@ -8,6 +8,7 @@ from keras import ops, tree
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.deployment.overrides import method_of_ones_own
 from keras_ortho.layers import CarriedState, TrainedInitialState
 
 MIXES = "does not work on each frame by itself"
@@ -71,12 +72,18 @@ def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
 
 
 def check_recurrent(
-    layer: keras.layers.RNN, tensors: list[Any], last: list[Any]
+    operation: Any,
+    layer: keras.layers.RNN,
+    kwargs: dict[str, Any],
+    tensors: list[Any],
+    last: list[Any],
 ) -> None:
     """Refuses a recurrent layer that no frame can be given to by itself.
 
     Args:
+        operation: The layer, or one that runs it from other states.
         layer: The layer.
+        kwargs: What it is called with by name.
         tensors: All tensors that it is called with.
         last: Those of them that come from a last output, and are no sequence.
 
@@ -89,6 +96,12 @@ def check_recurrent(
         raise no_step(layer, "begins with a state that is computed")
     if last:
         raise no_step(layer, "comes after a layer with `return_sequences=False`")
+    if kwargs.get("training"):
+        raise no_step(layer, "is called with `training=True`, at random")
+    for each in (operation, layer):
+        own = method_of_ones_own(each, "call", "inner_loop")
+        if own:
+            raise no_step(each, f"has a `{own}` of its own around its cell")
 
 
 def call_with_frame(operation: Any, args: Any, kwargs: Any) -> Any:
@@ -159,12 +172,18 @@ def near(x: Tensor, y: Tensor) -> bool:
         y: Tensor of the same shape and dtype.
 
     Returns:
-        Whether they are; of integers and booleans whether they are equal.
+        Whether they are; of integers and booleans whether they are equal. What is not
+        finite must be the same in both.
     """
     dtype = keras.backend.standardize_dtype(x.dtype)
     if not keras.backend.is_float_dtype(dtype):
         return bool(ops.all(x == y))
     unit = 2.0**-7 if dtype == "bfloat16" else float(np.finfo(dtype).eps)
     # Not fewer bits than they have: two neighbors would be far apart then.
-    x, y = ops.cast(x, wide_dtype(dtype)), ops.cast(y, wide_dtype(dtype))
-    return bool(ops.max(ops.abs(x - y)) <= unit**0.5 * (1 + ops.max(ops.abs(x))))
+    x, y = (ops.convert_to_numpy(ops.cast(z, wide_dtype(dtype))) for z in (x, y))
+    finite = np.isfinite(x) & np.isfinite(y)
+    if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+        return False
+    x, y = x[finite], y[finite]
+    size = np.abs(x).max(initial=0.0)
+    return bool(np.abs(x - y).max(initial=0.0) <= unit**0.5 * (1 + size))

@@ -17,8 +17,8 @@ def freeze(model: keras.layers.Layer) -> Any:
     call, those of the copy have it as a weight. Nothing is factorized in any program
     that is made from it, and it computes the same. What becomes of a layer:
 
-    - A recurrent one with an activation of Keras, no gate and no trained initial state:
-      `keras.layers.SimpleRNN`, and its cell `SimpleRNNCell`.
+    - A recurrent one with an activation of Keras, no gate, no trained initial state and
+      no `activity_regularizer`: `keras.layers.SimpleRNN`, and its cell `SimpleRNNCell`.
     - Any other recurrent layer or cell: one of the same class with a weight
       `recurrent_kernel` in place of the free variables.
     - `SVDDense`, `OrthoDense` and `BNPDense`: `keras.layers.Dense`.
@@ -26,7 +26,8 @@ def freeze(model: keras.layers.Layer) -> Any:
     The model may nest others, and layers may be wrapped: what holds them has to have
     them in its config, as `Bidirectional`, `TimeDistributed`, `keras.layers.RNN` and
     `StackedRNNCells` do. The copy is not compiled, and stateful layers begin anew. It
-    can be trained on, but nothing holds its kernels orthogonal then.
+    can be trained on, but nothing holds its kernels orthogonal then; regularizers of
+    free variables, which it has not, are left out.
 
     Args:
         model: A `Sequential` or functional model, or a layer, that is built.
@@ -36,8 +37,9 @@ def freeze(model: keras.layers.Layer) -> Any:
 
     Raises:
         ValueError: If `model` is not built, is a subclass of `keras.Model` with a
-            `call` of its own, has a layer that cannot be frozen, or one layer or cell
-            within several others, such as two wrappers.
+            `call` of its own, has a layer that cannot be frozen, such as a dense one
+            with a `call` of its own, or one layer or cell within several others, such
+            as two wrappers.
 
     Example:
     >>> layers = [keras.Input((None, 3)), ScoRNN(8, activation="tanh")]

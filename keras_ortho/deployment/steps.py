@@ -6,6 +6,7 @@ the model, and for a few real ones, of which a long sequence is made that holds 
 other layer to work on every frame by itself.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,8 +63,10 @@ def step_model(model: Any) -> keras.Model:
     Raises:
         ValueError: If `model` is none of these, has no recurrent layer, or a layer has
             no step, which is then named: `Bidirectional`, `go_backwards=True`, a mask,
-            an initial state that is computed, a layer that mixes the frames, or a
-            recurrent layer behind one with `return_sequences=False`.
+            an initial state that is computed, a layer that mixes the frames, a
+            recurrent layer behind one with `return_sequences=False`, or one with a
+            `call` of its own or called with `training=True`; or if an input is named
+            as a state.
 
     Example:
     >>> rnn = ScoRNN(8, return_sequences=True)
@@ -147,14 +150,15 @@ class _Frame:
 
     def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(operation, Functional | keras.Sequential):
-            return run_through(operation, args[0], self._call)
+            inputs = args[0] if args else kwargs["inputs"]
+            return run_through(operation, inputs, self._call)
         tensors = [x for x in tree.flatten((args, kwargs)) if is_tensor(x)]
         last = [x for x in tensors if self._is_last(x)]
         check_call(operation, kwargs)
         recurrent = recurrent_layer(operation)
         if recurrent is not None:
-            check_recurrent(recurrent, tensors, last)
-            return self._step(operation, recurrent, args[0])
+            check_recurrent(operation, recurrent, kwargs, tensors, last)
+            return self._step(operation, recurrent, tensors[0])
         outputs = call_with_frame(operation, args, kwargs)
         flat = tree.flatten(outputs)
         if last:
@@ -197,6 +201,20 @@ def _check_causal(model: Any) -> list[Any]:
                 "Each input of `model` must have the time as its second axis. "
                 f"Received: an input of shape {tuple(x.shape)}"
             )
+    recurrent, frames = _walk(model, lambda x: x)
+    if any(map(_has_nan, frames)):  # Of a logarithm or a root.
+        recurrent, frames = _walk(model, np.abs)
+    if not recurrent:
+        raise ValueError(f"`model` has no recurrent layer. Received: {model.name}")
+    for calls in zip(*(frame.calls for frame in frames), strict=True):
+        check_pointwise(*zip(*calls, strict=True))
+    return recurrent
+
+
+def _walk(
+    model: Any, signs: Callable[[np.ndarray], np.ndarray]
+) -> tuple[list[Any], list[_Frame]]:
+    """Takes a few random frames through a model, each from the states of the last."""
     batch_size = model.inputs[0].shape[0] or 2
     random = np.random.default_rng(0)
     recurrent: list[Any] = []
@@ -212,28 +230,45 @@ def _check_causal(model: Any) -> list[Any]:
     frames = []
     for number in range(_FRAMES):
         frame = _Frame(next_states if number else first)
+        inputs = [_random_frame(x, batch_size, random) for x in model.inputs]
         frame.through(
-            model, [_random_frame(x, batch_size, random) for x in model.inputs]
+            model,
+            [
+                ops.convert_to_tensor(signs(values), dtype=x.dtype)
+                for x, values in zip(model.inputs, inputs, strict=True)
+            ],
         )
         states = iter(frame.new_states)
         frames.append(frame)
-    if not recurrent:
-        raise ValueError(f"`model` has no recurrent layer. Received: {model.name}")
-    for calls in zip(*(frame.calls for frame in frames), strict=True):
-        check_pointwise(*zip(*calls, strict=True))
-    return recurrent
+    return recurrent, frames
 
 
 def _random_frame(
     x: keras.KerasTensor, batch_size: int, random: np.random.Generator
-) -> Tensor:
+) -> np.ndarray:
     shape = (batch_size, *x.shape[2:])
     if keras.backend.is_float_dtype(x.dtype):
-        return ops.convert_to_tensor(random.normal(size=shape), dtype=x.dtype)
-    return ops.convert_to_tensor(random.integers(0, 2, size=shape), dtype=x.dtype)
+        return random.normal(size=shape)
+    return random.integers(0, 2, size=shape)
+
+
+def _has_nan(frame: _Frame) -> bool:
+    """Whether a layer that is not recurrent has given NaN."""
+    return any(
+        bool(ops.any(ops.isnan(x)))
+        for x in tree.flatten([outputs for _, _, outputs in frame.calls])
+        if keras.backend.is_float_dtype(keras.backend.standardize_dtype(x.dtype))
+    )
 
 
 def _input_names(model: Any) -> list[str]:
     if len(model.inputs) == 1:
         return ["x"]
-    return [x.name for x in model.inputs]
+    names = [x.name for x in model.inputs]
+    for name in names:
+        if re.fullmatch(r"state_\d+", name):
+            raise ValueError(
+                "No input of `model` may be named as the states of the step are. "
+                f"Received: {name}"
+            )
+    return names

@@ -9,10 +9,27 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import modrelu_names
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.deployment.overrides import method_of_ones_own
+from keras_ortho.layers.bnp_dense import BNPDense
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
 
-_OF_EVERY_LAYER = ("name", "dtype", "trainable", "activation", "use_bias")
-_OF_RECURRENT_CELLS = (*_OF_EVERY_LAYER, "dropout", "recurrent_dropout")
+_OF_EVERY_LAYER = (
+    "name",
+    "dtype",
+    "trainable",
+    "activation",
+    "use_bias",
+    "bias_regularizer",
+    "bias_constraint",
+)
+# A regularizer of free variables means nothing for a matrix.
+_OF_RECURRENT_CELLS = (
+    *_OF_EVERY_LAYER,
+    "kernel_regularizer",
+    "kernel_constraint",
+    "dropout",
+    "recurrent_dropout",
+)
 _OF_RECURRENT_LAYERS = (
     *_OF_RECURRENT_CELLS,
     "return_sequences",
@@ -22,6 +39,7 @@ _OF_RECURRENT_LAYERS = (
     "unroll",
     "zero_output_for_mask",
 )
+_OF_DENSE_LAYERS = (*_OF_EVERY_LAYER, "activity_regularizer")
 
 # The classes that have a twin.
 FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
@@ -39,7 +57,8 @@ def twin(layer: keras.layers.Layer) -> keras.layers.Layer:
         otherwise a frozen layer of the same class.
 
     Raises:
-        ValueError: If a class makes its recurrent matrix in a way of its own.
+        ValueError: If a class makes its recurrent matrix in a way of its own, or a
+            dense one has a `call` of its own.
 
     Example:
     >>> type(twin(ScoRNN(8, activation="tanh"))).__name__
@@ -52,7 +71,9 @@ def twin(layer: keras.layers.Layer) -> keras.layers.Layer:
 def _(layer: RecurrentLayer) -> keras.layers.Layer:
     _check_has_map(layer.cell)
     config = layer.get_config()
-    if not (_is_ours(layer) and _is_simple(layer.cell)):
+    # Keras's `SimpleRNN` does without the one that it is given.
+    regularized = layer.activity_regularizer is not None
+    if regularized or not (_is_ours(layer) and _is_simple(layer.cell)):
         return type(layer).from_config({**config, "frozen": True})
     same = {name: config[name] for name in _OF_RECURRENT_LAYERS}
     return keras.layers.SimpleRNN.from_config({**same, "units": layer.cell.state_size})
@@ -70,8 +91,16 @@ def _(cell: RecurrentCell) -> keras.layers.Layer:
 
 @twin.register
 def _(layer: ParametrizedDense) -> keras.layers.Layer:
+    if method_of_ones_own(layer, "call"):
+        raise ValueError(
+            f"`{type(layer).__name__}` has a `call` of its own: what it computes is "
+            f"not known, and it cannot be frozen. Received: {layer.name}"
+        )
+    names = [*_OF_DENSE_LAYERS]
+    if isinstance(layer, BNPDense):
+        names += ["kernel_regularizer", "kernel_constraint"]
     config = layer.get_config()
-    same = {name: config[name] for name in _OF_EVERY_LAYER if name in config}
+    same = {name: config[name] for name in names if name in config}
     return keras.layers.Dense.from_config({**same, "units": layer.units})
 
 

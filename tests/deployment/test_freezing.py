@@ -214,6 +214,45 @@ def test_a_cell_of_ones_own():
     assert_equal(model, frozen)
 
 
+def test_regularizers_and_constraints():
+    """All but those of free variables."""
+    given = dict.fromkeys(("kernel_regularizer", "bias_regularizer"), "l2")
+    given |= {"kernel_constraint": "max_norm", "bias_constraint": "non_neg"}
+    rnn = given | {"bias_initializer": "ones", "return_sequences": True}
+    model = keras.Sequential(
+        [
+            keras.Input((None, 4)),
+            ScoRNN(5, activation="tanh", **rnn),
+            ScoRNN(5, activation="tanh", activity_regularizer="l1", **rnn),
+            ScoRNN(5, activity_regularizer="l1", **rnn),
+            BNPDense(3, activity_regularizer="l1", **given),
+            OrthoDense(
+                3, ScaledCayley(), bias_regularizer="l2", bias_constraint="non_neg"
+            ),
+        ]
+    )
+    frozen = freeze(model)
+    assert type(frozen.layers[0]) is layers.SimpleRNN
+    model(X)
+    frozen(X)
+    assert len(model.losses) == len(frozen.losses) == 12
+    np.testing.assert_allclose(sum(frozen.losses), sum(model.losses), rtol=1e-5)
+    for before, after in zip(model.layers, frozen.layers, strict=True):
+        for name in ("kernel_constraint", "bias_constraint"):
+            old, new = (
+                getattr(getattr(x, "cell", x), name, None) for x in (before, after)
+            )
+            assert type(old) is type(new)
+
+
+class Doubled(OrthoDense):
+    """A dense layer that does more."""
+
+    def call(self, inputs, training=False):
+        """Doubles the outputs."""
+        return 2.0 * super().call(inputs, training)
+
+
 class Hidden(layers.Layer):
     """A layer that holds another which its config does not have."""
 
@@ -248,7 +287,10 @@ def test_what_cannot_be_frozen():
     cases = {
         "must not hold one layer or cell in several": keras.Model(inputs, each),
         "has no weights yet": keras.Sequential([ScoRNN(5)]),
-        "`call` of its own": subclassed,
+        "`call` of its own cannot": subclassed,
+        "has a `call` of its own": keras.Sequential(
+            [keras.Input((4,)), Doubled(4, ScaledCayley())]
+        ),
         "makes it by itself": hidden,
         "must be a Keras model": ScoRNNCell,
     }

@@ -166,9 +166,57 @@ def rnn(**kwargs):
     return ScoRNN(4, return_sequences=True, name="rnn", **kwargs)
 
 
+class Doubled(ScoRNN):
+    """A layer with more than its cell's steps."""
+
+    def call(self, sequences, initial_state=None, mask=None, training=False):
+        """Doubles the outputs."""
+        return 2.0 * super().call(sequences, initial_state, mask, training)
+
+
+def random_by_call():
+    x = keras.Input((None, 3))
+    return keras.Model(x, layers.GRU(4, dropout=0.5, name="rnn")(x, training=True))
+
+
+def inputs_named(*names):
+    inputs = [keras.Input((None, 3), name=name) for name in names]
+    return keras.Model(inputs, rnn()(layers.Subtract()(inputs)))
+
+
+def test_inputs_of_a_nested_model_by_name():
+    inner = keras.Model(
+        [b := keras.Input((None, 3), name="b"), a := keras.Input((None, 3), name="a")],
+        layers.Subtract()([b, a]),
+    )
+    inputs = [keras.Input((None, 3)) for _ in range(2)]
+    given = dict(zip("ab", inputs, strict=True))
+    model = keras.Model(inputs, rnn()(inner(given)))
+    step, states = step_model(model), initial_states(model, 2)
+    frame, *_ = step.predict_on_batch([X[:, 0], 2 * X[:, 0], *states])
+    wanted = model.predict_on_batch([X, 2 * X])[:, 0]
+    np.testing.assert_allclose(frame, wanted, atol=ATOL)
+
+
+def test_logarithms_between_the_layers():
+    """Random numbers have none, or zero has an infinite one."""
+    model = model_of(layers.ReLU(), layers.Lambda(ops.log1p), rnn())
+    np.testing.assert_allclose(outputs(model, X), model.predict(X), atol=ATOL)
+    for function in (ops.log, ops.sqrt, lambda x: ops.log(ops.relu(x))):
+        x = keras.Input((None, 3))
+        y = layers.LayerNormalization()(function(x))
+        assert step_model(keras.Model(x, rnn()(y))).inputs
+        mixed = y - ops.mean(x, axis=1, keepdims=True)
+        with pytest.raises(ValueError, match="each frame by itself"):
+            step_model(keras.Model(x, rnn()(mixed)))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: model_of(Doubled(4)), "`call` of its own"),
+        (random_by_call, "training=True"),
+        (lambda: inputs_named("other", "state_0"), "as the states"),
         (lambda: model_of(layers.Bidirectional(rnn(), name="rnn")), "from its end"),
         (lambda: model_of(rnn(go_backwards=True)), "from its end"),
         (
