@@ -30,6 +30,12 @@ class PeriodicCallback(keras.callbacks.Callback):
         self._batches = 0
         self._last_batch = -1
 
+    def set_model(self, model: keras.Model) -> None:
+        """Begins to count anew where the model is another one."""
+        if model is not self._model:
+            self._batches = 0
+        super().set_model(model)
+
     def act(self) -> None:
         """Does what the callback is for, with the weights after an update."""
         raise NotImplementedError

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import keras
+from keras.callbacks import EarlyStopping
 
+from keras_ortho import training_checks
 from keras_ortho.backend.processes import (
     copy_from_first,
     on_first,
@@ -39,6 +41,7 @@ BEST = "best.weights.h5"
 MODEL = "best.keras"
 LAST = "last.weights.h5"
 SEEDS = "seeds.json"
+STOPPED = "stopped-early"
 HISTORY = "history.csv"
 
 
@@ -61,7 +64,9 @@ def train(
     The model, its optimizer, the state of its dropout and the history are saved now
     and then. Called again with the same arguments it goes on from there, with the
     batch that follows, to the same weights as an unbroken run. Where all epochs are
-    done it only loads. In the end the model has the weights of the best epoch.
+    done, or a `keras.callbacks.EarlyStopping` has ended the run and is given again, it
+    only loads; where another callback has stopped it, it goes on. In the end the model
+    has the weights of the best epoch.
 
     The last two states are kept, with a checksum for each of their files: if the last
     is damaged, a warning says so and the run goes on from the one before.
@@ -75,7 +80,9 @@ def train(
     the others have from it the state that the run goes on from.
 
     Args:
-        model: A built and compiled model. Its weights are where a new run starts.
+        model: A built and compiled model. Its weights are where a new run starts. It
+            has no stateful layer, but may have a `CarriedState`, and its
+            `steps_per_execution` divides the batches in an epoch.
         data: `tf.data.Dataset` to train on, which is repeated and must always have
             the same order. Or, for another order in each pass over the data, a
             function from the number of the pass, an int64 tensor that counts from 0
@@ -95,7 +102,8 @@ def train(
             the `logs` of an epoch is in its figures. Default: none.
         settings: What makes this run another one than others, as JSON can hold it:
             a run is only continued with those that it was started with. `monitor` is
-            one of them. Default: none.
+            one of them, and, unless they are given here, so are `optimizer`, the
+            classes of the optimizers, and `parameters`, their number. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
@@ -105,13 +113,14 @@ def train(
 
     Raises:
         ValueError: If `epochs` or `steps_per_epoch` is not positive, `save_seconds`
-            negative, `data` is no `tf.data.Dataset` of a known number of batches, a
-            setting is not one that JSON can hold, `callbacks` hold a `SwapEMAWeights`,
-            the model is not built,
-            `monitor` is no figure of `fit` or in no epoch finite, or the folder holds
-            a run with other settings, another `monitor` or more epochs, or one whose
-            files are damaged: the message names them. On several devices also as
-            `own_share` and `shared_evaluation` of `keras_ortho.distribution`.
+            negative, `data` or `validation_data` is no `tf.data.Dataset`, that of
+            `data` of a known number of batches, a setting is not one that JSON can
+            hold, `callbacks` are none or hold a `SwapEMAWeights`, `model` is none that
+            is built and compiled, or one that cannot be resumed, `monitor` is no figure
+            of `fit` or in no epoch finite, or the folder holds a run with other
+            settings, another `monitor` or more epochs, or one whose files are damaged:
+            the message names them. On several devices also as `own_share` and
+            `shared_evaluation` of `keras_ortho.distribution`.
         BlockingIOError: If another process trains in the folder.
 
     Example:
@@ -131,33 +140,31 @@ def train(
         if count is not None:
             check_count(name, count)
     save_seconds = check_number("save_seconds", save_seconds)
-    callbacks = list(callbacks)
-    if any(isinstance(each, keras.callbacks.SwapEMAWeights) for each in callbacks):
-        raise ValueError(
-            "`callbacks` must hold no `SwapEMAWeights`: `train` puts the averages in "
-            f"place itself. Received: callbacks={callbacks}"
-        )
-    if not model.built:
-        raise ValueError(
-            "`model` must be built: give it an `Input`, or call it once. "
-            f"Received: {model.name} with built=False"
-        )
+    training_checks.check_model(model)
+    callbacks = training_checks.check_callbacks(callbacks)
+    training_checks.check_dataset("validation_data", validation_data)
     size = _size(data)
+    steps = size if steps_per_epoch is None else steps_per_epoch
+    training_checks.check_steps(model, steps)
     share = own_share()
-    settings = {**(settings or {}), **settings_by_replicas(model)}
+    all_settings = {
+        **training_checks.run_settings(model, monitor, settings),
+        **settings_by_replicas(model),
+    }
     with _own_folder(folder) as own:
         averages = WeightAverages()
         run = _Run(own, monitor, save_seconds, averages, epochs if progress else None)
-        on_first(lambda: run.check_settings(settings))
         run.set_model(model)
+        on_first(lambda: run.check_settings(all_settings))
         run.restore()
         if len(run.history) > epochs:
             raise ValueError(
                 f"`epochs` must be at least {len(run.history)}, which the run in "
                 f"{folder} has. Received: epochs={epochs}"
             )
-        if len(run.history) < epochs:
-            steps = size if steps_per_epoch is None else steps_per_epoch
+        run.early = [each for each in callbacks if isinstance(each, EarlyStopping)]
+        over = run.stopped_early and run.early
+        if len(run.history) < epochs and not over:
             model.fit(
                 _from_batch(
                     training_share(data, share), size, len(run.history) * steps
@@ -214,12 +221,7 @@ def _own_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 def _size(data: Any) -> int:
     tf = require("tensorflow")
     one_pass = data(tf.constant(0, tf.int64)) if callable(data) else data
-    if not isinstance(one_pass, tf.data.Dataset):
-        raise ValueError(
-            "`data` must be a `tf.data.Dataset`, or a function that gives one: of "
-            "arrays `tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. "
-            f"Received: {type(one_pass).__name__}"
-        )
+    training_checks.check_dataset("data", one_pass)
     size = int(one_pass.cardinality())
     if size < 1:
         raise ValueError(
@@ -280,6 +282,9 @@ class _Run(keras.callbacks.Callback):
         self.started = self.saved = time.monotonic()
         self.states = Generations(folder)
         self.best_sha256 = ""
+        # Whether `EarlyStopping` has ended the run; those that may.
+        self.stopped_early = False
+        self.early: list[EarlyStopping] = []
         for name in (SETTINGS, BEST, MODEL, HISTORY):
             remove_asides(folder / name)
 
@@ -287,7 +292,7 @@ class _Run(keras.callbacks.Callback):
         """Compares the settings with those of the run in the folder, if it is one."""
         path = self.folder / SETTINGS
         try:
-            settings = json.loads(json.dumps({**settings, "monitor": self.monitor}))
+            settings = json.loads(json.dumps(settings))
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"`settings` must be what JSON can hold: {error}. Received: {settings}"
@@ -296,8 +301,9 @@ class _Run(keras.callbacks.Callback):
         if not (path.exists() and self.states.exist()):
             write_sealed(path, settings)
             return
-        # Older runs do not say theirs.
-        before = {"monitor": self.monitor, **read_sealed(path)}
+        # Older runs do not say these.
+        unsaid = {"monitor": self.monitor, **training_checks.model_settings(self.model)}
+        before = {**unsaid, **read_sealed(path)}
         keys = sorted({*before, *settings})
         # As text, in which NaN is what it is.
         differ = [
@@ -338,6 +344,7 @@ class _Run(keras.callbacks.Callback):
             seeds = json.loads((state / SEEDS).read_text())
             for variable, value in zip(self.seeds(), seeds, strict=True):
                 variable.assign(value)
+        self.stopped_early = (state / STOPPED).exists()
         # An epoch that the kill has undone may have been better.
         self._replace_best(lambda aside: shutil.copyfile(state / BEST, aside))
 
@@ -403,6 +410,8 @@ class _Run(keras.callbacks.Callback):
                 )
             seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
             (aside / SEEDS).write_text(json.dumps(seeds))
+            if any(each.stopped_epoch for each in self.early):
+                (aside / STOPPED).touch()
             with open(aside / HISTORY, "w", newline="") as file:
                 # A callback may add a figure in some epochs only.
                 names = dict.fromkeys(name for row in self.history for name in row)

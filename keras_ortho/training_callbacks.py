@@ -13,6 +13,7 @@ from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
 from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.periodic_callback import PeriodicCallback
+from keras_ortho.training_checks import check_dataset
 
 
 class ResetStates(keras.callbacks.Callback):
@@ -167,6 +168,9 @@ class TestFigures(keras.callbacks.Callback):
         data: `tf.data.Dataset` to evaluate.
         callbacks: Callbacks of `evaluate`. Default: none.
 
+    Raises:
+        ValueError: If `data` is no `tf.data.Dataset`.
+
     Example:
     >>> from keras_ortho.tasks import adding
     >>> task = adding.load(20, train_size=50, test_size=50)
@@ -178,6 +182,7 @@ class TestFigures(keras.callbacks.Callback):
     def __init__(
         self, data: Any, callbacks: list[keras.callbacks.Callback] | None = None
     ) -> None:
+        check_dataset("data", data)
         super().__init__()
         self.data = self._share = data
         self.callbacks: list[keras.callbacks.Callback] = callbacks or []

@@ -105,7 +105,8 @@ def test_one_that_has_not_said_who_it_is(tmp_path, monkeypatch):
     ended = subprocess.Popen(["true"])
     ended.wait()
     monkeypatch.setattr("keras_ortho.locks.time.sleep", lambda seconds: None)
-    for text in ("", f'{{"pid": {ended.pid}, "host": "{platform.node()}"}}'):
+    killed = f'{{"pid": {ended.pid}, "host": "{platform.node()}"}}'
+    for text in ("", "123", '{"a": 1}', killed):
         with locked(tmp_path):
             (tmp_path / LOCK).write_text(text)
             with (

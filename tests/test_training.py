@@ -9,6 +9,7 @@ import pytest
 
 from keras_ortho import ScoRNN
 from keras_ortho.optimizers import paper_optimizer
+from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
 
@@ -246,13 +247,21 @@ def test_two_in_one_folder(tmp_path):
 def test_a_state_of_another_model_is_not_called_damaged(tmp_path):
     run_dense(tmp_path, epochs=2)
 
-    def other():
-        model = keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(3)])
-        model.compile("sgd", "mse")
+    def other(units, optimizer):
+        parts = [keras.layers.Flatten(), keras.layers.Dense(units)]
+        model = keras.Sequential([keras.Input((10, 2)), *parts])
+        model.compile(optimizer, "mse")
         return model
 
+    with pytest.raises(ValueError, match=r"parameters=63 \(the run has 21\)$"):
+        run(tmp_path, epochs=2, make=lambda: other(3, "adam"))
+    with pytest.raises(ValueError, match=r"optimizer=SGD \(the run has Adam\)$"):
+        run(tmp_path, epochs=2, make=lambda: other(1, "sgd"))
+    settings = tmp_path / "settings.json"
+    written = {k: v for k, v in read_sealed(settings).items() if k == "monitor"}
+    write_sealed(settings, written)  # Of an older run, which does not say its own.
     with pytest.raises(ValueError, match="weights.h5 cannot be read"):
-        run(tmp_path, epochs=2, make=other)
+        run(tmp_path, epochs=2, make=lambda: other(3, "adam"))
 
 
 @pytest.mark.slow_on_jax
@@ -347,8 +356,8 @@ def test_the_number_of_batches_must_be_known(tmp_path):
     with pytest.raises(ValueError, match="Received: .* with cardinality -1$"):
         train(model, data, tmp_path, epochs=1, validation_data=data)
     arrays = (np.ones((4, 10, 2)), np.ones((4, 10, 1)))
-    with pytest.raises(ValueError, match=r"be a `tf.data.Dataset`.*Received: tuple$"):
-        train(model, arrays, tmp_path, epochs=1, validation_data=arrays)
+    with pytest.raises(ValueError, match=r"`data` must be a .*Received: tuple$"):
+        train(model, arrays, tmp_path, epochs=1, validation_data=data)
     assert not any(tmp_path.iterdir())
 
 
@@ -366,6 +375,44 @@ def test_bad_arguments(tmp_path):
         run_dense(tmp_path, epochs=0)
     with pytest.raises(ValueError, match=r"\['loss', 'val_loss'\].*Received: monitor="):
         run_dense(tmp_path, monitor="val_accuracy")
+
+
+@pytest.mark.slow_on_jax
+def test_bad_arguments_leave_no_trace(tmp_path):
+    """Whatever is wrong is said before the folder is touched."""
+
+    def uncompiled():
+        return keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(1)])
+
+    def in_executions():
+        model = dense()
+        model.compile("sgd", "mse", steps_per_execution=2)  # Of 5 batches.
+        return model
+
+    def stateful():
+        layers = [ScoRNN(3, stateful=True), keras.layers.Dense(1)]
+        model = keras.Sequential([keras.Input(batch_shape=(8, 10, 2)), *layers])
+        model.compile("sgd", "mse")
+        return model
+
+    cases = [
+        ({"make": lambda: None}, "`model`.*None"),
+        ({"make": uncompiled}, "compiled=False"),
+        ({"make": stateful}, "CarriedState.*stateful=True"),
+        ({"callbacks": ["x"]}, r"callbacks=\['x'\]"),
+        ({"callbacks": keras.callbacks.Callback()}, "callbacks=<"),
+        ({"settings": ["a"]}, r"settings=\['a'\]"),
+        ({"settings": {"monitor": "loss"}}, "monitor.*settings="),
+    ]
+    if keras.backend.backend() != "torch":  # Keras takes one step at a time there.
+        cases.append(({"make": in_executions}, "steps_per_execution=2"))
+    for arguments, message in cases:
+        with pytest.raises(ValueError, match=message):
+            run_dense(tmp_path, **arguments)
+    task = adding.load(10, batch_size=8, train_size=40, test_size=16)
+    with pytest.raises(ValueError, match="`validation_data`.*Received: NoneType$"):
+        train(dense(), task.train, tmp_path, epochs=1, validation_data=None)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.slow_on_jax
@@ -403,9 +450,20 @@ def test_goes_on_from_weights_that_were_changed_after_the_last_epoch(tmp_path):
     rare = {"save_seconds": 1e9}
     _, history = run_dense(tmp_path / "stopped", callbacks=stopped(), **rare)
     assert len(history) == 2
+    _, again = run_dense(tmp_path / "stopped", callbacks=stopped(), **rare)
+    assert again == history  # It was over.
     _, history = run_dense(tmp_path / "stopped", callbacks=[])
     _, expected = run_dense(tmp_path / "unbroken", callbacks=[])
     assert [row["loss"] for row in history] == [row["loss"] for row in expected]
+
+
+def test_a_run_that_another_callback_has_stopped_goes_on(tmp_path):
+    class Pause(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = True
+
+    assert len(run_dense(tmp_path, callbacks=[Pause()])[1]) == 1
+    assert len(run_dense(tmp_path, callbacks=[Pause()])[1]) == 2
 
 
 def averaging():

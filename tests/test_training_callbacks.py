@@ -192,6 +192,8 @@ def test_a_run_killed_in_the_midst_of_the_text_ends_as_an_unbroken_one(tmp_path)
 def test_bad_arguments():
     with pytest.raises(ValueError, match="Received: every=0"):
         ResetStates(every=0)
+    with pytest.raises(ValueError, match="`data`.*Received: NoneType$"):
+        TestFigures(None)
     if keras.backend.backend() == "torch":  # Keras takes one step at a time there.
         return
     model = make_model()

@@ -8,6 +8,7 @@ Transform" (ICML 2018), predict the next frame of 8 kHz speech: Hann windows of
 
 import numpy as np
 
+from keras_ortho.checks import is_integer
 from keras_ortho.extras import require
 
 SAMPLE_RATE = 8000
@@ -162,8 +163,11 @@ def check_lengths(frame_length: int, hop_length: int) -> None:
     """Checks the lengths of a transform.
 
     Raises:
-        ValueError: If a length does not fit.
+        ValueError: If a length is no integer, or does not fit.
     """
+    for name, length in (("frame_length", frame_length), ("hop_length", hop_length)):
+        if not is_integer(length):
+            raise ValueError(f"`{name}` must be an integer. Received: {length!r}")
     if frame_length < 2 or frame_length % 2:
         raise ValueError(
             f"`frame_length` must be even and positive. Received: {frame_length}"

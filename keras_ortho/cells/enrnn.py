@@ -172,8 +172,16 @@ class ENRNNCell(RecurrentCell):
             A dict of numbers, see `keras_ortho.parametrizations.eigenpair_report`.
             Where `gradient_found` is `False`, another gradient stands in for that of
             the spectral radius.
+
+        Raises:
+            ValueError: If the cell is not built, or frozen, without a `T`.
         """
         checks.check_built(self)
+        if self.frozen:
+            raise ValueError(
+                "A frozen cell has no short-term matrix that is normalized. "
+                f"Received: {self.name} with frozen=True"
+            )
         return eigenpair_report(
             ops.cast(self.short_term_matrix, self.factorization_dtype)
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from keras_ortho.checks import check_finite
 from keras_ortho.diagnostics import spectra
 from keras_ortho.diagnostics.matrices import manifold_parts, recurrent_matrices
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
@@ -106,7 +107,7 @@ def spectral_margins(
         `max |sigma - center|`, by the names of `recurrent_matrices`.
 
     Raises:
-        ValueError: As `recurrent_matrices`.
+        ValueError: As `recurrent_matrices`; if `center` is not finite.
 
     Example:
 
@@ -117,6 +118,7 @@ def spectral_margins(
 
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
     """
+    center = check_finite("center", center)
     return {
         name: SpectralMargin(
             float(values.min()),

@@ -99,19 +99,28 @@ class DiagnosticLog(keras.callbacks.Callback):
         """What a run that was killed has written before this epoch."""
         if epoch == 0 or not self.path.exists():
             return []
-        with open(self.path, newline="") as file:
-            rows = [self._read(row) for row in csv.DictReader(file)]
-        return [row for row in rows if row["epoch"] < epoch]
+        try:
+            with open(self.path, newline="") as file:
+                rows = [self._read(row) for row in csv.DictReader(file)]
+            return [row for row in rows if row["epoch"] < epoch]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                "`path` must be a table of this callback, where a run goes on: "
+                f"{error}. Received: path={self.path}"
+            ) from error
 
     def _read(self, row: dict[str, str]) -> Row:
         kinds = dict.fromkeys(self.counts, int) | dict.fromkeys(self.texts, str)
         return {name: kinds.get(name, float)(text) for name, text in row.items()}
 
     def _record(self, epoch: int) -> None:
-        self.rows = [
-            *(self.rows or []),
-            *({"epoch": epoch, **row} for row in self.measure()),
-        ]
+        found = [{"epoch": epoch, **row} for row in self.measure()]
+        if not found:
+            raise ValueError(
+                f"`model` has nothing for `{type(self).__name__}` to measure. "
+                f"Received: {self.model.name}"
+            )
+        self.rows = [*(self.rows or []), *found]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with (
             replacing(self.path) as aside,

@@ -56,7 +56,8 @@ def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
 
     Returns:
         The two factors of `SVDRNN` and `FactorizedRNN`, the long-term block of `ENRNN`;
-        the whole matrix of all others, as of `recurrent_matrices`.
+        the whole matrix of all others, and of those that are frozen, as of
+        `recurrent_matrices`.
 
     Raises:
         ValueError: As `recurrent_matrices`.
@@ -91,7 +92,7 @@ def _of_cells(
 
 def _manifold_parts(cell: Any) -> dict[str, np.ndarray]:
     parametrization = getattr(cell, "parametrization", None)
-    if parametrization is None:
+    if parametrization is None or getattr(cell, "frozen", False):
         return _matrices(cell)
     return {
         name: _of_units(cell, _array(part))

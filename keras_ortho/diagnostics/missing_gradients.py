@@ -50,7 +50,11 @@ class MissingRadiusGradients(PeriodicCallback):
 
     def act(self) -> None:
         """Looks at the matrices that an update has left."""
-        cells = (x for x in layers_within(self.model) if isinstance(x, ENRNNCell))
+        cells = (
+            layer
+            for layer in layers_within(self.model)
+            if isinstance(layer, ENRNNCell) and not layer.frozen
+        )
         missing = sum(not cell.eigenpair_report()["gradient_found"] for cell in cells)
         self.count += missing
         self._of_epoch += missing

@@ -192,7 +192,12 @@ class BNPDense(ParametrizedDense):
         )
 
     def kernel_matrix(self) -> Tensor:
-        """Gives the kernel, at least in float32."""
+        """Gives the kernel, at least in float32.
+
+        Raises:
+            ValueError: If the layer is not built.
+        """
+        checks.check_built(self)
         return ops.cast(self.kernel, self.factorization_dtype)
 
     def call(self, inputs: Tensor) -> Tensor:

@@ -154,7 +154,9 @@ class CarriedState(keras.layers.Wrapper):
             ValueError: If there are other than as many sequences as it was built for.
         """
         batch_size = self.states[0].shape[0]
-        if sequences.shape[0] not in (None, batch_size):
+        # What is not known yet is `None`, or a symbol where JAX exports.
+        given = sequences.shape[0]
+        if isinstance(given, int) and given != batch_size:
             raise ValueError(
                 f"`sequences` must be {batch_size}, as the layer was built for. "
                 f"Received: sequences of shape {tuple(sequences.shape)}"

@@ -54,6 +54,14 @@ class _Transform(keras.layers.Layer):
         }
 
 
+def _check_waveform(name: str, waveform: Tensor) -> None:
+    if len(waveform.shape) != 2:
+        raise ValueError(
+            f"`{name}` must have the shape (batch, samples). "
+            f"Received: {tuple(waveform.shape)}"
+        )
+
+
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class STFT(_Transform):
     """Short-time Fourier transform of waveforms, equal to `keras_ortho.audio.stft`.
@@ -76,7 +84,7 @@ class STFT(_Transform):
         with the default lengths there are `ceil(samples / 128) + 3` frames.
 
     Raises:
-        ValueError: If a length does not fit.
+        ValueError: If a length does not fit; if `waveform` has another shape.
 
     Example:
     >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
@@ -86,6 +94,7 @@ class STFT(_Transform):
 
     def call(self, waveform: Tensor) -> Tensor:
         """Transforms waveforms; for the arguments see the class."""
+        _check_waveform("waveform", waveform)
         waveform = ops.cast(waveform, self.transform_dtype)
         if waveform.shape[0] == 0 and waveform.shape[1] is not None:
             # JAX would lose the other axes.
@@ -96,6 +105,7 @@ class STFT(_Transform):
 
     def compute_output_spec(self, waveform: keras.KerasTensor) -> keras.KerasTensor:
         """Gives the shape and the dtype of the spectrum."""
+        _check_waveform("waveform", waveform)
         batch, samples = waveform.shape
         frames = None
         if samples is not None:
@@ -177,9 +187,16 @@ class InverseSTFT(_Transform):
                 f"`spectrum` must have the shape (batch, frames, {wanted[0]}, 2). "
                 f"Received: {tuple(spectrum.shape)}"
             )
-        frames = spectrum.shape[1]
-        samples = None if like is None else like.shape[1]
+        if like is None:
+            return
+        _check_waveform("like", like)
         # What is not known yet is `None`, or a symbol where JAX exports.
+        (batch, frames, *_), (others, samples) = spectrum.shape, like.shape
+        if isinstance(batch, int) and isinstance(others, int) and batch != others:
+            raise ValueError(
+                f"`like` must have as many waveforms as there are spectra, {batch}. "
+                f"Received: {others}"
+            )
         if not (isinstance(frames, int) and isinstance(samples, int)):
             return
         longest = max(0, self._whole(frames))

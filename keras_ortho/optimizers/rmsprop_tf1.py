@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_number
+from keras_ortho.checks import check_fraction, check_number
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -28,7 +28,8 @@ class RMSpropTF1(keras.optimizers.RMSprop):
         **kwargs: The other arguments of `keras.optimizers.RMSprop`.
 
     Raises:
-        ValueError: If `initial_accumulator_value` is negative.
+        ValueError: If `initial_accumulator_value` or `epsilon` is negative, or `rho`
+            not a fraction.
 
     Example:
     >>> optimizer = RMSpropTF1(learning_rate=1e-4)
@@ -49,6 +50,7 @@ class RMSpropTF1(keras.optimizers.RMSprop):
         **kwargs: Any,
     ) -> None:
         initial = check_number("initial_accumulator_value", initial_accumulator_value)
+        rho, epsilon = check_fraction("rho", rho), check_number("epsilon", epsilon)
         super().__init__(
             learning_rate=learning_rate,
             rho=rho,

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import ENRNN, ENRNNCell
+from keras_ortho import ENRNN, ENRNNCell, freeze
 from keras_ortho.diagnostics import MissingRadiusGradients
 from keras_ortho.initializers import ScaledRotations
 from keras_ortho.parametrizations import orthogonality_error
@@ -487,6 +487,29 @@ def test_counts_the_gradients_that_are_missing():
         of_epochs = history.history["missing_radius_gradients"]
         assert of_epochs == [callback.count / 2] * 2
     assert counts == {"tied": 4, "apart": 0}
+
+
+def test_what_is_frozen_misses_none():
+    frozen = freeze(keras.Sequential([keras.Input((3, 2)), ENRNN(2, 2)]))
+    with pytest.raises(ValueError, match="Received: .* with frozen=True"):
+        frozen.layers[0].cell.eigenpair_report()
+    callback = MissingRadiusGradients()
+    callback.set_model(frozen)
+    callback.act()
+    assert callback.count == 0
+
+
+def test_another_model_is_counted_from_its_beginning():
+    """Each fourth update of each, of three in a fit."""
+    x, y = np.ones((6, 3, 2), "float32"), np.zeros((6, 4), "float32")
+    callback = MissingRadiusGradients(every=4)
+    looks = []
+    callback.act = lambda: looks.append(callback.model)
+    models = [keras.Sequential([keras.Input((3, 2)), ENRNN(2, 2)]) for _ in range(2)]
+    for model in (models[0], models[1], models[1]):
+        model.compile(keras.optimizers.SGD(0.0), "mse")
+        model.fit(x, y, batch_size=2, callbacks=[callback], verbose=0)
+    assert looks == [models[1]]
 
 
 @pytest.mark.slow

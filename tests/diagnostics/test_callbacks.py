@@ -8,6 +8,7 @@ import pytest
 from keras import layers
 
 from keras_ortho import FullURNN, ScoRNN, diagnostics
+from keras_ortho.diagnostics.log import DiagnosticLog
 
 pytestmark = pytest.mark.backends
 
@@ -152,6 +153,25 @@ def test_a_run_that_goes_on(tmp_path):
     assert rows[2]["distance"] == before[3]["distance"]
     fit(model, [again], epochs=1)
     assert [int(row["epoch"]) for row in table(again.path)] == [0, 1]
+
+
+def test_nothing_to_measure(tmp_path):
+    class Nothing(DiagnosticLog):
+        def measure(self):
+            return []
+
+    with pytest.raises(ValueError, match="`Nothing` to measure. Received: "):
+        fit(make_small(), [Nothing(tmp_path / "nothing.csv")])
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "epoch,distance\n1\n", "epoch\nx\n"])
+def test_a_table_of_another_kind(text, tmp_path):
+    path = tmp_path / "distance.csv"
+    path.write_text(text)
+    log = diagnostics.ManifoldDistanceLog(path)
+    with pytest.raises(ValueError, match="`path` must be a table.*Received: path="):
+        fit(make_small(), [log], initial_epoch=2, epochs=4)
+    assert path.read_text() == text
 
 
 def test_errors(tmp_path):

@@ -14,6 +14,7 @@ from keras_ortho import (
     ScoRNN,
     ScoRNNCell,
     ScuRNN,
+    freeze,
 )
 from keras_ortho.diagnostics import (
     kernel_eigenvalues,
@@ -110,6 +111,21 @@ def test_the_long_term_block():
     assert manifold_distances(model)["enrnn/long_term"] < 100 * EPS
     assert recurrent_matrices(model)["enrnn"].shape == (5, 5)
     assert spectral_margins(model)["enrnn"].margin > 0.01
+
+
+def test_what_is_frozen_has_the_whole_matrix():
+    """Nothing holds it on the manifold any more."""
+    layer = ScuRNN(3, return_sequences=True, name="scu")
+    model = freeze(model_of(layer, ENRNN(3, 2, name="enrnn")))
+    found = manifold_distances(model)
+    assert found.keys() == {"scu", "enrnn"}
+    assert found["scu"] < 100 * np.finfo("float32").eps
+    assert found["enrnn"] > 0.1
+
+
+def test_centers_are_finite():
+    with pytest.raises(ValueError, match="Received: center=nan$"):
+        spectral_margins(model_of(ScoRNN(3)), center=float("nan"))
 
 
 def test_complex_units():

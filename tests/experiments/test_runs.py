@@ -246,7 +246,7 @@ def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):
     run("adding", tmp_path, *small, "--steps", "5")
     with pytest.raises(SystemExit):
         run("adding", tmp_path, *small, "--steps", "40", "--resume")
-    assert "evaluate_every=20 not 5" in capsys.readouterr().err
+    assert "evaluate_every=20 (the run has 5)" in capsys.readouterr().err
     run(
         "adding",
         tmp_path,

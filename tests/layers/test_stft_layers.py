@@ -127,6 +127,8 @@ def test_saves(tmp_path):
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
+        (("a", 128), "`frame_length` must be an integer. Received: 'a'"),
+        ((256, 1.5), "`hop_length` must be an integer. Received: 1.5"),
         ((255, 128), "`frame_length` must be even and positive. Received: 255"),
         ((256, 100), r"`hop_length` must divide `frame_length` \(256\). Received: 100"),
     ],
@@ -155,6 +157,17 @@ def test_an_inverse_needs_a_spectrum(shape):
     for x in (np.ones(shape, "float32"), keras.KerasTensor(shape)):
         with pytest.raises(ValueError, match=r"`spectrum` .*Received: \("):
             InverseSTFT()(x)
+
+
+@pytest.mark.parametrize("shape", [(300,), (2, 300, 1)])
+def test_waveforms_have_two_axes(shape):
+    for make in (np.ones, keras.KerasTensor):
+        with pytest.raises(ValueError, match=r"`waveform` .*Received: \("):
+            STFT()(make(shape))
+        with pytest.raises(ValueError, match=r"`like` .*Received: \("):
+            InverseSTFT()(make((2, 5, 129, 2)), make(shape))
+    with pytest.raises(ValueError, match="`like` .* spectra, 2. Received: 3"):
+        InverseSTFT()(np.ones((2, 5, 129, 2), "float32"), waveforms(200)[[0, 0, 0]])
 
 
 def test_an_inverse_needs_frames_that_overlap():

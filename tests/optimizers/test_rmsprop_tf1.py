@@ -83,3 +83,7 @@ def test_config():
 def test_accumulator_must_not_be_negative():
     with pytest.raises(ValueError, match="Received: initial_accumulator_value=-1"):
         RMSpropTF1(initial_accumulator_value=-1)
+    with pytest.raises(ValueError, match="Received: rho=2"):
+        RMSpropTF1(rho=2)
+    with pytest.raises(ValueError, match="Received: epsilon=-1"):
+        RMSpropTF1(epsilon=-1)

@@ -1,0 +1,147 @@
+"""What `keras_ortho.training.train` checks before it touches its folder."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+
+from keras_ortho.extras import require
+from keras_ortho.keras_internals import layers_within
+from keras_ortho.optimizers.within import optimizers_within
+
+
+def check_model(model: Any) -> None:
+    """Checks that a model can be trained in a run that is resumed.
+
+    Args:
+        model: The model.
+
+    Raises:
+        ValueError: If it is no model, not built, not compiled, or has a stateful
+            layer.
+    """
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"`model` must be a Keras model. Received: {model!r}")
+    for name, remedy in (
+        ("built", "give it an `Input`, or call it once"),
+        ("compiled", "call its `compile`"),
+    ):
+        if not getattr(model, name):
+            raise ValueError(
+                f"`model` must be {name}: {remedy}. "
+                f"Received: {model.name} with {name}=False"
+            )
+    for layer in layers_within(model):
+        if isinstance(layer, keras.layers.RNN) and layer.stateful:
+            raise ValueError(
+                "`model` must have no stateful layer, whose states a resumed run would "
+                "begin anew: wrap it in `keras_ortho.layers.CarriedState` instead. "
+                f"Received: {layer.name} with stateful=True"
+            )
+
+
+def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
+    """Checks the callbacks of a run.
+
+    Args:
+        callbacks: The callbacks.
+
+    Returns:
+        The callbacks.
+
+    Raises:
+        ValueError: If they are none, or one puts averages in the place of weights.
+    """
+    try:
+        found = list(callbacks)
+    except TypeError:
+        found = [None]
+    if not all(isinstance(each, keras.callbacks.Callback) for each in found):
+        raise ValueError(
+            f"`callbacks` must be a list of callbacks. Received: callbacks={callbacks}"
+        )
+    if any(isinstance(each, keras.callbacks.SwapEMAWeights) for each in found):
+        raise ValueError(
+            "`callbacks` must hold no `SwapEMAWeights`: `train` puts the averages in "
+            f"place itself. Received: callbacks={callbacks}"
+        )
+    return found
+
+
+def check_dataset(name: str, data: Any) -> None:
+    """Checks that an argument is a data set.
+
+    Args:
+        name: Name of the argument.
+        data: Its value.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    tf = require("tensorflow")
+    if not isinstance(data, tf.data.Dataset):
+        raise ValueError(
+            f"`{name}` must be a `tf.data.Dataset`: of arrays "
+            "`tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. "
+            f"Received: {type(data).__name__}"
+        )
+
+
+def check_steps(model: keras.Model, steps: int) -> None:
+    """Checks that an epoch is a whole number of executions.
+
+    Keras would otherwise train on some batches more, which a resumed run cannot know.
+
+    Args:
+        model: The compiled model.
+        steps: Batches in an epoch.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    together = model.steps_per_execution
+    if steps % together:
+        raise ValueError(
+            "`steps_per_execution` of `model` must divide the batches in an epoch, "
+            f"{steps}. Received: steps_per_execution={together}"
+        )
+
+
+def run_settings(model: keras.Model, monitor: str, settings: Any) -> dict[str, Any]:
+    """Puts together what makes a run another one than others.
+
+    Args:
+        model: The compiled model.
+        monitor: The figure that is least in the best epoch.
+        settings: Settings of the user's, or `None`.
+
+    Returns:
+        The settings, with the figure, and, where they do not have their own of these
+        names, the optimizers and the number of parameters.
+
+    Raises:
+        ValueError: If they are no mapping, or have a figure of their own.
+    """
+    given = {} if settings is None else settings
+    if not isinstance(given, Mapping) or "monitor" in given:
+        raise ValueError(
+            "`settings` must be a mapping without `monitor`, which is an argument. "
+            f"Received: settings={settings}"
+        )
+    return {**model_settings(model), **given, "monitor": monitor}
+
+
+def model_settings(model: keras.Model) -> dict[str, Any]:
+    """Tells models apart that cannot go on from each other's states.
+
+    Args:
+        model: The compiled model.
+
+    Returns:
+        The classes of its optimizers, and its number of parameters.
+    """
+    optimizers: Sequence[Any] = optimizers_within(model)
+    return {
+        "optimizer": ", ".join(type(each).__name__ for each in optimizers),
+        "parameters": model.count_params(),
+    }
