@@ -308,9 +308,9 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         log=False,
     ),
     Section(
-        "Characters of the Penn Treebank, 5 epochs",
+        "Characters of the Penn Treebank, 10 epochs",
         "char_ptb",
-        "--preset paper --epochs 5",
+        "--preset paper --epochs 10",
         {"enrnn": "", "lstm": "--units 350"},
         {"enrnn": "1.475 and 1.429", "lstm": "1.506 and 1.461"},
         data="ptb",

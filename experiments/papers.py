@@ -130,7 +130,7 @@ ITEMS = (
         "table 2.5",
         "characters of the Penn Treebank",
         (f"Characters of the Penn Treebank{FULL}",),
-        ("Characters of the Penn Treebank, 5 epochs",),
+        ("Characters of the Penn Treebank, 10 epochs",),
     ),
     Item(
         ENRNN,

@@ -84,7 +84,7 @@ def test_figures_beside_the_lstm_are_those_of_the_records(name, page):
         ),
         *(
             (
-                f"characters-of-the-penn-treebank-5-epochs-{model}",
+                f"characters-of-the-penn-treebank-10-epochs-{model}",
                 "test bits per character there",
             )
             for model in ("enrnn", "lstm")
