@@ -65,5 +65,9 @@ def extract(data: bytes, *, name: str) -> Features:
             f"Too short: {len(audio)} samples at {SAMPLE_RATE} Hz, less than a frame "
             f"of {FRAME_LENGTH}. Received: {name}"
         )
+    if (audio == audio[0]).all():
+        raise ValueError(
+            f"Silent at {SAMPLE_RATE} Hz: all samples are {audio[0]}. Received: {name}"
+        )
     signal = audio.astype(np.float32) / FULL_SCALE
     return Features(audio, log_power(stft(signal)))

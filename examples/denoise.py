@@ -74,6 +74,7 @@ from keras_ortho.audio import (
     wiener,
     write_wav,
 )
+from keras_ortho.checks import check_decibels
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import replacing
 from keras_ortho.layers import STFT, InverseSTFT
@@ -123,6 +124,9 @@ def main() -> None:
     speech = {split: list(timit.utterances(records, split)) for split in timit.SPLITS}
     mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
+    # Now, not after the training: it may turn out that they cannot be made.
+    every = (*kinds, *UNHEARD)
+    test = list(mix(speech["test"], every, settings.snrs, recordings=recorded[1]))
 
     trained: dict[str, list[tuple[keras.Model, Path]]] = {}
     entries: dict[str, list[dict[str, Any]]] = {}
@@ -163,8 +167,6 @@ def main() -> None:
             with replacing(folder / GAIN) as aside:
                 alone.get_layer("gain").save(aside)
             systems[name].append(alone.predict_on_batch)
-    every = (*kinds, *UNHEARD)
-    test = list(mix(speech["test"], every, settings.snrs, recordings=recorded[1]))
     scores = {}
     for name, denoisers in systems.items():
         print(f"\n{name}: scores of {len(test)} mixtures")
@@ -258,8 +260,13 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
     """Cleans a recording with the first network of a run.
 
     Raises:
-        FileNotFoundError: If no run ended there.
+        FileNotFoundError: If no run ended there, or `clean` has no folder.
+        ValueError: If `clean` is not named as a WAV file.
     """
+    if clean.suffix.lower() != ".wav":
+        raise ValueError(f"--to must name a .wav file. Received: {clean}")
+    if not clean.parent.is_dir():
+        raise FileNotFoundError(f"--to must be in a folder there. Received: {clean}")
     if not (run / RESULTS).exists():
         raise FileNotFoundError(
             f"`--run` must be the folder of a run that has ended, with {RESULTS}. "
@@ -326,8 +333,8 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
             "--smoke has its own data: no --records or --noise-dir. "
             f"Received: {given.records or given.noise_dir}"
         )
-    if not np.isfinite(given.snrs).all():
-        raise ValueError(f"--snrs must be finite. Received: {_words(given.snrs)}")
+    for snr in given.snrs:
+        check_decibels("--snrs", snr)
     check_titles(given.models)
     if len(set(given.snrs)) < len(given.snrs):
         raise ValueError(f"--snrs names one twice. Received: {_words(given.snrs)}")

@@ -106,6 +106,22 @@ def check_finite(name: str, value: Any) -> float:
     return _check_float(name, value, np.isfinite, "a finite number")
 
 
+def check_decibels(name: str, value: Any) -> float:
+    """Checks that an argument is a level or a ratio in dB that sound can have.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The value as a float.
+
+    Raises:
+        ValueError: If it is no number from -200 to 200.
+    """
+    return _check_float(name, value, lambda x: -200 <= x <= 200, "from -200 to 200 dB")
+
+
 def check_number(name: str, value: Any, positive: bool = False) -> float:
     """Checks that an argument is a finite number that is not negative.
 

@@ -24,6 +24,7 @@ LARGEST = 2**30  # bytes of a file
 # however small it is: 17 minutes at 16 kHz.
 DECODED = 2**25
 INT16 = np.iinfo(np.int16)
+HIGHEST_RATE = 1_000_000  # Hz, of what is resampled
 # Encodings of which libsndfile lets loud samples wrap around at 16 bits.
 WRAPPING = ("VORBIS", "OPUS")
 
@@ -120,19 +121,25 @@ def resample_to_int16(
         overshoots full scale.
 
     Raises:
-        ValueError: If `samples` is not int16 `[samples]`, or a rate not positive.
+        ValueError: If `samples` is not int16 `[samples]`, or a rate not positive or
+            above 1 MHz.
 
     Example:
     >>> resample_to_int16(np.zeros(16000, "int16"), 16000).shape
     (8000,)
     """
+    samples = np.asarray(samples)
     if samples.ndim != 1 or samples.dtype != np.int16:
         raise ValueError(
             "`samples` must be int16 of shape [samples]. "
             f"Received: {samples.dtype} of shape {samples.shape}"
         )
-    rate = check_count("rate", rate)
-    target_rate = check_count("target_rate", target_rate)
+    for name, each in (("rate", rate), ("target_rate", target_rate)):
+        # The filter is as long as the rates; no sound has a higher one.
+        if check_count(name, each) > HIGHEST_RATE:
+            raise ValueError(
+                f"`{name}` must be at most {HIGHEST_RATE} Hz. Received: {name}={each}"
+            )
     if rate == target_rate:
         return samples.copy()
     divisor = math.gcd(rate, target_rate)

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import SAMPLE_RATE
-from keras_ortho.checks import check_finite
+from keras_ortho.checks import check_decibels
 from keras_ortho.extras import require
 
 EARLY = 0.05  # s, after which reflections no longer help to understand speech
@@ -20,22 +20,21 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
     Args:
         speech: `[samples]`, int16 or floating point.
         noise: As `speech`, of as many samples and any level.
-        snr: Signal-to-noise ratio in dB.
+        snr: Signal-to-noise ratio in dB, from -200 to 200.
 
     Returns:
         float64 `[samples]`, in which the speech is as loud as it was.
 
     Raises:
         ValueError: If a signal is not one finite channel, is silent, or they differ in
-            length, or `snr` is not finite.
+            length, or `snr` is out of its range.
 
     Example:
     >>> speech, noise = np.array([3.0, 4.0]), np.array([0.0, 1.0])
     >>> mix(speech, noise, 20.0).tolist()
     [3.0, 4.5]
     """
-    if not math.isfinite(snr):
-        raise ValueError(f"`snr` must be finite. Received: {snr}")
+    snr = check_decibels("snr", snr)
     speech, noise = to_float(speech, "speech"), to_float(noise, "noise")
     if len(speech) != len(noise):
         raise ValueError(
@@ -54,21 +53,22 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
 
     Args:
         speech: `[samples]`, int16 or floating point.
-        level: The level in dB relative to full scale, below 0 for most speech.
+        level: The level in dB relative to full scale, from -200 to 200; below 0 for
+            most speech.
 
     Returns:
         float64 `[samples]`, where full scale is 1.
 
     Raises:
-        ValueError: If `speech` is not one finite channel, or silent, or `level` is not
-            finite.
+        ValueError: If `speech` is not one finite channel, or silent, or `level` is out
+            of its range.
 
     Example:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
     [0.1, -0.1]
     """
     speech = to_float(speech, "speech")
-    level = check_finite("level", level)
+    level = check_decibels("level", level)
     if not np.any(speech):
         raise ValueError(
             f"`speech` must not be silent. Received: {len(speech)} samples, all zero"

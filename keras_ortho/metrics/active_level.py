@@ -104,7 +104,8 @@ def active_level(
     level = _level(top - _hold(bins, sample_rate), top, energy, scale)
     threshold = 10 ** ((level - MARGIN) / 20)
     active = _hold(envelope, sample_rate) > threshold
-    activity = energy / len(signal) / 10 ** (level / 10)
+    # Energy may come from the padding, where the signal ends while active.
+    activity = min(1.0, energy / len(signal) / 10 ** (level / 10))
     return ActiveLevel(level, float(activity), active[: len(signal)])
 
 

@@ -7,8 +7,11 @@ import numpy as np
 
 from keras_ortho.extras import require
 from keras_ortho.metrics.signals import signal_pair, unscored
+from keras_ortho.metrics.utterances import count_utterances
 
 SAMPLE_RATES = (8000, 16000)
+# The package has room for 50, does not look whether they are more, and splits some.
+MOST_UTTERANCES = 25
 
 
 def pesq(
@@ -38,8 +41,9 @@ def pesq(
 
     Returns:
         The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw). NaN with an
-        `UnscoredWarning` where PESQ finds no utterance, a signal is silent, or
-        they are shorter than a quarter of a second.
+        `UnscoredWarning` where PESQ finds no utterance, a signal is silent, they are
+        shorter than a quarter of a second, or the reference has more than 25
+        utterances with pauses between them, about a minute: score it in parts.
 
     Raises:
         ValueError: If a signal is not one finite channel, or an option does not
@@ -61,6 +65,12 @@ def pesq(
     for name, signal in (("estimate", estimate), ("reference", reference)):
         if not signal.any():
             return unscored(f"the {name} is silent or empty")
+    utterances = count_utterances(reference, sample_rate)
+    if utterances > MOST_UTTERANCES:
+        return unscored(
+            f"the reference has {utterances} utterances, and PESQ room for "
+            f"{MOST_UTTERANCES}: score it in parts"
+        )
     try:
         score = package.pesq(sample_rate, reference, estimate, mode)
     except (package.NoUtterancesError, package.BufferTooShortError) as error:
@@ -110,10 +120,17 @@ def mos_lqo_to_raw(mos_lqo: float) -> float:
     Returns:
         The raw score.
 
+    Raises:
+        ValueError: If there is none.
+
     Example:
     >>> round(mos_lqo_to_raw(1.2955202), 4)
     1.4291
     """
+    if not 0.999 < mos_lqo < 4.999:
+        raise ValueError(
+            f"`mos_lqo` must lie between 0.999 and 4.999. Received: mos_lqo={mos_lqo!r}"
+        )
     return (4.6607 - math.log(4 / (mos_lqo - 0.999) - 1)) / 1.4945
 
 

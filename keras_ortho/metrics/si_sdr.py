@@ -24,9 +24,9 @@ def si_sdr(
             SI-SNR. Default: `False`.
 
     Returns:
-        The ratio in dB: 300 or more, or infinite, for a multiple of the reference, -300
-        or less where the estimate has nothing of it; NaN with an `UnscoredWarning`
-        where either signal is silent.
+        The ratio in dB: as far as rounding allows, above 200 or infinite for a multiple
+        of the reference, below -200 where the estimate has nothing of it; NaN with an
+        `UnscoredWarning` where either signal is silent.
 
     Raises:
         ValueError: If a signal is not one finite channel.

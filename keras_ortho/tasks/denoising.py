@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
-from keras_ortho.checks import check_count, check_finite, check_number, check_seed
+from keras_ortho.checks import check_count, check_decibels, check_number, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises
 from keras_ortho.tasks.pipeline import made_ahead
@@ -65,7 +65,9 @@ def training_passes(
         raise ValueError(f"`kinds` must name one at least. Received: {kinds}")
     for kind in kinds:
         noises.check_kind(kind)
-    ratios = [check_finite("snrs", snr) for snr in snrs]
+    if not isinstance(snrs, Sequence):
+        raise ValueError(f"`snrs` must be (least, greatest). Received: snrs={snrs}")
+    ratios = [check_decibels("snrs", snr) for snr in snrs]
     if len(ratios) != 2 or ratios[0] > ratios[1]:
         raise ValueError(f"`snrs` must be (least, greatest). Received: snrs={snrs}")
     tf = require("tensorflow")

@@ -22,7 +22,7 @@ from keras_ortho.audio import (
     read_audio,
     resample_to_int16,
 )
-from keras_ortho.checks import check_seed
+from keras_ortho.checks import check_decibels, check_seed
 from keras_ortho.tasks.timit_records import Record
 
 TRAINED = ("white", "pink", "hum", "clicks", "babble", "reverberation")
@@ -145,7 +145,7 @@ def mixtures(
     Args:
         records: The utterances, of two speakers at least.
         kinds: Kinds of noise.
-        snrs: Signal-to-noise ratios in dB. Default: -5 to 15.
+        snrs: Signal-to-noise ratios in dB, from -200 to 200. Default: -5 to 15.
         recordings: As for `Noises`. Default: none.
         seed: Seed of the noises. Default: 0.
 
@@ -153,7 +153,9 @@ def mixtures(
         An iterator, with speech at -26 dB.
 
     Raises:
-        ValueError: As `Noises`; or if a kind is unknown, or the seed negative.
+        ValueError: As `Noises`; if a kind is unknown, a ratio out of its range, or the
+            seed negative. While it is gone through, if an utterance cannot be mixed, as
+            one of less than 50 ms has no reverberation.
 
     Example:
     ```python
@@ -166,7 +168,10 @@ def mixtures(
     noises = Noises(records, recordings)
     for kind in kinds:
         noises.check_kind(kind)
-    return _mixtures(noises, records, kinds, snrs, seed)
+    if not isinstance(snrs, Sequence | np.ndarray):
+        raise ValueError(f"`snrs` must be a sequence. Received: snrs={snrs!r}")
+    ratios = [check_decibels("snrs", snr) for snr in snrs]
+    return _mixtures(noises, records, kinds, ratios, seed)
 
 
 def _mixtures(
@@ -186,7 +191,13 @@ def _mixtures(
                     zlib.crc32(kind.encode()),
                 ]
                 random = np.random.default_rng(words)
-                noisy = noises.mix(kind, clean, record.speaker, snr, random)
+                try:
+                    noisy = noises.mix(kind, clean, record.speaker, snr, random)
+                except ValueError as error:
+                    raise ValueError(
+                        f"An utterance cannot be mixed with {kind!r}: {error}. "
+                        f"Received: {record.id}"
+                    ) from error
                 yield Mixture(
                     record.id,
                     kind,
@@ -202,8 +213,9 @@ def read_recordings(
     """Reads recorded noises, and keeps some of the files for the test.
 
     Args:
-        folder: A folder with at least two audio files, in it or further down. Every
-            fifth in the order of their names, from the second on, is for the test.
+        folder: A folder with at least two audio files, in it or further down; those
+            whose names begin with a dot do not count. Every fifth in the order of their
+            names, from the second on, is for the test.
 
     Returns:
         Those to train on and those to test on, each int16 `[samples]` at 8 kHz.
@@ -215,7 +227,14 @@ def read_recordings(
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"No such folder of noises. Received: {folder}")
-    paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES)
+    paths = sorted(
+        path
+        for path in folder.rglob("*")
+        # macOS leaves files `._x.wav` that are no sound.
+        if path.suffix.lower() in SUFFIXES
+        and not path.name.startswith(".")
+        and path.is_file()
+    )
     if len(paths) < 2:
         raise ValueError(
             "A folder of noises must hold two files at least, one to test on. "

@@ -174,7 +174,13 @@ def _passes(
 ) -> Callable[[Any], Any]:
     tf = require("tensorflow")
     with tf.device("CPU"):
-        held = frames.ragged_batch(count).get_single_element()
+        try:
+            held = frames.ragged_batch(count).get_single_element()
+        except tf.errors.DataLossError as error:
+            raise ValueError(
+                "A shard is damaged: make the records again with `keras-ortho-data`. "
+                f"Received: {error.message}"
+            ) from error
         lengths = held.row_lengths().numpy()
 
     def one_pass(number: Any) -> Any:

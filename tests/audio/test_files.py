@@ -339,7 +339,13 @@ def test_resampling_to_the_same_rate_copies():
     [
         (np.zeros(10), 16000, "must be int16"),
         (np.zeros((10, 2), np.int16), 16000, r"shape \(10, 2\)"),
+        ([1, 2], 16000, "must be int16"),
         (np.zeros(10, np.int16), 0, "`rate` must be a positive .* Received: rate=0$"),
+        (
+            np.zeros(10, np.int16),
+            2**31 - 1,
+            "`rate` must be at most .* rate=2147483647$",
+        ),
     ],
 )
 def test_resampling_rejects(samples, rate, message):

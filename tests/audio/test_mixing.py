@@ -54,7 +54,9 @@ def test_errors():
         (ones, np.ones(4), 0.0, "`noise` must have 3 samples.* Received: 4"),
         (ones, 0 * ones, 0.0, "`noise` must not be silent"),
         (0 * ones, ones, 0.0, "`speech` must not be silent"),
-        (ones, ones, np.inf, "`snr` must be finite. Received: inf"),
+        (ones, ones, np.inf, "`snr` must be from -200 .* Received: snr=inf"),
+        (ones, ones, 1e5, "`snr` must be from -200 .* Received: snr=100000.0"),
+        (ones, ones, "3", "`snr` must be .* Received: snr='3'"),
         (ones * np.nan, ones, 0.0, "`speech` must be finite"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -43,6 +43,7 @@ def test_one_frame_is_enough(samples):
     [
         (np.zeros(5000, np.int16), 16000, "Silent: all samples are 0."),
         (np.full(5000, -3, np.int16), 16000, "Silent: all samples are -3."),
+        (np.eye(1, 16000, 5, dtype=np.int16)[0], 16000, "Silent at 8000 Hz"),
         (noise(0, 510), 16000, "Too short: 255 samples at 8000 Hz"),
         (noise(0, 600 * 8000 + 1), 8000, "Too long: 4800001 samples at 8000 Hz"),
         (noise(0, 1), 16000, "Silent: all samples are"),

@@ -64,7 +64,8 @@ def test_networks_have_as_many_parameters(denoise):
         (["--smoke", "--records", "r"], "--smoke has its own data.* Received: r"),
         (["--models", "lstm", "lstm"], "--models must .* Received: lstm lstm"),
         (["--snrs", "0", "0"], "--snrs names one twice. Received: 0.0 0.0"),
-        (["--snrs", "0", "nan"], "--snrs must be finite. Received: 0.0 nan"),
+        (["--snrs", "0", "nan"], "--snrs.* must be from -200 .* Received: --snrs=nan"),
+        (["--snrs", "1e6"], "--snrs.* must be from -200 .* Received: --snrs=1"),
         (["--epochs", "0"], "--epochs must be positive. Received: 0"),
         (["--seeds", "-1"], "--seeds must be positive. Received: -1"),
     ],
@@ -91,6 +92,13 @@ def test_applications(denoise):
 def test_a_run_that_is_none(denoise, tmp_path):
     with pytest.raises(FileNotFoundError, match="`--run` .* Received: .*none"):
         denoise.apply(tmp_path / "none", tmp_path / "a.wav", tmp_path / "b.wav")
+
+
+def test_what_is_cleaned_goes_to_a_wav_file(denoise, tmp_path):
+    with pytest.raises(ValueError, match=r"--to must name a .wav .* Received: .*mp3$"):
+        denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "b.mp3")
+    with pytest.raises(FileNotFoundError, match="--to .* Received: .*b.wav$"):
+        denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "none" / "b.wav")
 
 
 @pytest.mark.slow

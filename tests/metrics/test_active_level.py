@@ -84,6 +84,11 @@ def test_hold_is_a_causal_maximum():
     np.testing.assert_array_equal(_hold(values, 1000), expected)
 
 
+def test_no_more_than_all_is_active():
+    """The envelope goes on after the end."""
+    assert active_level(tone(1000, 0.1, 8000), 8000).activity == 1.0
+
+
 def test_level_is_that_of_the_speech_without_its_pauses():
     sample_rate = 8000
     signal = np.zeros(10 * sample_rate)

@@ -5,6 +5,7 @@ import pytest
 
 from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
 from keras_ortho.metrics.signals import UnscoredWarning
+from keras_ortho.metrics.utterances import count_utterances
 
 pytest.importorskip("pesq")
 
@@ -77,6 +78,37 @@ def test_unscored(estimate, reference, reason, speech):
         score = pesq(estimate * speech(2), reference * speech(2), 8000)
     assert np.isnan(score)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("sample_rate", [8000, 16000])
+def test_utterances_are_counted(sample_rate):
+    """Bursts of a tone, of a length and with pauses that P.862 tells apart."""
+    time = np.arange(sample_rate) / sample_rate
+
+    def bursts(number, seconds, pause):
+        tone = 0.1 * np.sin(2 * np.pi * 1000 * time[: int(seconds * sample_rate)])
+        once = np.concatenate([tone, np.zeros(int(pause * sample_rate))])
+        return np.concatenate([np.zeros(800), np.tile(once, number)])
+
+    assert count_utterances(bursts(7, 0.5, 0.5), sample_rate) == 7
+    assert count_utterances(bursts(7, 0.5, 0.1), sample_rate) == 1
+    assert count_utterances(bursts(7, 0.1, 0.5), sample_rate) == 0
+    assert count_utterances(np.zeros(10), sample_rate) == 0
+
+
+def test_more_utterances_than_there_is_room_for(speech):
+    """Beyond it the C code writes past its arrays."""
+    once = np.concatenate([speech(1)[:6000], np.zeros(5000)])
+    few, many = np.tile(once, 25), np.tile(once, 60)
+    assert pesq(few, few, 8000) == pytest.approx(pesq(once, once, 8000), abs=1e-3)
+    with pytest.warns(UnscoredWarning, match="60 utterances.* score it in parts"):
+        assert np.isnan(pesq(many, many, 8000))
+
+
+@pytest.mark.parametrize("mos", [0.999, 5.0, float("nan")])
+def test_a_listening_quality_that_is_none(mos):
+    with pytest.raises(ValueError, match=f"Received: mos_lqo={mos}"):
+        mos_lqo_to_raw(mos)
 
 
 @pytest.mark.parametrize(("samples", "reason"), [(0, "empty"), (1000, "1/4 of a sec")])

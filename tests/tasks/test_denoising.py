@@ -187,6 +187,20 @@ def test_recordings_are_held_out_by_file(tmp_path):
     np.testing.assert_array_equal(again[1], test)
 
 
+def test_what_is_no_recording_does_not_count(tmp_path):
+    write_noises(tmp_path, 2)
+    (tmp_path / "._00.wav").write_bytes(b"of macOS")
+    (tmp_path / "folder.wav").mkdir()
+    train, test = read_recordings(tmp_path)
+    assert len(train) == len(test) == 1
+
+
+def test_an_utterance_without_reverberation_is_named():
+    short = records()[0]._replace(audio=np.ones(300, np.int16))
+    with pytest.raises(ValueError, match=rf"'reverberation'.*Received: {short.id}$"):
+        list(mixtures([short, *records()[1:]], ["reverberation"], [0.0]))
+
+
 def test_errors(tmp_path):
     write_noises(tmp_path / "one", 1)
     write_noises(tmp_path / "silent", 2)
@@ -222,6 +236,10 @@ def test_errors(tmp_path):
         (lambda: train_on(kinds=[]), "`kinds` must name one .* Received: "),
         (lambda: train_on(snrs=(5.0, -5.0)), "`snrs` .* Received: snrs=.5.0, -5.0"),
         (lambda: train_on(snrs=(0.0, float("nan"))), "`snrs` .* Received: .*nan"),
+        (lambda: train_on(snrs=5.0), "`snrs` must be .* Received: snrs=5.0"),
+        (lambda: train_on(snrs=(0.0, 1e4)), "`snrs` .* 200 dB. Received: snrs=1"),
+        (lambda: mixtures(records(), ["pink"], 5.0), "`snrs` .* Received: snrs=5.0"),
+        (lambda: mixtures(records(), ["pink"], [1e6]), "`snrs` .* Received: snrs=1"),
         (lambda: read_recordings(tmp_path / "one"), "two files.* Received: 1"),
         (lambda: read_recordings(tmp_path / "silent"), "not be silent. Received"),
     ]:
