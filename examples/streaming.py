@@ -10,11 +10,12 @@ ONNX Runtime; what comes out is a window behind, 32 ms. Prints how long a frame 
 its median and the 99th percentile, and the real-time factor, the share of the time that
 there is for it. It writes step.onnx, the sound as clean.wav and the gains as gains.npy.
 
-`-` reads 16-bit samples at 8 kHz from standard input. Needs the extra `export`, and for
-files `speech`.
+`-` reads 16-bit samples at 8 kHz from standard input, to its end or until Ctrl-C. Needs
+the extra `export`, and for files `speech`.
 """
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -112,6 +113,8 @@ def main() -> None:
     path = options.model
     if path.suffix not in (".keras", ".onnx"):
         raise ValueError(f"`model` must be a .keras or an .onnx file. Received: {path}")
+    if not path.is_file():
+        raise FileNotFoundError(f"`model` must be a file. Received: {path}")
     speech_in = hops(options.speech)
     options.out.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".keras":
@@ -123,12 +126,18 @@ def main() -> None:
     # The frame before the speech, of silence alone.
     gains = [step(log_power(np.zeros((1, NUM_BINS)))[0])]
     sound, seconds = [], []
-    for samples in tqdm(speech_in, unit="frame", disable=None):
-        start = time.perf_counter()
-        spectrum = speech.analyze(samples)
-        gains.append(step(log_power(spectrum)))
-        sound.append(speech.synthesize(gains[-1] * spectrum))
-        seconds.append(time.perf_counter() - start)
+    # A microphone is ended by Ctrl-C: what has been heard is written.
+    with contextlib.suppress(KeyboardInterrupt):
+        for samples in tqdm(speech_in, unit="frame", disable=None):
+            start = time.perf_counter()
+            spectrum = speech.analyze(samples)
+            gain = step(log_power(spectrum))
+            cleaned = speech.synthesize(gain * spectrum)
+            gains.append(gain)
+            sound.append(cleaned)
+            seconds.append(time.perf_counter() - start)
+    if not sound:
+        raise ValueError("There must be speech. Received: none before the end")
     # The first frame begins a hop before the speech.
     waveform = np.concatenate(sound)[HOP_LENGTH:]
     with replacing(options.out / "gains.npy") as aside, aside.open("wb") as file:

@@ -28,8 +28,6 @@ makes these runs from several seeds and on several divisions of the speakers.
 `--smoke` takes less than a minute: small networks, and speech that it synthesizes.
 """
 
-import argparse
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -41,33 +39,28 @@ import numpy as np
 from experiments import device_options, linear_prediction, smoke
 from experiments.distributed import distributed, on_one_device
 from experiments.errors import plain_errors
-from experiments.frame_network import CHANNELS, OUTPUTS, correction
-from experiments.layers import LAYERS, make_layer, trained_parameters
+from experiments.frame_network import correction
+from experiments.layers import make_layer, trained_parameters
 from experiments.linear_prediction import LinearPrediction
 from experiments.optimizers import make_optimizer
-from experiments.options import check_values, new_parser, read_units
 from experiments.own_layers import is_own
 from experiments.presets import Preset
 from experiments.records import run_record
-from experiments.settings import Settings, settle
+from experiments.settings import Settings
 from experiments.speech import (
     COLUMNS,
-    FEED_FORWARD,
     LINEAR_1,
     LINEAR_2,
     MEAN,
     REPEAT,
-    check_titles,
     describe,
     errors,
     inputs,
     make_frame_layer,
-    matched_rows,
-    paper_rows,
-    read_frame_model,
     title_of_frame_model,
 )
 from experiments.tables import write_table
+from experiments.timit_options import is_raw, read, settled
 from keras_ortho import losses
 from keras_ortho.audio import (
     NUM_BINS,
@@ -87,29 +80,6 @@ from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import best_epoch, train
 
 Predictor = Callable[[np.ndarray], np.ndarray]
-
-USUAL: dict[str, Any] = {
-    "models": [FEED_FORWARD, "lstm", "gru", "scornn", "enrnn"],
-    "units": [128],
-    "negative_ones": 0.1,
-    "rate": 1e-3,
-    "epochs": 40,
-    "batch_size": 8,
-}
-# The papers', for all models.
-PAPER: dict[str, Any] = {"models": ["scornn", "lstm"], "batch_size": 28}
-RAW: dict[str, Any] = PAPER | {
-    "units": [224],
-    "negative_ones": 0.1,
-    "rate": 1e-3,
-    "epochs": 200,
-}
-SMOKE: dict[str, Any] = {
-    "models": ["lstm", "scornn"],
-    "units": [12],
-    "epochs": 2,
-    "batch_size": 2,
-}
 
 
 @plain_errors()
@@ -285,114 +255,15 @@ def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
     return keras.Sequential([keras.Input((None, NUM_BINS)), layer, outputs])
 
 
-def is_raw(settings: argparse.Namespace) -> bool:
-    """Whether the networks are the papers'."""
-    return bool(settings.raw or settings.preset)
-
-
 def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
     """Reads the command line, and settles what it leaves open; with each model's own.
 
     Raises:
         ValueError: If options contradict each other or a value cannot be.
     """
-    parser = new_parser(__doc__)
-    add = parser.add_argument
-    add("--records", type=Path, help="what `keras-ortho-data` wrote")
-    add(
-        "--models",
-        nargs="+",
-        type=read_frame_model,
-        metavar="MODEL",
-        help=f"some of {', '.join([FEED_FORWARD, *LAYERS])}, or layers or cells of "
-        "your own: package.module:Name, file.py:Name "
-        f"({' '.join(USUAL['models'])}; with --preset and --raw "
-        f"{' '.join(PAPER['models'])})",
-    )
-    add("--preset", choices=["paper"], help="train the papers' networks, as they did")
-    add("--raw", action="store_true", help="train the papers' network, on raw decibels")
-    add(
-        "--units",
-        type=read_units,
-        nargs="+",
-        help="units of scoRNN, whose parameter count all models match (128; with --raw "
-        "224); with --preset one of the paper's sizes for each model, such as 425 or "
-        "374/94",
-    )
-    add("--negative-ones", type=float, help="fraction of scoRNN's -1s in D (0.1)")
-    add("--rate", type=float, help="rate of Adam (1e-3)")
-    add(
-        "--recurrent-rate",
-        type=float,
-        help="rate for the free variables of the recurrent matrix (a tenth of --rate; "
-        "with --raw RMSprop's, 1e-3, ENRNN's of Adam, 1e-4)",
-    )
-    add("--epochs", type=int, help="(40; with --raw 200, with --preset the paper's)")
-    add("--batch-size", type=int, help="utterances (8; with --raw and --preset 28)")
-    add(
-        "--legacy-swapped-targets",
-        action="store_true",
-        help="give the network the frame it is to predict; for comparison only, with "
-        "--raw or --preset",
-    )
-    given = parser.parse_args(argv)
-    check_values(given, "speech")
-    if given.smoke == (given.records is not None):
-        which = "both" if given.smoke else "neither"
-        raise ValueError(f"give either --records or --smoke. Received: {which}")
-    if given.smoke and given.preset:
-        raise ValueError(
-            "--smoke is small, and --preset is not: give one of them. Received: both"
-        )
-    if given.preset and given.raw:
-        raise ValueError(
-            "--preset has the papers' sizes, and --raw has not: give one of them. "
-            "Received: both"
-        )
-    if given.legacy_swapped_targets and not is_raw(given):
-        raise ValueError(
-            "--legacy-swapped-targets is for the papers' networks: give --raw or "
-            "--preset. Received: neither"
-        )
+    given = read(__doc__ or "", argv)
     device_options.set_up(given)
-    small = SMOKE if given.smoke else {}
-    usual = PAPER if given.preset else RAW if given.raw else USUAL
-    settings = settle(vars(given), small, usual)
-    models = settings.models
-    check_titles(models)
-    if is_raw(settings) and FEED_FORWARD in models:
-        raise ValueError(
-            f"The papers' networks are recurrent. Received: --models {' '.join(models)}"
-        )
-    rows = rows_of(settings)
-    if settings.epochs is not None:
-        rows = [dataclasses.replace(row, epochs=settings.epochs) for row in rows]
-    return settings, rows
-
-
-def rows_of(settings: Settings) -> list[Preset]:
-    """Finds the papers' settings of the models, or makes some of equal size."""
-    names = ("negative_ones", "rate", "recurrent_rate")
-    given = {name: getattr(settings, name) for name in names}
-    given = {name: value for name, value in given.items() if value is not None}
-    if settings.preset:
-        for name, value in sorted(given.items()):
-            option = f"--{name.replace('_', '-')}"
-            raise ValueError(
-                f"--preset has the papers' settings: no {option}. Received: {value}"
-            )
-        return paper_rows(settings.models, settings.units)
-    units, *more = settings.units
-    if more or isinstance(units, tuple):
-        raise ValueError(
-            "--units must be one number, that of scoRNN; only with --preset is there "
-            f"a size of each model. Received: {settings.units}"
-        )
-    if settings.raw:
-        return matched_rows(settings.models, units, raw=True, **given)
-    return matched_rows(
-        settings.models, units, features=CHANNELS, outputs=OUTPUTS, **given
-    )
+    return settled(given)
 
 
 def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:

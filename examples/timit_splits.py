@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments import device_options, timit_options
 from experiments.comparison import spread
 from experiments.errors import plain_errors, run_python
 from experiments.options import check_values
@@ -33,6 +34,7 @@ from experiments.tables import table
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import replacing
 from keras_ortho.sealed import write_sealed
+from keras_ortho.tasks.timit_records import MANIFEST, read_manifest
 
 HERE = Path(__file__).resolve().parent
 # What the records of all runs must have in common.
@@ -59,9 +61,24 @@ def main() -> None:
 
 
 def prepare(options: argparse.Namespace) -> list[str]:
-    """Makes the records of each split; gives the names of their folders."""
+    """Makes the records of each split; gives the names of their folders.
+
+    Raises:
+        ValueError: If the folder has those of one split, and now there are several, or
+            the other way round: runs have been made on them.
+    """
     names = [f"split-{number}" for number in range(options.splits)]
     mode = "auto" if options.splits == 1 else "speakers"
+    first = options.out / names[0] / "records"
+    if (first / MANIFEST).exists():
+        by_speakers = read_manifest(first)["parameters"]["splits"] == "speakers"
+        # One split may be by speakers, too, where the corpus has none of its own.
+        several = by_speakers and (options.out / "split-1").exists()
+        if several if mode == "auto" else not by_speakers:
+            raise ValueError(
+                "--out holds runs on another division of the speakers: give several "
+                f"splits another folder than one. Received: {options.out}"
+            )
     for number, name in enumerate(names):
         command = ["-m", "keras_ortho.data_prep", str(options.corpus)]
         command += [str(options.out / name / "records"), "--splits", mode]
@@ -185,7 +202,8 @@ def parse(
     """Reads the command line; gives what is for `examples/timit.py`, too.
 
     Raises:
-        ValueError: If a number cannot be, or an option is not one of several runs.
+        ValueError: If a number cannot be, an option is not one of several runs or one
+            that `examples/timit.py` refuses, or there is no such corpus.
     """
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -204,7 +222,15 @@ def parse(
     for option in ("--records", "--smoke"):
         if any(word.partition("=")[0] == option for word in others):
             raise ValueError(f"The records are made here: no {option}. Received: it")
-    return options, others + ["--tensorboard"] * options.tensorboard
+    others += ["--tensorboard"] * options.tensorboard
+    # All that a run would refuse, before the records are made.
+    own = ["--records", "records", "--out", str(options.out), *others]
+    given = timit_options.read(__doc__ or "", own)
+    device_options.check(given)
+    timit_options.settled(given)
+    if not options.corpus.is_dir():
+        raise ValueError(f"--corpus must be a folder. Received: {options.corpus}")
+    return options, others
 
 
 if __name__ == "__main__":

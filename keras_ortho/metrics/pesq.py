@@ -115,7 +115,7 @@ def mos_lqo_to_raw(mos_lqo: float) -> float:
     """Raw P.862 score of a narrow-band MOS-LQO, the inverse of P.862.1.
 
     Args:
-        mos_lqo: Between 0.999 and 4.999, exclusively.
+        mos_lqo: Between 0.999 and 4.999, exclusively; or NaN, of what has no score.
 
     Returns:
         The raw score.
@@ -127,7 +127,7 @@ def mos_lqo_to_raw(mos_lqo: float) -> float:
     >>> round(mos_lqo_to_raw(1.2955202), 4)
     1.4291
     """
-    if not 0.999 < mos_lqo < 4.999:
+    if not (0.999 < mos_lqo < 4.999 or math.isnan(mos_lqo)):
         raise ValueError(
             f"`mos_lqo` must lie between 0.999 and 4.999. Received: mos_lqo={mos_lqo!r}"
         )

@@ -1,6 +1,7 @@
 """A trained network, frame by frame in ONNX Runtime, is the network."""
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,8 +33,12 @@ sys.exit(bool({"keras", "tensorflow"} & set(sys.modules)))
 """
 
 
+def command_of(*arguments):
+    return [sys.executable, "-c", RUN, "examples/streaming.py", *map(str, arguments)]
+
+
 def streaming(*arguments, **kwargs):
-    command = [sys.executable, "-c", RUN, "examples/streaming.py", *map(str, arguments)]
+    command = command_of(*arguments)
     return subprocess.run(command, cwd=ROOT, capture_output=True, **kwargs)
 
 
@@ -82,6 +87,16 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     assert done.returncode == 2
     assert done.stderr.endswith(b"must hold a sample. Received: 0 bytes\n")
     np.testing.assert_array_equal(np.load(tmp_path / "pipe/gains.npy"), gains)
+    # Ctrl-C, once more than the pipe holds has been read.
+    live = command_of(*piped[:2], "--out", tmp_path / "live")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(live, cwd=ROOT, **pipes) as process:
+        process.stdin.write(samples.tobytes() * (1 + 2**18 // samples.nbytes))
+        process.send_signal(signal.SIGINT)
+        assert b"real-time factor" in process.communicate()[0]
+    same = 1 + len(samples) // 128
+    heard = np.load(tmp_path / "live/gains.npy")
+    np.testing.assert_array_equal(heard[:same], gains[:same])
     # A layer that reads the future has no step, and the other process says so.
     inputs = keras.Input((None, 129))
     flipped = keras.layers.Bidirectional(ScoRNN(4, return_sequences=True))(inputs)
@@ -97,8 +112,9 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
 @pytest.mark.parametrize(
     ("model", "speech", "message"),
     [
-        ("step.onnx", "none.wav", "none.wav"),
-        ("none.onnx", "speech.wav", "none.npz"),
+        ("alone.onnx", "none.wav", "none.wav"),
+        ("none.onnx", "speech.wav", "`model` must be a file. Received: .*none.onnx"),
+        ("alone.onnx", "speech.wav", "alone.npz"),
         ("other.onnx", "speech.wav", "129 bins.*from .5. to .5., with 1 of 0 states"),
         ("best.h5", "speech.wav", "must be a .keras or an .onnx.*Received: .*best.h5"),
         ("text.onnx", "speech.wav", "`model` must be an ONNX file.*Received: .*text"),
@@ -106,7 +122,9 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
 )
 def test_bad_input(model, speech, message, tmp_path, capsys):
     write_wav(tmp_path / "speech.wav", np.zeros(1000), 8000)
-    (tmp_path / "text.onnx").write_text("no network")
+    for name in ("text", "alone", "best"):
+        suffix = "h5" if name == "best" else "onnx"
+        (tmp_path / f"{name}.{suffix}").write_text("no network")
     five = [
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 5])
         for name in ("frames", "same")

@@ -62,7 +62,7 @@ def start(splits, monkeypatch, *arguments):
 
 
 def test_means_and_deviations(splits, commands, tmp_path, monkeypatch):
-    given = ["--corpus", "C", "--out", tmp_path, "--splits", 2, "--seeds", 2]
+    given = ["--corpus", tmp_path, "--out", tmp_path, "--splits", 2, "--seeds", 2]
     start(splits, monkeypatch, *given, "--models", "scornn")
     prepared = [c for c in commands if c[0] == "-m"]
     assert [c[c.index("--seed") + 1] for c in prepared] == ["0", "1"]
@@ -97,7 +97,7 @@ def test_curves_are_less_that_of_linear_prediction(
 ):
     drawn = []
     monkeypatch.setattr(splits, "plot_curves", lambda *a, **k: drawn.append((a, k)))
-    given = ["--corpus", "C", "--out", tmp_path, "--splits", 2, "--seeds", 2]
+    given = ["--corpus", tmp_path, "--out", tmp_path, "--splits", 2, "--seeds", 2]
     start(splits, monkeypatch, *given)
     ((_, curves), options) = drawn[0]
     # Less 43 and 48.
@@ -108,7 +108,7 @@ def test_curves_are_less_that_of_linear_prediction(
 
 
 def test_one_split_is_the_corpus_s_own(splits, commands, tmp_path, monkeypatch):
-    given = ["--corpus", "C", "--out", tmp_path, "--seeds", 1, "--seed", 1]
+    given = ["--corpus", tmp_path, "--out", tmp_path, "--seeds", 1, "--seed", 1]
     start(splits, monkeypatch, *given)
     (prepared, trained) = commands
     assert prepared[prepared.index("--splits") + 1] == "auto"
@@ -116,7 +116,7 @@ def test_one_split_is_the_corpus_s_own(splits, commands, tmp_path, monkeypatch):
 
 
 def test_runs_of_several_commits(splits, commands, tmp_path, monkeypatch):
-    given = ["--corpus", "C", "--out", tmp_path, "--seeds", 2]
+    given = ["--corpus", tmp_path, "--out", tmp_path, "--seeds", 2]
     made = splits.run
 
     def run(out, split, seed, others):
@@ -137,11 +137,38 @@ def test_runs_of_several_commits(splits, commands, tmp_path, monkeypatch):
         (["--smoke"], "no --smoke"),
         (["--records", "x"], "no --records"),
         (["--records=x"], "no --records"),
+        # What a run would refuse.
+        (["--epochs", "-1"], "--epochs must be positive. Received: -1"),
+        (["--models", "lstm", "lstm"], "--models must .* Received: lstm lstm"),
+        (["--raw", "--models", "feed-forward"], "are recurrent. Received: --models"),
+        (["--legacy-swapped-targets"], "give --raw or --preset"),
+        (["--corpus", "none"], "--corpus must be a folder. Received: none"),
     ],
 )
 def test_bad_options(splits, arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        splits.parse(["--corpus", "C", "--out", str(tmp_path), *arguments])
+        splits.parse(["--corpus", str(tmp_path), "--out", str(tmp_path), *arguments])
+
+
+@pytest.mark.parametrize(
+    ("before", "several", "now"), [("timit", False, 2), ("speakers", True, 1)]
+)
+def test_records_of_another_division_stay(
+    before, several, now, splits, commands, tmp_path, monkeypatch
+):
+    (tmp_path / "split-0" / "records").mkdir(parents=True)
+    (tmp_path / "split-0" / "records" / "manifest.json").touch()
+    if several:
+        (tmp_path / "split-1").mkdir()
+    found = {"parameters": {"splits": before}}
+    monkeypatch.setattr(splits, "read_manifest", lambda folder: found)
+    with pytest.raises(SystemExit):
+        start(
+            splits,
+            monkeypatch,
+            *["--corpus", tmp_path, "--out", tmp_path, "--splits", now],
+        )
+    assert not commands
 
 
 @pytest.mark.slow

@@ -105,10 +105,11 @@ def test_more_utterances_than_there_is_room_for(speech):
         assert np.isnan(pesq(many, many, 8000))
 
 
-@pytest.mark.parametrize("mos", [0.999, 5.0, float("nan")])
+@pytest.mark.parametrize("mos", [0.999, 5.0, float("inf")])
 def test_a_listening_quality_that_is_none(mos):
     with pytest.raises(ValueError, match=f"Received: mos_lqo={mos}"):
         mos_lqo_to_raw(mos)
+    assert np.isnan(mos_lqo_to_raw(float("nan")))
 
 
 @pytest.mark.parametrize(("samples", "reason"), [(0, "empty"), (1000, "1/4 of a sec")])
