@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keras_ortho.checks import is_integer
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
 from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
@@ -92,8 +93,8 @@ def prepare(
     Raises:
         OSError: If a folder or file is missing or cannot be written, or a worker of
             the pool does not see them.
-        ValueError: If there is nothing to do, `out` and `corpus` overlap, a list is
-            not as described, or, when `strict`, files are rejected.
+        ValueError: If there is nothing to do, `out` and `corpus` overlap, a number is
+            none, a list is not as described, or, when `strict`, files are rejected.
 
     Example:
     ```python
@@ -101,7 +102,7 @@ def prepare(
     prepare("fsdd", "spoken_digits", lists=["fsdd.csv"])
     ```
     """
-    _check(Path(corpus), Path(out), num_shards)
+    _check(Path(corpus), Path(out), num_shards, seed)
     found, splits, how = _divide(corpus, lists, mode, seed)
     out = Path(out)
     with locked(out):
@@ -156,12 +157,17 @@ def _divide(
     return found, splits, how
 
 
-def _check(corpus: Path, out: Path, num_shards: Mapping[str, int]) -> None:
-    if set(num_shards) != set(SPLITS) or min(num_shards.values()) < 1:
+def _check(corpus: Path, out: Path, num_shards: Any, seed: Any) -> None:
+    counts = num_shards if isinstance(num_shards, Mapping) else {}
+    if set(counts) != set(SPLITS) or not all(
+        is_integer(count) and count > 0 for count in counts.values()
+    ):
         raise ValueError(
-            f"`num_shards` must give each of {SPLITS} at least one. "
-            f"Received: {dict(num_shards)}"
+            f"`num_shards` must give each of {SPLITS} a positive integer. "
+            f"Received: {num_shards}"
         )
+    if not is_integer(seed):
+        raise ValueError(f"`seed` must be an integer. Received: seed={seed!r}")
     source, target = corpus.resolve(), out.resolve()
     if target.is_relative_to(source) or source.is_relative_to(target):
         raise ValueError(

@@ -5,6 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from keras_ortho.checks import is_integer
 from keras_ortho.extras import require
 
 from .filters import RATE
@@ -119,7 +120,7 @@ def _is_written(root: Path, label: str) -> bool:
 
 
 def _check(name: str, value: int, low: int, high: int | None) -> None:
-    """Raises unless a number lies from `low` to `high`."""
-    if value < low or (high is not None and value > high):
+    """Raises unless an integer lies from `low` to `high`."""
+    if not is_integer(value) or value < low or (high is not None and value > high):
         limits = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"`{name}` must be {limits}. Received: {value}")
+        raise ValueError(f"`{name}` must be {limits}. Received: {value!r}")

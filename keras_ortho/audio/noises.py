@@ -33,22 +33,26 @@ def white(samples: int, random: np.random.Generator) -> np.ndarray:
     >>> white(8000, np.random.default_rng(0)).shape
     (8000,)
     """
+    check_count("samples", samples)
     return random.normal(size=samples)
 
 
 def pink(samples: int, random: np.random.Generator) -> np.ndarray:
     """Pink noise, whose power density falls with the frequency, above 20 Hz."""
+    check_count("samples", samples)
     return _colored(samples, random, lambda f: 1 / np.sqrt(np.maximum(f, 20.0)))
 
 
 def hum(samples: int, random: np.random.Generator) -> np.ndarray:
     """The hum of the mains: 49.5 to 60.5 Hz and harmonics, of steady pitch."""
+    check_count("samples", samples)
     pitch = random.choice([50.0, 60.0]) + random.uniform(-0.5, 0.5)
     return _partials(np.full(samples, pitch), random, decay=random.uniform(0.3, 1.0))
 
 
 def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
     """Clicks: 2 to 40 a second, each a resonance that fades within milliseconds."""
+    check_count("samples", samples)
     rate = np.exp(random.uniform(np.log(2.0), np.log(40.0)))
     at = random.random(samples) < rate / SAMPLE_RATE
     at[random.integers(samples)] = True  # Else a short one could be silent.
@@ -61,6 +65,7 @@ def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
 
 def wind(samples: int, random: np.random.Generator) -> np.ndarray:
     """Wind on a microphone: low-pass noise in gusts of about a second."""
+    check_count("samples", samples)
     edge = random.uniform(100.0, 400.0)
     noise = _colored(samples, random, lambda f: 1 / (1 + np.square(f / edge)))
     seconds = samples / SAMPLE_RATE
@@ -72,6 +77,7 @@ def wind(samples: int, random: np.random.Generator) -> np.ndarray:
 
 def siren(samples: int, random: np.random.Generator) -> np.ndarray:
     """A siren, whose pitch goes up and down between about 500 and 1 500 Hz."""
+    check_count("samples", samples)
     time = np.arange(samples) / SAMPLE_RATE
     rate, phase = random.uniform(0.2, 3.0), random.uniform(0, 2 * np.pi)
     middle, width = random.uniform(700.0, 1100.0), random.uniform(0.2, 0.4)

@@ -137,8 +137,8 @@ def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
     if clamp is None:
         return
     try:
-        least, greatest = clamp
-        if least < greatest:
+        least, greatest = map(float, clamp)
+        if least < greatest and not isinstance(clamp, str):
             return
     except (TypeError, ValueError):  # No two, or no numbers.
         pass

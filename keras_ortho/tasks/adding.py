@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, check_sizes, make_task
+from keras_ortho.tasks.pipeline import Task, check_sizes, generator, make_task
 
 # Variance of the sum of two numbers uniform on (0, 1): what always answering 1
 # costs.
@@ -21,14 +21,15 @@ def generate(
     Args:
         num_sequences: Number of sequences.
         length: Number of steps `T`, at least 3.
-        seed: Seed. Default: 0.
+        seed: Seed, at least 0. Default: 0.
 
     Returns:
         A pair of the inputs, of shape `(num_sequences, T, 2)`, and the targets,
         of shape `(num_sequences, 1)`, both float32.
 
     Raises:
-        ValueError: If `length` is less than 3 or `num_sequences` not positive.
+        ValueError: If `length` is less than 3, `num_sequences` not positive, or the
+            seed negative.
 
     Example:
     >>> x, y = generate(100_000, length=200, seed=0)
@@ -44,7 +45,7 @@ def generate(
             "`length` must be at least 3, so that each half has a step. "
             f"Received: length={length}"
         )
-    random = np.random.default_rng(seed)
+    random = generator(seed)
     half = (length - 1) // 2
     rows = np.arange(num_sequences)
     markers = [

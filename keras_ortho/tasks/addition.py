@@ -9,11 +9,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from keras_ortho.checks import check_seed
 from keras_ortho.tasks.pipeline import (
     Task,
     batches,
     check_sizes,
     constant_error,
+    generator,
     shuffled_batches,
 )
 
@@ -53,7 +55,7 @@ def generate(
     Args:
         num_sequences: Number of questions, at most `num_questions(digits)`.
         digits: Most digits `D` of a number, 1 to 9.
-        seed: Seed. Default: 0.
+        seed: Seed, at least 0. Default: 0.
 
     Returns:
         A pair of the questions, of shape `(num_sequences, 2 D + 1)`, and the answers,
@@ -76,7 +78,7 @@ def generate(
             f"more pairs of numbers of {digits} digits. "
             f"Received: num_sequences={num_sequences}"
         )
-    pairs = _pairs(num_sequences, digits, np.random.default_rng(seed))
+    pairs = _pairs(num_sequences, digits, generator(seed))
     questions = (f"{a}+{b}".ljust(2 * digits + 1)[::-1] for a, b in pairs)
     answers = (str(a + b).ljust(digits + 1) for a, b in pairs)
     return _places(questions), _places(answers)
@@ -129,14 +131,15 @@ def load(
         error rate of the most frequent character at each place.
 
     Raises:
-        ValueError: If a size is no positive integer, or there are not so many
-            questions.
+        ValueError: If a size is no positive integer, the seed negative, or there are
+            not so many questions.
         ImportError: If TensorFlow is not installed.
 
     Example:
     >>> task = load(digits=2)
     """
     digits, batch_size = check_sizes(digits=digits, batch_size=batch_size)
+    check_seed("seed", seed)
     usual = min(_QUESTIONS, num_questions(digits) * 99 // 100)
     sizes = {
         "train_size": usual * 9 // 10 if train_size is None else train_size,

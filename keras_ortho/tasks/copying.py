@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, check_sizes, make_task
+from keras_ortho.tasks.pipeline import Task, check_sizes, generator, make_task
 
 NUM_SYMBOLS = 10  # to remember
 ALPHABET = 8  # symbols 1 .. 8
@@ -40,14 +40,14 @@ def generate(
     Args:
         num_sequences: Number of sequences.
         delay: Number of steps `T`, at least 1.
-        seed: Seed. Default: 0.
+        seed: Seed, at least 0. Default: 0.
 
     Returns:
         A pair of the inputs and the targets, both integers (uint8) of shape
         `(num_sequences, T + 20)`.
 
     Raises:
-        ValueError: If an argument is not a positive integer.
+        ValueError: If an argument is not a positive integer, or the seed negative.
 
     Example:
     >>> x, y = generate(20_000, delay=1000, seed=0)
@@ -58,7 +58,7 @@ def generate(
       section 4.2, layout as in the authors' released code
     """
     num_sequences, delay = check_sizes(num_sequences=num_sequences, delay=delay)
-    random = np.random.default_rng(seed)
+    random = generator(seed)
     symbols = random.integers(1, ALPHABET + 1, (num_sequences, NUM_SYMBOLS), "uint8")
     inputs = np.full((num_sequences, delay + 2 * NUM_SYMBOLS), BLANK, "uint8")
     inputs[:, :NUM_SYMBOLS] = symbols

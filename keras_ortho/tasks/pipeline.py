@@ -45,6 +45,23 @@ class Task:
 Finish = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
+def generator(seed: Any) -> np.random.Generator:
+    """Makes the source of what a task draws.
+
+    Args:
+        seed: An integer of at least 0, or NumPy's `SeedSequence`.
+
+    Returns:
+        The source.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    if not isinstance(seed, np.random.SeedSequence):
+        check_seed("seed", seed)
+    return np.random.default_rng(seed)
+
+
 def check_sizes(**sizes: int) -> list[int]:
     """Checks arguments that count examples or steps.
 

@@ -8,7 +8,7 @@ import numpy as np
 from keras_ortho.checks import check_seed
 from keras_ortho.tasks import cifar_files, mnist_files
 from keras_ortho.tasks.image_task import check_given, make_image_task, read_images
-from keras_ortho.tasks.pipeline import Task
+from keras_ortho.tasks.pipeline import Task, check_sizes
 
 MNIST_PIXELS = 784
 PERMUTATION_SEED = 92916
@@ -77,7 +77,8 @@ def mnist(
         "train_size": train_size,
         "test_size": test_size,
     }
-    check_given(steps=steps, batch_size=batch_size, **sizes)
+    check_sizes(steps=steps, batch_size=batch_size, valid_size=valid_size)
+    check_given(**sizes)
     check_seed("seed", seed)
     if MNIST_PIXELS % steps:
         raise ValueError(f"`steps` must divide {MNIST_PIXELS}. Received: steps={steps}")
@@ -169,7 +170,8 @@ def cifar10(
         "train_size": train_size,
         "test_size": test_size,
     }
-    check_given(length=length, batch_size=batch_size, **sizes)
+    check_sizes(length=length, batch_size=batch_size, valid_size=valid_size)
+    check_given(**sizes)
     check_seed("seed", seed)
     if not isinstance(form, str) or form not in FORMS:
         raise ValueError(

@@ -123,7 +123,8 @@ def load(
     batch_size = check_count("batch_size", batch_size)
     if shuffle_seed is not None:
         check_seed("shuffle_seed", shuffle_seed)
-    if not splits or not set(splits) <= set(SPLITS):
+    named = list(splits) if isinstance(splits, Sequence | set) else []
+    if not named or not all(name in SPLITS for name in named):
         raise ValueError(f"`splits` must be some of {SPLITS}. Received: {splits}")
     if pad_to not in PADDINGS:
         raise ValueError(f"`pad_to` must be one of {PADDINGS}. Received: {pad_to!r}")

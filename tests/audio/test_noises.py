@@ -119,3 +119,6 @@ def test_errors():
             excerpt(silence, 3, generator())
     with pytest.raises(ValueError, match="`samples` must be .* Received:.*0"):
         excerpt(np.ones(5), 0, generator())
+    for noise in NOISES.values():
+        with pytest.raises(ValueError, match="`samples` must be .*samples=2.5"):
+            noise(2.5, generator())

@@ -378,9 +378,12 @@ def test_arguments(corpus):
         run(corpus / "dr1-faaa0")
     with pytest.raises(ValueError, match="`mode` must be"):
         run(corpus, mode="random")
-    for bad in ({"train": 1}, {"train": 1, "valid": 0, "test": 1}):
+    whole = {"train": 1, "valid": 1, "test": 1}
+    for bad in ({"train": 1}, whole | {"valid": 0}, whole | {"train": 2.0}, 3):
         with pytest.raises(ValueError, match="`num_shards` must give each"):
             run(corpus, num_shards=bad)
+    with pytest.raises(ValueError, match="`seed` must be .* Received: seed='x'"):
+        run(corpus, seed="x")
     assert not (corpus.parent / "out").exists()
 
 

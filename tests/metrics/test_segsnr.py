@@ -245,6 +245,7 @@ def test_never_active():
         ({"clamp": (35, -10)}, "`clamp`"),
         ({"clamp": (3,)}, r"`clamp` .* Received: clamp=\(3,\)"),
         ({"clamp": 5}, "`clamp` .* Received: clamp=5"),
+        ({"clamp": ("a", "b")}, "`clamp` .* Received: clamp=.'a', 'b'"),
         ({"voicebox": "2020"}, "`voicebox` .* Received: '2020'"),
         ({"sample_rate": 10}, "`sample_rate` .* Received: sample_rate=10"),
         ({"sample_rate": "8000"}, "`sample_rate` .* Received: sample_rate='8000'"),

@@ -73,6 +73,7 @@ def test_load_in_order():
         ({"batch_size": 0}, "batch_size=0"),
         ({"train_size": -1}, "train_size=-1"),
         ({"test_size": 1.5}, "test_size=1.5"),
+        ({"seed": -1}, "seed=-1"),
     ],
 )
 def test_bad_arguments(arguments, received):

@@ -78,6 +78,7 @@ def test_usual_sizes():
         ({"digits": 10}, "digits=10"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"valid_size": 0}, "valid_size=0"),
+        ({"seed": "a"}, "seed='a'"),
         ({"digits": 1, "train_size": 54}, "train_size=54, valid_size=1, test_size=1"),
     ],
 )

@@ -64,6 +64,8 @@ def test_numbers_of_numpy_do_not_overflow():
 def test_the_seed_must_not_be_negative():
     with pytest.raises(ValueError, match="`seed` must be .* Received: seed=-1"):
         copying.load(5, train_size=10, test_size=10, seed=-1)
+    with pytest.raises(ValueError, match="`seed` must be .* Received: seed=1.5"):
+        copying.generate(2, 5, 1.5)
 
 
 @pytest.mark.parametrize("delay", [0, -1, -20, 2.5, True])

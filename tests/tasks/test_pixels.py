@@ -233,6 +233,7 @@ def test_noise_may_be_none(cifar_file):
         ({"batch_size": 0}, "batch_size=0"),
         ({"valid_size": 0}, "valid_size=0"),
         ({"valid_size": 40}, "valid_size=40"),
+        ({"valid_size": None}, "valid_size=None"),
         ({"train_size": 30}, "train_size=30"),
         ({"train_size": -1}, "train_size=-1"),
         ({"test_size": 11}, "test_size=11"),

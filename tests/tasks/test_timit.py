@@ -234,6 +234,8 @@ def test_keras_computes_the_papers_error(folder):
         ({"batch_size": 0}, "`batch_size` must be a positive .* batch_size=0$"),
         ({"splits": []}, r"`splits` must be some of .* Received: \[\]"),
         ({"splits": ["dev"]}, r"Received: \['dev'\]"),
+        ({"splits": 5}, "`splits` .* Received: 5"),
+        ({"splits": [["train"]]}, "`splits` .* Received: "),
         ({"pad_to": "longest"}, "Received: 'longest'"),
     ],
 )

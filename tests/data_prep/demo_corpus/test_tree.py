@@ -162,6 +162,7 @@ def test_failure_leaves_nothing_behind(tmp_path, monkeypatch):
         ("sentences", 0),
         ("sentences", 35),
         ("seed", -1),
+        ("speakers", 2.5),
     ],
 )
 def test_numbers_out_of_range_are_errors(tmp_path, name, value):
