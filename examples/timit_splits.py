@@ -64,9 +64,14 @@ def prepare(options: argparse.Namespace) -> list[str]:
     """Makes the records of each split; gives the names of their folders.
 
     Raises:
+        FileNotFoundError: If there is no such corpus.
         ValueError: If the folder has those of one split, and now there are several, or
             the other way round: runs have been made on them.
     """
+    if not options.corpus.is_dir():
+        raise FileNotFoundError(
+            f"--corpus must be a folder. Received: {options.corpus}"
+        )
     names = [f"split-{number}" for number in range(options.splits)]
     mode = "auto" if options.splits == 1 else "speakers"
     first = options.out / names[0] / "records"
@@ -202,8 +207,8 @@ def parse(
     """Reads the command line; gives what is for `examples/timit.py`, too.
 
     Raises:
-        ValueError: If a number cannot be, an option is not one of several runs or one
-            that `examples/timit.py` refuses, or there is no such corpus.
+        ValueError: If a number cannot be, or an option is not one of several runs, or
+            one that `examples/timit.py` refuses.
     """
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -228,8 +233,6 @@ def parse(
     given = timit_options.read(__doc__ or "", own)
     device_options.check(given)
     timit_options.settled(given)
-    if not options.corpus.is_dir():
-        raise ValueError(f"--corpus must be a folder. Received: {options.corpus}")
     return options, others
 
 

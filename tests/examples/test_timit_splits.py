@@ -142,7 +142,6 @@ def test_runs_of_several_commits(splits, commands, tmp_path, monkeypatch):
         (["--models", "lstm", "lstm"], "--models must .* Received: lstm lstm"),
         (["--raw", "--models", "feed-forward"], "are recurrent. Received: --models"),
         (["--legacy-swapped-targets"], "give --raw or --preset"),
-        (["--corpus", "none"], "--corpus must be a folder. Received: none"),
     ],
 )
 def test_bad_options(splits, arguments, message, tmp_path):
@@ -168,6 +167,12 @@ def test_records_of_another_division_stay(
             monkeypatch,
             *["--corpus", tmp_path, "--out", tmp_path, "--splits", now],
         )
+    assert not commands
+
+
+def test_no_corpus(splits, commands, tmp_path, monkeypatch):
+    with pytest.raises(SystemExit):
+        start(splits, monkeypatch, "--corpus", tmp_path / "none", "--out", tmp_path)
     assert not commands
 
 
