@@ -117,7 +117,7 @@ def _read(text: bytes) -> dict[str, Any] | None:
             os.kill(holder["pid"], 0)
     except PermissionError:  # It lives, and is another user's.
         return holder
-    # What is no such text, or of another process.
+    # No such text, or that of a process that has ended.
     except (KeyError, TypeError, ValueError, ProcessLookupError):
         return None
     return holder

@@ -43,7 +43,8 @@ def step_model(model: Any) -> keras.Model:
     it, so that it can be exported to where loops are not supported.
 
     That each layer between the recurrent ones works on every frame by itself is
-    verified with 1024 frames: a layer that looks back further is not found out.
+    verified with 1024 frames: a layer that looks back further is not found out, nor is
+    one that gets nothing finite from those frames.
 
     A recurrent matrix that is made from free variables is made in each call: see
     `keras_ortho.freeze`, which is done first for a model that is to be deployed.

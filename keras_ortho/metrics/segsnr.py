@@ -137,8 +137,9 @@ def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
     if clamp is None:
         return
     try:
-        least, greatest = map(float, clamp)
-        if least < greatest and not isinstance(clamp, str):
+        least, greatest = clamp
+        numbers = int | float | np.integer | np.floating
+        if isinstance(least, numbers) and least < greatest:
             return
     except (TypeError, ValueError):  # No two, or no numbers.
         pass

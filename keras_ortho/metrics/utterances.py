@@ -12,7 +12,7 @@ _BAND = (300, 3_400)
 def count_utterances(speech: np.ndarray, sample_rate: int) -> int:
     """Counts stretches of speech between pauses, as P.862 detects them.
 
-    Its filter is left out for a band-pass, so that the count may differ by a few.
+    A band-pass stands in for its filters, so that the count may differ by a few.
 
     Args:
         speech: Float `[samples]`.
@@ -29,7 +29,7 @@ def count_utterances(speech: np.ndarray, sample_rate: int) -> int:
 
     Reference:
 
-    - ITU-T Recommendation P.862, section 10.1.3
+    - ITU-T Recommendation P.862, and its reference software
     """
     window = sample_rate // _RATE
     whole = len(speech) // window * window
