@@ -197,14 +197,6 @@ def make_layer(
             f"Received: {sorted(unknown)}"
         )
     given = {**(arguments or {}), **kwargs}
-    if is_own(model):
-        try:
-            inspect.signature(kind.make).bind(*sizes, **given)
-        except TypeError as error:
-            raise ValueError(
-                f"`model`: {model} cannot be made: {error}. "
-                f"Received: units={units}, arguments={dict(arguments or {})}"
-            ) from error
     return kind.make(*sizes, **given)
 
 

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -109,7 +110,8 @@ def make_own(
         **arguments: Its other arguments.
 
     Raises:
-        ValueError: If it is neither such a layer nor a cell, or could not be saved.
+        ValueError: If it lacks an argument, is neither such a layer nor a cell, or
+            could not be saved.
 
     Example:
     >>> layer = make_own(keras.layers.SimpleRNNCell, 8, return_sequences=True)
@@ -117,6 +119,18 @@ def make_own(
     'RNN'
     """
     returns = {"return_sequences": return_sequences, "return_state": return_state}
+    # Not by the signature of a class, which may list as required what its `__init__`
+    # hands on to the class above by itself.
+    is_class = isinstance(maker, type)
+    called: Any = maker.__init__ if is_class else maker
+    try:
+        inspect.signature(called).bind(*[None] * is_class, *sizes, **arguments)
+    except TypeError as error:
+        raise ValueError(
+            f"`model` cannot be made: {error}. "
+            f"Received: units={sizes[0] if len(sizes) == 1 else sizes}, "
+            f"arguments={arguments}"
+        ) from error
     made = maker(*sizes, **arguments)
     if not isinstance(made, keras.layers.Layer):
         raise ValueError(f"`model` must make a Keras layer or cell. Received: {made}")

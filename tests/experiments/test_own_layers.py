@@ -19,6 +19,9 @@ MODULE = '''
 import keras
 from keras import ops
 
+from keras_ortho import RecurrentCell
+from keras_ortho.parametrizations import ScaledCayley
+
 
 class Leaky(keras.layers.Layer):
     """h_t = (1 - rate) h_{t-1} + rate tanh(W x_t), as a cell."""
@@ -55,6 +58,13 @@ class Odd(keras.layers.SimpleRNN):
 
     def get_config(self):
         return {**super().get_config(), "colour": self.colour}
+
+
+class Rotation(RecurrentCell):
+    # It gives by itself what the class above needs.
+    def __init__(self, units, **kwargs):
+        kwargs = {"recurrent_initializer": "henaff_skew", **kwargs}
+        super().__init__(units, parametrization=ScaledCayley(0), **kwargs)
 
 
 class NoConfig(keras.layers.RNN):
@@ -108,6 +118,7 @@ def test_classes_and_functions(module, where):
     assert wide.get_config()["reset_after"] is False
     made = make_layer(f"{where}:made", 4, {"activation": "relu"})
     assert (made.units, made.activation) == (4, keras.activations.relu)
+    assert make_layer(f"{where}:Rotation", 4, {"dropout": 0.5}).cell.dropout == 0.5
     kind = kind_of(f"{where}:Wide")
     assert (kind.title, kind.counts) == ("Wide", ["units"])
     assert parts_of(f"{where}:Wide") == ()
