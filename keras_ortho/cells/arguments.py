@@ -71,11 +71,14 @@ def check_given(layer: Any, cell: Any, args: Any, kwargs: Any) -> None:
         raise TypeError(
             f"`{layer.__name__}`: {error}. Received: {layer.__name__}({given})"
         ) from None
+    # What `__init__` itself asks for: it may give the class above what that needs.
+    asked = inspect.signature(cell.__init__).parameters
     missing = [
         f"`{name}`"
         for name in own
         if name not in bound
-        and signature.parameters[name].default is inspect.Parameter.empty
+        and name in asked
+        and asked[name].default is inspect.Parameter.empty
     ]
     if missing:
         raise TypeError(

@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import pytest
 
-from keras_ortho import ENRNN, ORNNCell, RecurrentLayer
+from keras_ortho import ENRNN, ORNNCell, RecurrentCell, RecurrentLayer
 from keras_ortho.activations import LeakyReLU
+from keras_ortho.parametrizations import ScaledCayley
 
 pytestmark = pytest.mark.backends
 
@@ -21,6 +22,18 @@ class LoudCell(QuietCell):
     def __init__(self, units, volume=1.0, **kwargs):
         super().__init__(units, **{**self.default_arguments, **kwargs})
         self.volume = volume
+
+
+class InitializedCell(RecurrentCell):
+    """Gives the class above by itself what that needs."""
+
+    def __init__(self, units, **kwargs):
+        kwargs = {"recurrent_initializer": "henaff_skew", **kwargs}
+        super().__init__(units, parametrization=ScaledCayley(0), **kwargs)
+
+
+class Initialized(RecurrentLayer):
+    cell_class = InitializedCell
 
 
 class Loud(RecurrentLayer):
@@ -60,5 +73,8 @@ def test_what_is_given_comes_before_them(cls):
 def test_a_layer_says_what_it_needs():
     with pytest.raises(TypeError, match=r"Received: ENRNN\(units=4\)$"):
         ENRNN(units=4)
+    assert Initialized(4).units == 4
+    with pytest.raises(TypeError, match=r"`Initialized` needs `units`. Received: "):
+        Initialized()
     with pytest.raises(TypeError, match="`cell_class`. Received: RecurrentLayer$"):
         RecurrentLayer(4)
