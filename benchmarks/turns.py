@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from tqdm import tqdm
+
 Name = TypeVar("Name")
 
 
@@ -24,7 +26,7 @@ def in_turns(
         By name the seconds of each call.
     """
     seconds: dict[Name, list[float]] = {name: [] for name in calls}
-    for _ in range(repeats):
+    for _ in tqdm(range(repeats), unit="turn", disable=None):
         for name, call in calls.items():
             start = clock()
             call()

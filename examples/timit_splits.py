@@ -33,8 +33,9 @@ from experiments.speech import COLUMNS, LINEAR_2
 from experiments.tables import table
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import replacing
+from keras_ortho.reading import read_json
 from keras_ortho.sealed import write_sealed
-from keras_ortho.tasks.timit_records import MANIFEST, read_manifest
+from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 HERE = Path(__file__).resolve().parent
 # What the records of all runs must have in common.
@@ -74,21 +75,32 @@ def prepare(options: argparse.Namespace) -> list[str]:
         )
     names = [f"split-{number}" for number in range(options.splits)]
     mode = "auto" if options.splits == 1 else "speakers"
-    first = options.out / names[0] / "records"
-    if (first / MANIFEST).exists():
-        by_speakers = read_manifest(first)["parameters"]["splits"] == "speakers"
-        # One split may be by speakers, too, where the corpus has none of its own.
-        several = by_speakers and (options.out / "split-1").exists()
-        if several if mode == "auto" else not by_speakers:
-            raise ValueError(
-                "--out holds runs on another division of the speakers: give several "
-                f"splits another folder than one. Received: {options.out}"
-            )
+    before = division(options.out / names[0] / "records")
+    # One split may be by speakers, too, where the corpus has none of its own.
+    differs = before != "speakers"
+    if options.splits == 1:
+        differs = (options.out / "split-1").exists()
+    if before and differs:
+        raise ValueError(
+            "--out holds runs on another division of the speakers: give several "
+            f"splits another folder than one. Received: {options.out}"
+        )
     for number, name in enumerate(names):
         command = ["-m", "keras_ortho.data_prep", str(options.corpus)]
         command += [str(options.out / name / "records"), "--splits", mode]
         run_python([*command, "--seed", str(number)])
     return names
+
+
+def division(records: Path) -> str | None:
+    """Says how the speakers of records were divided, if there are whole ones."""
+    path = records / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        return read_json(path, LARGEST_MANIFEST)["parameters"]["splits"]
+    except (LookupError, TypeError, ValueError):  # Damaged: it is made anew.
+        return None
 
 
 def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, Any]:

@@ -214,7 +214,16 @@ def test_a_cell_of_ones_own():
     assert_equal(model, frozen)
 
 
-def test_regularizers_and_constraints():
+@pytest.fixture
+def in_float64():
+    """Where what is rounded otherwise is far from a tolerance."""
+    before = keras.config.floatx()
+    keras.config.set_floatx("float64")
+    yield
+    keras.config.set_floatx(before)
+
+
+def test_regularizers_and_constraints(in_float64):
     """All but those of free variables."""
     given = dict.fromkeys(("kernel_regularizer", "bias_regularizer"), "l2")
     given |= {"kernel_constraint": "max_norm", "bias_constraint": "non_neg"}

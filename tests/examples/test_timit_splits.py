@@ -156,11 +156,10 @@ def test_records_of_another_division_stay(
     before, several, now, splits, commands, tmp_path, monkeypatch
 ):
     (tmp_path / "split-0" / "records").mkdir(parents=True)
-    (tmp_path / "split-0" / "records" / "manifest.json").touch()
+    manifest = tmp_path / "split-0" / "records" / "manifest.json"
+    manifest.write_text(json.dumps({"parameters": {"splits": before}}))
     if several:
         (tmp_path / "split-1").mkdir()
-    found = {"parameters": {"splits": before}}
-    monkeypatch.setattr(splits, "read_manifest", lambda folder: found)
     with pytest.raises(SystemExit):
         start(
             splits,
@@ -168,6 +167,10 @@ def test_records_of_another_division_stay(
             *["--corpus", tmp_path, "--out", tmp_path, "--splits", now],
         )
     assert not commands
+    manifest.write_text("{")  # Damaged, and made anew.
+    given = ["--corpus", tmp_path, "--out", tmp_path, "--splits", now, "--seeds", 1]
+    start(splits, monkeypatch, *given)
+    assert len(commands) == 2 * now
 
 
 def test_no_corpus(splits, commands, tmp_path, monkeypatch):
