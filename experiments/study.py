@@ -228,7 +228,8 @@ def finals() -> list[Trial]:
     They are on the tasks that the papers, and dtriv's authors, have curves of. On
     keras.io's addition more layers are compared, at two rates; on speech the kernel
     alone, which the screen found to count there. The activation is on tasks that need
-    computation.
+    computation. All layers are on two tasks of the screen, at the rates that it found
+    to count there.
     """
     left = {
         "scornn": (
@@ -262,4 +263,14 @@ def finals() -> list[Trial]:
         for seed in range(3)
     ]
     wide = [Trial("addition-3", "scornn", WIDE, seed) for seed in range(3)]
-    return everywhere + addition + speech + sorting + wide
+    layers = [
+        Trial(problem, model, setting, seed)
+        for problem, settings in (
+            ("copying-200", ("common",)),
+            ("addition-2", ("common", "rate 3e-3")),
+        )
+        for setting in settings
+        for seed in range(3)
+        for model in MODELS
+    ]
+    return everywhere + addition + speech + sorting + wide + layers
