@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The command line without the program; by default `sys.argv`'s.
 
     Returns:
-        The exit status: 0, or 1 after an error that was printed.
+        The exit status: 0, 1 after an error that was printed, or 130 after Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -47,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ImportError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted; run again to go on", file=sys.stderr)
+        return 130
     print(
         summarize(
             outcome.manifest,

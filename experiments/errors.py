@@ -13,13 +13,16 @@ def plain_errors() -> Iterator[None]:
     """Ends the command with a line on what is wrong with its options or its data.
 
     Raises:
-        SystemExit: For an error that a user can do something about.
+        SystemExit: For an error that a user can do something about, and for Ctrl-C.
     """
     try:
         yield
     except (ValueError, OSError, ImportError) as error:
         print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         raise SystemExit(2) from error
+    except KeyboardInterrupt as error:
+        print(f"\n{Path(sys.argv[0]).name}: interrupted", file=sys.stderr)
+        raise SystemExit(130) from error
 
 
 def run_python(arguments: Sequence[str]) -> None:

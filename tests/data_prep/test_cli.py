@@ -47,6 +47,18 @@ def test_summary(corpus, capsys):
     assert "shards: 0 written, 4 unchanged" in capsys.readouterr().out
 
 
+def test_interrupted(corpus, capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    options = [str(corpus), str(corpus.parent / "out"), "--workers", "0"]
+    with monkeypatch.context() as patched:
+        patched.setattr("keras_ortho.data_prep.pipeline.write_shard", interrupted)
+        assert main(options) == 130
+    assert "run again to go on" in capsys.readouterr().err
+    assert main(options) == 0
+
+
 def test_missing_utterances_of_the_standard_splits_are_pointed_out(tmp_path, capsys):
     for path in ("TRAIN/DR1/FAAA0", "TEST/DR1/FAKS0", "TEST/DR1/MDAB0"):
         write_sphere(tmp_path / "corpus" / path / "SX1.WAV", noise(0))
