@@ -1,6 +1,9 @@
 # Installs, runs and tests the project. Needs GNU make 4.3 and a POSIX shell.
 
 VENV = .venv
+ifneq ($(words $(VENV)),1)
+$(error VENV must be a path without blanks. Received: VENV=$(VENV))
+endif
 # Unless given: the environment's own Python, else the newest one that the package
 # supports. Each is run, as a name on the PATH is no proof of a Python behind it.
 PYTHON ?= $(shell for python in $(VENV)/bin/python \
@@ -15,7 +18,7 @@ pytest = $(run) -m pytest -n 2 --dist loadfile
 define check_system
 @command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON). On Debian and \
 Ubuntu: apt-get install python3 python3-venv python3-dev gcc libc6-dev" >&2; exit 1; }
-@$(PYTHON) scripts/check_system.py --venv $(VENV)
+@"$(PYTHON)" scripts/check_system.py --venv $(VENV)
 endef
 
 .DELETE_ON_ERROR:
@@ -59,7 +62,7 @@ test-processors: $(VENV)/.test ## run the tests of the numerics as on other proc
 # The oldest versions that setup.cfg allows, and the newest that install.
 test-versions: ## run a short suite on the oldest and the newest TensorFlow and Keras
 	@for versions in "tensorflow==2.20.0 keras==3.15.0" "--upgrade tensorflow keras"; do \
-	$(PYTHON) -m venv --clear out/versions && \
+	"$(PYTHON)" -m venv --clear out/versions && \
 	out/versions/bin/python -m pip install -q -e ".[all,dev]" && \
 	out/versions/bin/python -m pip install -q $$versions && \
 	out/versions/bin/python -m pip list | grep -Ei "^(keras|tensorflow|numpy) " && \
@@ -86,13 +89,13 @@ release-check: $(VENV)/.release ## build sdist and wheel, check both, and test w
 	rm -rf dist out/release
 	$(run) -m build
 	$(run) -m twine check --strict dist/*
-	$(run) -m venv $(installed)
-	$(installed)/bin/python -m pip install -q "$$(ls dist/*.whl)[all,dev]"
-	PATH=$(installed)/bin:$$PATH $(run) scripts/check_types.py
+	$(run) -m venv "$(installed)"
+	"$(installed)/bin/python" -m pip install -q "$$(ls dist/*.whl)[all,dev]"
+	PATH="$(installed)/bin:$$PATH" $(run) scripts/check_types.py
 	mkdir $(sdist) && tar -xf dist/*.tar.gz -C $(sdist) --strip-components 1
 	rm -r $(sdist)/keras_ortho
-	ln -s $(installed)/lib/python*/site-packages/keras_ortho $(sdist)/keras_ortho
-	cd $(sdist) && KERAS_BACKEND=tensorflow $(installed)/bin/python -m pytest -n 2 \
+	ln -s "$(installed)"/lib/python*/site-packages/keras_ortho $(sdist)/keras_ortho
+	cd $(sdist) && KERAS_BACKEND=tensorflow "$(installed)/bin/python" -m pytest -n 2 \
 	--dist loadfile -m "not slow" $(TESTS)
 
 stubs: $(VENV)/.test ## write the stub from which editors know the cells' arguments
@@ -121,7 +124,7 @@ break-runs: $(VENV)/.test ## kill and damage training runs: [KILLS=200 FLIPS=200
 	$(run) scripts/break_runs.py $(KILLS:%=--kills %) $(FLIPS:%=--flips %)
 
 clean: ## remove the environment, the caches and what was built; out/ stays
-	test ! -f $(VENV)/pyvenv.cfg || rm -r $(VENV)
+	if test -f $(VENV)/pyvenv.cfg; then rm -r $(VENV); fi
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
@@ -134,7 +137,7 @@ $(VENV)/.release: extras = release
 stamps = $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.release
 $(stamps): setup.cfg setup.py pyproject.toml keras_ortho/version.py
 	$(check_system)
-	$(run) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	$(run) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV)
 	$(run) -m pip install -e ".[$(extras)]"
 	@touch $@
 

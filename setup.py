@@ -33,4 +33,10 @@ def long_description() -> str:
 
 
 if __name__ == "__main__":
+    if not (ROOT / "keras_ortho/data_prep").is_dir():
+        # pip would install a package without it, and say nothing.
+        raise SystemExit(
+            "keras_ortho/data_prep must be a link to data_prep, and this copy has "
+            "lost it, as zip files do: install from a clone or a .tar.gz."
+        )
     setup(long_description=long_description())

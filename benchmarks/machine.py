@@ -28,18 +28,12 @@ def machine() -> dict[str, Any]:
         if line.startswith("model name"):
             processor = line.split(":", 1)[1].strip()
             break
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
     return {
         "processor": processor,
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
-        "commit": commit.stdout.strip() or None,
+        "commit": _commit(),
         "versions": versions,
     }
 
@@ -55,3 +49,12 @@ def versions(about: dict[str, Any]) -> str:
     """
     found = about["versions"].items()
     return ", ".join(f"{name} {number}" for name, number in found if number)
+
+
+def _commit() -> str | None:
+    describe = ["git", "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(describe, capture_output=True, text=True, cwd=ROOT)
+    except FileNotFoundError:  # There is no git.
+        return None
+    return done.stdout.strip() or None  # Or no checkout.

@@ -22,7 +22,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from experiments.errors import plain_errors
 from keras_ortho.audio import (
@@ -115,6 +114,7 @@ def main() -> None:
         raise ValueError(f"`model` must be a .keras or an .onnx file. Received: {path}")
     if not path.is_file():
         raise FileNotFoundError(f"`model` must be a file. Received: {path}")
+    tqdm = require("tqdm", extra="speech").tqdm
     speech_in = hops(options.speech)
     options.out.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".keras":

@@ -143,7 +143,7 @@ def train(
     save_seconds = check_number("save_seconds", save_seconds)
     training_checks.check_model(model)
     callbacks = training_checks.check_callbacks(callbacks)
-    training_checks.check_dataset("validation_data", validation_data)
+    training_checks.check_validation_data(validation_data)
     size = _size(data)
     steps = size if steps_per_epoch is None else steps_per_epoch
     training_checks.check_steps(model, steps)

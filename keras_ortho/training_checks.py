@@ -87,6 +87,24 @@ def check_dataset(name: str, data: Any) -> None:
         )
 
 
+def check_validation_data(data: Any) -> None:
+    """Checks that the validation data are a data set that ends.
+
+    Args:
+        data: The argument.
+
+    Raises:
+        ValueError: If it is none, or repeats for ever.
+    """
+    check_dataset("validation_data", data)
+    tf = require("tensorflow")
+    if data.cardinality() == tf.data.INFINITE_CARDINALITY:
+        raise ValueError(
+            "`validation_data` must end, as each epoch goes through all of it: leave "
+            f"out its `repeat()`. Received: {data} with infinite cardinality"
+        )
+
+
 def check_steps(model: keras.Model, steps: int) -> None:
     """Checks that an epoch is a whole number of executions.
 

@@ -169,6 +169,8 @@ def main() -> int:
         for fault in read_faults()
         if not arguments.only or any(word in fault.name for word in arguments.only)
     ]
+    if not faults:
+        parser.error(f"--only must name a fault. Received: {arguments.only}")
     missed = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

@@ -352,9 +352,11 @@ def test_the_model_must_be_built(tmp_path):
 def test_the_number_of_batches_must_be_known(tmp_path):
     model = keras.Sequential([keras.Input((10, 2)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    data = adding.load(10, train_size=40, test_size=16).train.repeat()
-    with pytest.raises(ValueError, match="Received: .* with cardinality -1$"):
-        train(model, data, tmp_path, epochs=1, validation_data=data)
+    data = adding.load(10, train_size=40, test_size=16).train
+    with pytest.raises(ValueError, match="`data`.*Received: .* with cardinality -1$"):
+        train(model, data.repeat(), tmp_path, epochs=1, validation_data=data)
+    with pytest.raises(ValueError, match="`validation_data` must end.*infinite"):
+        train(model, data, tmp_path, epochs=1, validation_data=data.repeat())
     arrays = (np.ones((4, 10, 2)), np.ones((4, 10, 1)))
     with pytest.raises(ValueError, match=r"`data` must be a .*Received: tuple$"):
         train(model, arrays, tmp_path, epochs=1, validation_data=data)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from keras_ortho.checks import check_count, is_integer
 from keras_ortho.extras import require
 
 
@@ -41,6 +42,7 @@ def training_share(data: Any, share: Share) -> Any:
 
     Raises:
         ImportError: If TensorFlow, which holds `tf.data`, is not installed.
+        ValueError: If there is no such part.
 
     Example:
     >>> import tensorflow as tf
@@ -49,6 +51,7 @@ def training_share(data: Any, share: Share) -> Any:
     >>> [batch.tolist() for batch in part.as_numpy_iterator()]
     [[2, 3], [4, 5, 6]]
     """
+    _check(share)
     if share.replicas == 1:
         return data
     if callable(data):
@@ -90,6 +93,8 @@ def evaluation_share(data: Any, share: Share) -> Any:
 
     Raises:
         ImportError: If TensorFlow is not installed.
+        ValueError: If there is no such part, or the batches are no such tuples, or
+            repeat for ever.
 
     Example:
     >>> import tensorflow as tf
@@ -99,9 +104,20 @@ def evaluation_share(data: Any, share: Share) -> Any:
     >>> x.tolist(), y.tolist(), weight.tolist()
     ([7.0], [2], [0.0])
     """
+    _check(share)
     if share.replicas == 1:
         return data
     tf = require("tensorflow")
+    spec = data.element_spec
+    if not isinstance(spec, tuple) or len(spec) not in (2, 3):
+        raise ValueError(
+            "`data` must have batches (x, y) or (x, y, sample_weight). Received: "
+            f"batches of {spec}"
+        )
+    if data.cardinality() == tf.data.INFINITE_CARDINALITY:
+        raise ValueError(
+            "`data` must end. Received: a data set of infinite cardinality"
+        )
     rows = [int(count) for count in data.map(lambda *b: _rows(b)).as_numpy_iterator()]
     filled = sum(-(-count // share.replicas) * share.replicas for count in rows)
 
@@ -120,6 +136,21 @@ def evaluation_share(data: Any, share: Share) -> Any:
         return x, y, tf.nest.map_structure(partial(_weighed, own=own), weight[0])
 
     return data.map(divide).prefetch(tf.data.AUTOTUNE)
+
+
+def _check(share: Share) -> None:
+    replicas = check_count("replicas", share.replicas)
+    processes = check_count("processes", share.processes)
+    if replicas % processes:
+        raise ValueError(
+            "`replicas`, those of all processes, must be a multiple of `processes`. "
+            f"Received: {share}"
+        )
+    if not is_integer(share.process) or not 0 <= share.process < processes:
+        raise ValueError(
+            f"`process` must be a whole number from 0 to {processes - 1}. "
+            f"Received: {share}"
+        )
 
 
 def _weighed(given: Any, own: Any) -> Any:

@@ -126,3 +126,30 @@ def test_weights_of_any_form(form):
     several = len(each) // 3
     for place in range(several):
         np.testing.assert_allclose(each[place::several], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("share", "name"),
+    [
+        (Share(0), "`replicas`"),
+        (Share(2, 0), "`processes`"),
+        (Share(3, processes=2), "`replicas`"),
+        (Share(2, 2, 2), "`process`"),
+        (Share(2, 2, -1), "`process`"),
+    ],
+    ids=str,
+)
+def test_a_part_that_does_not_exist(share, name):
+    data = tf.data.Dataset.range(8).batch(4)
+    for cut in (training_share, evaluation_share):
+        with pytest.raises(ValueError, match=f"{name}.*Received: "):
+            cut(data, share)
+
+
+def test_batches_that_cannot_be_weighed():
+    data = tf.data.Dataset.range(8).batch(4)
+    with pytest.raises(ValueError, match="`data` must have batches.*Received: "):
+        evaluation_share(data, Share(2))
+    pairs = tf.data.Dataset.zip(data, data)
+    with pytest.raises(ValueError, match="`data` must end.*Received: "):
+        evaluation_share(pairs.repeat(), Share(2))
