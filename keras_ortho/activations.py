@@ -104,7 +104,7 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     """
     inputs = _floats(inputs)
     _check_bias(bias, inputs, 1)
-    return _modrelu(inputs, bias)
+    return _modrelu(inputs, ops.cast(bias, inputs.dtype))
 
 
 def _floats(inputs: Any) -> Tensor:
@@ -253,7 +253,8 @@ def scale_units(inputs: Tensor, scale: Tensor) -> Tensor:
     Returns:
         Tensor of the shape and dtype of `inputs`.
     """
-    return inputs * ops.cast(twice(scale), inputs.dtype)
+    # The factor of a small number may be too large for float16, and the product not.
+    return ops.cast(_wide(inputs) * twice(scale), inputs.dtype)
 
 
 def twice(values: Tensor) -> Tensor:
@@ -366,7 +367,7 @@ class LeakyReLU:
             Tensor of the same shape and dtype.
         """
         # TensorFlow's own knows the slope in float32 only.
-        inputs = ops.convert_to_tensor(inputs)
+        inputs = _floats(inputs)
         return ops.where(inputs > 0, inputs, self.negative_slope * inputs)
 
     def __repr__(self) -> str:

@@ -53,6 +53,7 @@ class ParametrizedMatrix:
         self._parametrization = parametrization
         self._dtype = wide_dtype(layer.variable_dtype)
         self.variables: list[keras.Variable] = []
+        parametrization.check(size)
         initializer = getattr(layer, argument)
         for free in parametrization.start(argument, initializer, size, self._dtype):
             weight = layer.add_weight(

@@ -285,3 +285,22 @@ def test_leaky_relu_survives_a_config(tmp_path):
 def test_slope_out_of_range(slope):
     with pytest.raises(ValueError, match="Received: negative_slope="):
         LeakyReLU(slope)
+
+
+def test_the_factor_of_a_small_number_may_be_more_than_float16_holds():
+    small = np.array([0, 1e-4, 1e-4, 1e-4], "float16")
+    found = complex_modrelu(small, np.array([7, 7], "float16"))
+    np.testing.assert_allclose(found, [0, 4.95, 7, 4.95], rtol=1e-2)
+
+
+def test_a_bias_of_another_dtype():
+    inputs, bias = np.array([-2, 0.5], "float32"), np.array([-1.0, 1.0])
+    found = modrelu(inputs, bias)
+    assert keras.backend.standardize_dtype(found.dtype) == "float32"
+    np.testing.assert_array_equal(found, [-1, 1.5])
+
+
+def test_leaky_relu_of_integers():
+    found = LeakyReLU(0.5)(np.array([-2, 3]))
+    assert keras.backend.standardize_dtype(found.dtype) == keras.config.floatx()
+    np.testing.assert_array_equal(found, [-1, 3])

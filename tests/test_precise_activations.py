@@ -186,3 +186,18 @@ def test_dense_layers_compute_in_float64(cls, name):
     expected = REFERENCES[name](ops.convert_to_numpy(linear(x)))
     np.testing.assert_allclose(layer(x), expected, atol=1e-14)
     assert layer.get_config()["activation"] == name
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 1e-4), ("float16", 1e-2), ("bfloat16", 5e-2)]
+)
+def test_gelu_far_below_zero(dtype, tolerance):
+    """Where the sum of 1 and the error function would have lost all digits."""
+    points = ops.cast(
+        np.linspace(-5, -4.5, 20) if dtype == "float32" else [-3.0, -2.5], dtype
+    )
+    found = precise(keras.activations.gelu)(points)
+    assert keras.backend.standardize_dtype(found.dtype) == dtype
+    exact = REFERENCES["gelu"](ops.convert_to_numpy(ops.cast(points, "float64")))
+    found = ops.convert_to_numpy(ops.cast(found, "float64"))
+    np.testing.assert_allclose(found, exact, rtol=tolerance)

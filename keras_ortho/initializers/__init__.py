@@ -6,14 +6,18 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import checks
 from keras_ortho.initializers.fan_in_normal import FanInNormal
 from keras_ortho.initializers.forget_bias import ForgetBias
 from keras_ortho.initializers.small_uniform import SmallUniform
 from keras_ortho.initializers.state_uniform import StateUniform
 from keras_ortho.parametrizations.antisymmetric import AntisymmetricNormal
 from keras_ortho.parametrizations.eigenvalue_normalized import ScaledRotations
-from keras_ortho.parametrizations.free import FreeInitializer, check_makes, independent
+from keras_ortho.parametrizations.free import (
+    FreeInitializer,
+    check_array,
+    check_makes,
+    independent,
+)
 from keras_ortho.parametrizations.phases import UniformPhases
 from keras_ortho.parametrizations.reflectors import (
     NormalReflectors,
@@ -88,25 +92,3 @@ def get(identifier: Any) -> Any:
             array = np.block([[array.real, array.imag], [-array.imag, array.real]])
         return keras.initializers.Constant(array)
     return keras.initializers.get(identifier)
-
-
-def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None:
-    """Checks the shape of an initializer that is an array.
-
-    Keras would repeat a smaller one.
-
-    Args:
-        argument: Name of the argument.
-        initializer: What `get` made of it.
-        shape: Shape of the weight.
-
-    Raises:
-        ValueError: If it is an array of another shape.
-
-    Example:
-    >>> check_array("kernel_initializer", get(np.ones((3, 4))), (3, 4))
-    """
-    if isinstance(initializer, keras.initializers.Constant):
-        value = np.asarray(initializer.value)
-        if value.ndim:
-            checks.check_shape(argument, value, shape)

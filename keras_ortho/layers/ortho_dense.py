@@ -163,3 +163,7 @@ class OrthoDense(ParametrizedDense):
         matrix = ops.convert_to_numpy(matrix)
         checks.check_shape("matrix", matrix, (max(self._shape),) * 2)
         self._matrix.set(matrix)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer."""
+        return self._config_of(OrthoDense)  # A subclass adds its own.

@@ -128,10 +128,6 @@ class ParametrizedDense(keras.layers.Layer):
         """Gives the shape of the output, with `n` as the last axis."""
         return (*input_shape[:-1], self.units)
 
-    def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
-        return self._config_of(type(self))
-
     def _config_of(self, cls: type) -> dict[str, Any]:
         """The arguments that a class declares, and those of every layer."""
         names = [p.name for p in configs.declared(cls) if p.name != "kwargs"]

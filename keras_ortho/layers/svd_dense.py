@@ -228,3 +228,7 @@ class SVDDense(ParametrizedDense):
         self.kernel_left_reflectors.assign(left)
         self.kernel_right_reflectors.assign(right)
         self.singular.assign(values)
+
+    def get_config(self) -> dict[str, Any]:
+        """Gives the arguments that make an equal layer."""
+        return self._config_of(SVDDense)  # A subclass adds its own.

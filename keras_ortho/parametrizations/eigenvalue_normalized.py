@@ -19,7 +19,7 @@ from keras_ortho.backend.angles import cos, sin
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import ScaledCayley
-from keras_ortho.parametrizations.free import given_initializer
+from keras_ortho.parametrizations.free import check_array, given_initializer
 from keras_ortho.parametrizations.spectral_radius import normalize_spectral_radius
 
 
@@ -266,6 +266,9 @@ class EigenvalueNormalized(Parametrization):
                 "`matrix` must have a block W_S with a spectral radius of at most 1. "
                 f"Received: one with the spectral radius {radius}"
             )
+        if self.epsilon and radius > 1 - 100 * s * eps:
+            # One of 1 up to rounding would be divided by `1 + epsilon`.
+            short_term = short_term * ((1 - 100 * s * eps) / radius)
         return (
             *self._long_term.inverse(matrix[:q, :q]),
             short_term,
@@ -275,6 +278,7 @@ class EigenvalueNormalized(Parametrization):
 
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the blocks are from theirs, the largest distance of all."""
+        self.check(len(matrix))
         q = self.long_term_units
         above = np.linalg.norm(matrix[:q, q:])
         coupling = 0.0 if self.coupling else np.linalg.norm(matrix[q:, :q])
@@ -286,9 +290,7 @@ class EigenvalueNormalized(Parametrization):
 def _of_shape(
     name: str, shape: tuple[int, int], kind: str, initializer: Any
 ) -> FreeVariable:
-    value = np.asarray(getattr(initializer, "value", 0.0))
-    if value.ndim:  # Keras would repeat a row.
-        checks.check_shape(f"{name}_initializer", value, shape)
+    check_array(f"{name}_initializer", initializer, shape)
     return FreeVariable(f"{name}_{kind}", shape, initializer, group="others")
 
 

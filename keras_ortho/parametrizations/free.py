@@ -173,3 +173,26 @@ def initializers_from_matrix(
         lambda shape, dtype=None, index=index: ops.cast(values()[index], dtype)
         for index in range(count)
     ]
+
+
+def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None:
+    """Checks the shape of an initializer that is an array.
+
+    Keras would repeat a smaller one.
+
+    Args:
+        argument: Name of the argument.
+        initializer: What `keras_ortho.initializers.get` made of it.
+        shape: Shape of the weight.
+
+    Raises:
+        ValueError: If it is an array of another shape.
+
+    Example:
+    >>> ones = keras.initializers.Constant(np.ones((3, 4)))
+    >>> check_array("kernel_initializer", ones, (3, 4))
+    """
+    if isinstance(initializer, keras.initializers.Constant):
+        value = np.asarray(initializer.value)
+        if value.ndim:
+            checks.check_shape(argument, value, shape)

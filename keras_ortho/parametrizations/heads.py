@@ -150,6 +150,7 @@ class Heads(Parametrization):
 
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the blocks are from their set, and the rest from zero."""
+        self.check(len(matrix))
         blocks, rest = diagonal_blocks(matrix, self.heads)
         distances = [self.parametrization.distance(block) for block in blocks]
         return math.hypot(*distances, float(np.linalg.norm(rest)))

@@ -197,13 +197,15 @@ def _reflector(column: np.ndarray) -> np.ndarray:
     if not tail.size:
         return np.where(column < 0, -1.0, 1.0)
     length = np.linalg.norm(tail)
-    reflector = np.zeros_like(column)
-    if length > 0:
+    reflector = column.copy()
+    if head <= 0:
+        reflector[0] -= 1.0
+    elif length > 0:
         # `(head - 1) / length`, which rounding would spoil where `head` is near 1.
-        reflector[0] = -length / (1 + head) if head > 0 else (head - 1) / length
+        reflector[0] = -length / (1 + head)
         reflector[1:] = tail / length
     else:
-        reflector[0 if head < 0 else 1] = 1.0
+        reflector[:2] = 0.0, 1.0
     return reflector / np.linalg.norm(reflector)
 
 

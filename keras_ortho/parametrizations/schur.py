@@ -28,7 +28,7 @@ from keras_ortho.extras import require
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
 from keras_ortho.parametrizations.exponential import skew_exponential
-from keras_ortho.parametrizations.free import given_initializer
+from keras_ortho.parametrizations.free import check_array, given_initializer
 from keras_ortho.parametrizations.phases import UniformPhases
 from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 
@@ -304,6 +304,9 @@ class RealSchur(Parametrization):
             ("schur_radii", (size - blocks,), self.radii_initializer or ones),
             ("schur_angles", (blocks,), self.angles_initializer or UniformPhases()),
         )
+        for name, shape, start in rows:
+            argument = f"{name.removeprefix('schur_')}_initializer"
+            check_array(argument, start, shape)
         return [
             FreeVariable("recurrent_skew", triangle, initializer or HenaffSkew()),
             *(FreeVariable(*row, group="others") for row in rows),

@@ -100,3 +100,9 @@ def test_orders_that_there_are_not():
         layer.build((None, 5))
     with pytest.raises(ValueError, match=r"`OrthoDense` must be known. Received"):
         OrthoDense(3, sets.Householder()).build((None, None))
+
+
+def test_an_order_that_the_heads_do_not_divide():
+    layer = OrthoDense(10, sets.Heads(sets.ScaledCayley(), 3), use_bias=False)
+    with pytest.raises(ValueError, match="heads.*Received"):
+        layer.build((None, 4))

@@ -30,3 +30,23 @@ def test_inputs_of_any_dtype(make):
         np.testing.assert_array_equal(found, expected)
     found = keras.layers.TimeDistributed(layer, dtype="float32")(x.astype("float32"))
     assert keras.backend.standardize_dtype(found.dtype) == "float16"
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_a_subclass_keeps_the_arguments_that_it_passes_on(make):
+    cls = getattr(make, "func", make)
+
+    class Scaled(cls):
+        def __init__(self, *arguments, scale=1.0, **kwargs):
+            super().__init__(*arguments, **kwargs)
+            self.scale = scale
+
+        def get_config(self):
+            return {**super().get_config(), "scale": self.scale}
+
+    given = getattr(make, "keywords", {})
+    layer = Scaled(3, scale=2.0, activation="relu", name="mine", **given)
+    copy = Scaled.from_config(layer.get_config())
+    assert copy.get_config() == layer.get_config()
+    assert (copy.scale, copy.name) == (2.0, "mine")
+    assert copy.activation is keras.activations.relu

@@ -281,3 +281,13 @@ def test_inverse_of_what_is_not_orthogonal(matrix):
 def test_no_reflectors_have_so_many_entries(shape):
     with pytest.raises(ValueError, match=r"`reflectors` must .*Received: reflectors"):
         householder_product(np.zeros(shape), 3)
+
+
+@pytest.mark.parametrize("tail", [0.0, 1e-150, 1e-160, 1e-300])
+def test_the_reflector_of_nearly_the_negative_first_unit_vector(tail):
+    matrix = -np.array([[1.0, tail], [-tail, 1.0]])
+    reflectors = frame_reflectors(matrix)
+    assert np.all(np.isfinite(reflectors))
+    found = ops.convert_to_numpy(householder_product(reflectors, 2))
+    error = min(np.abs(found - matrix).max(), np.abs(found.T - matrix).max())
+    assert error < 100 * np.finfo("float64").eps

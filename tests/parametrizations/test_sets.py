@@ -225,3 +225,32 @@ def test_initializers_as_layers_take_them(make, weight, array, name):
             assert np.array_equal(ops.convert_to_numpy(found), array) == (own is array)
     with pytest.raises(ValueError, match="nothing"):
         make("nothing")
+
+
+def test_a_short_term_block_of_radius_1_is_kept():
+    """Rounding may take its radius past 1, where it would be divided by more."""
+    enrnn = sets.EigenvalueNormalized(2, 4, epsilon=0.1)
+    random = np.random.default_rng(0)
+    for _ in range(10):
+        matrix = np.eye(6)
+        matrix[2:, 2:] = np.linalg.qr(random.normal(size=(4, 4)))[0]
+        found = enrnn.matrix(*map(ops.convert_to_tensor, enrnn.inverse(matrix)))
+        # It is made shorter by 400 of these.
+        np.testing.assert_allclose(found, matrix, rtol=0, atol=1e4 * EPS)
+
+
+def test_orders_without_a_distance():
+    for made, order in (
+        (sets.Heads(sets.ScaledCayley(), 2), 5),
+        (sets.EigenvalueNormalized(2, 2), 3),
+    ):
+        with pytest.raises(ValueError, match="Received"):
+            made.distance(np.eye(order))
+
+
+def test_arrays_of_another_shape_are_not_repeated():
+    for name in ("radii", "angles", "upper"):
+        given = {f"{name}_initializer": np.array([0.5])}
+        layer = OrthoRNN(8, sets.RealSchur(**given))
+        with pytest.raises(ValueError, match=f"{name}_initializer.*Received"):
+            layer.build((None, 3, 2))
