@@ -62,8 +62,9 @@ def _read_hosts(text: str) -> list[str]:
     hosts = text.split(",")
     if hosts == [AUTO]:
         return hosts
-    port = hosts[0].rpartition(":")[2]
-    if len(hosts) < 2 or not all(hosts) or ":" not in hosts[0] or not port.isdecimal():
+    _, colon, port = hosts[0].rpartition(":")
+    has_port = colon and port.isdecimal() and 0 < int(port) < 2**16
+    if len(hosts) < 2 or not all(hosts) or not has_port:
         raise argparse.ArgumentTypeError(
             f"must be '{AUTO}', or several hosts, the first with a port, as "
             f"host0:1234,host1. Received: {text}"
@@ -159,7 +160,12 @@ def _host_id(hosts: list[str], given: int | None) -> int:
     if given is not None:
         return given
     if PROCESS_ID in os.environ:
-        return int(os.environ[PROCESS_ID])
+        number = os.environ[PROCESS_ID]
+        if not number.isdecimal() or int(number) >= len(hosts):
+            raise ValueError(
+                f"{PROCESS_ID} must be from 0 to {len(hosts) - 1}. Received: {number}"
+            )
+        return int(number)
     own = platform.node()
     places = [
         place

@@ -141,9 +141,10 @@ def evaluation_share(data: Any, share: Share) -> Any:
 def _check(share: Share) -> None:
     replicas = check_count("replicas", share.replicas)
     processes = check_count("processes", share.processes)
-    if replicas % processes:
+    if replicas > 1 and replicas % processes:
         raise ValueError(
-            "`replicas`, those of all processes, must be a multiple of `processes`. "
+            "`replicas`, those of all processes, must be 1, whose batches are whole, "
+            "or a multiple of `processes`. "
             f"Received: {share}"
         )
     if not is_integer(share.process) or not 0 <= share.process < processes:

@@ -25,7 +25,7 @@ def test_one_device_is_usual(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["host0", "host0:1234", "host0,host1", "a:1,", "a:b,c"]
+    "text", ["host0", "host0:1234", "host0,host1", "a:1,", "a:b,c", "a:99999,b"]
 )
 def test_hosts_must_be_several_and_the_first_with_a_port(text, capsys):
     with pytest.raises(SystemExit):
@@ -88,6 +88,13 @@ def test_a_host_that_is_not_named(monkeypatch):
     monkeypatch.delenv(device_options.PROCESS_ID, raising=False)
     monkeypatch.setattr("platform.node", lambda: "c")
     with pytest.raises(ValueError, match="must name this host, c, once"):
+        device_options._host_id(["a:1", "b"], None)
+
+
+@pytest.mark.parametrize("number", ["abc", "2", "-1"])
+def test_a_number_of_no_host(number, monkeypatch):
+    monkeypatch.setenv(device_options.PROCESS_ID, number)
+    with pytest.raises(ValueError, match=f"must be from 0 to 1. Received: {number}$"):
         device_options._host_id(["a:1", "b"], None)
 
 

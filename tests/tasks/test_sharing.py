@@ -99,6 +99,9 @@ def test_given_weights_are_kept():
 
 
 def test_one_device_has_the_data_as_they_are():
+    data = tf.data.Dataset.range(8).batch(4)
+    for cut in (training_share, evaluation_share):
+        assert cut(data, Share(1, processes=2, process=1)) is data
     task = TASKS["adding"]()
     assert training_share(task.passes, Share()) is task.passes
     assert evaluation_share(task.test, Share()) is task.test
