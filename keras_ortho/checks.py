@@ -142,6 +142,30 @@ def check_number(name: str, value: Any, positive: bool = False) -> float:
     )
 
 
+def check_bounds(minval: Any, maxval: Any) -> tuple[float, float]:
+    """Checks the bounds of an interval to draw from.
+
+    TensorFlow draws from one whose bounds are in the wrong order, JAX a constant.
+
+    Args:
+        minval: The lower bound.
+        maxval: The upper bound.
+
+    Returns:
+        Both as floats.
+
+    Raises:
+        ValueError: If one is not a finite number, or the lower is the larger one.
+    """
+    minval, maxval = check_finite("minval", minval), check_finite("maxval", maxval)
+    if minval > maxval:
+        raise ValueError(
+            "`minval` must be at most `maxval`. "
+            f"Received: minval={minval}, maxval={maxval}"
+        )
+    return minval, maxval
+
+
 def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     """Checks the shape of an array.
 

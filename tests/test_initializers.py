@@ -188,8 +188,24 @@ def test_kerass_own():
         lambda: initializers.ForgetBias(None),
         lambda: initializers.HenaffSkew("a"),
         lambda: initializers.UniformPhases(float("nan")),
+        lambda: initializers.SmallUniform("a"),
+        lambda: initializers.ScaledRotations(None),
+        lambda: initializers.ScaledRotations(1.0, "a"),
     ],
 )
 def test_what_is_no_number_is_named(make):
     with pytest.raises(ValueError, match=r"`\w+` must be a finite number.* Received: "):
         make()
+
+
+@pytest.mark.parametrize(
+    "make", [initializers.SmallUniform, initializers.UniformPhases]
+)
+def test_bounds_in_the_wrong_order(make):
+    with pytest.raises(ValueError, match="`minval`.* Received: minval=1.0, maxval=0.5"):
+        make(1.0, 0.5)
+
+
+def test_an_angle_of_more_than_half_a_turn():
+    with pytest.raises(ValueError, match="`max_angle`.* Received: max_angle=4.0"):
+        initializers.ScaledRotations(4.0)

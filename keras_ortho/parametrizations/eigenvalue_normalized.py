@@ -54,10 +54,12 @@ class ScaledRotations(keras.initializers.RandomUniform):
         max_radius: float = 1.0,
         seed: Any = None,
     ) -> None:
-        if not 0 <= max_angle <= math.pi or not 0 < max_radius < math.inf:
+        max_angle = checks.check_finite("max_angle", max_angle)
+        max_radius = checks.check_number("max_radius", max_radius, positive=True)
+        if not 0 <= max_angle <= math.pi:
             raise ValueError(
-                "`max_angle` must lie between 0 and pi, `max_radius` be finite and "
-                f"more than 0. Received: max_angle={max_angle}, max_radius={max_radius}"
+                "`max_angle` must lie between 0 and pi. "
+                f"Received: max_angle={max_angle}"
             )
         super().__init__(minval=0.0, maxval=1.0, seed=seed)
         self.max_angle = max_angle

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_ortho.checks import check_finite
+from keras_ortho.checks import check_bounds
 from keras_ortho.parametrizations.free import FreeInitializer
 
 
@@ -17,6 +17,9 @@ class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
         minval: Lower bound, in radians. Default: -pi.
         maxval: Upper bound. Default: pi.
         seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+
+    Raises:
+        ValueError: If a bound is not a finite number, or the lower is the larger one.
 
     Example:
     >>> angles = UniformPhases(seed=0)((1, 511))
@@ -31,8 +34,5 @@ class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
     def __init__(
         self, minval: float = -math.pi, maxval: float = math.pi, seed: Any = None
     ) -> None:
-        super().__init__(
-            minval=check_finite("minval", minval),
-            maxval=check_finite("maxval", maxval),
-            seed=seed,
-        )
+        minval, maxval = check_bounds(minval, maxval)
+        super().__init__(minval=minval, maxval=maxval, seed=seed)
