@@ -145,9 +145,16 @@ def test_python_that_does_not_exist_is_named(make):
 def test_clean_leaves_a_folder_that_is_no_environment(make):
     (make.venv / "mine").mkdir(parents=True)
     lines = make("-n", "clean").stdout.splitlines()
-    assert lines[0] == f"test ! -f {make.venv}/pyvenv.cfg || rm -r {make.venv}"
+    assert lines[0] == f"if test -f {make.venv}/pyvenv.cfg; then rm -r {make.venv}; fi"
     assert subprocess.run(["sh", "-c", lines[0]], check=False).returncode == 0
     assert (make.venv / "mine").is_dir()
     (make.venv / "pyvenv.cfg").touch()
     subprocess.run(["sh", "-c", lines[0]], check=True)
     assert not make.venv.exists()
+
+
+def test_an_environment_with_a_blank_is_refused(make):
+    """Its two words would be taken for two folders, and both be removed."""
+    done = make("-n", "clean", "VENV=my venv")
+    assert done.returncode != 0
+    assert "VENV must be a path without blanks. Received: VENV=my venv" in done.stderr
