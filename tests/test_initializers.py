@@ -204,8 +204,3 @@ def test_what_is_no_number_is_named(make):
 def test_bounds_in_the_wrong_order(make):
     with pytest.raises(ValueError, match="`minval`.* Received: minval=1.0, maxval=0.5"):
         make(1.0, 0.5)
-
-
-def test_an_angle_of_more_than_half_a_turn():
-    with pytest.raises(ValueError, match="`max_angle`.* Received: max_angle=4.0"):
-        initializers.ScaledRotations(4.0)

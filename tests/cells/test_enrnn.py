@@ -372,7 +372,8 @@ def test_scaled_rotations_have_both_signs_and_settings():
     with pytest.raises(ValueError, match=r"Received: shape=\(2, 3\)"):
         initializer((2, 3))
     for arguments in ({"max_angle": 4.0}, {"max_radius": 0}, {"max_radius": np.nan}):
-        with pytest.raises(ValueError, match="Received: max_angle"):
+        (name,) = arguments
+        with pytest.raises(ValueError, match=f"`{name}` must.*Received: {name}="):
             ScaledRotations(**arguments)
 
 
