@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.study import FINALS, MODELS, OF_MODELS, PROBLEMS, SETTINGS, Trial
+from experiments.study import MODELS, OF_MODELS, PROBLEMS, SETTINGS, Trial
 from experiments.tables import table
 from keras_ortho.files import replacing
 from keras_ortho.locks import locked
@@ -107,7 +107,7 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
             for name in settings
         ]
         lines += table(["setting", *models], cells, right=True)
-    for problem in FINALS:
+    for problem in PROBLEMS:
         lines += _seeds(problem, rows)
     with replacing(path) as aside:
         aside.write_text("\n".join(lines) + "\n")

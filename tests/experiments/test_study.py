@@ -94,7 +94,10 @@ def test_rows_are_kept_and_tabulated(tmp_path):
     path = tmp_path / "defaults.csv"
     assert read_rows(path) == {}
     slow = RECORD | {"curves": {"val_loss": [0.06, 0.06, 0.05]}}
-    for seed, record in enumerate((RECORD, RECORD, slow)):
+    add_row(path, outcome(Trial("copying-200", "scornn", "common", 0), RECORD))
+    write_tables(tmp_path / "defaults.md", read_rows(path))
+    assert "several seeds" not in (tmp_path / "defaults.md").read_text()
+    for seed, record in enumerate((RECORD, slow), 1):
         trial = Trial("copying-200", "scornn", "common", seed)
         add_row(path, outcome(trial, record))
     other = Trial("copying-200", "lstm", "common", 0)
@@ -108,12 +111,12 @@ def test_rows_are_kept_and_tabulated(tmp_path):
     # Of three seeds one did not reach it: then the median of the last figures.
     assert "| common | (0.002) | (0.05) |" in text
     assert "| setting | scornn | lstm |" in text
-    assert "several seeds" not in text
+    row = "| scornn | common | 3 | 2 of 3 | 2 of 3 | 0.002 (0.002 to 0.05) |"
+    assert text.count("several seeds") == text.count(row) == 1
     for seed, record in enumerate((RECORD, RECORD, slow)):
         add_row(path, outcome(Trial("copying-300", "scornn", "common", seed), record))
     write_tables(tmp_path / "defaults.md", read_rows(path))
     text = (tmp_path / "defaults.md").read_text()
     # Half of what no memory costs is 0.0325, a tenth 0.0065.
-    row = "| scornn | common | 3 | 2 of 3 | 2 of 3 | 0.002 (0.002 to 0.05) |"
-    assert row in text
+    assert text.count("several seeds") == text.count(row) == 2
     assert list(tmp_path.glob("*.lock")) == []
