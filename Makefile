@@ -118,7 +118,7 @@ export-table: $(VENV)/.test ## export every layer in every format, and compare: 
 
 reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=... OUT=... FRESH=1 LIST=1]
 	$(run) examples/reproduce.py --set $(or $(SET),quick) $(if $(DATA),--data-dir "$(DATA)") \
-	$(if $(OUT),--out "$(OUT)") $(FRESH:%=--fresh) $(LIST:%=--list)
+	$(if $(OUT),--out "$(OUT)") $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter-out 0,$(LIST)),--list)
 
 break-runs: $(VENV)/.test ## kill and damage training runs: [KILLS=200 FLIPS=200]
 	$(run) scripts/break_runs.py $(KILLS:%=--kills %) $(FLIPS:%=--flips %)

@@ -110,6 +110,16 @@ def check(given: argparse.Namespace) -> None:
         )
 
 
+def _initialize_from_environment() -> None:
+    try:
+        keras.distribution.initialize()
+    except (ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"--hosts {AUTO} needs a job of SLURM, or KERAS_DISTRIBUTION_JOB_ADDRESSES,"
+            f" KERAS_DISTRIBUTION_NUM_PROCESSES and {PROCESS_ID}. Received: {error}"
+        ) from error
+
+
 def set_up(given: argparse.Namespace) -> None:
     """Sets up the devices, and meets the other hosts, before anything is computed.
 
@@ -128,7 +138,7 @@ def set_up(given: argparse.Namespace) -> None:
     if not given.hosts:
         return
     if given.hosts == [AUTO]:
-        keras.distribution.initialize()
+        _initialize_from_environment()
     else:
         keras.distribution.initialize(
             given.hosts[0], len(given.hosts), _host_id(given.hosts, given.host_id)

@@ -236,6 +236,23 @@ def check_all_finite(name: str, array: np.ndarray) -> None:
         raise ValueError(f"`{name}` must be finite. Received: one that is not")
 
 
+def check_real(name: str, array: np.ndarray) -> None:
+    """Checks that an array holds real numbers.
+
+    Args:
+        name: Name of the argument.
+        array: Its value.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    # NumPy knows bfloat16 only as some other kind.
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise ValueError(
+            f"`{name}` must hold real numbers. Received: {name}.dtype={array.dtype}"
+        )
+
+
 def check_square(name: str, matrix: Any) -> None:
     """Checks that an argument is a square matrix.
 
@@ -266,10 +283,7 @@ def check_real_square(name: str, matrix: Any) -> np.ndarray:
     """
     matrix = np.asarray(matrix)
     check_square(name, matrix)
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(
-            f"`{name}` must hold real numbers. Received: {name}.dtype={matrix.dtype}"
-        )
+    check_real(name, matrix)
     check_all_finite(name, matrix)
     return matrix.astype("float64")
 

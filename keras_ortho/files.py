@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,21 +19,24 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Args:
         path: The file to make. Until the end, and if an error ends the writing,
             it stays as it was. The yielded path is in the same folder and ends
-            with the same name.
+            with the same name. A file that is there keeps its permissions, and of a
+            link the file that it leads to is replaced.
 
     Example:
 
     >>> with replacing("results.txt") as aside:
     ...     aside.write_text("whole")
     """
-    path = Path(path)
+    place = Path(os.path.realpath(path))
     # Two processes that write the same file may be on two machines.
-    aside = path.with_name(f"tmp-{secrets.randbits(63)}-{path.name}")
+    aside = place.with_name(f"tmp-{secrets.randbits(63)}-{Path(path).name}")
     try:
         yield aside
         flush(aside)
-        os.replace(aside, path)
-        flush(path.parent)
+        if place.exists():
+            shutil.copymode(place, aside)
+        os.replace(aside, place)
+        flush(place.parent)
     finally:
         aside.unlink(missing_ok=True)
 
@@ -68,8 +72,7 @@ def remove_asides(path: str | os.PathLike[str]) -> None:
 
     >>> remove_asides("results.txt")
     """
-    path = Path(path)
-    name = re.compile(rf"tmp-\d+-{re.escape(path.name)}")
-    for found in path.parent.iterdir():
+    name = re.compile(rf"tmp-\d+-{re.escape(Path(path).name)}")
+    for found in Path(os.path.realpath(path)).parent.iterdir():
         if name.fullmatch(found.name):
             found.unlink()

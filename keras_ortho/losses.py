@@ -154,7 +154,8 @@ class NegativeSISDR(keras.losses.Loss):
 
     The mean over the waveforms of a batch, of those that have a sample. What is twelve
     digits below the energy of the reference counts as silence, so the loss ends at -120
-    dB and its gradient is finite everywhere.
+    dB and its gradient is finite everywhere. Where the reference itself is silent it
+    is, in float32, 190 dB more than the energy of the prediction.
 
     Args:
         zero_mean: Whether to take the mean from either signal first. Default: `False`.

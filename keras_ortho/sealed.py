@@ -61,7 +61,7 @@ def read_sealed(
     """
     try:
         values = json.loads(Path(path).read_text("utf-8"))
-    except ValueError as error:  # Of JSON or of UTF-8.
+    except (ValueError, RecursionError) as error:  # Of JSON or of UTF-8.
         raise ValueError(f"{path} is damaged: {error}") from error
     if not isinstance(values, dict):
         raise ValueError(

@@ -121,13 +121,13 @@ def copy_tree(destination: Path) -> None:
     Args:
         destination: The folder to fill.
     """
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(
+            command, cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"Faults are planted in a git checkout: {error}") from error
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).exists():  # It may have been deleted since.
             (destination / name).parent.mkdir(parents=True, exist_ok=True)

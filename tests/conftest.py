@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import resource
 import sys
 from pathlib import Path
@@ -29,13 +30,16 @@ def pytest_configure(config):
 
 
 def _quick(config):
-    return "not slow" in config.option.markexpr
+    return bool(re.search(r"\bnot slow\b", config.option.markexpr))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     import keras  # After the settings above.
 
+    for item in items:
+        if item.get_closest_marker("slowest"):
+            item.add_marker(pytest.mark.slow)
     quick.keep_what_is_made()
     if _quick(config):
         quick.save_time()

@@ -74,6 +74,7 @@ def test_jedi_completes_every_argument(module):
         assert {f"{name}=" for name in names} <= offered, call
 
 
+@pytest.mark.slow
 def test_a_type_checker_reports_wrong_arguments(tmp_path, monkeypatch):
     calls = tmp_path / "calls.py"
     calls.write_text("\n".join(["import keras, keras_ortho", *WRONG, *RIGHT]))

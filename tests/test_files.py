@@ -76,3 +76,21 @@ def test_removes_what_a_kill_left(tmp_path):
         (tmp_path / name).touch()
     remove_asides(tmp_path / "result.txt")
     assert {path.name for path in tmp_path.iterdir()} == others
+
+
+def test_keeps_permissions_and_links(tmp_path):
+    path = tmp_path / "store" / "a"
+    path.parent.mkdir()
+    path.write_text("old")
+    path.chmod(0o600)
+    link = tmp_path / "result.txt"
+    link.symlink_to(path)
+    with replacing(link) as aside:
+        aside.write_text("new")
+        assert aside.name.endswith("result.txt")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o600
+    (path.parent / "tmp-1-result.txt").touch()
+    remove_asides(link)
+    assert list(path.parent.iterdir()) == [path]

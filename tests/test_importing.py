@@ -12,14 +12,16 @@ from tests.modules import run_python
 
 # Each ends with a `keras` to load the model with.
 ORDERS = {"module that others need": "import keras_ortho.activations, keras"}
-MORE_ORDERS = {
-    "Keras second": "import keras_ortho, keras",
+SLOW_ORDERS = {
     "Keras first": "import keras, keras_ortho",
+    "class": "from keras_ortho import ScoRNN; import keras",
+}
+SLOWEST_ORDERS = {
+    "Keras second": "import keras_ortho, keras",
     "module of Keras": "import keras_ortho, keras.saving",
     "TensorFlow second": "import keras_ortho, tensorflow, keras",
     "TensorFlow first": "import tensorflow, keras_ortho, keras",
     "module without Keras": "import keras_ortho.audio, keras",
-    "class": "from keras_ortho import ScoRNN; import keras",
     "class of a module": "from keras_ortho.cells.scornn import ScoRNN; import keras",
 }
 LOAD = """
@@ -47,8 +49,12 @@ def saved(tmp_path_factory) -> str:
     [
         *(pytest.param(code, id=order) for order, code in ORDERS.items()),
         *(
-            pytest.param(code, id=order, marks=pytest.mark.slow)
-            for order, code in MORE_ORDERS.items()
+            pytest.param(code, id=order, marks=marks)
+            for orders, marks in (
+                (SLOW_ORDERS, pytest.mark.slow),
+                (SLOWEST_ORDERS, pytest.mark.slowest),
+            )
+            for order, code in orders.items()
         ),
     ],
 )

@@ -96,7 +96,10 @@ def test_a_hundred_layers_are_finite(kind):
 
 def test_a_hundred_layers_of_the_svdmlp_pass_on_the_input():
     assert 1e-3 < np.abs(logits_of("svdmlp")).max() < 1e3
-    # Without the center that makes up for leaky ReLU nothing comes through.
+
+
+@pytest.mark.slow
+def test_without_the_center_that_makes_up_for_leaky_relu_nothing_comes_through():
     assert np.abs(logits_of("svdmlp", spectral_center=1.0)).max() < 1e-9
 
 
@@ -149,7 +152,13 @@ def test_batch_normalization_comes_before_each_layer():
     assert kinds == ["InputLayer", "Flatten"] + ["BatchNormalization", "Dense"] * 4
 
 
-@pytest.mark.parametrize("kind", BNP_KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=() if kind == "bnp" else pytest.mark.slow)
+        for kind in BNP_KINDS
+    ],
+)
 def test_bnp_networks_learn(kind):
     random = np.random.default_rng(0)
     x = random.uniform(size=(240, 8)).astype("float32")

@@ -242,7 +242,7 @@ def test_the_shared_tests_take_it(checkout):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_all_tests_that_architectures_share_take_it(checkout):
     files = ("cells", "diagnostics", "experiments", "test_two_backends.py")
     assert passed_tests(checkout, "slow or not slow", *files) >= {

@@ -50,6 +50,7 @@ def test_every_flipped_bit_is_found_or_changes_nothing(tmp_path):
         (b"", "is damaged: Expecting value"),
         (b'{"loss": 0.5', "is damaged: Expecting"),
         (b'{"loss": "\xff"}', "is damaged: 'utf-8' codec"),
+        (b"[" * 10**6, "is damaged: "),
         (b"[1]", "is damaged: it must hold names and values. Received: list"),
         (b'{"gain": 1}', r"is damaged: it must hold loss. Received: \['gain'\]"),
     ],

@@ -32,8 +32,9 @@ class RecurrentCell(StepCell):
     Every cell of the package has the arguments below, all but `units` by name
     only. A subclass declares its own in `__init__`, lists the defaults that it changes
     in `default_arguments`, and passes the rest on, with the `parametrization` that
-    makes `W`: see `keras_ortho.parametrizations.Parametrization`. A cell with gates
-    creates their weights in `build_recurrent`. It describes its step by
+    makes `W`: see `keras_ortho.parametrizations.Parametrization`. What it gives the
+    class above by itself, and does not take, it names in `given_arguments`. A cell with
+    gates creates their weights in `build_recurrent`. It describes its step by
     `step_weights`, from which both the step and the recurrence over a whole sequence
     are made, or has a `step` of its own, which Keras's loop runs. What
     `build_recurrent` creates is trained by the rule for the recurrent matrix, in

@@ -101,11 +101,19 @@ class OrthoDense(ParametrizedDense):
 
     def build_kernel(self) -> None:
         """Creates the free variables of the square matrix."""
+        order = max(self._shape)
+        try:
+            self.parametrization.check(order)
+        except ValueError as error:
+            raise ValueError(
+                f"`parametrization` has no matrix of order {order}, the larger of "
+                f"{self._shape[0]} inputs and {self.units} units: {error}"
+            ) from error
         self._matrix = ParametrizedMatrix(
             self,
             self.parametrization,
             "kernel_initializer",
-            max(self._shape),
+            order,
             lambda variable: self.kernel_regularizer,
         )
 

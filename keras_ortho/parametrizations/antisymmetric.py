@@ -16,7 +16,12 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_number, check_real_square, check_square
+from keras_ortho.checks import (
+    check_number,
+    check_real,
+    check_real_square,
+    check_square,
+)
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import FreeInitializer
 from keras_ortho.parametrizations.skew import matrix_size, num_entries, skew_matrix
@@ -78,15 +83,16 @@ def antisymmetry_error(matrix: Tensor, diffusion: float = 0.0) -> float:
         The Frobenius norm, computed in float64.
 
     Raises:
-        ValueError: If the matrix is not square.
+        ValueError: If the matrix is not square, or complex.
 
     Example:
     >>> antisymmetry_error(np.array([[0.0, 3.0], [-3.0, 0.0]]))
     0.0
     """
-    matrix = np.asarray(ops.convert_to_numpy(matrix), "float64")
+    matrix = np.asarray(ops.convert_to_numpy(matrix))
     check_square("matrix", matrix)
-    skew = matrix + diffusion * np.eye(len(matrix))
+    check_real("matrix", matrix)
+    skew = matrix.astype("float64") + diffusion * np.eye(len(matrix))
     return float(np.linalg.norm(skew + skew.T))
 
 

@@ -1,7 +1,6 @@
 """What a parametrization is: a set of matrices, and free variables that reach it."""
 
 import dataclasses
-import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -9,6 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import configs
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.complex_rows import complex_matrix
@@ -198,7 +198,9 @@ class Parametrization:
             *values: The values of the variables.
 
         Returns:
-            The parts by name; `""` is the whole matrix, and the only one by default.
+            The parts by name, for `keras_ortho.diagnostics` to show how far each is
+            from that; none where nothing is held so. `""` is the whole matrix, and
+            the only one by default.
         """
         return {"": self.matrix(*values)}
 
@@ -326,10 +328,9 @@ class Parametrization:
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal parametrization."""
-        names = inspect.signature(type(self)).parameters
         return {
             name: keras.saving.serialize_keras_object(getattr(self, name))
-            for name in names
+            for name in configs.argument_names(type(self))
         }
 
     @classmethod

@@ -20,6 +20,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import is_integer
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
@@ -74,7 +75,7 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
         The orthogonal matrix, of shape `(n, n)` and the dtype of `entries`.
 
     Raises:
-        ValueError: If the shapes do not agree.
+        ValueError: If the shapes do not agree, or the entries are of another dtype.
 
     Example:
     >>> scaled_cayley(np.array([1.0]), np.array([1.0, 1.0]))
@@ -84,6 +85,8 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
+    entries = wide_tensor("entries", entries)
+    signs = ops.cast(signs, entries.dtype)
     size = signs.shape[0]
     if tuple(entries.shape) != (num_entries(size),):
         raise ValueError(
@@ -95,7 +98,7 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, and rounding harms the right side
     # less: by a factor of ten where A is large.
     identity = ops.eye(size, dtype=inverse.dtype)
-    return (2.0 * inverse - identity) * ops.stop_gradient(ops.convert_to_tensor(signs))
+    return (2.0 * inverse - identity) * ops.stop_gradient(signs)
 
 
 def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:

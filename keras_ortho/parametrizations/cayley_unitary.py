@@ -22,6 +22,7 @@ from keras import ops
 
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import (
@@ -120,7 +121,7 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
         `(2n, 2n)` and the dtype of the arguments.
 
     Raises:
-        ValueError: If the shapes do not agree.
+        ValueError: If the shapes do not agree, or the dtype is another.
 
     Example:
     >>> scaled_cayley_unitary(np.zeros(0), np.array([1.0]), np.array([0.0]))  # -i
@@ -130,6 +131,9 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
 
     - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142), theorem 1
     """
+    skew = wide_tensor("skew", skew)
+    symmetric = wide_tensor("symmetric", symmetric)
+    phases = wide_tensor("phases", phases)
     size = phases.shape[0]
     found = (tuple(skew.shape), tuple(symmetric.shape))
     if found != ((num_entries(size),), (num_entries(size + 1),)):

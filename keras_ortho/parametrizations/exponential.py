@@ -17,7 +17,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
-from keras_ortho.backend.precision import wide_dtype
+from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
@@ -129,7 +129,8 @@ def skew_exponential(entries: Tensor) -> Tensor:
         determinant 1.
 
     Raises:
-        ValueError: If there is no order with that many entries.
+        ValueError: If there is no order with that many entries, or they are of another
+            dtype.
 
     Example:
     >>> skew_exponential(np.array([np.pi / 2]))
@@ -139,8 +140,8 @@ def skew_exponential(entries: Tensor) -> Tensor:
 
     - [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
     """
-    skew = skew_matrix(ops.convert_to_tensor(entries))
-    largest = _LARGEST_NORM[wide_dtype(skew.dtype)]
+    skew = skew_matrix(wide_tensor("entries", entries))
+    largest = _LARGEST_NORM[keras.backend.standardize_dtype(skew.dtype)]
     squarings = _squarings(ops.stop_gradient(skew), largest)
     # From a table, as no function gives powers of two exactly on every backend.
     halves = ops.convert_to_tensor(0.5 ** np.arange(_MAX_SQUARINGS + 1), skew.dtype)

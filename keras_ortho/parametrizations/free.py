@@ -21,10 +21,12 @@ class FreeInitializer:
     parametrization.
 
     `makes` says what those variables are: a cell of another kind refuses the
-    initializer. One that does not say is taken by all.
+    initializer. One that does not say is taken by all. `seeds` is how many seeds in a
+    row it draws from: another that is to be independent begins beyond them.
     """
 
     makes: ClassVar[str] = ""
+    seeds: ClassVar[int] = 1
 
 
 class SeedOnly:

@@ -20,6 +20,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_count
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
@@ -95,7 +96,8 @@ def givens_orthogonal(
         vectors. Its determinant is the product of the signs.
 
     Raises:
-        ValueError: If the shapes do not agree, or there is no such style.
+        ValueError: If the shapes do not agree, there is no such style, or the dtype is
+            another.
 
     Example:
     >>> givens_orthogonal(np.array([[np.pi / 2]]))
@@ -105,6 +107,8 @@ def givens_orthogonal(
 
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
+    angles = wide_tensor("angles", angles)
+    signs = None if signs is None else ops.cast(signs, angles.dtype)
     _check_shapes(angles, style, signs=signs)
     matrix = ops.transpose(rotations(style)(pair_table(angles, style))[0])
     return matrix if signs is None else matrix * signs
@@ -127,7 +131,8 @@ def givens_unitary(
         vectors `[Re h, Im h]`.
 
     Raises:
-        ValueError: If the shapes do not agree, or there is no such style.
+        ValueError: If the shapes do not agree, there is no such style, or the dtype is
+            another.
 
     Example:
     >>> zero = np.zeros((1, 1))
@@ -139,6 +144,9 @@ def givens_unitary(
     - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html),
       equations 7 to 9
     """
+    angles = wide_tensor("angles", angles)
+    phases = wide_tensor("phases", phases)
+    output_phases = wide_tensor("output_phases", output_phases)
     _check_shapes(angles, style, phases=phases, output_phases=output_phases)
     matrix = rotations(style)(pair_table(angles, style), pair_table(phases, style))
     rows = ops.concatenate([ops.transpose(matrix[0]), ops.transpose(matrix[1])], axis=1)
@@ -147,8 +155,9 @@ def givens_unitary(
 
 def _check_shapes(angles: Tensor, style: str, **others: Tensor | None) -> None:
     shape = tuple(angles.shape)
-    units = shape[1] + 1 if style == "tunable" else 2 * shape[1]
-    if shape != angles_shape(units, style, 2 * shape[0]):
+    layers, pairs = shape if len(shape) == 2 else (0, 0)
+    units = pairs + 1 if style == "tunable" else 2 * pairs
+    if len(shape) != 2 or shape != angles_shape(units, style, 2 * layers):
         raise ValueError(
             "`angles` must have the shape (layers / 2, n - 1) of the tunable style, or "
             f"(log2(n), n / 2) of the FFT style. Received: angles.shape={shape}, "

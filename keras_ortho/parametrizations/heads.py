@@ -100,7 +100,8 @@ class Heads(Parametrization):
 
     def _of_each_head(self, initializer: Any, order: int) -> list[Any]:
         """Initializers of the heads, none of which a head derives for a variable."""
-        step = len(self.parametrization.variables(order))
+        drawn = getattr(initializer, "seeds", 1)
+        step = max(len(self.parametrization.variables(order)), drawn)
         return independents(initializer, self.heads * step)[::step]
 
     def start(

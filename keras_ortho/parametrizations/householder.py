@@ -25,6 +25,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.orthogonality import nearest_orthogonal
@@ -104,7 +105,8 @@ def householder_product(
         the reflectors.
 
     Raises:
-        ValueError: If no number of reflectors has so many entries.
+        ValueError: If no number of reflectors has so many entries, they are of another
+            dtype, or there are not as many columns.
 
     Example:
     >>> householder_product(np.array([1.0, 1.0, -2.0]), 2)
@@ -118,7 +120,12 @@ def householder_product(
       WY form
     """
     columns = size if columns is None else columns
-    reflectors = ops.convert_to_tensor(reflectors)
+    if not 0 <= columns <= size:
+        raise ValueError(
+            f"`columns` must be from 0 to the order, {size}. "
+            f"Received: columns={columns}"
+        )
+    reflectors = wide_tensor("reflectors", reflectors)
     rows = scaled_rows(reflector_rows(reflectors, size))
     all_of_them = rows.shape[0] == size
     # Those of the last coordinates do not change the columns before. That of a single

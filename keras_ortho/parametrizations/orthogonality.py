@@ -18,7 +18,8 @@ def orthogonality_error(matrix: Tensor) -> float:
     For a matrix that `scaled_cayley` made in a precision with machine epsilon `eps` it
     stays below `(n + 3 sqrt(n)) eps sqrt(1 + ||A||_2^2)`: rounding in the inverse of
     `I + A` grows with the condition number, and as every singular value of `I + A` is
-    at least 1, that is at most the square root.
+    at least 1, that is at most the square root. This holds while `eps ||A||_2` is less
+    than 1: beyond, rounding leaves nothing of `I`.
 
     Args:
         matrix: Tensor or array of shape `(n, n)`.

@@ -14,7 +14,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.angles import cos, sin
-from keras_ortho.backend.precision import wide_dtype
+from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import divide
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
@@ -69,7 +69,7 @@ def restricted_unitary(
         dtype of `phases`.
 
     Raises:
-        ValueError: If the shapes do not agree.
+        ValueError: If the shapes do not agree, or the dtype is another.
 
     Example:
     >>> rows = restricted_unitary(np.zeros((3, 4)), np.ones((2, 8)), np.arange(4))
@@ -79,6 +79,8 @@ def restricted_unitary(
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
       equation 6
     """
+    phases = wide_tensor("phases", phases)
+    reflectors = wide_tensor("reflectors", reflectors)
     size = permutation.shape[0]
     found = (tuple(phases.shape), tuple(reflectors.shape))
     if found != ((3, size), (2, 2 * size)):
@@ -124,6 +126,7 @@ class UnitaryComposition(UniformPhases):
     """
 
     makes = "a unitary composition"
+    seeds = 3
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Draws free variables.
@@ -142,7 +145,7 @@ class UnitaryComposition(UniformPhases):
             ValueError: If the shape is none of those.
         """
         dtype = None if dtype is None else keras.backend.standardize_dtype(dtype)
-        kind = (len(shape), shape[0])
+        kind = (len(shape), *shape[:1])
         if kind == (2, 3):
             return super().__call__(shape, dtype=dtype)
         if kind == (2, 2) and shape[1] % 2 == 0:

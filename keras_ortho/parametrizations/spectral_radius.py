@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_square
 from keras_ortho.parametrizations.arithmetic import (
@@ -109,7 +110,7 @@ _spectral_radius = with_gradient(_forward, _backward, once=True)
 
 
 def _check_square(matrix: Tensor) -> Tensor:
-    matrix = ops.convert_to_tensor(matrix)
+    matrix = wide_tensor("matrix", matrix)
     check_square("matrix", matrix)
     return matrix
 
@@ -147,7 +148,7 @@ def spectral_radius(matrix: Tensor) -> Tensor:
         A scalar of the same dtype.
 
     Raises:
-        ValueError: If the matrix is not square.
+        ValueError: If the matrix is not square, or of another dtype.
 
     Example:
     >>> spectral_radius(np.array([[0.0, -2.0], [2.0, 0.0]]))
@@ -181,7 +182,7 @@ def normalize_spectral_radius(
         was divided.
 
     Raises:
-        ValueError: If the matrix is not square.
+        ValueError: If the matrix is not square, or of another dtype.
 
     Example:
     >>> normalize_spectral_radius(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
@@ -216,7 +217,7 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
         if there was no need of a block.
 
     Raises:
-        ValueError: If the matrix is not square.
+        ValueError: If the matrix is not square, or of another dtype.
 
     Example:
     >>> eigenpair_report(np.array([[0.0, 4.0], [1.0, 0.0]]))["gradient_found"]
@@ -251,7 +252,7 @@ def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         `spectral_radius`. A matrix of zeros gives vectors of zeros.
 
     Raises:
-        ValueError: If the matrix is not square.
+        ValueError: If the matrix is not square, or of another dtype.
 
     Example:
     >>> dominant_eigenpair(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]

@@ -7,6 +7,7 @@ values, where wanted between two bounds. Zhang, Lei and Dhillon, "Stabilizing gr
 for deep neural networks via efficient SVD parameterization", ICML 2018.
 """
 
+import math
 from typing import Any
 
 import keras
@@ -14,7 +15,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_all_finite, check_number
+from keras_ortho.checks import check_all_finite, check_number, check_real
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import independent
 from keras_ortho.parametrizations.householder import (
@@ -158,11 +159,8 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     array([3.])
     """
     matrix = np.asarray(matrix)
-    if matrix.ndim != 2 or not matrix.size or matrix.dtype.kind not in "biuf":
-        raise ValueError(
-            "`matrix` must be a matrix of real numbers. Received: "
-            f"matrix.shape={matrix.shape}, matrix.dtype={matrix.dtype}"
-        )
+    _check_matrix(matrix)
+    check_real("matrix", matrix)
     check_all_finite("matrix", matrix)
     left, values, right = np.linalg.svd(matrix.astype("float64"), full_matrices=False)
     return frame_reflectors(left), frame_reflectors(right.T), values
@@ -178,7 +176,11 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
         center: The center. Default: 1.
 
     Returns:
-        The largest distance, 0 for an orthogonal matrix and the center 1.
+        The largest distance, 0 for an orthogonal matrix and the center 1. NaN where
+        an entry is not finite.
+
+    Raises:
+        ValueError: If it is not a matrix, or complex.
 
     Example:
     >>> spectral_deviation(np.diag([1.5, 0.9]))
@@ -188,8 +190,20 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
 
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
     """
-    matrix = np.asarray(ops.convert_to_numpy(matrix), "float64")
+    matrix = np.asarray(ops.convert_to_numpy(matrix))
+    _check_matrix(matrix)
+    check_real("matrix", matrix)
+    matrix = matrix.astype("float64")
+    if not np.isfinite(matrix).all():
+        return math.nan
     return float(np.abs(np.linalg.svd(matrix, compute_uv=False) - center).max())
+
+
+def _check_matrix(matrix: np.ndarray) -> None:
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(
+            f"`matrix` must be one, with entries. Received: matrix.shape={matrix.shape}"
+        )
 
 
 class BoundedSpectrum(Parametrization):
@@ -224,7 +238,8 @@ class BoundedSpectrum(Parametrization):
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the singular values lie outside of their interval."""
         deviation = spectral_deviation(matrix, self.spectral_center)
-        return max(0.0, deviation - self.spectral_margin)
+        # Not Python's `max`, for which NaN is less than 0.
+        return float(np.maximum(0.0, deviation - self.spectral_margin))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -58,6 +58,10 @@ if not ON_JAX:
     }
 
 
+# What CI runs of the test that has the most cases, for the other architectures.
+IN_CI = ["layer", "stock", "bidirectional"]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
@@ -70,4 +74,5 @@ def pytest_collection_modifyitems(items):
             case.params[name] not in values and str(case.params[name]) not in values
             for name, values in chosen.items()
         ):
-            item.add_marker(pytest.mark.slow)
+            in_ci = case.params.get("name", "layer") in IN_CI
+            item.add_marker(pytest.mark.slow if in_ci else pytest.mark.slowest)

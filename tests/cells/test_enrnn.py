@@ -207,13 +207,17 @@ WAYS = {
 
 # Of Keras's layer around the cell those that differ most.
 OF_STOCK = ("fit", "stateless_call")
+LIKE_OTHERS = ("fit eagerly", "call within a model")
 
 
 @pytest.mark.parametrize(
     ("stock", "way"),
-    [(False, way) for way in WAYS]
+    [
+        pytest.param(False, way, marks=pytest.mark.slow if way in LIKE_OTHERS else ())
+        for way in WAYS
+    ]
     + [
-        pytest.param(True, way, marks=[] if way in OF_STOCK else [pytest.mark.slow])
+        pytest.param(True, way, marks=() if way in OF_STOCK else pytest.mark.slow)
         for way in WAYS
     ],
 )
@@ -233,6 +237,7 @@ def test_normalizes_for_ever(stock, way):
         assert radius_of(short_term(layer)) == pytest.approx(1, abs=float(100 * EPS32))
 
 
+@pytest.mark.slow_on_jax
 def test_leaves_the_switch_to_a_cell_around_it():
     """Which makes the kernel at each step, in the loop."""
 
@@ -276,6 +281,7 @@ def test_training_step_of_the_users_own(jit_compile):
     assert is_on(layer)
 
 
+@pytest.mark.slow_on_jax
 def test_inference_divides_and_writes_nothing():
     layer = built(kernel_initializer="ones", return_sequences=True)
     model = keras.Sequential([keras.Input((3, 2)), layer])
@@ -490,6 +496,7 @@ def test_counts_the_gradients_that_are_missing():
     assert counts == {"tied": 4, "apart": 0}
 
 
+@pytest.mark.slow_on_jax
 def test_what_is_frozen_misses_none():
     frozen = freeze(keras.Sequential([keras.Input((3, 2)), ENRNN(2, 2)]))
     with pytest.raises(ValueError, match="Received: .* with frozen=True"):
@@ -500,6 +507,7 @@ def test_what_is_frozen_misses_none():
     assert callback.count == 0
 
 
+@pytest.mark.slow_on_jax
 def test_another_model_is_counted_from_its_beginning():
     """Each fourth update of each, of three in a fit."""
     x, y = np.ones((6, 3, 2), "float32"), np.zeros((6, 4), "float32")

@@ -181,7 +181,7 @@ def kill_at(process, out, new_files, delay):
 
 
 @pytest.mark.parametrize(
-    ("kills", "workers"), [(1, 1), pytest.param(20, 2, marks=pytest.mark.slow)]
+    ("kills", "workers"), [(1, 1), pytest.param(20, 2, marks=pytest.mark.slowest)]
 )
 def test_killed_and_run_again_it_ends_in_the_same_bytes(tmp_path, kills, workers):
     corpus, out = tmp_path / "corpus", tmp_path / "out"
@@ -230,7 +230,7 @@ def command_line(pid):
 # --- A cluster, whose workers are killed --------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_on_a_cluster_that_loses_a_worker_and_killed_it_makes_the_same_bytes(tmp_path):
     corpus, out = tmp_path / "corpus", tmp_path / "out"
     write_corpus(corpus, sentences=tuple(f"sx{n}" for n in range(40)))

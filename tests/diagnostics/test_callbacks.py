@@ -137,6 +137,7 @@ def test_all_of_them(tmp_path):
     assert not np.allclose(column(first, "norm"), column(last["norms"], "norm"))
 
 
+@pytest.mark.slow_on_jax
 def test_a_run_that_goes_on(tmp_path):
     """It keeps the rows of the run before, up to where it starts."""
     log, model = (
@@ -213,6 +214,7 @@ def test_a_run_that_goes_on_measures_when_an_unbroken_one_does(tmp_path):
     assert [int(row["epoch"]) for row in table(log.path)] == [0, 2, 4]
 
 
+@pytest.mark.slow_on_jax
 def test_a_run_that_diverges_is_logged(tmp_path):
     model = make_small()
     model.set_weights([np.full(w.shape, np.nan) for w in model.get_weights()])

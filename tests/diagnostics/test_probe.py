@@ -89,6 +89,7 @@ def test_observed_output_with_a_mask(make, options):
     )
 
 
+@pytest.mark.slow_on_jax
 def test_steps_that_are_masked_do_not_count():
     model = keras.Sequential(
         [
@@ -181,6 +182,7 @@ def test_losses_as_compile_takes_them(given, y, known, known_y):
     assert expected.min() > 1e-4
 
 
+@pytest.mark.slow_on_jax
 def test_targets_without_the_axis_of_the_output():
     model = keras.Sequential([keras.Input((4, 2)), layers.GRU(3), layers.Dense(1)])
     randomize(model)
@@ -192,6 +194,7 @@ def test_targets_without_the_axis_of_the_output():
         np.testing.assert_allclose(flat, column, rtol=TOLERANCE)
 
 
+@pytest.mark.slow_on_jax
 def test_inputs_by_name():
     """In another order than the model has them, and of other widths."""
     one, two = keras.Input((4, 2), name="one"), keras.Input((4, 3), name="two")
@@ -304,6 +307,7 @@ def test_both_directions():
     )
 
 
+@pytest.mark.slow_on_jax
 def test_the_model_stays_as_it_is():
     inputs = keras.Input(batch_shape=(3, 5, 2))
     first = ScoRNN(3, dropout=0.3, seed=1, return_sequences=True, stateful=True)

@@ -37,8 +37,24 @@ ALIKE = [name for name in EQUAL if name not in VARIED]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-@pytest.mark.parametrize("names", [VARIED, ALIKE], ids=["varied", "alike"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(
+            way,
+            id=way.name,
+            marks=() if way.name == "mirrored" else pytest.mark.slowest,
+        )
+        for way in WAYS
+    ],
+)
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(VARIED, id="varied"),
+        pytest.param(ALIKE, id="alike", marks=pytest.mark.slowest),
+    ],
+)
 def test_replicas_train_as_one_device(names, way):
     networks = {name: NETWORKS[name] for name in names}
     one = trained("one", way.backend, networks, "float64")

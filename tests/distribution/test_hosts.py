@@ -92,6 +92,7 @@ def test_all_have_the_same_weights_and_one_has_the_folder(unbroken):
     assert not list((unbroken / "run").glob("tmp-*"))
 
 
+@pytest.mark.slowest
 @pytest.mark.parametrize("kill", [0, 1])
 def test_a_run_goes_on_after_a_kill(kill, unbroken, tmp_path):
     run, out = tmp_path / "run", tmp_path / "out"

@@ -91,6 +91,17 @@ def test_a_host_that_is_not_named(monkeypatch):
         device_options._host_id(["a:1", "b"], None)
 
 
+def test_no_job_to_ask(monkeypatch, tmp_path):
+    def initialize():
+        raise ValueError("no addresses")
+
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    monkeypatch.setattr(keras.distribution, "initialize", initialize)
+    given = parse("--distribute", "data-parallel", "--hosts", "auto")
+    with pytest.raises(ValueError, match="--hosts auto needs.*Received: no addresses"):
+        device_options.set_up(given)
+
+
 @pytest.mark.parametrize("number", ["abc", "2", "-1"])
 def test_a_number_of_no_host(number, monkeypatch):
     monkeypatch.setenv(device_options.PROCESS_ID, number)

@@ -21,9 +21,15 @@ def run(name, folder, *arguments):
 
 # What the others of images do differently, `tests/tasks` and `facts.py` hold; speech is
 # synthesized for a smoke run, as for that of `timit.py`.
-SLOW = ("mnist", "permuted-mnist", "sequence-mnist", "pixel-cifar10", "speech")
+SLOW = {
+    "mnist": pytest.mark.slow,
+    "permuted-mnist": pytest.mark.slowest,
+    "sequence-mnist": pytest.mark.slow,
+    "pixel-cifar10": pytest.mark.slowest,
+    "speech": pytest.mark.slowest,
+}
 EXAMPLES = [
-    pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+    pytest.param(name, marks=SLOW.get(name, ()))
     for name in TASKS
     if name != "char-ptb"  # Which takes longer: tests/examples/test_char_ptb.py.
 ]

@@ -73,7 +73,7 @@ def test_the_table_has_mean_and_deviation(seeds):
     assert (out / "comparison.png").read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_on_a_cluster_that_loses_a_worker_they_are_the_same(seeds, tmp_path):
     whole, _ = seeds
     out = tmp_path / "out"
@@ -94,7 +94,7 @@ def test_on_a_cluster_that_loses_a_worker_they_are_the_same(seeds, tmp_path):
     assert (out / "comparison.md").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_what_is_done_is_left_and_more_seeds_are_added(seeds, tmp_path, capfd):
     out = tmp_path / "out"
     shutil.copytree(seeds[0], out)
@@ -157,7 +157,7 @@ def test_a_second_command_is_told_who_is_at_it(seeds, tmp_path, capsys):
     assert f"process {os.getpid()} on " in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 def test_killed_and_resumed_to_the_same_figures(tmp_path):
     arguments = "--epochs", "12", "--seeds", "2", "--jobs", "2"
     whole = tmp_path / "whole"

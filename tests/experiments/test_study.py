@@ -38,7 +38,10 @@ def test_every_trial_of_the_screen_can_be_run():
     assert {trial.seed for trial in finals()} == {0, 1, 2}
     trials = list({*screen(), *finals()})
     assert len({trial.name for trial in trials}) == len(trials)
-    for trial in trials:
+    # Of a model and a setting one, and one of each problem.
+    some = {(trial.model, trial.setting): trial for trial in trials}
+    some |= {trial.problem: trial for trial in trials}
+    for trial in some.values():
         settings = settings_of(trial)
         assert settings.model == trial.model
         units = (256,) if trial.setting == WIDE else (128, 64, (102, 26))

@@ -106,3 +106,6 @@ def test_an_order_that_the_heads_do_not_divide():
     layer = OrthoDense(10, sets.Heads(sets.ScaledCayley(), 3), use_bias=False)
     with pytest.raises(ValueError, match="heads.*Received"):
         layer.build((None, 4))
+    layer = OrthoDense(4, sets.GivensOrthogonal())
+    with pytest.raises(ValueError, match="order 6, the larger of 6 inputs and 4 units"):
+        layer.build((None, 6))

@@ -96,6 +96,7 @@ def test_gradients(features, units, margin):
         )
 
 
+@pytest.mark.slow_on_jax
 def test_starts_with_the_center_as_every_singular_value():
     for margin in (None, 0.1):
         layer = built(30, 50, spectral_margin=margin, spectral_center=0.5)
@@ -145,6 +146,7 @@ def test_set_kernel_matrix(features, units):
     np.testing.assert_allclose(bounded.kernel_matrix(), matrix, atol=1000 * EPS64)
 
 
+@pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     layer = built(3, 2, spectral_margin=0.1)
     for matrix, message in (
@@ -217,6 +219,7 @@ def test_config_holds_every_argument():
     assert again.name == "named"
 
 
+@pytest.mark.slow_on_jax
 def test_regularizers():
     layer = built(
         4,

@@ -126,6 +126,7 @@ def drift(steps, **kwargs):
     return orthogonality_error(value_of(variable)) / (n * EPS32)
 
 
+@pytest.mark.slow_on_jax
 def test_rounding_takes_it_off_the_manifold():
     """As in the papers; by less than n eps a step, and more with every step."""
     early, late = drift(10), drift(150)
@@ -172,6 +173,7 @@ def assert_same_weights(model, expected, atol):
         np.testing.assert_allclose(value, wanted, atol=atol)
 
 
+@pytest.mark.slow_on_jax
 def test_each_variable_gets_its_own():
     model = make_model(paper_optimizer(), XLA[0], ScoRNN(5, return_sequences=True))
     fit(model)

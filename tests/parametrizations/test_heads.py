@@ -215,6 +215,7 @@ def test_a_seed_makes_all_heads():
 
 
 @pytest.mark.parametrize("cls", [ScoRNN, ScuRNN])
+@pytest.mark.slow_on_jax
 def test_starts_from_a_matrix(cls):
     order = 3
     layer = cls(2 * order, heads=2, recurrent_initializer="orthogonal", dtype="float64")
@@ -232,6 +233,7 @@ def test_starts_from_a_matrix(cls):
     np.testing.assert_allclose(layer.recurrent_matrix(), np.eye(len(matrix)), atol=atol)
 
 
+@pytest.mark.slow_on_jax
 def test_author_weights():
     skew = np.zeros((4, 4))
     skew[0, 1], skew[1, 0], skew[2, 3], skew[3, 2] = 0.5, -0.5, 2.0, -2.0
@@ -401,6 +403,7 @@ def test_a_dense_layer_has_the_whole_matrix():
     np.testing.assert_array_equal(matrix[:2, 2:], 0)
 
 
+@pytest.mark.slow_on_jax
 def test_diagnostics_tell_the_heads_apart():
     layer = OrthoRNN(6, sets.Heads(sets.ScaledCayleyUnitary(), 3))
     layer.build((None, None, 1))
@@ -440,3 +443,11 @@ def test_no_two_variables_of_seeded_heads_are_alike(within, initializer):
             # Those that start all alike, such as singular values, are constant.
             if np.ptp(value) and np.ptp(other):
                 assert np.abs(value[:size] - other[:size]).max() > 1e-3
+
+
+def test_a_head_begins_beyond_the_seeds_of_the_one_before():
+    """One matrix of `UnitaryComposition` takes three in a row."""
+    initializer = keras_ortho.initializers.UnitaryComposition(seed=7)
+    for within in (sets.FullUnitary(), sets.RestrictedUnitary()):
+        variables = sets.Heads(within, 2).variables(8, initializer)
+        assert {variable.initializer.seed for variable in variables} == {7, 10}

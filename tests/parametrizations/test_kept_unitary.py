@@ -49,6 +49,7 @@ def test_fit_warns_of_what_leaves_the_manifold():
     assert unitarity_error(model.layers[0].recurrent_matrix()) > 100 * error
 
 
+@pytest.mark.slow_on_jax
 def test_what_wraps_the_right_one_is_right():
     def accumulating():
         unitary = StiefelDescent(0.1, gradient_accumulation_steps=2)

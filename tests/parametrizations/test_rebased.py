@@ -223,7 +223,7 @@ def test_any_orthogonal_matrix_can_be_the_base(kind):
         np.testing.assert_allclose(layer.recurrent_matrix(), matrix.T, atol=1e-6)
 
 
-@pytest.mark.parametrize("n", [16, pytest.param(171, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [16, pytest.param(171, marks=pytest.mark.slowest)])
 @pytest.mark.parametrize(
     "kind",
     [
@@ -231,6 +231,7 @@ def test_any_orthogonal_matrix_can_be_the_base(kind):
         sets.ScaledCayley(1),
     ],
 )
+@pytest.mark.slow_on_jax
 def test_orthogonal_after_10_000_updates(kind, n):
     """Under a constant torque, which drives `A` to where it would be without a base."""
     every, rate, updates = 20, 0.1, 10_000

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_ortho import OrthoRNN, ScoRNN
 from keras_ortho import parametrizations as sets
-from keras_ortho.initializers import FreeInitializer
+from keras_ortho.initializers import FreeInitializer, UnitaryComposition
 from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
@@ -231,7 +231,7 @@ def test_a_short_term_block_of_radius_1_is_kept():
     """Rounding may take its radius past 1, where it would be divided by more."""
     enrnn = sets.EigenvalueNormalized(2, 4, epsilon=0.1)
     random = np.random.default_rng(0)
-    for _ in range(10):
+    for _ in range(3):
         matrix = np.eye(6)
         matrix[2:, 2:] = np.linalg.qr(random.normal(size=(4, 4)))[0]
         found = enrnn.matrix(*map(ops.convert_to_tensor, enrnn.inverse(matrix)))
@@ -254,3 +254,60 @@ def test_arrays_of_another_shape_are_not_repeated():
         layer = OrthoRNN(8, sets.RealSchur(**given))
         with pytest.raises(ValueError, match=f"{name}_initializer.*Received"):
             layer.build((None, 3, 2))
+
+
+ONES = np.ones(3, "float16")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sets.scaled_cayley(ONES, ONES), "`entries` must be of float32"),
+        (lambda: sets.skew_exponential(ONES), "`entries` must be of float32"),
+        (lambda: sets.skew_exponential(np.arange(3)), "`entries` must be of float32"),
+        (lambda: sets.householder_product(ONES, 2), "`reflectors` must be of float32"),
+        (
+            lambda: sets.householder_product(np.ones(3), 2, columns=5),
+            "`columns` must be from 0 to the order, 2",
+        ),
+        (
+            lambda: sets.spectral_radius(np.eye(3, dtype="float16")),
+            "`matrix` must be of float32",
+        ),
+        (lambda: sets.givens_orthogonal(np.ones(3)), "`angles` must have the shape"),
+        (lambda: sets.givens_orthogonal(ONES[None]), "`angles` must be of float32"),
+        (lambda: UnitaryComposition()(()), "`shape` must be"),
+        (lambda: sets.spectral_deviation(np.ones(3)), "`matrix` must be one"),
+        (lambda: sets.spectral_deviation(1j * np.eye(3)), "`matrix` must hold real"),
+        (lambda: sets.antisymmetry_error(1j * np.eye(3)), "`matrix` must hold real"),
+        (lambda: sets.svd_inverse(1j * np.eye(3)), "`matrix` must hold real"),
+    ],
+)
+def test_other_dtypes_and_shapes(make, message):
+    with pytest.raises(ValueError, match=f"{message}.*Received"):
+        make()
+
+
+def test_lists_are_taken():
+    found = sets.scaled_cayley([1.0], [1, 1])
+    np.testing.assert_array_equal(found, [[0.0, -1.0], [1.0, 0.0]])
+
+
+def test_a_matrix_that_is_not_finite_has_no_deviation():
+    assert np.isnan(sets.SVD().distance(np.diag([1.0, np.nan])))
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Wider(sets.SVD):
+    def __init__(self, steps, **kwargs):
+        super().__init__(**kwargs)
+        self.steps = steps
+
+
+def test_arguments_that_a_subclass_passes_on_are_in_its_config():
+    made = Wider(3, spectral_margin=0.25)
+    again = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(made)
+    )
+    assert (again.steps, again.spectral_margin) == (3, 0.25)
+    assert again.get_config() == made.get_config()

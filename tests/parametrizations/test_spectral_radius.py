@@ -113,7 +113,16 @@ def residual(matrix):
 
 @pytest.mark.parametrize("seeds", [FEW, MORE])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n", [1, 2, 3, pytest.param(10, marks=pytest.mark.slow), 94])
+@pytest.mark.parametrize(
+    "n",
+    [
+        1,
+        pytest.param(2, marks=pytest.mark.slow),
+        3,
+        pytest.param(10, marks=pytest.mark.slow),
+        94,
+    ],
+)
 @pytest.mark.parametrize(
     "kind",
     [gaussian, symmetric, trained_a_little, not_normal],
@@ -140,6 +149,7 @@ def test_eigenpair(kind, n, dtype, seeds):
 @pytest.mark.parametrize("second", ["real", "pair"])
 @pytest.mark.parametrize("dominant", ["real", "pair"])
 @pytest.mark.parametrize("departure", [0.0, 0.3])
+@pytest.mark.slow_on_jax
 def test_eigenpair_of_a_near_tie(dominant, second, gap, departure, dtype, seeds):
     n, eps = 20, np.finfo(dtype).eps
     for seed in seeds:
@@ -167,6 +177,7 @@ def test_eigenpair_of_three_that_nearly_tie_with_two_signs(gap, dtype):
 
 
 @pytest.mark.parametrize("n", [320, 720])
+@pytest.mark.slow_on_jax
 def test_eigenpair_of_large_matrices(n):
     for kind in (gaussian, trained_a_little):
         matrix = kind(n, np.random.default_rng(n)).astype("float32")
@@ -233,6 +244,7 @@ def test_gradient_of_the_normalized_matrix(kind, n, epsilon):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["enrnn_m10", "enrnn_m11"])
+@pytest.mark.slow_on_jax
 def test_parity_with_the_authors_code(data_dir, name, dtype):
     data = np.load(data_dir / "parity" / f"{name}.npz")
     n, eps = len(data["T"]), np.finfo("float32").eps
@@ -323,6 +335,7 @@ def test_nilpotent():
     np.testing.assert_array_equal(gradient, 1)
 
 
+@pytest.mark.slow_on_jax
 def test_opposite_signs():
     radius, gradient = homogeneous_radius(np.array([[0.0, 1.0], [4.0, 0.0]]))
     assert radius == pytest.approx(2, abs=10 * EPS)
@@ -353,6 +366,7 @@ def test_defective(n, seed):
     assert np.linalg.norm(gradient) <= 2 / (n * EPS)
 
 
+@pytest.mark.slow_on_jax
 def test_more_ties_than_the_block_holds():
     orthogonal = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
     radius, gradient = homogeneous_radius(orthogonal)
@@ -397,7 +411,10 @@ def test_ties_of_more_than_two(matrix):
     assert eigenpair_report(matrix)["gradient_found"]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"]
+)
+@pytest.mark.slow_on_jax
 def test_exact_ties_of_three(dtype):
     """Diagonal ones of both signs, and permutations."""
     signs = [np.diag(each) for each in itertools.product([1.0, -1.0], repeat=3)]
@@ -408,6 +425,7 @@ def test_exact_ties_of_three(dtype):
 
 
 @pytest.mark.parametrize(("n", "scale"), [(12, 2.0), (10, 0.5), (40, 0.5)])
+@pytest.mark.slow_on_jax
 def test_powers_that_vanish_are_no_zero(n, scale):
     """One eigenvalue in a single Jordan block, whose powers grow at first.
 
@@ -504,7 +522,7 @@ def test_far_from_normal(n, departure, dtype):
     assert_as_good_as_lapack(matrix)
 
 
-@pytest.mark.slow
+@pytest.mark.slowest
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("departure", [0.0, 1.5])
 def test_large_matrices_that_are_not_normal(departure, dtype):
@@ -533,11 +551,13 @@ def test_small_eigenvalues(matrix):
         found = np.delete(found, nearest)
 
 
+@pytest.mark.slow_on_jax
 def test_stops_early_where_it_can():
     assert int(dominant_subspace(with_dominant("pair", 30)).squarings) <= 10
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.slow_on_jax
 def test_scale(scale):
     matrix = with_dominant("pair", 6).astype("float32")
     _, expected = radius_and_gradient(matrix)
@@ -552,6 +572,7 @@ def test_scale(scale):
     ("radius", "always", "divides"),
     [(0.9, False, False), (1.1, False, True), (0.9, True, True), (1.1, True, True)],
 )
+@pytest.mark.slow_on_jax
 def test_when_it_divides(radius, always, divides):
     matrix = with_dominant("pair", 5) * radius / 1.5
     upstream = np.random.default_rng(0).normal(size=(5, 5))

@@ -147,7 +147,7 @@ def test_inverse(shape, rank):
     "matrix", [np.ones(3), np.zeros((0, 2)), 1j * np.eye(2), np.full((2, 2), np.nan)]
 )
 def test_inverse_of_what_is_no_matrix(matrix):
-    with pytest.raises(ValueError, match="`matrix` must be .*Received: "):
+    with pytest.raises(ValueError, match="`matrix` must .*Received: "):
         svd.svd_inverse(matrix)
 
 

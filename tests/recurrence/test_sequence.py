@@ -133,7 +133,9 @@ def test_against_numpy(
         )
 
 
-@pytest.mark.parametrize("return_sequences", [False, True])
+@pytest.mark.parametrize(
+    "return_sequences", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_recomputing_changes_nothing(return_sequences):
     values, mask, _ = problem(90)
 
@@ -277,7 +279,9 @@ def test_segments(steps, recompute, length):
     keras.backend.backend() != "tensorflow", reason="JAX knows every shape"
 )
 @pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("return_sequences", [False, True])
+@pytest.mark.parametrize(
+    "return_sequences", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_shapes_that_are_not_known_when_it_is_traced(return_sequences, jit_compile):
     import tensorflow as tf
 
