@@ -24,6 +24,7 @@ added.
 """
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -120,70 +121,69 @@ def main() -> None:
     if settings.noise_dir:
         kinds, recorded = (*kinds, RECORDED), read_recordings(settings.noise_dir)
     records = settings.records or synthesize(out, small=settings.smoke)
-    of_records = fingerprint(records)
+    shared = {
+        "records": fingerprint(records),
+        "kinds": kinds,
+        "recordings": digest(recorded[0]),
+        "validation_seed": settings.seed,
+        "batch_size": settings.batch_size,
+    }
     speech = {split: list(timit.utterances(records, split)) for split in timit.SPLITS}
     mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
     # Now, not after the training: it may turn out that they cannot be made.
     every = (*kinds, *UNHEARD)
     test = list(mix(speech["test"], every, settings.snrs, recordings=recorded[1]))
+    passes = partial(
+        denoising.training_passes,
+        speech["train"],
+        kinds,
+        batch_size=settings.batch_size,
+        batches=4 if settings.smoke else STEPS,
+        recordings=recorded[0],
+    )
 
-    trained: dict[str, list[tuple[keras.Model, Path]]] = {}
-    entries: dict[str, list[dict[str, Any]]] = {}
-    curves: dict[str, list[float]] = {}
+    trained: dict[str, list[Trained]] = {}
     with distributed(settings):
         for row in rows:
-            name = title_of_frame_model(row.model)
-            for seed in range(settings.seed, settings.seed + settings.seeds):
-                passes = denoising.training_passes(
-                    speech["train"],
-                    kinds,
-                    batch_size=settings.batch_size,
-                    batches=4 if settings.smoke else STEPS,
-                    recordings=recorded[0],
-                    seed=seed,
-                )
-                shared = {
-                    "records": of_records,
-                    "kinds": kinds,
-                    "recordings": digest(recorded[0]),
-                    "validation_seed": settings.seed,
-                    "batch_size": settings.batch_size,
-                }
-                model, entry, losses = fit(row, seed, passes, valid, shared, settings)
-                curve = f"{name}, seed {seed}" if settings.seeds > 1 else name
-                curves[curve] = [-loss for loss in losses]
-                trained.setdefault(name, []).append((model, out / entry["folder"]))
-                entries.setdefault(name, []).append(entry)
-
-    systems: dict[str, list[Denoiser]] = {
-        NOISY: [lambda noisy: noisy],
-        WIENER: [lambda noisy: np.stack([wiener(x) for x in noisy])],
-    }
-    for name, several in trained.items():
-        systems[name] = []
-        for model, folder in several:
-            alone = on_one_device(model, folder, settings)
-            with replacing(folder / GAIN) as aside:
-                alone.get_layer("gain").save(aside)
-            systems[name].append(alone.predict_on_batch)
+            trained[title_of_frame_model(row.model)] = [
+                fit(row, seed, passes(seed=seed), valid, shared, settings)
+                for seed in range(settings.seed, settings.seed + settings.seeds)
+            ]
+    systems = denoisers(trained, settings)
     scores = {}
-    for name, denoisers in systems.items():
+    for name, several in systems.items():
         print(f"\n{name}: scores of {len(test)} mixtures")
-        scores[name] = [score(denoise, test) for denoise in denoisers]
+        scores[name] = [score(denoise, test) for denoise in several]
     sizes = {split: len(utterances) for split, utterances in speech.items()}
     data = {"records": str(records), "utterances": sizes, "mixtures": len(test)}
+    entries = {name: [one.entry for one in each] for name, each in trained.items()}
     write_sealed(out / RESULTS, record | {"data": data, "models": entries})
     write_scores(out / "scores.csv", scores, settings.seed)
     text = tables(scores)
     with replacing(out / "results.md") as aside:
         aside.write_text(text)
-    plot_curves(out / "curves.png", curves, ylabel="validation SI-SDR, dB")
+    plot_curves(out / "curves.png", curves(trained), ylabel="validation SI-SDR, dB")
     middle = min(settings.snrs, key=abs)
     heard = [m for m in test if m.utterance == test[0].utterance and m.snr == middle]
     shown = {name: several[0] for name, several in systems.items() if name != NOISY}
     show(out, shown, heard, pictured="pink")
     print(f"\n{text}\nTables, figures and sound are in {out}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A network that was trained from a seed.
+
+    Attributes:
+        model: The network.
+        entry: What the results say of it.
+        losses: That of each epoch on the mixtures for validation.
+    """
+
+    model: keras.Model
+    entry: dict[str, Any]
+    losses: list[float]
 
 
 def fit(
@@ -193,13 +193,8 @@ def fit(
     valid: list[Mixture],
     shared: Mapping[str, Any],
     settings: Settings,
-) -> tuple[keras.Model, dict[str, Any], list[float]]:
-    """Trains a network from a seed in a folder of its own.
-
-    Returns:
-        The network, what the results say of it, and the loss of each epoch on the
-        mixtures for validation.
-    """
+) -> Trained:
+    """Trains a network from a seed in a folder of its own."""
     keras.utils.set_random_seed(seed)
     model = network(row, *statistics(passes))
     name = title_of_frame_model(row.model)
@@ -226,7 +221,40 @@ def fit(
     best = best_epoch(losses)
     entry["epoch"] = best + 1
     entry["validation_si_sdr"] = -losses[best]
-    return model, entry, losses
+    return Trained(model, entry, losses)
+
+
+def denoisers(
+    trained: Mapping[str, list[Trained]], settings: Settings
+) -> dict[str, list[Denoiser]]:
+    """Lists what is scored: the networks, and beside them nothing and Wiener's filter.
+
+    The part of each network that an application needs is saved in its folder.
+    """
+    systems: dict[str, list[Denoiser]] = {
+        NOISY: [lambda noisy: noisy],
+        WIENER: [lambda noisy: np.stack([wiener(x) for x in noisy])],
+    }
+    for name, several in trained.items():
+        systems[name] = []
+        for one in several:
+            folder = settings.out / one.entry["folder"]
+            alone = on_one_device(one.model, folder, settings)
+            with replacing(folder / GAIN) as aside:
+                alone.get_layer("gain").save(aside)
+            systems[name].append(alone.predict_on_batch)
+    return systems
+
+
+def curves(trained: Mapping[str, list[Trained]]) -> dict[str, list[float]]:
+    """Gives the validation SI-SDR of each epoch, by what the legend says."""
+    return {
+        f"{name}, seed {one.entry['seed']}" if len(several) > 1 else name: [
+            -loss for loss in one.losses
+        ]
+        for name, several in trained.items()
+        for one in several
+    }
 
 
 def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:

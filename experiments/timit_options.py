@@ -129,6 +129,10 @@ def settled(given: argparse.Namespace) -> tuple[Settings, list[Preset]]:
         raise ValueError(
             f"The papers' networks are recurrent. Received: --models {' '.join(models)}"
         )
+    if given.negative_ones is not None and "scornn" not in models:
+        raise ValueError(
+            f"--negative-ones is for scornn. Received: --models {' '.join(models)}"
+        )
     rows = rows_of(settings)
     if settings.epochs is not None:
         rows = [dataclasses.replace(row, epochs=settings.epochs) for row in rows]

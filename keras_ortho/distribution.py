@@ -17,7 +17,8 @@ def own_share() -> Share:
 
     Raises:
         ValueError: If several processes have a distribution that divides the data by
-            itself, or not as many devices each.
+            itself, or not as many devices each; or the axis of the batch is none of
+            the mesh.
 
     Example:
     >>> own_share()
@@ -37,9 +38,13 @@ def own_share() -> Share:
             "them: `keras.distribution.DataParallel(auto_shard_dataset=False)`. "
             f"Received: {distribution} with auto_shard_dataset=True"
         )
-    mesh = distribution.device_mesh
-    axis = mesh.axis_names.index(distribution.batch_dim_name)
-    replicas = mesh.shape[axis]
+    mesh, name = distribution.device_mesh, distribution.batch_dim_name
+    if name not in mesh.axis_names:
+        raise ValueError(
+            "`batch_dim_name` of the distribution must be an axis of its mesh, one of "
+            f"{', '.join(mesh.axis_names)}. Received: batch_dim_name={name!r}"
+        )
+    replicas = mesh.shape[mesh.axis_names.index(name)]
     if replicas > 1 and replicas % processes:
         raise ValueError(
             "Each process must have as many devices as the others. "

@@ -106,6 +106,10 @@ def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
         (["--smoke", "--units", "12", "3"], "--units must be one number"),
         (["--smoke", "--negative-ones", "1.5"], "`negative_ones`"),
         (
+            ["--smoke", "--negative-ones", "0.5", "--models", "lstm"],
+            "--negative-ones is for scornn. Received: --models lstm",
+        ),
+        (
             ["--smoke", "--models", "lstm", "--recurrent-rate", "1"],
             "Received: recurrent_rate=1.0",
         ),
