@@ -140,6 +140,7 @@ COMMON = {
 }
 TWO = {"recurrent-rate": "rmsprop 1e-4"}
 PAPERS = "two optimizers, small kernel"
+FAST = "rate 3e-3, slow matrix, clipped"
 WIDE = "OPLU, 256 units"
 SETTINGS: dict[str, dict[str, str]] = {
     "common": {},
@@ -153,6 +154,8 @@ SETTINGS: dict[str, dict[str, str]] = {
     "AdamW": {"rate": "adamw 1e-3"},
     "RMSprop": {"rate": "rmsprop 1e-3"},
     "slow matrix": {"recurrent-rate": "adam 1e-4"},
+    # A tenth for the matrix, too.
+    FAST: {"rate": "adam 3e-3 clipnorm 1", "recurrent-rate": "adam 3e-4 clipnorm 1"},
     "two optimizers": TWO,
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
     PAPERS: {**TWO, "kernel_initializer": "small_uniform"},
@@ -237,6 +240,7 @@ def finals() -> list[Trial]:
             "clipped",
             "rate 3e-4",
             "slow matrix",
+            FAST,
             "two optimizers",
             PAPERS,
         ),
