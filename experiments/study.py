@@ -141,6 +141,8 @@ COMMON = {
 TWO = {"recurrent-rate": "rmsprop 1e-4"}
 PAPERS = "two optimizers, small kernel"
 FAST = "rate 3e-3, slow matrix, clipped"
+BRISK = "rate 3e-3, matrix 3e-4, clipped, beta 0.5"
+BRISK_FOR_LONG = "rate 3e-3, matrix 1e-4, clipped, beta 0.5"
 WIDE = "OPLU, 256 units"
 SETTINGS: dict[str, dict[str, str]] = {
     "common": {},
@@ -154,8 +156,16 @@ SETTINGS: dict[str, dict[str, str]] = {
     "AdamW": {"rate": "adamw 1e-3"},
     "RMSprop": {"rate": "rmsprop 1e-3"},
     "slow matrix": {"recurrent-rate": "adam 1e-4"},
-    # A tenth for the matrix, too.
+    # A tenth for the matrix, too, or for long sequences less.
     FAST: {"rate": "adam 3e-3 clipnorm 1", "recurrent-rate": "adam 3e-4 clipnorm 1"},
+    BRISK: {
+        "rate": "adam 3e-3 clipnorm 1 betas 0.5 0.999",
+        "recurrent-rate": "adam 3e-4 clipnorm 1 betas 0.5 0.999",
+    },
+    BRISK_FOR_LONG: {
+        "rate": "adam 3e-3 clipnorm 1 betas 0.5 0.999",
+        "recurrent-rate": "adam 1e-4 clipnorm 1 betas 0.5 0.999",
+    },
     "two optimizers": TWO,
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
     PAPERS: {**TWO, "kernel_initializer": "small_uniform"},
@@ -241,6 +251,8 @@ def finals() -> list[Trial]:
             "rate 3e-4",
             "slow matrix",
             FAST,
+            BRISK,
+            BRISK_FOR_LONG,
             "two optimizers",
             PAPERS,
         ),
