@@ -2,7 +2,7 @@
 
 Time of a training step and of a step of inference, time to compile, peak memory, of
 `ScoRNN` and `RNN(ScoRNNCell)` beside Keras's `SimpleRNN`, `LSTM` and `GRU` of as many
-units and of as many parameters, PyTorch's orthogonal `nn.RNN` (extra `bench`), and the
+units and of as many parameters, PyTorch's orthogonal `nn.RNN` (extra `torch`), and the
 bare matrix products. All candidates of a shape run in turns in one process (PyTorch in
 another); peak memory is measured in a process of its own for each. The backend is
 Keras's, as `KERAS_BACKEND` says; what it finds to run on, a CPU or a GPU, is measured.

@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--cpu-devices",
         type=int,
         metavar="N",
-        help="take the processor for N devices, to try --distribute",
+        help="treat the processor as N devices, to try --distribute",
     )
 
 

@@ -241,7 +241,7 @@ class RecurrentCell(StepCell):
 
         Args:
             *args: Arguments of the cell, by position.
-            **kwargs: Arguments of the cell, by name, which come before the paper's.
+            **kwargs: Arguments of the cell, by name; they override the paper's.
 
         Returns:
             A new cell.

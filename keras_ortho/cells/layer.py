@@ -134,7 +134,7 @@ class RecurrentLayer(keras.layers.RNN):
 
         Args:
             *args: Arguments of the layer, by position.
-            **kwargs: Arguments of the layer, by name, which come before the paper's:
+            **kwargs: Arguments of the layer, by name; they override the paper's,
                 `paper_arguments` of its cell.
 
         Returns:

@@ -26,8 +26,8 @@ def freeze(model: keras.layers.Layer) -> Any:
     The model may nest others, and layers may be wrapped: what holds them has to have
     them in its config, as `Bidirectional`, `TimeDistributed`, `keras.layers.RNN` and
     `StackedRNNCells` do. The copy is not compiled, and stateful layers begin anew. It
-    can be trained on, but nothing holds its kernels orthogonal then; regularizers of
-    free variables, which it has not, are left out.
+    can be trained on, but nothing holds its kernels orthogonal then. Regularizers of
+    free variables are dropped, as the copy has none.
 
     Args:
         model: A `Sequential` or functional model, or a layer, that is built.

@@ -262,5 +262,5 @@ class ScaledCayley(Parametrization):
         return scaled_cayley_inverse(matrix)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws an orthogonal matrix, each as likely."""
+        """Draws an orthogonal matrix uniformly (Haar measure)."""
         return random_orthogonal(size, seed)

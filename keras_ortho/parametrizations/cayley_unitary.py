@@ -284,5 +284,5 @@ class ScaledCayleyUnitary(Parametrization):
         return scaled_cayley_unitary_inverse(matrix)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws a unitary matrix, each as likely."""
+        """Draws a unitary matrix uniformly (Haar measure)."""
         return random_unitary(size, seed)

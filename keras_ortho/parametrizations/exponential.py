@@ -224,7 +224,7 @@ class SkewExponential(Parametrization):
         return (skew_logarithm(matrix),)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws a rotation, each as likely."""
+        """Draws a rotation uniformly (Haar measure)."""
         matrix = random_orthogonal(size, seed)
         matrix[0] *= np.linalg.slogdet(matrix)[0]
         return matrix

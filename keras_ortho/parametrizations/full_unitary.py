@@ -63,5 +63,5 @@ class FullUnitary(Parametrization):
         return (np.stack([unitary.real, unitary.imag]),)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws a unitary matrix, each as likely."""
+        """Draws a unitary matrix uniformly (Haar measure)."""
         return random_unitary(size, seed)

@@ -115,7 +115,7 @@ def nearest_unitary(matrix: np.ndarray) -> np.ndarray:
 
 
 def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
-    """Draws an orthogonal matrix, each as likely (Haar measure).
+    """Draws an orthogonal matrix uniformly (Haar measure).
 
     Args:
         size: Order `n`.
@@ -136,7 +136,7 @@ def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
 
 
 def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
-    """Draws a unitary matrix, each as likely, as `random_orthogonal` does a real one.
+    """Draws a unitary matrix uniformly, as `random_orthogonal` does a real one.
 
     Args:
         size: Order `n`.
