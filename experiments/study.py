@@ -143,6 +143,10 @@ PAPERS = "two optimizers, small kernel"
 FAST = "rate 3e-3, slow matrix, clipped"
 BRISK = "rate 3e-3, matrix 3e-4, clipped, beta 0.5"
 BRISK_FOR_LONG = "rate 3e-3, matrix 1e-4, clipped, beta 0.5"
+# With a shorter memory for the size of a gradient.
+ALERT = "clipped, beta_2 0.95"
+SWIFT = "rate 3e-3, slow matrix, clipped, beta_2 0.95"
+SWIFT_FOR_LONG = "rate 3e-3, matrix 1e-4, clipped, beta_2 0.95"
 WIDE = "OPLU, 256 units"
 SETTINGS: dict[str, dict[str, str]] = {
     "common": {},
@@ -165,6 +169,15 @@ SETTINGS: dict[str, dict[str, str]] = {
     BRISK_FOR_LONG: {
         "rate": "adam 3e-3 clipnorm 1 betas 0.5 0.999",
         "recurrent-rate": "adam 1e-4 clipnorm 1 betas 0.5 0.999",
+    },
+    ALERT: {"rate": "adam 1e-3 clipnorm 1 betas 0.9 0.95"},
+    SWIFT: {
+        "rate": "adam 3e-3 clipnorm 1 betas 0.9 0.95",
+        "recurrent-rate": "adam 3e-4 clipnorm 1 betas 0.9 0.95",
+    },
+    SWIFT_FOR_LONG: {
+        "rate": "adam 3e-3 clipnorm 1 betas 0.9 0.95",
+        "recurrent-rate": "adam 1e-4 clipnorm 1 betas 0.9 0.95",
     },
     "two optimizers": TWO,
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
@@ -253,6 +266,9 @@ def finals() -> list[Trial]:
             FAST,
             BRISK,
             BRISK_FOR_LONG,
+            ALERT,
+            SWIFT,
+            SWIFT_FOR_LONG,
             "two optimizers",
             PAPERS,
         ),
