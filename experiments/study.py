@@ -188,7 +188,7 @@ SETTINGS: dict[str, dict[str, str]] = {
 # Settings of the layer alone, for those that have them.
 OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
 # Those that scoRNN's screen leaves open, for the other layers.
-RATES = ("common", "rate 3e-4", "rate 3e-3", "clipped")
+RATES = ("common", "rate 3e-4", "rate 3e-3", "clipped", SWIFT)
 
 
 @dataclass(frozen=True)
