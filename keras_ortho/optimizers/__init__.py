@@ -1,8 +1,8 @@
-"""The papers' optimizers, and which variables they train."""
+"""Optimizers for recurrent matrices, and which variables they train."""
 
 from keras_ortho.optimizers.groups import OptimizerGroups, group_of, set_group
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1
-from keras_ortho.optimizers.rules import paper_optimizer
+from keras_ortho.optimizers.rules import paper_optimizer, two_rate_adam
 from keras_ortho.optimizers.stiefel import StiefelDescent
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "group_of",
     "paper_optimizer",
     "set_group",
+    "two_rate_adam",
 ]

@@ -5,12 +5,14 @@ from typing import TypeAlias
 
 import keras
 
+from keras_ortho.checks import check_fraction, check_number
 from keras_ortho.optimizers.groups import RECURRENT, UNITARY, OptimizerGroups
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1
 from keras_ortho.optimizers.stiefel import StiefelDescent
 
 # What `compile` takes for an optimizer.
 Optimizer: TypeAlias = keras.optimizers.Optimizer | str
+Rate: TypeAlias = float | keras.optimizers.schedules.LearningRateSchedule
 
 
 def paper_optimizer(
@@ -63,6 +65,70 @@ def paper_optimizer(
             },
         )
     )
+
+
+def two_rate_adam(
+    learning_rate: Rate = 3e-3,
+    recurrent_learning_rate: Rate = 3e-4,
+    *,
+    beta_2: float = 0.95,
+    global_clipnorm: float | None = 1.0,
+) -> keras.optimizers.MultiOptimizer:
+    """Makes Adam with a smaller rate for the recurrent matrices, for `model.compile`.
+
+    With its defaults layers learned copying and adding in fewer updates than with any
+    other optimizer that `docs/settings.md` compares. A change of the recurrent matrix
+    acts once in each step, so for sequences of a thousand steps take
+    `recurrent_learning_rate=1e-4`. A single large gradient, as recurrent networks have
+    them, holds back Adam for about `1 / (1 - beta_2)` updates: 20, where Keras's
+    default 0.999 makes it 1 000.
+
+    It is a `paper_optimizer` of two Adams, which see.
+
+    Args:
+        learning_rate: Rate of all variables but those of the recurrent matrices, a
+            positive float or a schedule. Default: 3e-3.
+        recurrent_learning_rate: Rate of the free variables of the recurrent matrices,
+            the same. Default: 3e-4.
+        beta_2: Decay of the mean square of the gradients, at least 0 and less than 1.
+            Default: 0.95.
+        global_clipnorm: Largest norm of the gradient of the one, and of the other,
+            variables together, a positive float, or `None` for any. Default: 1.
+
+    Returns:
+        A `keras.optimizers.MultiOptimizer`.
+
+    Raises:
+        ValueError: If an argument is out of its range.
+
+    Example:
+    >>> model.compile(two_rate_adam(), loss="mse")
+
+    Reference:
+
+    - [Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980), algorithm 1
+    """
+    options = {
+        "beta_2": check_fraction("beta_2", beta_2),
+        "global_clipnorm": global_clipnorm,
+    }
+    if global_clipnorm is not None:
+        check_number("global_clipnorm", global_clipnorm, positive=True)
+    rates = {
+        "learning_rate": learning_rate,
+        "recurrent_learning_rate": recurrent_learning_rate,
+    }
+    others, recurrent = (
+        keras.optimizers.Adam(_rate(name, rate), **options)
+        for name, rate in rates.items()
+    )
+    return paper_optimizer(recurrent=recurrent, others=others)
+
+
+def _rate(name: str, rate: Rate) -> Rate:
+    if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
+        return rate
+    return check_number(name, rate, positive=True)
 
 
 def _optimizer(

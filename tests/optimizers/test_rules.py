@@ -32,6 +32,7 @@ from keras_ortho.optimizers import (
     group_of,
     paper_optimizer,
     set_group,
+    two_rate_adam,
 )
 from tests.saving import reloaded
 
@@ -99,6 +100,44 @@ def test_defaults_are_the_papers():
     assert float(recurrent.learning_rate.numpy()) == pytest.approx(1e-4)
     assert float(unitary.learning_rate.numpy()) == pytest.approx(1e-3)
     assert float(others.learning_rate.numpy()) == pytest.approx(1e-3)
+
+
+def test_two_rates():
+    """Both Adams are as given, and each has its variables."""
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
+    optimizer = two_rate_adam(schedule, 2e-3, beta_2=0.9, global_clipnorm=2.0)
+    recurrent, _, others = optimizer.optimizers
+    fit(make_model(optimizer))
+    assert float(recurrent.learning_rate.numpy()) == pytest.approx(2e-3)
+    # After the four updates of `fit`.
+    assert float(others.learning_rate) == pytest.approx(0.1 * 0.5**0.4)
+    trained = {"recurrent": {"recurrent_skew"}, "others": {"kernel", "bias"}}
+    for adam, names in zip((recurrent, others), trained.values(), strict=True):
+        assert (adam.beta_2, adam.global_clipnorm) == (0.9, 2.0)
+        assert {v.name for v in adam._trainable_variables} == names
+
+
+def test_two_rates_by_default():
+    recurrent, _, others = two_rate_adam().optimizers
+    rates = [float(adam.learning_rate.numpy()) for adam in (recurrent, others)]
+    assert rates == pytest.approx([3e-4, 3e-3])
+    for adam in (recurrent, others):
+        assert (adam.beta_2, adam.global_clipnorm) == (0.95, 1.0)
+    assert two_rate_adam(global_clipnorm=None).optimizers[0].global_clipnorm is None
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("learning_rate", 0.0),
+        ("recurrent_learning_rate", "adam"),
+        ("beta_2", 1.0),
+        ("global_clipnorm", 0.0),
+    ],
+)
+def test_rates_out_of_range(name, wrong):
+    with pytest.raises(ValueError, match=f"`{name}` must be .*Received: {name}="):
+        two_rate_adam(**{name: wrong})
 
 
 def groups_of(layer):
