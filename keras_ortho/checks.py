@@ -253,6 +253,23 @@ def check_real(name: str, array: np.ndarray) -> None:
         )
 
 
+def check_real_tensor(name: str, tensor: Any) -> None:
+    """Checks that a tensor of a call is not complex: a cast would drop a part of it.
+
+    Args:
+        name: Name of the argument.
+        tensor: Its value, also a symbolic one.
+
+    Raises:
+        ValueError: If it is complex.
+    """
+    if "complex" in str(getattr(tensor, "dtype", "")):
+        raise ValueError(
+            f"`{name}` must be real: concatenate the real and the imaginary parts, as "
+            f"features. Received: {name}.dtype={tensor.dtype}"
+        )
+
+
 def check_square(name: str, matrix: Any) -> None:
     """Checks that an argument is a square matrix.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from keras.saving import custom_object_scope
 from keras.src.backend import AutocastScope, get_keras_mask, rnn
 from keras.src.backend.common.global_state import (
     get_global_attribute,
@@ -23,6 +24,7 @@ __all__ = [
     "current_call",
     "get_keras_mask",
     "get_loss",
+    "knowing_also",
     "layers_within",
     "no_automatic_dependency_tracking",
     "rnn",
@@ -70,6 +72,19 @@ def layers_within(layer: Any) -> list[Any]:
         The layers, it first, each once, in the order in which they were made.
     """
     return list(layer._flatten_layers())
+
+
+def knowing_also(objects: dict[str, Any]) -> custom_object_scope:
+    """Makes a scope that adds to the one that is open, where Keras's replaces it.
+
+    Args:
+        objects: Classes and functions, by the names that configs have for them.
+
+    Returns:
+        The scope, a context manager.
+    """
+    known = get_global_attribute("custom_objects_scope_dict", {})
+    return custom_object_scope({**known, **objects})
 
 
 def run_through(model: Any, inputs: Any, call: Any) -> Any:

@@ -17,6 +17,7 @@ from keras_ortho.cells.step import KnownStep
 from keras_ortho.keras_internals import (
     AutocastScope,
     get_keras_mask,
+    knowing_also,
     no_automatic_dependency_tracking,
     rnn,
     within_call,
@@ -35,7 +36,9 @@ class RecurrentLayer(keras.layers.RNN):
     sigmoid, none), the whole sequence is computed by `keras_ortho.recurrence`, with a
     gradient of its own, which can be differentiated once, in reverse mode. Otherwise,
     and with `unroll`, Keras's loop runs the cell, as `keras.layers.RNN(cell)` does, to
-    the same result.
+    the same result. Only for sequences whose mask begins with `False` do the two differ
+    on JAX: there Keras gives out the initial state up to the first step that counts,
+    and this layer zeros, as both do on TensorFlow.
 
     Args:
         *args: Arguments of the cell.
@@ -56,7 +59,7 @@ class RecurrentLayer(keras.layers.RNN):
             and `dtype`.
 
     Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`, of any dtype.
+        sequences: Tensor of shape `(batch, time, m)`, of any real dtype.
         initial_state: The state before the first step, a tensor of shape `(batch, n)`,
             or a list of it. Default: the trained one, or zero.
         mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
@@ -232,7 +235,7 @@ class RecurrentLayer(keras.layers.RNN):
         """Computes the states, all in the compute dtype.
 
         Args:
-            sequences: Tensor of shape `(batch, time, m)`, of any dtype.
+            sequences: Tensor of shape `(batch, time, m)`, of any real dtype.
             initial_state: Tensor of shape `(batch, n)`, or a list of it. Default:
                 that of the cell.
             mask: Boolean tensor of shape `(batch, time)`, or `None`.
@@ -242,8 +245,12 @@ class RecurrentLayer(keras.layers.RNN):
             The last output, or all; with `return_state` a tuple of it and the state.
 
         Raises:
-            ValueError: If `mask` or `initial_state` is of another shape.
+            ValueError: If `mask` or `initial_state` is of another shape, or the
+                sequences or states are complex.
         """
+        checks.check_real_tensor("sequences", sequences)
+        for state in keras.tree.flatten(initial_state):
+            checks.check_real_tensor("initial_state", state)
         if isinstance(initial_state, list | tuple):
             _check_single(initial_state)
         if mask is None:  # Beside an initial state Keras does not hand it over.
@@ -440,7 +447,7 @@ class RecurrentLayer(keras.layers.RNN):
         """
         config = modrelu_names.from_config(config, cls.cell_class.complex_state)
         frozen = config.get("frozen", False)
-        with keras.saving.custom_object_scope(custom_objects or {}):
+        with knowing_also(custom_objects or {}):
             layer = cls(**{k: v for k, v in config.items() if k != "frozen"})
         if frozen:
             layer.cell.freeze()

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.sequence import SequenceCell
@@ -69,9 +70,16 @@ class StepCell(SequenceCell):
         Returns:
             A pair of the output, of shape `(batch, n)`, and the new state, a
             list if the state was given as one.
+
+        Raises:
+            ValueError: If the inputs or the state are complex, or the inputs have
+                another number of features than before.
         """
         nested = isinstance(states, list | tuple)
-        state: Tensor = ops.cast(states[0] if nested else states, self.compute_dtype)
+        before = states[0] if nested else states
+        checks.check_real_tensor("inputs", inputs)
+        checks.check_real_tensor("states", before)
+        state: Tensor = ops.cast(before, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
         self._check_features(inputs)
         sequence = self.sequence_of(inputs, state)

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_ortho.deployment.twins import FREEZABLE, twin, twin_weights
-from keras_ortho.keras_internals import Functional, layers_within
+from keras_ortho.keras_internals import Functional, knowing_also, layers_within
 
 
 def freeze(model: keras.layers.Layer) -> Any:
@@ -52,7 +52,7 @@ def freeze(model: keras.layers.Layer) -> Any:
     # Those that are not registered are known by their names.
     own = {type(x) for x in before if not type(x).__module__.startswith("keras.")}
     classes = {cls.__name__: cls for cls in own}
-    with keras.saving.custom_object_scope(classes):
+    with knowing_also(classes):
         config = _frozen(keras.saving.serialize_keras_object(model))
         copy = keras.saving.deserialize_keras_object(config, safe_mode=False)
     after = layers_within(copy)

@@ -208,7 +208,11 @@ class BNPDense(ParametrizedDense):
 
         Returns:
             Tensor of shape `(batch, ..., n)`.
+
+        Raises:
+            ValueError: If the inputs are complex.
         """
+        checks.check_real_tensor("inputs", inputs)
         output = preconditioned_dense(
             ops.cast(inputs, self.compute_dtype),
             self.kernel_matrix(),

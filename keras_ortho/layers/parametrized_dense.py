@@ -115,7 +115,11 @@ class ParametrizedDense(keras.layers.Layer):
 
         Returns:
             Tensor of shape `(batch, ..., n)`.
+
+        Raises:
+            ValueError: If the inputs are complex.
         """
+        checks.check_real_tensor("inputs", inputs)
         kernel = ops.cast(self.kernel_matrix(), self.compute_dtype)
         output = ops.matmul(ops.cast(inputs, self.compute_dtype), kernel)
         if self.bias is not None:

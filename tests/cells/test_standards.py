@@ -178,6 +178,21 @@ def test_inputs_and_states_of_any_dtype(architecture):
             np.testing.assert_allclose(found, each, atol=ATOL)
 
 
+def test_complex_numbers_are_refused(architecture):
+    """A cast would drop their imaginary part without a word."""
+    layer, x = make_layer(architecture), sequences()
+    start = np.zeros((BATCH, architecture.units), "complex64")
+    message = r"`{0}` must be real: .*Received: {0}\.dtype=.*complex64"
+    for name, call in {
+        "sequences": lambda: layer(x.astype("complex64")),
+        "initial_state": lambda: layer(x, initial_state=start),
+        "inputs": lambda: layer.cell(x[:, 0].astype("complex64"), [start.real]),
+        "states": lambda: layer.cell(x[:, 0], [start]),
+    }.items():
+        with pytest.raises(ValueError, match=message.format(name)):
+            call()
+
+
 def test_integers_train(architecture):
     x = np.random.default_rng(0).integers(0, 9, (BATCH, TIME, FEATURES))
     layer = make_layer(architecture)
@@ -650,6 +665,29 @@ def test_saves_and_loads(architecture, wrapped, tmp_path):
     clone.load_weights(tmp_path / "model.weights.h5")
     for weight, saved in zip(clone.weights, model.weights, strict=True):
         np.testing.assert_array_equal(weight, saved, err_msg=weight.path)
+
+
+def halved(x):
+    """A regularizer that Keras does not know by its name."""
+    return 0.5 * x
+
+
+def test_loads_with_what_is_not_registered(architecture, tmp_path):
+    """As Keras's own layers do, from `custom_objects` or within a scope."""
+    layer = architecture.layer(**architecture.arguments, bias_regularizer=halved)
+    model = keras.Sequential([keras.Input((TIME, FEATURES)), layer])
+    model.save(tmp_path / "model.keras")
+    objects = {"halved": halved}
+    loaded = keras.saving.load_model(
+        tmp_path / "model.keras", custom_objects=objects, compile=False
+    )
+    np.testing.assert_array_equal(loaded(sequences()), model(sequences()))
+    with keras.saving.custom_object_scope(objects):
+        made = [keras.models.clone_model(model).layers[0]]
+        made += [keras.layers.Bidirectional(layer).forward_layer]
+    made += [type(layer).from_config(layer.get_config(), custom_objects=objects)]
+    for each in [loaded.layers[0], *made]:
+        assert each.bias_regularizer is halved
 
 
 @pytest.mark.skipif(

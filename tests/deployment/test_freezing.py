@@ -214,6 +214,20 @@ def test_a_cell_of_ones_own():
     assert_equal(model, frozen)
 
 
+def doubled(x):
+    """An activation of a user's, which is not registered."""
+    return 2 * x
+
+
+def test_an_activation_of_ones_own():
+    """It is found where Keras finds it, in the scope."""
+    with keras.saving.custom_object_scope({"doubled": doubled}):
+        model = random_model(ScoRNN(5, activation=doubled))
+        frozen = freeze(model)
+    assert frozen.layers[0].activation is doubled
+    assert_equal(model, frozen)
+
+
 @pytest.fixture
 def in_float64():
     """Where what is rounded otherwise is far from a tolerance."""

@@ -33,6 +33,15 @@ def test_inputs_of_any_dtype(make):
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_complex_inputs_are_refused(make):
+    """A cast would drop their imaginary part without a word."""
+    layer = make(3)
+    layer.build((None, 4))
+    with pytest.raises(ValueError, match="`inputs` must be real: .*Received: inputs"):
+        layer(np.ones((2, 4), "complex64"))
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_subclass_keeps_the_arguments_that_it_passes_on(make):
     cls = getattr(make, "func", make)
 
