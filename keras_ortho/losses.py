@@ -168,6 +168,9 @@ class NegativeSISDR(keras.losses.Loss):
         y_pred: `[batch, samples]`.
         sample_weight: `[batch, samples]`: 1 for a sample, 0 for padding.
 
+    Raises:
+        ValueError: When it is called with what is of another shape.
+
     Example:
     >>> y_true = np.array([[3.0, -0.5, 2.0, 7.0]])
     >>> loss = NegativeSISDR()
@@ -198,6 +201,12 @@ class NegativeSISDR(keras.losses.Loss):
         y_true = ops.convert_to_tensor(y_true, dtype=self.dtype)
         mask = get_keras_mask(y_pred)
         y_pred = ops.convert_to_tensor(y_pred, dtype=self.dtype)
+        if len(y_pred.shape) != 2:
+            raise ValueError(
+                "`y_pred` must have the shape (batch, samples), without an axis of "
+                "channels, as `keras.layers.Reshape((-1,))` takes it away. "
+                f"Received: y_pred of shape {tuple(y_pred.shape)}"
+            )
         check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
         weights = _joined_weights(y_pred, mask, sample_weight)
         y_true, y_pred = y_true * weights, y_pred * weights

@@ -1,6 +1,6 @@
 """A matrix of a layer, made from free variables that are weights of the layer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_fits
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 
@@ -54,8 +55,16 @@ class ParametrizedMatrix:
         self._dtype = wide_dtype(layer.variable_dtype)
         self.variables: list[keras.Variable] = []
         parametrization.check(size)
+        rows = 2 * size if parametrization.is_complex else size
+        self._shape = rows, rows
         initializer = getattr(layer, argument)
-        for free in parametrization.start(argument, initializer, size, self._dtype):
+        given = parametrization.start(argument, initializer, size, self._dtype)
+        if not isinstance(given, Iterable):
+            raise ValueError(
+                f"`{type(parametrization).__name__}.variables` must give a list. "
+                f"Received: {given}"
+            )
+        for free in given:
             weight = layer.add_weight(
                 regularizer=regularizer_of(free) if free.trainable else None,
                 autocast=False,
@@ -69,8 +78,15 @@ class ParametrizedMatrix:
         return self._parametrization.values(self.variables, self._dtype)
 
     def make(self) -> Tensor:
-        """Makes the matrix."""
-        return self._parametrization.matrix(*self.values())
+        """Makes the matrix.
+
+        Raises:
+            ValueError: If what the parametrization makes is of another shape.
+        """
+        matrix = self._parametrization.matrix(*self.values())
+        name = f"{type(self._parametrization).__name__}.matrix"
+        check_fits(name, matrix, self._shape, "the units")
+        return matrix
 
     def make_blocks(self) -> Tensor:
         """Makes the blocks of a matrix that has heads."""

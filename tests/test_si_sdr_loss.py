@@ -126,3 +126,6 @@ def test_config_and_errors():
         loss(np.ones((2, 5)), np.ones((2, 6)))
     with pytest.raises(ValueError, match="`sample_weight`.*Received"):
         loss(np.ones((2, 5)), np.ones((2, 5)), sample_weight=np.ones(2))
+    # Each sample would be a perfect waveform.
+    with pytest.raises(ValueError, match=r"`y_pred`.*Received: .*\(2, 5, 1\)"):
+        loss(np.ones((2, 5, 1)), np.ones((2, 5, 1)))

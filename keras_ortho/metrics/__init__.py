@@ -1,4 +1,8 @@
-"""Metrics of speech, classes and text."""
+"""Metrics of speech, classes and text.
+
+`BitsPerCharacter`, `ErrorRate`, `PaddedFrameMSE` and `ValidFrameMSE` are metrics of
+Keras, for `model.compile`. The others score finished signals, and are called.
+"""
 
 from keras_ortho.metrics.active_level import ActiveLevel, active_level
 from keras_ortho.metrics.bits_per_character import BitsPerCharacter

@@ -139,7 +139,7 @@ class Parametrization:
         Raises:
             ValueError: If there is no such matrix of that order.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"`{type(self).__name__}` must have `variables`")
 
     def check(self, size: int) -> None:
         """Checks that there are matrices of an order; by default there are of any.
@@ -160,7 +160,7 @@ class Parametrization:
         Returns:
             Tensor of shape `(n, n)`, of complex units `(2n, 2n)`, in their dtype.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"`{type(self).__name__}` must have `matrix`")
 
     def blocks(self, *values: Tensor) -> Tensor:
         """Makes the blocks alone, where there are several.
@@ -328,9 +328,17 @@ class Parametrization:
 
     def get_config(self) -> dict[str, Any]:
         """Gives the arguments that make an equal parametrization."""
+        names = configs.argument_names(type(self))
+        missing = [name for name in names if not hasattr(self, name)]
+        if missing:
+            raise ValueError(
+                f"`{type(self).__name__}` must keep its arguments as attributes of the "
+                "same names, or have a `get_config` and a `from_config` of its own. "
+                f"Received: one without {', '.join(missing)}"
+            )
         return {
             name: keras.saving.serialize_keras_object(getattr(self, name))
-            for name in configs.argument_names(type(self))
+            for name in names
         }
 
     @classmethod

@@ -172,15 +172,18 @@ def _nearest(matrix: np.ndarray, kind: str) -> np.ndarray:
             f"`matrix` must hold {numbers} numbers of 16 bits (float16), 32 or 64. "
             f"Received: matrix.dtype={matrix.dtype}"
         )
-    tolerance = 100 * len(matrix) * np.finfo(matrix.dtype).eps
+    dtype = matrix.dtype
+    tolerance = 100 * len(matrix) * np.finfo(dtype).eps
     matrix = matrix.astype(np.result_type(matrix.dtype, "float64"))
     check_all_finite("matrix", matrix)
     distance = orthogonality_error(matrix)
     if not distance <= tolerance:
         measure = "||W^T W - I||_F" if kind == "orthogonal" else "||W* W - I||_F"
         raise ValueError(
-            f"`matrix` must be {kind}: {measure} at most {tolerance:.1e} "
-            f"in its precision. Received: a matrix with a distance of {distance:.1e}"
+            f"`matrix` must be {kind}: {measure} at most {tolerance:.1e} in {dtype}. "
+            "Give it in the dtype that it was computed in, or the nearest such matrix, "
+            "`scipy.linalg.polar(matrix)[0]`. "
+            f"Received: a matrix with a distance of {distance:.1e}"
         )
     left, _, right = np.linalg.svd(matrix)
     return left @ right

@@ -75,6 +75,43 @@ def test_a_parametrization_of_ones_own(tmp_path):
     reloaded(model, tmp_path, x)
 
 
+class Wrong(Parametrization):
+    """One that takes an argument, and keeps it by another name."""
+
+    def __init__(self, scale=1.0):
+        self.factor = scale
+
+    def variables(self, size, initializer=None):
+        return [FreeVariable("entries", (size, size), "zeros")]
+
+    def matrix(self, entries):
+        return entries[:2]
+
+
+class OneVariable(Wrong):
+    """One with a variable in the place of a list."""
+
+    def variables(self, size, initializer=None):
+        return FreeVariable("entries", (size, size), "zeros")
+
+
+def test_parametrizations_that_lack_something():
+    """What a user sees who writes the first one."""
+    x = np.ones((2, 3, 1), "float32")
+    with pytest.raises(ValueError, match=r"`Wrong.matrix`.*\(4, 4\).*Received.*\(2, 4"):
+        OrthoRNN(4, Wrong())(x)
+    with pytest.raises(ValueError, match="`OneVariable.variables` .*Received: Free"):
+        OrthoRNN(4, OneVariable())(x)
+    with pytest.raises(ValueError, match="`Wrong` must keep .*Received: .* scale"):
+        Wrong().get_config()
+    for name, call in {
+        "variables": lambda: Parametrization().variables(4),
+        "matrix": lambda: Parametrization().matrix(x),
+    }.items():
+        with pytest.raises(NotImplementedError, match=f"must have `{name}`"):
+            call()
+
+
 @pytest.mark.parametrize("activation", ["modrelu", "smoothed_modrelu"])
 def test_complex_units_are_saved(activation, tmp_path):
     layer = OrthoRNN(4, ScaledCayleyUnitary(), activation=activation)
