@@ -103,8 +103,9 @@ def train(
         settings: What makes this run another one than others, as JSON can hold it:
             a run is only continued with those that it was started with. `monitor` is
             one of them, and, unless they are given here, so are `optimizer`, the
-            classes of the optimizers, and `parameters`, how many the model has.
-            Default: none.
+            classes of the optimizers, `loss`, the names of the losses, and
+            `parameters`, how many the model has. Nothing else of the model is
+            compared; a rate is the run's, as it has it in its folder. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:

@@ -135,7 +135,7 @@ def run_settings(model: keras.Model, monitor: str, settings: Any) -> dict[str, A
 
     Returns:
         The settings, with the figure, and, where they do not have their own of these
-        names, the optimizers and the number of parameters.
+        names, the optimizers, the losses and the number of parameters.
 
     Raises:
         ValueError: If they are no mapping, or have a figure of their own.
@@ -156,10 +156,20 @@ def model_settings(model: keras.Model) -> dict[str, Any]:
         model: The compiled model.
 
     Returns:
-        The classes of its optimizers, and its number of parameters.
+        The classes of its optimizers, the names of its losses, and its number of
+        parameters.
     """
     optimizers: Sequence[Any] = optimizers_within(model)
     return {
         "optimizer": ", ".join(type(each).__name__ for each in optimizers),
+        "loss": ", ".join(map(_loss_name, keras.tree.flatten(model.loss))),
         "parameters": model.count_params(),
     }
+
+
+def _loss_name(loss: Any) -> str:
+    """The same name for `"mse"`, the function and the class of that loss."""
+    if isinstance(loss, str):
+        loss = keras.losses.get(loss)
+    own = getattr(loss, "name", None) or getattr(loss, "__name__", None)
+    return own or type(loss).__name__

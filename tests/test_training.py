@@ -12,6 +12,7 @@ from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
+from keras_ortho.training_checks import model_settings
 
 pytestmark = pytest.mark.backends
 
@@ -247,16 +248,22 @@ def test_two_in_one_folder(tmp_path):
 def test_a_state_of_another_model_is_not_called_damaged(tmp_path):
     run_dense(tmp_path, epochs=2)
 
-    def other(units, optimizer):
+    def other(units, optimizer, loss="mse"):
         parts = [keras.layers.Flatten(), keras.layers.Dense(units)]
         model = keras.Sequential([keras.Input((10, 2)), *parts])
-        model.compile(optimizer, "mse")
+        model.compile(optimizer, loss)
         return model
 
     with pytest.raises(ValueError, match=r"parameters=63 \(the run has 21\)$"):
         run(tmp_path, epochs=2, make=lambda: other(3, "adam"))
     with pytest.raises(ValueError, match=r"optimizer=SGD \(the run has Adam\)$"):
         run(tmp_path, epochs=2, make=lambda: other(1, "sgd"))
+    changed = r"loss=mean_absolute_error \(the run has mean_squared_error\)$"
+    with pytest.raises(ValueError, match=changed):
+        run(tmp_path, epochs=2, make=lambda: other(1, "adam", "mae"))
+    same = ("mse", keras.losses.mean_squared_error, keras.losses.MeanSquaredError())
+    names = {model_settings(other(1, "adam", each))["loss"] for each in same}
+    assert names == {"mean_squared_error"}
     settings = tmp_path / "settings.json"
     written = {k: v for k, v in read_sealed(settings).items() if k == "monitor"}
     write_sealed(settings, written)  # Of an older run, which does not say its own.
