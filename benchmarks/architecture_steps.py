@@ -2,14 +2,16 @@
 
 Reads a task, JSON on its standard input: `"layer"` and `"other"`, expressions of
 `n`, the second also of the first one's `cell`; `"state"`, which is `n`, `"steps"`,
-`"batch"`, `"repeats"` and `"jit_compile"`. Prints `RESULT` and the medians of both in
-seconds.
+`"batch"`, `"repeats"` and `"jit_compile"`. Prints `RESULT` and, in seconds, the medians
+of both, and as `"first layer"` and `"first other"` their first steps, with all that is
+traced and compiled.
 """
 
 import functools
 import json
 import statistics
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,17 +27,21 @@ def main() -> None:
     """Runs a task."""
     task = json.load(sys.stdin)
     names = {**vars(cells), "keras": keras, "n": task["state"]}
-    steps = {}
+    steps, firsts = {}, {}
+    # What TensorFlow does at its first step is no layer's.
+    training_step(keras.layers.SimpleRNN(2), {**task, "batch": 2, "steps": 2})()
     for name in ("other", "layer"):
         layer = eval(task["layer"], names)
         if name == "other":
             layer = eval(task["other"], {**names, "cell": getattr(layer, "cell", None)})
         steps[name] = step = training_step(layer, task)
-        for _ in range(2):  # To compile.
-            step()
+        began = time.perf_counter()
+        step()
+        firsts[f"first {name}"] = time.perf_counter() - began
+        step()  # Some is compiled at the second call only.
     seconds = in_turns(steps, task["repeats"])
     medians = {name: statistics.median(own) for name, own in seconds.items()}
-    print("RESULT " + json.dumps(medians))
+    print("RESULT " + json.dumps({**medians, **firsts}))
 
 
 def training_step(layer: keras.layers.Layer, task: dict[str, Any]) -> Callable[[], Any]:
