@@ -76,8 +76,8 @@ def two_rate_adam(
 ) -> keras.optimizers.MultiOptimizer:
     """Makes Adam with a smaller rate for the recurrent matrices, for `model.compile`.
 
-    With its defaults layers learned copying and adding in fewer updates than with any
-    other optimizer that `docs/settings.md` compares. A change of the recurrent matrix
+    With it `ScoRNN` learned copying and adding in less than half of the updates that it
+    took with the papers' settings: `docs/settings.md`. A change of the recurrent matrix
     acts once in each step, so for sequences of a thousand steps take
     `recurrent_learning_rate=1e-4`. A single large gradient, as recurrent networks have
     them, holds back Adam for about `1 / (1 - beta_2)` updates: 20, where Keras's
