@@ -83,7 +83,7 @@ def two_rate_adam(
     them, holds back Adam for about `1 / (1 - beta_2)` updates: 20, where Keras's
     default 0.999 makes it 1 000.
 
-    It is a `paper_optimizer` of two Adams, which see.
+    It is a `paper_optimizer` of two Adams: see there for which variables are which.
 
     Args:
         learning_rate: Rate of all variables but those of the recurrent matrices, a
