@@ -28,7 +28,7 @@ def main() -> None:
     task = json.load(sys.stdin)
     names = {**vars(cells), "keras": keras, "n": task["state"]}
     steps, firsts = {}, {}
-    # What TensorFlow does at its first step is no layer's.
+    # What the backend does once, at its very first step, is not the layer's.
     training_step(keras.layers.SimpleRNN(2), {**task, "batch": 2, "steps": 2})()
     for name in ("other", "layer"):
         layer = eval(task["layer"], names)

@@ -83,7 +83,8 @@ def two_rate_adam(
     them, holds back Adam for about `1 / (1 - beta_2)` updates: 20, where Keras's
     default 0.999 makes it 1 000.
 
-    It is a `paper_optimizer` of two Adams: see there for which variables are which.
+    It is a `paper_optimizer` of two Adams: see there for which variables are which. A
+    matrix that is a variable itself, as in `FullURNN`, gets `StiefelDescent(1e-3)`.
 
     Args:
         learning_rate: Rate of all variables but those of the recurrent matrices, a
@@ -92,8 +93,8 @@ def two_rate_adam(
             the same. Default: 3e-4.
         beta_2: Decay of the mean square of the gradients, at least 0 and less than 1.
             Default: 0.95.
-        global_clipnorm: Largest norm of the gradient of the one, and of the other,
-            variables together, a positive float, or `None` for any. Default: 1.
+        global_clipnorm: Largest norm of the gradients of all variables that one of the
+            two Adams trains, a positive float, or `None` for no limit. Default: 1.
 
     Returns:
         A `keras.optimizers.MultiOptimizer`.

@@ -120,6 +120,19 @@ def test_masks(architecture, go_backwards, zero_output_for_mask, unroll):
     np.testing.assert_allclose(last, expected[:, -1], atol=ATOL)
 
 
+def test_nothing_is_given_out_before_the_first_step_that_counts(architecture):
+    """Zero on every backend, also where there is an initial state, which goes on."""
+    x, mask = sequences(), np.ones((BATCH, TIME), bool)
+    mask[0, :2] = False
+    start = sequences(1, (BATCH, architecture.units))
+    layer = make_layer(architecture, return_sequences=True, return_state=True)
+    outputs, state = layer(x, initial_state=start, mask=mask)
+    expected = steps(layer.cell, x, state=start, mask=mask)
+    np.testing.assert_allclose(state, expected[:, -1], atol=ATOL)
+    expected[0, :2] = 0
+    np.testing.assert_allclose(outputs, expected, atol=ATOL)
+
+
 def test_mask_of_a_masking_layer(architecture):
     x = sequences()
     x[1, 3:] = 0
