@@ -27,7 +27,7 @@ class ENRNNCell(RecurrentCell):
         h_S' = modReLU(x U_S + h_S W_S)
 
     `W_S` is the trained matrix `T` until the spectral radius of that exceeds 1.
-    From then on, for ever, it is `T / (rho(T) + epsilon)`. The weight `normalize`
+    From then on it is always `T / (rho(T) + epsilon)`. The weight `normalize`
     holds that this has happened. It is written where a sequence begins in a call
     that is for training, by `fit`, `training=True` and the like; a `T` with a radius
     above 1 is divided all the same. Two callers do not say so, and leave it as it is:

@@ -77,8 +77,8 @@ class SVDDense(ParametrizedDense):
 
     Raises:
         ValueError: If an argument is out of its range; in `build` for the number of
-            reflectors, or if `kernel_initializer` yields a matrix that the layer
-            cannot have.
+            reflectors, inputs without features, or if `kernel_initializer` yields a
+            matrix that the layer cannot have.
 
     Example:
     >>> layer = SVDDense(128, spectral_margin=0.1, activation="relu")
@@ -136,6 +136,11 @@ class SVDDense(ParametrizedDense):
     def build_kernel(self) -> None:
         """Creates the reflectors, and the singular values or their logits."""
         features, rank = self._shape[0], min(self._shape)
+        if not features:
+            raise ValueError(
+                "The last axis of the input of `SVDDense` must not be empty. "
+                f"Received: m={features}"
+            )
         self._reflections = check_pair(self.reflections, rank)
         free = self.spectral_margin is None
         make: Any = self.kernel_initializer

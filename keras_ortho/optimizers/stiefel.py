@@ -67,7 +67,7 @@ class StiefelDescent(keras.optimizers.Optimizer):
         for name in ("weight_decay", "use_ema"):
             if kwargs.get(name):
                 raise ValueError(
-                    f"`{name}` would take the matrix off the unitary ones. "
+                    f"`{name}` would not keep the matrix unitary. "
                     f"Received: {name}={kwargs[name]}"
                 )
         super().__init__(learning_rate=learning_rate, **kwargs)

@@ -110,9 +110,9 @@ class ScaledRotations(keras.initializers.RandomUniform):
 class EigenvalueNormalized(Parametrization):
     """Matrices `[[W_L, 0], [W_C, W_S]]`: ENRNN's.
 
-    Whether `T` is to be divided for ever is a variable, `normalize`, which `ENRNN`
-    writes in training. In `OrthoRNN` nothing does: `T` is divided while its spectral
-    radius is above 1.
+    Whether `T` is always to be divided is a variable, `normalize`, which `ENRNN` writes
+    in training. In `OrthoRNN` nothing does: `T` is divided while its spectral radius is
+    above 1.
 
     Args:
         long_term_units: Number of long-term units `q`, a positive integer.

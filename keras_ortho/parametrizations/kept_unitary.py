@@ -35,7 +35,7 @@ def keeping_unitary() -> Iterator[None]:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class KeptUnitary(keras.constraints.Constraint):
-    """Warns where an optimizer takes a unitary matrix off the unitary ones.
+    """Warns where an optimizer does not keep a unitary matrix unitary.
 
     Every optimizer of Keras calls the constraint of a variable after each update, or,
     where the update is compiled, once while that is traced. The matrix stays as it is.
@@ -52,8 +52,8 @@ class KeptUnitary(keras.constraints.Constraint):
         """
         if not _KEPT.get():
             warnings.warn(
-                "The optimizer takes the recurrent matrix of `FullURNN`, "
-                "`recurrent_unitary`, off the unitary ones. Compile the model with "
+                "The optimizer does not keep the recurrent matrix of `FullURNN`, "
+                "`recurrent_unitary`, unitary. Compile the model with "
                 "`keras_ortho.optimizers.paper_optimizer()`, which steps it by "
                 "`keras_ortho.optimizers.StiefelDescent`, or take `ScuRNN`, whose "
                 "variables any optimizer may step.",

@@ -186,6 +186,8 @@ def test_arguments_out_of_range(name, value):
 def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match=r"between 1 and 3.*Received: reflections=5"):
         built(7, 3, reflections=5)
+    with pytest.raises(ValueError, match="must not be empty. Received: m=0"):
+        SVDDense(3).build((None, 0))
     with pytest.raises(ValueError, match=r"Received: input_shape=\(None, None\)"):
         SVDDense(3).build((None, None))
     with pytest.raises(ValueError, match="incompatible"):

@@ -1,4 +1,4 @@
-"""The warning of an optimizer that takes a unitary matrix off the unitary ones."""
+"""The warning of an optimizer that does not keep a unitary matrix unitary."""
 
 import re
 import warnings
@@ -17,7 +17,7 @@ from tests.gradients import weight_gradients
 pytestmark = pytest.mark.backends
 
 X = np.random.default_rng(0).normal(size=(8, 4, 2)).astype("float32")
-WARNING = "off the unitary ones.*paper_optimizer.*StiefelDescent"
+WARNING = "does not keep .* unitary.*paper_optimizer.*StiefelDescent"
 
 
 def make_model():
