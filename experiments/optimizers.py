@@ -31,12 +31,17 @@ WORDS: dict[str, list[str]] = {
     "clip": ["clipvalue"],
     "clipnorm": ["global_clipnorm"],
     "betas": ["beta_1", "beta_2"],
+    "ema": ["ema_momentum"],
     "momentum": ["momentum"],
     "decay": [],
     "plateau": [],
 }
 # Which of them only some kinds have; these may be 0.
-OF_KINDS = {"betas": ("adam", "adamw"), "momentum": ("sgd", "rmsprop")}
+OF_KINDS = {
+    "betas": ("adam", "adamw"),
+    "ema": ("rmsprop", "adam", "adamw", "adagrad", "sgd"),
+    "momentum": ("sgd", "rmsprop"),
+}
 
 
 def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
@@ -45,12 +50,13 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     Args:
         rule: A kind and a rate, and in any order what else there is: `clip` and the
             largest entry of a gradient, `clipnorm` and the largest norm of all the
-            gradients together, `betas` and Adam's two decays, `momentum` and that of
-            SGD or RMSprop, `decay` and what the rate is multiplied with after each pass
-            over the data, `plateau` and what it is multiplied with after a
-            pass whose validation is no better than the best before, for which `Plateau`
-            must be among the callbacks: `"adam 1e-3"`, `"rmsprop 1e-3 clip 1"`,
-            `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
+            gradients together, `betas` and Adam's two decays, `ema` and the momentum of
+            an average of the weights, which is what is validated and kept, `momentum`
+            and that of SGD or RMSprop, `decay` and what the rate is multiplied with
+            after each pass over the data, `plateau` and what it is multiplied with
+            after a pass whose validation is no better than the best before, for which
+            `Plateau` must be among the callbacks: `"adam 1e-3"`, `"rmsprop 1e-3 clip
+            1"`, `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
         updates: Updates in a pass over the data, for `decay`. Default: `None`, not
             known.
 
@@ -70,9 +76,9 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     except (KeyError, ValueError):
         raise ValueError(
             f"`rule` must be one of {list(KINDS)}, a positive rate, and perhaps some "
-            "of 'clip 1', 'clipnorm 1', 'betas 0.9 0.999' of adam or adamw, 'momentum "
-            "0.9' of sgd or rmsprop, 'decay 0.99' or 'plateau 0.5', with numbers in "
-            "their ranges. "
+            "of 'clip 1', 'clipnorm 1', 'betas 0.9 0.999' of adam or adamw, 'ema 0.95' "
+            "but of stiefel, 'momentum 0.9' of sgd or rmsprop, 'decay 0.99' or "
+            "'plateau 0.5', with numbers in their ranges. "
             f"Received: {rule!r}"
         ) from None
     learning_rate: Any = number
@@ -85,7 +91,7 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
         learning_rate = keras.optimizers.schedules.ExponentialDecay(
             number, updates, *options["decay"], staircase=True
         )
-    arguments: dict[str, float] = {}
+    arguments: dict[str, Any] = {"use_ema": True} if "ema" in options else {}
     for word, numbers in options.items():
         arguments |= zip(WORDS[word], numbers, strict=False)
     optimizer = make(learning_rate, **arguments)

@@ -147,6 +147,9 @@ BRISK_FOR_LONG = "rate 3e-3, matrix 1e-4, clipped, beta 0.5"
 ALERT = "clipped, beta_2 0.95"
 SWIFT = "rate 3e-3, slow matrix, clipped, beta_2 0.95"
 SWIFT_FOR_LONG = "rate 3e-3, matrix 1e-4, clipped, beta_2 0.95"
+# And what is measured is an average of the weights.
+STEADY = f"{SWIFT}, averaged"
+STEADY_FOR_LONG = f"{SWIFT_FOR_LONG}, averaged"
 WIDE = "OPLU, 256 units"
 SETTINGS: dict[str, dict[str, str]] = {
     "common": {},
@@ -178,6 +181,14 @@ SETTINGS: dict[str, dict[str, str]] = {
     SWIFT_FOR_LONG: {
         "rate": "adam 3e-3 clipnorm 1 betas 0.9 0.95",
         "recurrent-rate": "adam 1e-4 clipnorm 1 betas 0.9 0.95",
+    },
+    STEADY: {
+        "rate": "adam 3e-3 clipnorm 1 betas 0.9 0.95 ema 0.95",
+        "recurrent-rate": "adam 3e-4 clipnorm 1 betas 0.9 0.95 ema 0.95",
+    },
+    STEADY_FOR_LONG: {
+        "rate": "adam 3e-3 clipnorm 1 betas 0.9 0.95 ema 0.95",
+        "recurrent-rate": "adam 1e-4 clipnorm 1 betas 0.9 0.95 ema 0.95",
     },
     "two optimizers": TWO,
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
@@ -269,6 +280,8 @@ def finals() -> list[Trial]:
             ALERT,
             SWIFT,
             SWIFT_FOR_LONG,
+            STEADY,
+            STEADY_FOR_LONG,
             "two optimizers",
             PAPERS,
         ),
