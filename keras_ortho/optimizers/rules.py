@@ -1,7 +1,7 @@
 """Which variable gets which optimizer."""
 
 import contextlib
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import keras
 
@@ -73,6 +73,7 @@ def two_rate_adam(
     *,
     beta_2: float = 0.95,
     global_clipnorm: float | None = 1.0,
+    ema_momentum: float | None = None,
 ) -> keras.optimizers.MultiOptimizer:
     """Makes Adam with a smaller rate for the recurrent matrices, for `model.compile`.
 
@@ -95,6 +96,11 @@ def two_rate_adam(
             Default: 0.95.
         global_clipnorm: Largest norm of the gradients of all variables that one of the
             two Adams trains, a positive float, or `None` for no limit. Default: 1.
+        ema_momentum: Momentum of a moving average of the weights, at least 0 and less
+            than 1. With 0.95 it is over about the last 20 updates. An average of the
+            free variables makes a recurrent matrix that is as orthogonal. Have
+            `keras.callbacks.SwapEMAWeights` among the callbacks to validate with it;
+            the model has it after `fit`. Default: `None`, no average.
 
     Returns:
         A `keras.optimizers.MultiOptimizer`.
@@ -109,12 +115,15 @@ def two_rate_adam(
 
     - [Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980), algorithm 1
     """
-    options = {
+    options: dict[str, Any] = {
         "beta_2": check_fraction("beta_2", beta_2),
         "global_clipnorm": global_clipnorm,
     }
     if global_clipnorm is not None:
         check_number("global_clipnorm", global_clipnorm, positive=True)
+    if ema_momentum is not None:
+        options["ema_momentum"] = check_fraction("ema_momentum", ema_momentum)
+        options["use_ema"] = True
     rates = {
         "learning_rate": learning_rate,
         "recurrent_learning_rate": recurrent_learning_rate,

@@ -126,6 +126,34 @@ def test_two_rates_by_default():
     assert two_rate_adam(global_clipnorm=None).optimizers[0].global_clipnorm is None
 
 
+def test_two_rates_with_averages_of_the_weights():
+    model = make_model(two_rate_adam())
+    averages = None
+    for x, y in zip(*(np.split(part, 4) for part in data()), strict=True):
+        model.fit(x, y, batch_size=8, verbose=0)
+        weights = model.get_weights()
+        before = averages or weights  # Keras begins with the first update.
+        averages = [(a + w) / 2 for a, w in zip(before, weights, strict=True)]
+    averaging = make_model(two_rate_adam(ema_momentum=0.5))
+    validate = keras.callbacks.SwapEMAWeights()
+    history = averaging.fit(
+        *data(),
+        batch_size=8,
+        shuffle=False,
+        validation_data=data(),
+        callbacks=[validate],
+        verbose=0,
+    )
+    # A rate of 3e-3 times the relative error of a gradient, of some hundred sums.
+    for value, wanted in zip(averaging.get_weights(), averages, strict=True):
+        np.testing.assert_allclose(value, wanted, atol=1e-5)
+    assert (
+        max(np.abs(a - w).max() for a, w in zip(averages, weights, strict=True)) > 1e-3
+    )
+    (loss,) = history.history["val_loss"]
+    assert loss == pytest.approx(averaging.evaluate(*data(), verbose=0), rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -133,6 +161,7 @@ def test_two_rates_by_default():
         ("recurrent_learning_rate", "adam"),
         ("beta_2", 1.0),
         ("global_clipnorm", 0.0),
+        ("ema_momentum", 1.0),
     ],
 )
 def test_rates_out_of_range(name, wrong):
