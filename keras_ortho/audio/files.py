@@ -21,8 +21,12 @@ from keras_ortho.reading import read_bytes
 
 LARGEST = 2**30  # bytes of a file
 # Bytes of the samples of all channels, 16 bits each, that a compressed file may hold
-# however small it is: 17 minutes at 16 kHz.
-DECODED = 2**25
+# however small it is: ten minutes at 192 kHz.
+DECODED = 2**28
+# What libsndfile says where a header leaves the number of samples open.
+UNKNOWN = 2**63 - 1
+# Share of samples of floating point that may be beyond full scale, and are clipped.
+CLIPPED = 0.01
 INT16 = np.iinfo(np.int16)
 HIGHEST_RATE = 1_000_000  # Hz, of what is resampled
 # Encodings of which libsndfile lets loud samples wrap around at 16 bits.
@@ -34,8 +38,9 @@ def read_audio(
 ) -> tuple[np.ndarray, int]:
     """Reads the first channel of an audio file as 16-bit samples.
 
-    A file has at most 1 GiB. Its samples, 16 bits each, take at most 32 MiB, or twice
+    A file has at most 1 GiB. Its samples, 16 bits each, take at most 256 MiB, or twice
     the file's size where that is more: uncompressed files of any length fit in.
+    Floating point has a full scale of 1; what is beyond it is clipped.
 
     Args:
         path: A NIST SPHERE, RIFF, FLAC, MP3, Ogg, AIFF, AU, CAF or RF64 file; its
@@ -51,7 +56,8 @@ def read_audio(
     Raises:
         OSError: If the file cannot be read.
         ValueError: If it is empty, no audio, truncated, or of a kind of which that
-            cannot be told, too large, or not `mono` where that is asked for.
+            cannot be told, too large, or not `mono` where that is asked for. If more
+            than a hundredth of samples of floating point are beyond full scale.
 
     Example:
     ```python
@@ -159,10 +165,15 @@ def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
 
 def _check_promise(file: Any, size: int, name: str) -> None:
     """Complains of more samples than a file of this size can be trusted to hold."""
+    if file.frames == UNKNOWN:
+        raise ValueError(
+            "The header does not say how many samples there are, so it cannot be told "
+            f"whether they all are. Received: {name}"
+        )
     allowed = max(DECODED, 2 * size) // (file.channels * _sample_bytes(file))
     if file.frames > allowed:
         raise ValueError(
-            f"Truncated or damaged: the header promises {file.frames} samples of "
+            f"Damaged or too long: the header promises {file.frames} samples of "
             f"{file.channels} channels, in a file of {size} bytes; at most {allowed} "
             f"are read. Received: {name}"
         )
@@ -184,4 +195,10 @@ def _read_all(file: Any, name: str) -> np.ndarray:
     # A power of 2, exact in either type but for what overflows.
     with np.errstate(over="ignore"):
         samples *= -float(INT16.min)
+    beyond = np.count_nonzero(np.abs(samples) > -float(INT16.min))
+    if file.subtype not in WRAPPING and beyond > CLIPPED * samples.size:
+        raise ValueError(
+            "Full scale must be 1 in floating point, but for peaks. Received: "
+            f"{name}, with {beyond} of {samples.size} samples beyond"
+        )
     return _to_int16(samples, name)

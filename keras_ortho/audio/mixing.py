@@ -106,5 +106,7 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
     response = (time >= EARLY) * fading * random.normal(size=len(time))
     convolve = require("scipy.signal", extra="speech").fftconvolve
     late = convolve(speech, response)[: len(speech)]
-    late[: math.ceil(EARLY * SAMPLE_RATE)] = 0  # Where rounding is all there is.
+    # Before there can be any, rounding is all there is.
+    begin = int(np.argmax(speech != 0)) if np.any(speech) else len(speech)
+    late[: begin + math.ceil(EARLY * SAMPLE_RATE)] = 0
     return late

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
+from keras_ortho.audio.mixing import EARLY
 from keras_ortho.checks import check_count, check_decibels, check_number, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises
@@ -103,10 +104,20 @@ def _draw(
     kind = kinds[int(random.integers(len(kinds)))]
     level, snr = random.uniform(*LEVELS), random.uniform(*snrs)
     speech = excerpt(record.audio, samples, random)
-    while np.mean(np.square(speech)) < PAUSE:  # That of the whole utterance is 1.
+    while _is_pause(speech):
         speech = excerpt(record.audio, samples, random)
     clean = at_level(speech, level)
     return noises.mix(kind, clean, record.speaker, snr, random), clean
+
+
+def _is_pause(speech: np.ndarray) -> bool:
+    """Whether a piece, of an utterance with a power of 1, is no speech, or begins late.
+
+    Where silence lasts until its last 50 ms, nothing reverberates.
+    """
+    is_faint = np.mean(np.square(speech)) < PAUSE
+    before = speech[: -round(EARLY * SAMPLE_RATE)]
+    return bool(is_faint or (before.size and not before.any()))
 
 
 def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:

@@ -64,8 +64,12 @@ def test_first_channel_unless_mono_is_asked_for(tmp_path):
 
 def test_floating_point_is_scaled_and_clipped(tmp_path):
     path = tmp_path / "float.wav"
-    soundfile.write(path, np.array([0.5, -1.0, 1.0, 1.5]), 8000, "FLOAT")
-    assert read_audio(path)[0].tolist() == [16384, -32768, 32767, 32767]
+    samples = np.array([0.5, -1.0, 1.0, 1.5] + 96 * [0.25])
+    soundfile.write(path, samples, 8000, "FLOAT")
+    assert read_audio(path)[0][:5].tolist() == [16384, -32768, 32767, 32767, 8192]
+    soundfile.write(path, 20_000 * samples, 8000, "FLOAT")
+    with pytest.raises(ValueError, match="Full scale must be 1.* 100 of 100 samples"):
+        read_audio(path)
     soundfile.write(path, np.array([0.5, np.nan]), 8000, "FLOAT")
     with pytest.raises(ValueError, match="not finite"):
         read_audio(path)
@@ -163,6 +167,23 @@ def test_a_header_that_promises_too_much_costs_no_memory(tmp_path, container):
         tracemalloc.stop()
 
 
+def test_a_header_that_promises_nothing(tmp_path):
+    """As of FLAC that was written to a pipe."""
+    path = tmp_path / "speech.flac"
+    soundfile.write(path, SAMPLES, 16000)
+    data = bytearray(path.read_bytes())
+    data[21] &= 0xF0
+    data[22:26] = bytes(4)
+    with pytest.raises(ValueError, match="does not say how many .*Received: x"):
+        decode_audio(bytes(data), name="x")
+
+
+def test_minutes_of_compressed_speech_are_read(tmp_path):
+    path = tmp_path / "speech.flac"
+    soundfile.write(path, np.zeros(7 * 60 * 48_000, np.int16), 48_000)
+    assert len(read_audio(path)[0]) == 7 * 60 * 48_000
+
+
 def test_a_compressed_file_of_silence_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_ortho.audio.files.DECODED", 2**17)
     path = tmp_path / "silence.flac"
@@ -205,7 +226,10 @@ def test_flac_cut_short(tmp_path, part):
 
 def written(container, subtype=None, endian=None):
     file = io.BytesIO()
-    soundfile.write(file, SAMPLES, 16000, subtype, endian, container)
+    # Integers would be written as they are, 32 768 times full scale.
+    is_float = subtype in ("FLOAT", "DOUBLE")
+    samples = SAMPLES / 32768 if is_float else SAMPLES
+    soundfile.write(file, samples, 16000, subtype, endian, container)
     return file.getvalue()
 
 

@@ -69,8 +69,7 @@ def test_reverberation_comes_late_and_fades(seed):
     click[100] = 1
     tail = late_reverberation(click, np.random.default_rng(seed))
     begin = 100 + round(0.05 * SAMPLE_RATE)
-    assert np.abs(tail[:begin]).max() < 1e-12
-    np.testing.assert_array_equal(tail[: round(0.05 * SAMPLE_RATE)], 0)
+    np.testing.assert_array_equal(tail[:begin], 0)
     energy = np.square(tail[begin:])
     # Schroeder's integral backwards, a straight line in dB: 60 dB in 0.3 to 1 s.
     level = 10 * np.log10(np.cumsum(energy[::-1])[::-1] / energy.sum() + 1e-12)

@@ -188,7 +188,7 @@ FAULTS = {
     "rate": "The sampling rate must lie in 8000 .. 192000 Hz, not 4000",
     "pipe": "Not a regular file",
     "count": "A SPHERE header must give the number of samples once",
-    "flac": "Truncated or damaged: the header promises 68719476735 samples",
+    "flac": "Damaged or too long: the header promises 68719476735 samples",
     "mp3": "Truncated or damaged|Not an audio file",
     "large": "Too large: 300000000 bytes",
     "link": "Cannot be read: No such file or directory",

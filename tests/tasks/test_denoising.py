@@ -247,3 +247,23 @@ def test_errors(tmp_path):
             call()
     with pytest.raises(FileNotFoundError, match="No such folder of noises. Received"):
         read_recordings(tmp_path / "none")
+
+
+def test_what_begins_too_late_to_reverberate_is_not_trained_on():
+    """Of a click of 10 ms in digital silence, half a second of it."""
+    pytest.importorskip("tensorflow")
+    click = np.zeros(9000)
+    click[7000:7080] = 20_000
+    spoken = [
+        Record(f"{s}_0", s, np.zeros((1, 129)), click.astype("int16")) for s in "ab"
+    ]
+    passes = training_passes(
+        spoken, ["reverberation"], batch_size=40, batches=1, seconds=0.5, seed=1
+    )
+    ((noisy, clean),) = passes(0).as_numpy_iterator()
+    begins = np.argmax(clean != 0, axis=1)
+    assert begins.max() < 4000 - 400
+    late = np.argmax(np.abs(noisy - clean) > 1e-6, axis=1) - begins
+    # 50 ms, and at most a sample or two of the noise are too small to be seen.
+    assert late.min() >= 400
+    assert late.max() < 420
