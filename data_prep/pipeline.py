@@ -10,6 +10,7 @@ from typing import Any
 from keras_ortho.checks import is_integer
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
+from keras_ortho.reading import read_json
 from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 from .corpus import Corpus, Unused, discover
@@ -94,7 +95,8 @@ def prepare(
         OSError: If a folder or file is missing or cannot be written, or a worker of
             the pool does not see them.
         ValueError: If there is nothing to do, `out` and `corpus` overlap, a number is
-            none, a list is not as described, or, when `strict`, files are rejected.
+            none, a list is not as described, `out` holds records of other utterances
+            alone, or, when `strict`, files are rejected.
 
     Example:
     ```python
@@ -107,6 +109,7 @@ def prepare(
     out = Path(out)
     with locked(out):
         chosen = [u for name in SPLITS for u in splits[name]]
+        _check_same({u.id for u in chosen}, out)
         sources, unreadable = hash_sources(found.root, chosen)
         shards = plan_shards(splits, sources, num_shards)
         sidecars = _find_all(shards, out)
@@ -181,6 +184,24 @@ def _check(corpus: Path, out: Path, num_shards: Any, seed: Any) -> None:
             raise IsADirectoryError(
                 f"A folder is where {name} belongs. Received: {out / name}"
             )
+
+
+def _check_same(utterances: set[str], out: Path) -> None:
+    """Complains of records of which none is to stay: they are another corpus's."""
+    path = out / MANIFEST
+    if not path.exists():
+        return
+    try:
+        before = read_json(path, LARGEST_MANIFEST)["splits"].values()
+        found = {id for of_split in before for id in of_split["frames"]}
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return  # Damaged: it is made anew.
+    if found and found.isdisjoint(utterances):
+        raise ValueError(
+            "`out` must not hold the records of another corpus, which would be "
+            f"removed. Received: {out}, with {len(found)} utterances, none of them "
+            "in this corpus"
+        )
 
 
 def _find_all(shards: list[Shard], out: Path) -> dict[str, Sidecar]:

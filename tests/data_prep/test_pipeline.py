@@ -139,6 +139,18 @@ def test_other_splits_replace_the_old_ones_and_leave_other_files(corpus):
     assert found == contents(corpus.parent / "fresh")
 
 
+def test_records_of_another_corpus_are_left_alone(corpus):
+    run(corpus)
+    before = contents(corpus.parent / "out")
+    for folder in list(corpus.iterdir()):
+        folder.rename(folder.with_name(folder.name[:-1] + "7"))
+    with pytest.raises(ValueError, match="another corpus.* none of them in this"):
+        run(corpus)
+    assert contents(corpus.parent / "out") == before
+    (corpus.parent / "out" / "manifest.json").write_text("{}")
+    run(corpus)  # What is damaged is nobody's.
+
+
 def test_folders_with_the_names_of_files_are_left_alone(corpus):
     out = corpus.parent / "out"
     folder = out / "train-00000-of-00003-0123456789abcdef.tfrecord"
