@@ -79,6 +79,7 @@ from keras_ortho.checks import check_decibels
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import replacing
 from keras_ortho.layers import STFT, InverseSTFT
+from keras_ortho.locks import locked
 from keras_ortho.losses import NegativeSISDR
 from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.tasks import denoising, timit
@@ -120,7 +121,8 @@ def main() -> None:
     recorded: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     if settings.noise_dir:
         kinds, recorded = (*kinds, RECORDED), read_recordings(settings.noise_dir)
-    records = settings.records or synthesize(out, small=settings.smoke)
+    with locked(out, ".corpus.lock"):
+        records = settings.records or synthesize(out, small=settings.smoke)
     shared = {
         "records": fingerprint(records),
         "kinds": kinds,
@@ -129,6 +131,7 @@ def main() -> None:
         "batch_size": settings.batch_size,
     }
     speech = {split: list(timit.utterances(records, split)) for split in timit.SPLITS}
+    check_speakers(records, speech)
     mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
     # Now, not after the training: it may turn out that they cannot be made.
@@ -169,6 +172,22 @@ def main() -> None:
     shown = {name: several[0] for name, several in systems.items() if name != NOISY}
     show(out, shown, heard, pictured="pink")
     print(f"\n{text}\nTables, figures and sound are in {out}")
+
+
+def check_speakers(records: Path, speech: Mapping[str, Sequence[Any]]) -> None:
+    """Checks that there is somebody else to babble in each split.
+
+    Raises:
+        ValueError: If a split is of one speaker.
+    """
+    for split, utterances in speech.items():
+        speakers = {utterance.speaker for utterance in utterances}
+        if len(speakers) < 2:
+            raise ValueError(
+                "--records must have two speakers in each split, for the babble of "
+                "others: a list of files may say who is in which. "
+                f"Received: {records}, with {len(speakers)} in {split}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -289,21 +308,30 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
 
     Raises:
         FileNotFoundError: If no run ended there, or `clean` has no folder.
-        ValueError: If `clean` is not named as a WAV file.
+        ValueError: If `clean` is not named as a WAV file, or is the noisy one itself;
+            if that has several channels, or fewer samples a second than speech here.
     """
     if clean.suffix.lower() != ".wav":
         raise ValueError(f"--to must name a .wav file. Received: {clean}")
     if not clean.parent.is_dir():
         raise FileNotFoundError(f"--to must be in a folder there. Received: {clean}")
+    if clean.resolve() == noisy.resolve():
+        raise ValueError(f"--to must not be the noisy file. Received: {clean}")
     if not (run / RESULTS).exists():
         raise FileNotFoundError(
             f"`--run` must be the folder of a run that has ended, with {RESULTS}. "
             f"Received: {run}"
         )
+    recorded, rate = read_audio(noisy, mono=True)
+    if rate < SAMPLE_RATE:
+        raise ValueError(
+            f"--apply must have {SAMPLE_RATE} samples a second at least. "
+            f"Received: {noisy}, with {rate}"
+        )
     models = read_sealed(run / RESULTS)["models"]
     folder = next(iter(models.values()))[0]["folder"]
     model = keras.saving.load_model(run / folder / MODEL, compile=False)
-    samples = to_float(resample_to_int16(*read_audio(noisy)))
+    samples = to_float(resample_to_int16(recorded, rate))
     write_wav(clean, model.predict(samples[None], verbose=0)[0], SAMPLE_RATE)
     print(f"Cleaned by {run / folder}: {clean}, at 8 kHz")
 

@@ -57,6 +57,7 @@ from experiments.speech import (
     errors,
     inputs,
     make_frame_layer,
+    short,
     title_of_frame_model,
 )
 from experiments.tables import write_table
@@ -229,6 +230,11 @@ def score(
             resynthesize(predict(inputs(u.log_power, swapped)[None])[0], u.audio)
             for u in utterances
         ]
+        if not all(np.isfinite(estimate).all() for estimate in estimates):
+            raise ValueError(
+                "A network must have learned frames that can be heard: leave it out "
+                f"of --models, or give it a lower rate. Received: {name}"
+            )
         scores = mean_scores(score_speech(estimates, references))
         rows[name].update({key: score.mean for key, score in scores.items()})
         rows[name]["utterances"] = len(utterances)
@@ -269,7 +275,7 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
 def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:
     """Writes an utterance as a wav file."""
     (out / "wav").mkdir(exist_ok=True)
-    path = out / "wav" / f"{utterance}_{name}.wav"
+    path = out / "wav" / f"{short(utterance)}_{name}.wav"
     write_wav(path, to_int16(samples), SAMPLE_RATE)
 
 

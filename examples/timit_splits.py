@@ -162,9 +162,18 @@ def means(runs: Runs) -> tuple[list[str], list[list[str]]]:
         cells = [name, f"{result['parameters']:,}"]
         for key in scores:
             seeds = zip(*figures(runs, name, key), strict=True)
-            cells.append(spread([statistics.fmean(splits) for splits in seeds]))
+            mean = spread([statistics.fmean(splits) for splits in seeds])
+            cells.append(mean + unscored(runs, name, key))
         rows.append(cells)
     return ["test", "parameters", *scores.values()], rows
+
+
+def unscored(runs: Runs, name: str, key: str) -> str:
+    """Says how many utterances of all runs are not in a mean, if there are such."""
+    rows = [record["results"][name] for seeds in runs for record in seeds]
+    without = sum(row["utterances_without_a_score"].get(key, 0) for row in rows)
+    scored = sum(row["utterances"] for row in rows)
+    return f" ({without} of {scored} not scored)" if without else ""
 
 
 def by_split(runs: Runs) -> tuple[list[str], list[list[str]]]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.speech import short
 from experiments.tables import table
 from keras_ortho.audio import SAMPLE_RATE, log_power, stft, to_int16, write_wav
 from keras_ortho.diagnostics import plot_spectrograms
@@ -154,7 +155,16 @@ def tables(systems: Mapping[str, Sequence[Scores]]) -> str:
         )
     if any(noise in UNHEARD for noise in noises):
         lines += ["", "(\\*) No network heard this kind of noise in its training."]
+    missing = {name: _unscored(runs) for name, runs in systems.items()}
+    if any(missing.values()):
+        counts = ", ".join(f"{n} of {name}" for name, n in missing.items() if n)
+        lines += ["", f"Scores that are not in the means, as of silence: {counts}."]
     return "\n".join(lines) + "\n"
+
+
+def _unscored(runs: Sequence[Scores]) -> int:
+    ratios = [ratio for run in runs for kind in run.values() for ratio in kind.values()]
+    return sum(int(figures["unscored"]) for figures in ratios)
 
 
 def write_scores(
@@ -216,7 +226,7 @@ def show(
         peak = max(1.0, *(float(np.abs(sound).max()) for sound in sounds.values()))
         for name, sound in sounds.items():
             stem = f"{mixture.noise}_{mixture.snr:+g}dB_{name}".replace(" ", "-")
-            path = out / "wav" / f"{mixture.utterance}_{stem}.wav"
+            path = out / "wav" / f"{short(mixture.utterance)}_{stem}.wav"
             write_wav(path, to_int16(sound / peak), SAMPLE_RATE)
         if mixture.noise == pictured:
             pictures = {name: log_power(stft(sound)) for name, sound in sounds.items()}

@@ -272,6 +272,16 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
     return np.concatenate([frames[1:], silence])
 
 
+def short(utterance: str) -> str:
+    """Shortens an id, which may be a long path, so that a file name can begin with it.
+
+    Example:
+    >>> short("fcjf0_sa1")
+    'fcjf0_sa1'
+    """
+    return utterance.encode()[:100].decode(errors="ignore")
+
+
 def errors(
     predict: Callable[[np.ndarray], np.ndarray], data: Timit, split: str
 ) -> dict[str, float]:

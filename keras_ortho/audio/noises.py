@@ -90,6 +90,8 @@ def babble(
 ) -> np.ndarray:
     """Three to eight voices at once, equally loud.
 
+    Each is drawn from all: of few, the same may be heard twice.
+
     Args:
         samples: Number of samples.
         random: Source of randomness.

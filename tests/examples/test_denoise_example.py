@@ -8,10 +8,12 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import soundfile
 
 from experiments.layers import trained_parameters
 from experiments.speech import matched_rows
 from keras_ortho.audio import istft, log_power, read_audio, stft, write_wav
+from keras_ortho.tasks.timit_records import Record
 from tests.examples.modules import load_example, start_example
 
 
@@ -99,6 +101,31 @@ def test_what_is_cleaned_goes_to_a_wav_file(denoise, tmp_path):
         denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "b.mp3")
     with pytest.raises(FileNotFoundError, match="--to .* Received: .*b.wav$"):
         denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "none" / "b.wav")
+    with pytest.raises(ValueError, match="--to must not be the noisy file"):
+        denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "." / "a.wav")
+
+
+@pytest.mark.parametrize(
+    ("shape", "rate", "message"),
+    [
+        ((100, 2), 8000, "One channel expected, not 2"),
+        ((100,), 6000, r"--apply must have 8000 .*Received: .*a.wav, with 6000"),
+    ],
+)
+def test_what_cannot_be_cleaned(denoise, tmp_path, shape, rate, message):
+    (tmp_path / "results.json").touch()
+    soundfile.write(tmp_path / "a.wav", np.full(shape, 0.1), rate)
+    with pytest.raises(ValueError, match=message):
+        denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "b.wav")
+
+
+def test_each_split_needs_somebody_else_to_babble(denoise):
+    def by(*speakers):
+        return [Record("id", s, np.zeros((1, 129)), np.zeros(9)) for s in speakers]
+
+    denoise.check_speakers("records", {"train": by("a", "b"), "test": by("c", "d")})
+    with pytest.raises(ValueError, match="Received: records, with 1 in test"):
+        denoise.check_speakers("records", {"train": by("a", "b"), "test": by("c", "c")})
 
 
 @pytest.mark.slow

@@ -41,6 +41,8 @@ def commands(splits, monkeypatch):
             name: dict.fromkeys(splits.COLUMNS, 0.5)
             | {
                 "parameters": 7,
+                "utterances": 10,
+                "utterances_without_a_score": {"stoi": int(name == NETWORK), "pesq": 0},
                 "validation_valid_frame_mse": error(name, split, seed, True),
                 "valid_frame_mse": error(name, split, seed, False),
             }
@@ -78,6 +80,8 @@ def test_means_and_deviations(splits, commands, tmp_path, monkeypatch):
         f"{42.5 - 0.125:.4g} ± {statistics.stdev([-0.75, 0.5]):.2g}",
     ]
     assert lines[2].startswith(f"| {LINEAR} | 7 | 45.5 | 42.5 | 0.5 |")
+    assert "| 0.5 (4 of 40 not scored) |" in lines[3]
+    assert "not scored" not in lines[2]
     assert lines[7] == f"| {LINEAR} | 43 | 40 | 48 | 45 | 0 of 4 |"
     first = f"{-0.125 + 40:.4g} ± {statistics.stdev([-0.5, 0.25]):.2g}"
     cells = lines[8].split(" | ")

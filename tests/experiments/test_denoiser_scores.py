@@ -113,6 +113,9 @@ def test_tables():
     assert lines[-1].startswith(r"(\*) No network heard")
     assert sum("by ratio and" in line for line in lines) == 4
     assert "seeds" not in tables({NOISY: systems[NOISY]})
+    assert "not in the means" not in text
+    systems["LSTM"][1]["wind"]["5"]["unscored"] = 3
+    assert tables(systems).endswith("not in the means, as of silence: 3 of LSTM.\n")
 
 
 def test_scores_as_a_file(tmp_path):
@@ -140,3 +143,6 @@ def test_sounds_and_pictures(mixtures, tmp_path):
     # All by one factor.
     np.testing.assert_allclose(2.0 * after, before, atol=2)
     assert (tmp_path / "spectrograms.png").stat().st_size > 10_000
+    long = mixtures[0]._replace(utterance="ü" * 120)
+    show(tmp_path, {}, [long], "wind")
+    assert (tmp_path / "wav" / f"{'ü' * 50}_white_+0dB_clean.wav").exists()
