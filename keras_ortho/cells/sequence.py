@@ -8,6 +8,7 @@ from its free variables, so that the stock layer does it once per forward pass t
 
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,7 +45,19 @@ class SequenceCell(DropoutRNNCell, keras.layers.Layer):
 
     dropout: float
     recurrent_dropout: float
-    _sequence: Sequence | None = None
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # A model may be called in several threads at once, as by a server.
+        self._thread = threading.local()
+
+    @property
+    def _sequence(self) -> Sequence | None:
+        return getattr(self._thread, "sequence", None)
+
+    @_sequence.setter
+    def _sequence(self, sequence: Sequence | None) -> None:
+        self._thread.sequence = sequence
 
     def step_kernel(self) -> Tensor:
         """Makes `W` as a step takes it, in the dtype of the variables."""

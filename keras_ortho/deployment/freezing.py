@@ -139,7 +139,11 @@ def _copy_weights(old: Any, new: Any) -> None:
         for weight in new.weights:
             weight.assign(ops.copy(ops.cast(values[weight.name], weight.dtype)))
         return
-    for source, target in zip(_own(old), _own(new), strict=True):
+    sources, targets = _own(old), _own(new)
+    # A quantized layer has its variables in another order than one from its config.
+    if sorted(map(_name, sources)) == sorted(map(_name, targets)):
+        sources, targets = sorted(sources, key=_name), sorted(targets, key=_name)
+    for source, target in zip(sources, targets, strict=True):
         target.assign(ops.copy(source))
     _copy_what_was_adapted(old, new)
 
@@ -157,6 +161,10 @@ def _copy_what_was_adapted(old: Any, new: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:
             old.save_assets(folder)
             new.load_assets(folder)
+
+
+def _name(variable: keras.Variable) -> str:
+    return variable.name
 
 
 def _own(layer: keras.layers.Layer) -> list[keras.Variable]:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import threading
 
 import keras
 import numpy as np
@@ -826,6 +827,28 @@ def test_a_call_after_an_interrupted_one_uses_no_old_kernel(architecture):
     cell.set_weights(other.get_weights())
     expected, _ = other(x[:, 0], [state])
     np.testing.assert_allclose(Around(cell)(x[:, 0], state), expected, atol=ATOL)
+
+
+def test_what_one_thread_reads_is_not_anothers(architecture):
+    """As where a server calls one model for several requests at once."""
+    x = sequences()
+    cell = make_cell(architecture)
+    layer = keras.layers.RNN(cell)
+    expected = np.asarray(layer(x))
+    found = []
+
+    def other():
+        found.append(cell._sequence)
+        found.append(np.asarray(layer(x)))
+
+    with cell.reading(x[:, 0]):
+        mine = cell._sequence
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert cell._sequence is mine is not None
+    assert found[0] is None
+    np.testing.assert_allclose(found[1], expected, atol=ATOL)
 
 
 def test_one_cell_in_two_layers(architecture):

@@ -160,6 +160,13 @@ def test_what_was_adapted_to_data():
     assert_equal(model, freeze(model), x)
 
 
+@pytest.mark.parametrize("mode", ["int8", "float8"])
+def test_a_quantized_layer(mode):
+    model = random_model(ScoRNN(6), layers.Dense(2))
+    model.quantize(mode)
+    assert_equal(model, freeze(model))
+
+
 @pytest.mark.parametrize("mode", ["int", "tf_idf"])
 def test_a_vocabulary(mode):
     if keras.backend.backend() != "tensorflow":
