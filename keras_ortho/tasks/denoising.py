@@ -103,21 +103,26 @@ def _draw(
     record = records[int(random.integers(len(records)))]
     kind = kinds[int(random.integers(len(kinds)))]
     level, snr = random.uniform(*LEVELS), random.uniform(*snrs)
-    speech = excerpt(record.audio, samples, random)
-    while _is_pause(speech):
-        speech = excerpt(record.audio, samples, random)
+    speech = _piece(record, samples, random)
+    while _begins_late(speech):
+        record = records[int(random.integers(len(records)))]
+        speech = _piece(record, samples, random)
     clean = at_level(speech, level)
     return noises.mix(kind, clean, record.speaker, snr, random), clean
 
 
-def _is_pause(speech: np.ndarray) -> bool:
-    """Whether a piece, of an utterance with a power of 1, is no speech, or begins late.
+def _piece(record: Record, samples: int, random: np.random.Generator) -> np.ndarray:
+    """Cuts out a piece that is no pause."""
+    speech = excerpt(record.audio, samples, random)
+    while np.mean(np.square(speech)) < PAUSE:  # That of the whole utterance is 1.
+        speech = excerpt(record.audio, samples, random)
+    return speech
 
-    Where silence lasts until its last 50 ms, nothing reverberates.
-    """
-    is_faint = np.mean(np.square(speech)) < PAUSE
+
+def _begins_late(speech: np.ndarray) -> bool:
+    """Whether silence lasts until the last 50 ms, so that nothing reverberates."""
     before = speech[: -round(EARLY * SAMPLE_RATE)]
-    return bool(is_faint or (before.size and not before.any()))
+    return bool(before.size and not before.any())
 
 
 def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
