@@ -23,6 +23,7 @@ LARGEST = 2**30  # bytes of a file
 # Bytes of the samples of all channels, 16 bits each, that a compressed file may hold
 # however small it is: ten minutes at 192 kHz.
 DECODED = 2**28
+BLOCK = 2**18  # samples of each channel that are read at once
 # What libsndfile says where a header leaves the number of samples open.
 UNKNOWN = 2**63 - 1
 # Share of samples of floating point that may be beyond full scale, and are clipped.
@@ -188,7 +189,14 @@ def _read_all(file: Any, name: str) -> np.ndarray:
     dtype = {2: "int16", 4: "float32", 8: "float64"}[_sample_bytes(file)]
     if file.subtype in WRAPPING:
         dtype = "float32"
-    samples = file.read(file.frames, dtype=dtype, always_2d=True)
+    # Block by block, as a header may promise more than there is.
+    blocks = [file.read(0, dtype=dtype, always_2d=True)]
+    for start in range(0, file.frames, BLOCK):
+        length = min(BLOCK, file.frames - start)
+        blocks.append(file.read(length, dtype=dtype, always_2d=True))
+        if len(blocks[-1]) < length:
+            break
+    samples = np.concatenate(blocks)
     # libsndfile scales every encoding to 16 bits but floating point.
     if dtype == "int16":
         return samples

@@ -85,6 +85,8 @@ def _audio(*options: dict[str, Any]) -> Callable[[], list[Seed]]:
         format: str, subtype: str | None = None, channels: int = 1, **more: Any
     ) -> Seed:
         samples = np.stack([_SPEECH] * channels, axis=1)
+        if subtype in ("FLOAT", "DOUBLE"):
+            samples = samples / 2**15
         file = io.BytesIO()
         soundfile.write(file, samples, 16000, subtype, format=format, **more)
         return Seed(file.getvalue())
