@@ -85,6 +85,7 @@ PROBLEMS = {
     "copying-300": _copying(300, 1_000),
     "copying-1000": _copying(1_000, 600),
     "adding-750": _adding(750, 6_000),
+    "adding-750-long": _adding(750, 12_000),
     "addition-3": _addition(3, 40),
     "ucr-cricket": _ucr("CricketX"),
     "ucr-ecg": _ucr("ECG5000"),
@@ -117,6 +118,7 @@ FINALS = (
     "ucr-ecg",
     "ucr-words",
     "adding-750",
+    "adding-750-long",
 )
 # The architectures of the study, and the number of units that keeps them comparable.
 MODELS = {
@@ -270,8 +272,8 @@ def finals() -> list[Trial]:
     keras.io's addition more layers are compared, at two rates; on speech the kernel
     alone, which the screen found to count there. The activation is on tasks that need
     computation. Averages of the weights are where noise is what holds a run back. All
-    layers are on two tasks of the screen, at the rates that it found
-    to count there.
+    layers are on two tasks of the screen, with the settings that it found to count
+    there.
     """
     left = {
         "scornn": (
@@ -332,7 +334,7 @@ def finals() -> list[Trial]:
     layers = [
         Trial(problem, model, setting, seed)
         for problem, settings in (
-            ("copying-200", ("common",)),
+            ("copying-200", ("common", SWIFT)),
             ("addition-2", ("common", "rate 3e-3")),
         )
         for setting in settings
