@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from keras_ortho.sealed import file_sha256, read_sealed, write_sealed
 
 CHECKSUMS = "checksums.json"
 KEPT = 2
+_NAME = re.compile(r"epoch-\d{6,}")
 
 
 class UnreadableError(ValueError):
@@ -41,13 +43,20 @@ class Generations:
 
     Args:
         folder: The run's folder, which this process holds alone.
+        file: A file that each state has, by which it is known. One that is damaged is
+            known by its checksums, too.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, file: str) -> None:
+        self._of_each = (file, CHECKSUMS)
         self.folder = folder
-        self._aside, self._old = folder / "aside", folder / "old"
+        # No names that anybody else gives a folder of theirs.
+        self._aside, self._old = folder / ".state-aside", folder / ".state-old"
         # What is known to be whole, or is the one before that; the newest last.
         self._kept: list[Path] = []
+
+    def tidy(self) -> None:
+        """Removes what a killed process has left."""
         for left in (self._aside, self._old):
             shutil.rmtree(left, ignore_errors=True)
 
@@ -99,7 +108,13 @@ class Generations:
         return bool(self._states())
 
     def _states(self) -> list[Path]:
-        return sorted(self.folder.glob("epoch-[0-9]*[0-9]"))
+        return [
+            path
+            for path in sorted(self.folder.glob("epoch-*"))
+            if _NAME.fullmatch(path.name)
+            # Not a folder of another's with such a name.
+            and any((path / name).exists() for name in self._of_each)
+        ]
 
     def path(self, epoch: int) -> Path:
         """The folder of the state after an epoch."""
@@ -113,7 +128,7 @@ class Generations:
             epoch: The number of the last epoch in it.
         """
         state = self.path(epoch)
-        shutil.rmtree(self._aside, ignore_errors=True)
+        self.tidy()
         self._aside.mkdir()
         yield self._aside
         files = sorted(self._aside.iterdir())
@@ -121,7 +136,7 @@ class Generations:
             flush(file)
         sums = {file.name: file_sha256(file) for file in files}
         write_sealed(self._aside / CHECKSUMS, {"sha256": sums})
-        if state.exists():  # A damaged one, else there were no need for another.
+        if state in self._states():  # Damaged, else there were no need for another.
             self._discard(state)
         os.replace(self._aside, state)
         flush(self.folder)

@@ -82,6 +82,27 @@ def read_sealed(
     return values
 
 
+def is_sealed(path: str | os.PathLike[str]) -> bool:
+    """Tells whether a file is one of `write_sealed`, whole or not.
+
+    Args:
+        path: A file, which need not exist.
+
+    Returns:
+        Whether it holds names and values with a checksum.
+
+    Example:
+
+    >>> is_sealed("no-such-file.json")
+    False
+    """
+    try:
+        values = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and SEAL in values
+
+
 def _holds(values: Any, names: list[str]) -> bool:
     for name in names:
         if not isinstance(values, dict) or name not in values:

@@ -1,6 +1,8 @@
 """What `keras_ortho.training.train` checks before it touches its folder."""
 
-from collections.abc import Mapping, Sequence
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -8,6 +10,7 @@ import keras
 from keras_ortho.extras import require
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.optimizers.within import optimizers_within
+from keras_ortho.sealed import SEAL
 
 
 def check_model(model: Any) -> None:
@@ -68,6 +71,38 @@ def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
     return found
 
 
+def check_folder(folder: Any) -> None:
+    """Checks that a run can have a folder.
+
+    Args:
+        folder: The argument.
+
+    Raises:
+        ValueError: If it is no path, or that of a file.
+    """
+    is_path = isinstance(folder, str | os.PathLike)
+    if not is_path or (os.path.exists(folder) and not os.path.isdir(folder)):
+        raise ValueError(
+            f"`folder` must be the path of a folder. Received: folder={folder!r}"
+        )
+
+
+def check_monitor(monitor: Any) -> None:
+    """Checks that a figure is given by its name.
+
+    Args:
+        monitor: The argument.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if not isinstance(monitor, str):
+        raise ValueError(
+            "`monitor` must be the name of a figure, such as 'val_loss'. "
+            f"Received: monitor={monitor!r}"
+        )
+
+
 def check_dataset(name: str, data: Any) -> None:
     """Checks that an argument is a data set.
 
@@ -87,6 +122,24 @@ def check_dataset(name: str, data: Any) -> None:
         )
 
 
+def check_passes(data: Callable[..., Any]) -> None:
+    """Checks that a function makes the data of a pass from its number.
+
+    Args:
+        data: The function.
+
+    Raises:
+        ValueError: If it cannot be called with one argument.
+    """
+    try:
+        inspect.signature(data).bind(0)
+    except TypeError as error:
+        raise ValueError(
+            "`data` must be a function of the number of the pass, or a "
+            f"`tf.data.Dataset`: {error}. Received: data={data}"
+        ) from error
+
+
 def check_validation_data(data: Any) -> None:
     """Checks that the validation data are a data set that ends.
 
@@ -94,10 +147,14 @@ def check_validation_data(data: Any) -> None:
         data: The argument.
 
     Raises:
-        ValueError: If it is none, or repeats for ever.
+        ValueError: If it is none, empty, or repeats for ever.
     """
     check_dataset("validation_data", data)
     tf = require("tensorflow")
+    if data.cardinality() == 0:
+        raise ValueError(
+            f"`validation_data` must have a batch. Received: {data} with cardinality 0"
+        )
     if data.cardinality() == tf.data.INFINITE_CARDINALITY:
         raise ValueError(
             "`validation_data` must end, as each epoch goes through all of it: leave "
@@ -125,28 +182,32 @@ def check_steps(model: keras.Model, steps: int) -> None:
         )
 
 
-def run_settings(model: keras.Model, monitor: str, settings: Any) -> dict[str, Any]:
+def run_settings(
+    model: keras.Model, monitor: str, batches: int, settings: Any
+) -> dict[str, Any]:
     """Puts together what makes a run another one than others.
 
     Args:
         model: The compiled model.
         monitor: The figure that is least in the best epoch.
+        batches: How many the data have.
         settings: Settings of the user's, or `None`.
 
     Returns:
         The settings, with the figure, and, where they do not have their own of these
-        names, the optimizers, the losses and the number of parameters.
+        names, the optimizers, the losses, and the numbers of parameters and of batches.
 
     Raises:
-        ValueError: If they are no mapping, or have a figure of their own.
+        ValueError: If they are no mapping, or have a name that has another meaning.
     """
     given = {} if settings is None else settings
-    if not isinstance(given, Mapping) or "monitor" in given:
+    if not isinstance(given, Mapping) or "monitor" in given or SEAL in given:
         raise ValueError(
-            "`settings` must be a mapping without `monitor`, which is an argument. "
-            f"Received: settings={settings}"
+            "`settings` must be a mapping without `monitor`, which is an argument, and "
+            f"`{SEAL}`, which is the checksum of its file. Received: "
+            f"settings={settings}"
         )
-    return {**model_settings(model), **given, "monitor": monitor}
+    return {**model_settings(model), "batches": batches, **given, "monitor": monitor}
 
 
 def model_settings(model: keras.Model) -> dict[str, Any]:

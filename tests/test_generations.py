@@ -8,7 +8,7 @@ FILES = {"weights": b"w" * 1_000, "figures": b"1,2\n"}
 
 
 def add(folder, *epochs):
-    generations = Generations(folder)
+    generations = Generations(folder, "figures")
     generations.read(lambda state: None)
     for epoch in epochs:
         with generations.add(epoch) as aside:
@@ -27,7 +27,7 @@ def read(folder):
                 text = (state / name).read_bytes().removeprefix(content)
                 found.append(int(text))  # Not of an empty one.
 
-    generations = Generations(folder)
+    generations = Generations(folder, "figures")
     generations.read(each)
     return generations, found[-1] if found else None
 
@@ -106,7 +106,7 @@ def test_one_that_is_whole_but_unreadable_is_not_fallen_back_from(tmp_path):
             raise KeyError("another model")
 
     with pytest.raises(UnreadableError, match="epoch-000002/weights .*another model"):
-        Generations(tmp_path).read(other)
+        Generations(tmp_path, "figures").read(other)
 
 
 def test_reads_states_that_were_written_without_checksums(tmp_path):
@@ -126,10 +126,12 @@ def test_reads_states_that_were_written_without_checksums(tmp_path):
 
 def test_what_a_kill_leaves_is_removed(tmp_path):
     add(tmp_path, 1, 2)
-    for name in ("aside", "old"):
+    for name in (".state-aside", ".state-old"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "weights").write_bytes(b"half")
-    assert read(tmp_path)[1] == 2
+    generations, epoch = read(tmp_path)
+    assert epoch == 2
+    generations.tidy()
     assert states(tmp_path) == ["epoch-000001", "epoch-000002"]
 
 
@@ -153,16 +155,16 @@ def test_is_on_the_disk_before_it_has_its_name(tmp_path, disk):
     with generations.add(3) as aside:
         for name in FILES:
             (aside / name).write_bytes(b"")
-    renamed = disk.index(("replace", "aside", "epoch-000003"))
+    renamed = disk.index(("replace", ".state-aside", "epoch-000003"))
     before = disk[:renamed]
-    for name in ("weights", "figures", "aside"):
+    for name in ("weights", "figures", ".state-aside"):
         assert ("fsync", name) in before
     # The checksums are a file that replaces, and its name is flushed with the folder.
-    assert before.index(("fsync", "aside")) > before.index(("fsync", "figures"))
+    assert before.index(("fsync", ".state-aside")) > before.index(("fsync", "figures"))
     assert any(event[0] == "replace" and event[2] == CHECKSUMS for event in before)
-    assert before[-1] == ("fsync", "aside")
+    assert before[-1] == ("fsync", ".state-aside")
     # None is removed before the new one's name is on the disk.
     assert disk[renamed + 1 :] == [
         ("fsync", tmp_path.name),
-        ("replace", "epoch-000001", "old"),
+        ("replace", "epoch-000001", ".state-old"),
     ]

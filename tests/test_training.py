@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from keras_ortho import ScoRNN
-from keras_ortho.optimizers import paper_optimizer
-from keras_ortho.sealed import read_sealed, write_sealed
+from keras_ortho.optimizers import paper_optimizer, two_rate_adam
+from keras_ortho.sealed import SEAL, read_sealed, write_sealed
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
 from keras_ortho.training_checks import model_settings
@@ -133,15 +133,43 @@ def test_fewer_epochs_than_there_are(tmp_path):
 
 def test_what_a_kill_leaves_is_removed(tmp_path):
     run_dense(tmp_path)
-    left = ["tmp-123-best.weights.h5", "tmp-45-best.keras", "aside/last.weights.h5"]
-    (tmp_path / "aside").mkdir()
+    aside = ".state-aside"
+    left = ["tmp-123-best.weights.h5", "tmp-45-best.keras", f"{aside}/last.weights.h5"]
+    (tmp_path / aside).mkdir()
     for name in left:
         (tmp_path / name).write_bytes(b"half")
     before = {path.name for path in tmp_path.iterdir()}
     _, history = run_dense(tmp_path)
     assert len(history) == 4
-    gone = {"tmp-123-best.weights.h5", "tmp-45-best.keras", "aside"}
+    gone = {"tmp-123-best.weights.h5", "tmp-45-best.keras", aside}
     assert {path.name for path in tmp_path.iterdir()} == before - gone
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.slow_on_jax
+@pytest.mark.parametrize("name", ["best.keras", "settings.json", "history.csv"])
+def test_a_folder_with_files_of_anothers_is_left_alone(name, tmp_path):
+    (tmp_path / name).write_text("{}")
+    (tmp_path / "epoch-000001").mkdir()
+    (tmp_path / "epoch-000001" / "mine").write_text("mine")
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match=rf"`folder` must .* Received: .*{name}$"):
+        run_dense(tmp_path)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.slow_on_jax
+def test_other_folders_in_its_folder_stay(tmp_path):
+    for name in ("old", "aside", "epoch-1", "epoch-000009", "epoch-final"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text("mine")
+    before = contents(tmp_path)
+    for epochs in (3, 4):
+        run_dense(tmp_path, epochs=epochs)
+        assert before.items() <= contents(tmp_path).items()
 
 
 def flip(path):
@@ -274,12 +302,12 @@ def test_a_state_of_another_model_is_not_called_damaged(tmp_path):
 @pytest.mark.slow_on_jax
 def test_a_state_is_on_the_disk_before_the_one_before_last_goes(tmp_path, disk):
     run_dense(tmp_path)
-    renamed = disk.index(("replace", "aside", "epoch-000003"))
+    renamed = disk.index(("replace", ".state-aside", "epoch-000003"))
     for name in ("last.weights.h5", "best.weights.h5", "history.csv", "seeds.json"):
         assert ("fsync", name) in disk[:renamed]
-    assert disk[renamed - 1] == ("fsync", "aside")
+    assert disk[renamed - 1] == ("fsync", ".state-aside")
     assert disk[renamed + 1] == ("fsync", tmp_path.name)
-    assert disk[renamed + 2] == ("replace", "epoch-000001", "old")
+    assert disk[renamed + 2] == ("replace", "epoch-000001", ".state-old")
 
 
 @pytest.fixture
@@ -287,9 +315,9 @@ def forged(monkeypatch):
     """Runs whose validation losses are given."""
 
     def forge(folder, figures, **kwargs):
-        from keras_ortho import training
+        from keras_ortho.training_run import Run
 
-        original = training._Run.on_epoch_end
+        original = Run.on_epoch_end
         weights = {}
 
         def on_epoch_end(run, epoch, logs=None):
@@ -297,7 +325,7 @@ def forged(monkeypatch):
             original(run, epoch, {**logs, "val_loss": figures[epoch]})
 
         with monkeypatch.context() as patch:
-            patch.setattr(training._Run, "on_epoch_end", on_epoch_end)
+            patch.setattr(Run, "on_epoch_end", on_epoch_end)
             model, history = run_dense(folder, epochs=len(figures), **kwargs)
         return model, history, weights
 
@@ -412,6 +440,8 @@ def test_bad_arguments_leave_no_trace(tmp_path):
         ({"callbacks": keras.callbacks.Callback()}, "callbacks=<"),
         ({"settings": ["a"]}, r"settings=\['a'\]"),
         ({"settings": {"monitor": "loss"}}, "monitor.*settings="),
+        ({"settings": {SEAL: 1}}, "checksum.*settings="),
+        ({"monitor": ["loss"]}, r"`monitor`.*monitor=\['loss'\]"),
     ]
     if keras.backend.backend() != "torch":  # Keras takes one step at a time there.
         cases.append(({"make": in_executions}, "steps_per_execution=2"))
@@ -421,7 +451,21 @@ def test_bad_arguments_leave_no_trace(tmp_path):
     task = adding.load(10, batch_size=8, train_size=40, test_size=16)
     with pytest.raises(ValueError, match="`validation_data`.*Received: NoneType$"):
         train(dense(), task.train, tmp_path, epochs=1, validation_data=None)
+    with pytest.raises(ValueError, match="`validation_data`.*with cardinality 0$"):
+        train(
+            dense(), task.train, tmp_path, epochs=1, validation_data=task.test.take(0)
+        )
+    with pytest.raises(ValueError, match="`data` .*Received: data=<function"):
+        train(
+            dense(), lambda: task.train, tmp_path, epochs=1, validation_data=task.test
+        )
     assert not any(tmp_path.iterdir())
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for folder in (None, 5, file):
+        with pytest.raises(ValueError, match="`folder` .*Received: folder="):
+            run_dense(folder)
+    assert file.read_text() == "mine"
 
 
 @pytest.mark.slow_on_jax
@@ -473,6 +517,88 @@ def test_a_run_that_another_callback_has_stopped_goes_on(tmp_path):
 
     assert len(run_dense(tmp_path, callbacks=[Pause()])[1]) == 1
     assert len(run_dense(tmp_path, callbacks=[Pause()])[1]) == 2
+
+
+def test_an_epoch_that_is_cut_short_skips_no_batch(tmp_path):
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            self.model.stop_training = batch == 1
+
+    seen = []
+
+    class Seeing(keras.layers.Layer):
+        def call(self, inputs, training=False):
+            if training:
+                seen.append(keras.ops.convert_to_numpy(inputs))
+            return inputs
+
+    def make():
+        model = keras.Sequential(
+            [keras.Input((10, 2)), Seeing(), keras.layers.Flatten()]
+        )
+        model.add(keras.layers.Dense(1))
+        model.compile("sgd", "mse", run_eagerly=True)
+        seen.clear()
+        return model
+
+    _, history = run(tmp_path / "cut", epochs=2, make=make, callbacks=[Stop()])
+    assert len(history) == 1
+    before = list(seen)
+    run(tmp_path / "cut", epochs=2, make=make, callbacks=[])
+    found = before + seen
+    run(tmp_path / "whole", epochs=2, make=make, callbacks=[])
+    assert len(found) == 2 + 5
+    np.testing.assert_array_equal(found, seen[: len(found)])
+
+
+@pytest.mark.slow_on_jax
+def test_the_same_model_goes_on_with_its_loss_scale(tmp_path):
+    """And what it saves is what a new process goes on from."""
+
+    def scaled():
+        model = dense()
+        # Grows after ten updates: two epochs, from which on it is another one.
+        optimizer = keras.optimizers.LossScaleOptimizer(
+            keras.optimizers.Adam(0.03), initial_scale=8.0, dynamic_growth_steps=10
+        )
+        model.compile(optimizer, "mse", run_eagerly=True)
+        return model
+
+    unbroken, expected = run(tmp_path / "unbroken", epochs=4, make=scaled)
+    model, _ = run(tmp_path / "broken", epochs=2, make=scaled)
+    run(tmp_path / "broken", epochs=3, make=lambda: model)
+    resumed, history = run(tmp_path / "broken", epochs=4, make=scaled)
+    assert figures(history) == figures(expected)
+    found = [float(model.optimizer.dynamic_scale) for model in (resumed, unbroken)]
+    assert found[0] == found[1] != 8.0
+
+
+@pytest.mark.slow_on_jax
+def test_a_run_is_not_continued_with_other_variables_of_the_optimizer(tmp_path):
+    def amsgrad():
+        model = dense()
+        optimizer = keras.optimizers.Adam(0.03, amsgrad=True)
+        model.compile(optimizer, "mse", run_eagerly=True)
+        return model
+
+    run_dense(tmp_path, epochs=2)
+    with pytest.raises(ValueError, match="weights.h5 .*optimizer of the run has other"):
+        run(tmp_path, make=amsgrad)
+    task = adding.load(10, batch_size=4, train_size=40, test_size=16)
+    with pytest.raises(ValueError, match=r"batches=10 \(the run has 5\)"):
+        train(dense(), task.passes, tmp_path, epochs=3, validation_data=task.test)
+
+
+@pytest.mark.slow_on_jax
+def test_averages_where_no_recurrent_matrix_is_trained(tmp_path):
+    def frozen():
+        model = recurrent()
+        model.layers[0].trainable = False
+        model.compile(two_rate_adam(ema_momentum=0.5), "mse")
+        return model
+
+    _, history = run(tmp_path, epochs=1, make=frozen)
+    assert np.isfinite(history[0]["val_loss"])
 
 
 def averaging():

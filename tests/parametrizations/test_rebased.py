@@ -333,6 +333,35 @@ def test_updates_where_an_execution_is_not_full():
     assert moved == [3, 6, 9, 12]
 
 
+@pytest.mark.parametrize(
+    ("together", "expected"),
+    [(1, [5, 10, 15]), (2, [6, 12]), (8, [8, 16])],
+)
+def test_a_run_that_goes_on_moves_the_base_as_if_it_had_not_ended(together, expected):
+    if together > 1 and keras.backend.backend() == "torch":
+        pytest.skip("Keras takes one step at a time there")
+    moved = []
+
+    class Watched(Rebase):
+        def act(self):
+            moved.append(int(self.model.optimizer.iterations))
+
+    model, _, _ = dense(sets.Rebased(sets.ScaledCayley()))
+    model.compile("sgd", products, steps_per_execution=together)
+    x = np.tile(np.eye(N), (8, 1))
+    for epoch in range(2):
+        model.fit(
+            x,
+            x,
+            batch_size=N,
+            epochs=epoch + 1,
+            initial_epoch=epoch,
+            verbose=0,
+            callbacks=[Watched(every=5)],
+        )
+    assert moved == expected
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_updates_of_accumulated_gradients(several):
     """Every three updates are every six batches."""
