@@ -11,7 +11,7 @@ from keras_ortho import initializers
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_last_axis, check_number
+from keras_ortho.checks import check_last_axis, check_number, check_real_tensor
 
 # Keeps the modulus of the smoothed modReLU and its reciprocal finite at zero, as in the
 # code of the uRNN's and the scuRNN's authors.
@@ -34,7 +34,8 @@ def get(identifier: Any) -> Callable[[Tensor], Tensor]:
     >>> get("oplu") is oplu
     True
     """
-    return oplu if identifier == "oplu" else keras.activations.get(identifier)
+    is_oplu = isinstance(identifier, str) and identifier == "oplu"
+    return oplu if is_oplu else keras.activations.get(identifier)
 
 
 def real_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
@@ -90,7 +91,7 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
         Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
 
     Raises:
-        ValueError: If `bias` has another shape.
+        ValueError: If `bias` has another shape, or a tensor is complex.
 
     Example:
     >>> modrelu(np.array([-2.0, 0.5, 3.0]), np.array([-1.0, -1.0, 1.0]))
@@ -110,6 +111,7 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 def _floats(inputs: Any) -> Tensor:
     """A tensor, of Keras's default dtype if it is one of integers or booleans."""
     inputs = ops.convert_to_tensor(inputs)
+    check_real_tensor("inputs", inputs)
     dtype = keras.backend.standardize_dtype(inputs.dtype)
     return (
         inputs
@@ -120,7 +122,13 @@ def _floats(inputs: Any) -> Tensor:
 
 def _check_bias(bias: Any, inputs: Tensor, parts: int) -> None:
     # One of another shape would be repeated, and its gradient wrong.
+    check_real_tensor("bias", bias)
     size = inputs.shape[-1] if len(inputs.shape) else None
+    if size is not None and size % parts:
+        raise ValueError(
+            "`inputs` must have a real and an imaginary part of each unit. "
+            f"Received: inputs of shape {tuple(inputs.shape)}"
+        )
     if size is not None and tuple(np.shape(bias)) != (size // parts,):
         raise ValueError(
             f"`bias` must have the shape ({size // parts},). Received: bias of shape "
@@ -135,8 +143,8 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     `z = 0` it is 0 with the derivative of its limits: that of the identity where
     `b >= 0`, and 0 where `b < 0`. Near 0 the derivative grows as `b / |z|` where
     `b > 0`, without a bound: see `smoothed_modrelu`. A modulus counts as 0 where its
-    dtype holds its square, or itself, with fewer digits than others: below 1e-145 in
-    float64, 1e-15 in float32 and bfloat16, 1e-4 in float16. It is computed in float32
+    dtype holds its square, or itself, with fewer digits than others: up to 1e-146 in
+    float64, 3e-16 in float32 and bfloat16, 6e-5 in float16. It is computed in float32
     at least.
 
     Args:
@@ -147,7 +155,7 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
         Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
 
     Raises:
-        ValueError: If `bias` has another shape.
+        ValueError: If `bias` has another shape, or a tensor is complex.
 
     Example:
     >>> complex_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
@@ -199,7 +207,8 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     `z relu(m + b) / (m + 1e-5)` with the modulus `m = sqrt(|z|^2 + 1e-5)`, in float32
     at least. Its derivative is bounded, by about `1 + 300 b`, where that of
     `complex_modrelu` grows without a bound at 0. It is a little short: with `b = 0` a
-    number of modulus 1 loses 1e-5 of it, one of modulus 0.1 loses 1e-4.
+    number of modulus 1 loses 1e-5 of it, one of modulus 0.1 loses 1e-4. The square of
+    the modulus must be finite: beyond 1.8e19 in float32 the result is NaN.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
@@ -209,7 +218,7 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
         Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
 
     Raises:
-        ValueError: If `bias` has another shape.
+        ValueError: If `bias` has another shape, or a tensor is complex.
 
     Example:
     >>> smoothed_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
@@ -297,6 +306,7 @@ def oplu(inputs: Tensor) -> Tensor:
     - [Anil et al., 2019](https://proceedings.mlr.press/v97/anil19a.html)
     """
     inputs = ops.convert_to_tensor(inputs)
+    check_real_tensor("inputs", inputs)
     return swap_pairs(inputs, is_unsorted(inputs))
 
 

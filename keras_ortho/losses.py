@@ -22,7 +22,7 @@ from keras import ops
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import share_among_replicas
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_fits
+from keras_ortho.checks import check_fits, check_real_tensor
 from keras_ortho.keras_internals import get_keras_mask
 
 
@@ -42,12 +42,16 @@ def flatten_frames(
         product of mask and `sample_weight`. The mask is no longer on `y_pred`.
 
     Raises:
-        ValueError: If `y_true` has another shape than `y_pred`, or there is not one
-            weight for each frame.
+        ValueError: If `y_true` has another shape than `y_pred`, there is not one
+            weight for each frame, or one of them is complex.
     """
+    check_real_tensor("y_true", y_true)
+    check_real_tensor("y_pred", y_pred)
     y_true = ops.convert_to_tensor(y_true, dtype=dtype)
     mask = get_keras_mask(y_pred)
     y_pred = ops.convert_to_tensor(y_pred, dtype=dtype)
+    if not len(y_pred.shape):
+        raise ValueError("`y_pred` must have an axis of bins. Received: a scalar")
     check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
     weights = _joined_weights(y_pred[..., 0], mask, sample_weight)
     bins = y_pred.shape[-1]
@@ -153,8 +157,9 @@ class NegativeSISDR(keras.losses.Loss):
     """The negative scale-invariant signal-to-distortion ratio of waveforms, in dB.
 
     The mean over the waveforms of a batch, of those that have a sample. What is twelve
-    digits below the energy of the reference counts as silence, so the loss ends at -120
-    dB and its gradient is finite everywhere. Where the reference itself is silent it
+    digits below the energy of the reference counts as silence, as does an error that is
+    so far below the prediction: the loss ends at -120 dB, and its gradient is finite
+    everywhere. Where the reference itself is silent it
     is, in float32, 190 dB more than the energy of the prediction.
 
     Args:
@@ -169,7 +174,7 @@ class NegativeSISDR(keras.losses.Loss):
         sample_weight: `[batch, samples]`: 1 for a sample, 0 for padding.
 
     Raises:
-        ValueError: When it is called with what is of another shape.
+        ValueError: When it is called with what is of another shape, or complex.
 
     Example:
     >>> y_true = np.array([[3.0, -0.5, 2.0, 7.0]])
@@ -198,6 +203,8 @@ class NegativeSISDR(keras.losses.Loss):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         """Computes the mean of a batch; for the arguments see the class."""
+        check_real_tensor("y_true", y_true)
+        check_real_tensor("y_pred", y_pred)
         y_true = ops.convert_to_tensor(y_true, dtype=self.dtype)
         mask = get_keras_mask(y_pred)
         y_pred = ops.convert_to_tensor(y_pred, dtype=self.dtype)
@@ -238,10 +245,12 @@ class NegativeSISDR(keras.losses.Loss):
         energy = ops.sum(y_true * y_true, axis=-1, keepdims=True)
         small = 1e-12 * energy + _tiny(self.dtype)
         share = ops.sum(y_pred * y_true, axis=-1, keepdims=True) / (energy + small)
-        target = share * y_true
-        kept, lost = (
-            ops.sum(x * x, axis=-1) + small[..., 0] for x in (target, y_pred - target)
-        )
+        target, small = share * y_true, small[..., 0]
+        kept = ops.sum(target * target, axis=-1)
+        lost = ops.sum(ops.square(y_pred - target), axis=-1)
+        # Else it would fall on where the prediction is loud.
+        lost = lost + ops.maximum(small, 1e-12 * kept)
+        kept = kept + small
         return (10 / math.log(10)) * (ops.log(lost) - ops.log(kept))
 
     def get_config(self) -> dict[str, Any]:

@@ -304,3 +304,35 @@ def test_leaky_relu_of_integers():
     found = LeakyReLU(0.5)(np.array([-2, 3]))
     assert keras.backend.standardize_dtype(found.dtype) == keras.config.floatx()
     np.testing.assert_array_equal(found, [-1, 3])
+
+
+NUMBERS = np.array([3 + 4j, 1 + 1j])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: modrelu(z, np.zeros(2)),
+        lambda z: complex_modrelu(z, np.zeros(1)),
+        lambda z: smoothed_modrelu(z, np.zeros(1)),
+        lambda z: modrelu(np.ones(2), z),
+        LeakyReLU(),
+        oplu,
+        ModReLU(),
+    ],
+)
+def test_complex_numbers_are_refused(call):
+    """A cast would drop their imaginary parts."""
+    with pytest.raises(ValueError, match=r"must be real: .* Received: .*complex"):
+        call(ops.convert_to_tensor(NUMBERS, "complex64"))
+
+
+@pytest.mark.parametrize("function", [complex_modrelu, smoothed_modrelu])
+def test_half_a_complex_unit(function):
+    with pytest.raises(ValueError, match=r"imaginary part .* Received: .*\(2, 3\)$"):
+        function(np.ones((2, 3)), np.ones(1))
+
+
+def test_an_array_is_no_activation():
+    with pytest.raises(ValueError, match="Could not interpret"):
+        get(np.ones(2))

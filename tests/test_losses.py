@@ -163,3 +163,15 @@ def test_with_jax():
     files = [__file__, str(folder / "metrics" / "test_frame_mse.py")]
     options = ["-q", "-p", "no:cacheprovider", *files]
     run_python("-m", "pytest", *options, env=os.environ | {"KERAS_BACKEND": "jax"})
+
+
+def test_complex_spectra_are_refused(loss):
+    y = ops.convert_to_tensor(np.array([[[1 + 2j, 3 - 1j]]]), "complex64")
+    for arguments in ((y, np.ones((1, 1, 2))), (np.ones((1, 1, 2)), y)):
+        with pytest.raises(ValueError, match="must be real: .* Received: .*complex64"):
+            loss[0](*arguments)
+
+
+def test_a_scalar_has_no_bins(loss):
+    with pytest.raises(ValueError, match="`y_pred` must have .* Received: a scalar"):
+        loss[0](1.0, 2.0)

@@ -129,3 +129,19 @@ def test_config_and_errors():
     # Each sample would be a perfect waveform.
     with pytest.raises(ValueError, match=r"`y_pred`.*Received: .*\(2, 5, 1\)"):
         loss(np.ones((2, 5, 1)), np.ones((2, 5, 1)))
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**10, 2.0**20])
+def test_ends_at_120_db_however_loud(scale):
+    y_true = batch()[0].astype("float32")
+    # The scale is a power of two: what is lost is the rounding of the projection, some
+    # 1e-14 of the energy.
+    found = float(NegativeSISDR()(y_true, scale * y_true))
+    assert found == pytest.approx(-120, abs=0.1)
+
+
+def test_complex_spectra_are_refused():
+    y = ops.convert_to_tensor(np.array([[1 + 2j, 3 - 1j]]), "complex64")
+    for arguments in ((y, np.ones((1, 2))), (np.ones((1, 2)), y)):
+        with pytest.raises(ValueError, match="must be real: .* Received: .*complex64"):
+            NegativeSISDR()(*arguments)

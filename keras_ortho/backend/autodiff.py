@@ -39,7 +39,7 @@ def scan(
     return ops.scan(
         lambda carry, entries: step(carry, *entries),
         carry,
-        (ops.arange(length), sequences),
+        (ops.arange(length, dtype="int32"), sequences),
         length=length,
         reverse=reverse,
     )

@@ -267,8 +267,8 @@ class RecurrentCell(StepCell):
                 not a multiple of the heads, or the class has a step or a matrix of its
                 own.
         """
-        features = checks.check_last_axis(self, input_shape)
-        self.kernel = self._make_kernel(features)
+        self.features = checks.check_last_axis(self, input_shape)
+        self.kernel = self._make_kernel(self.features)
         others = {id(variable) for variable in self.weights}
         self.build_recurrent()
         if self._matrix is not None:
@@ -505,7 +505,7 @@ class RecurrentCell(StepCell):
 
     def begin_training_pass(self) -> None:
         """Lets the parametrization change what is not trained, such as its base."""
-        if self._matrix is not None:
+        if self._matrix is not None and self.trainable:
             self._matrix.begin_training_pass()
 
     def get_config(self) -> dict[str, Any]:

@@ -161,7 +161,8 @@ class ENRNNCell(RecurrentCell):
         kernel, divided = self.parametrization.normalized(matrix, self.normalize)
         # Where a sequence begins or the cell is called by itself, not within a loop
         # over time: JAX lets nothing out of that.
-        if call_is_training() and (self._begins or current_call(self) is None):
+        begins = self._begins or current_call(self) is None
+        if begins and self.trainable and call_is_training():
             self.normalize.assign(divided)
         return kernel
 

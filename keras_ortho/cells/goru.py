@@ -32,8 +32,8 @@ class GORUCell(RecurrentCell):
             even in the tunable style.
         capacity: Number of layers of rotations of the tunable style, even and
             positive; `None` for `n`, with which every orthogonal matrix of the
-            determinant of the signs is reached. Not used in the FFT style, which
-            has `log2(n)`. Default: `None`.
+            determinant of the signs is reached. The FFT style has `log2(n)`, and
+            takes no other. Default: `None`.
         style: `"fft"`, pairs at the distances `n / 2`, `n / 4` ... 1; or
             `"tunable"`, neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...` by
             turns. Default: `"fft"`.

@@ -245,16 +245,26 @@ class RecurrentLayer(keras.layers.RNN):
             The last output, or all; with `return_state` a tuple of it and the state.
 
         Raises:
-            ValueError: If `mask` or `initial_state` is of another shape, or the
-                sequences or states are complex.
+            ValueError: If there is no step, `mask` or `initial_state` is of another
+                shape, or the sequences or states are complex.
         """
         checks.check_real_tensor("sequences", sequences)
+        if sequences.shape[1] == 0:
+            raise ValueError(
+                "`sequences` must have a step. "
+                f"Received: sequences of shape {tuple(sequences.shape)}"
+            )
         for state in keras.tree.flatten(initial_state):
             checks.check_real_tensor("initial_state", state)
         if isinstance(initial_state, list | tuple):
             _check_single(initial_state)
         if mask is None:  # Beside an initial state Keras does not hand it over.
             mask = get_keras_mask(sequences)
+        elif not hasattr(mask, "shape"):
+            raise ValueError(
+                "`mask` must be a boolean tensor of shape (batch, time). "
+                f"Received: mask={mask}"
+            )
         # Keras leaves integers as they are, and `TimeDistributed` calls `call` itself,
         # with inputs and weights in its own precision. Where no call of Keras's is
         # under way, the cell could not tell training, nor one sequence from the next.

@@ -56,6 +56,8 @@ class StepCell(SequenceCell):
     parametrization: Parametrization | None
     kernel: keras.Variable
     bias: keras.Variable | None
+    # The number of inputs, once that is known.
+    features: int | None = None
 
     def call(
         self, inputs: Tensor, states: list[Tensor] | Tensor, training: bool = False
@@ -72,16 +74,22 @@ class StepCell(SequenceCell):
             list if the state was given as one.
 
         Raises:
-            ValueError: If the inputs or the state are complex, or the inputs have
-                another number of features than before.
+            ValueError: If the inputs or the state are complex or of another shape.
         """
         nested = isinstance(states, list | tuple)
+        if states is None or (nested and len(states) != 1):
+            raise ValueError(
+                "`states` must be one tensor, or a list of one. "
+                f"Received: states={states}"
+            )
         before = states[0] if nested else states
         checks.check_real_tensor("inputs", inputs)
         checks.check_real_tensor("states", before)
         state: Tensor = ops.cast(before, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
-        self._check_features(inputs)
+        # Blocks, unlike a matrix, would take what is of another shape for something.
+        _check_reals("inputs", inputs, self.features)
+        _check_reals("states", state, self.state_size)
         sequence = self.sequence_of(inputs, state)
         if training and sequence.input_mask is not None:
             inputs = inputs * sequence.input_mask
@@ -94,17 +102,6 @@ class StepCell(SequenceCell):
                 new = new + (state - masked)
             output = self.read_out(new)
         return output, [new] if nested else new
-
-    def _check_features(self, inputs: Tensor) -> None:
-        """Complains of inputs that blocks, unlike a matrix, would take for others."""
-        if self.input_heads == 1:
-            return
-        heads, of_each, _ = self.kernel.shape
-        if inputs.shape[-1] != heads * of_each:
-            raise ValueError(
-                f"`inputs` must have {heads * of_each} features. "
-                f"Received: inputs of shape {tuple(inputs.shape)}"
-            )
 
     def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
         """Computes the new state.
@@ -232,3 +229,14 @@ class StepCell(SequenceCell):
         """Number of heads that a step knows of."""
         kind = self.parametrization
         return kind.heads if kind is not None and self.is_plain else 1
+
+
+def _check_reals(name: str, tensor: Tensor, size: int | None) -> None:
+    """Checks that a tensor is of shape `(batch, size)`, as far as that is known."""
+    shape = tuple(tensor.shape)
+    # A single row, or none of a batch's own, is the same for all of the batch.
+    if not 1 <= len(shape) <= 2 or (size is not None and shape[-1] not in (None, size)):
+        raise ValueError(
+            f"`{name}` must have the shape (batch, {size}). "
+            f"Received: {name} of shape {shape}"
+        )

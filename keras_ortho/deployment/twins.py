@@ -39,6 +39,8 @@ _OF_RECURRENT_LAYERS = (
     "unroll",
     "zero_output_for_mask",
 )
+# Keras's orthogonal one does not know half precision; and the weights are given anyway.
+_UNDRAWN = {"kernel_initializer": "zeros", "recurrent_initializer": "zeros"}
 _OF_DENSE_LAYERS = (*_OF_EVERY_LAYER, "activity_regularizer")
 
 # The classes that have a twin.
@@ -75,7 +77,7 @@ def _(layer: RecurrentLayer) -> keras.layers.Layer:
     regularized = layer.activity_regularizer is not None
     if regularized or not (_is_ours(layer) and _is_simple(layer.cell)):
         return type(layer).from_config({**config, "frozen": True})
-    same = {name: config[name] for name in _OF_RECURRENT_LAYERS}
+    same = {name: config[name] for name in _OF_RECURRENT_LAYERS} | _UNDRAWN
     return keras.layers.SimpleRNN.from_config({**same, "units": layer.cell.state_size})
 
 
@@ -85,7 +87,7 @@ def _(cell: RecurrentCell) -> keras.layers.Layer:
     config = cell.get_config()
     if not _is_simple(cell):
         return type(cell).from_config({**config, "frozen": True})
-    same = {name: config[name] for name in _OF_RECURRENT_CELLS}
+    same = {name: config[name] for name in _OF_RECURRENT_CELLS} | _UNDRAWN
     return keras.layers.SimpleRNNCell.from_config({**same, "units": cell.state_size})
 
 

@@ -160,7 +160,7 @@ def probe_input_sensitivity(
     ) -> Tensor:
         (time, batch, size), width = ops.shape(before), ops.shape(inputs)[-1]
         count = len(range(size)[chosen])
-        when = ops.repeat(ops.arange(time), width)
+        when = ops.repeat(ops.arange(time, dtype="int32"), width)
 
         def step(carry: tuple, index: Tensor, given: tuple) -> tuple:
             by_state, by_inputs = steps.jacobians(*given)

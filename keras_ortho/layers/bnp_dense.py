@@ -72,7 +72,7 @@ def preconditioned_dense(
     - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), equation 3.27
     """
     kernel = ops.convert_to_tensor(kernel)
-    return _dense(inputs, kernel, bias, ops.cast(epsilon, kernel.dtype))
+    return _dense(inputs, kernel, bias, ops.convert_to_tensor(epsilon, kernel.dtype))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -127,7 +127,7 @@ class OrthoDense(ParametrizedDense):
         Returns:
             Tensor of shape `(batch, ..., n)`.
         """
-        if training:
+        if training and self.trainable:
             self._matrix.begin_training_pass()
         return super().call(inputs)
 

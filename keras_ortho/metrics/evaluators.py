@@ -39,7 +39,8 @@ class Evaluator(abc.ABC):
     Attributes:
         unit: Unit of the score; empty if it has none.
         higher_is_better: Whether a higher score is better.
-        bounds: Least and greatest possible score.
+        bounds: The ends of the scale. (PESQ gives a little less than its least to some
+            estimates that have nothing of the reference.)
         name: As given.
     """
 

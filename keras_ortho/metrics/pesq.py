@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from keras_ortho.checks import check_finite
 from keras_ortho.extras import require
 from keras_ortho.metrics.signals import signal_pair, unscored
 from keras_ortho.metrics.utterances import count_utterances
@@ -40,7 +41,8 @@ def pesq(
             `"mos_lqo"`.
 
     Returns:
-        The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw). NaN with an
+        The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw), a little lower for
+        some estimates that have nothing of the reference. NaN with an
         `UnscoredWarning` where PESQ finds no utterance, a signal is silent, they are
         shorter than a quarter of a second, or the reference has more than 25
         utterances with pauses between them, about a minute: score it in parts.
@@ -60,6 +62,7 @@ def pesq(
     - ITU-T Recommendations P.862, P.862.1 and P.862.2
     """
     check_pesq_options(sample_rate, mode, scale)
+    sample_rate = int(sample_rate)
     estimate, reference = signal_pair(estimate, reference, sample_rate)
     package = require("pesq", extra="speech")
     for name, signal in (("estimate", estimate), ("reference", reference)):
@@ -127,7 +130,8 @@ def mos_lqo_to_raw(mos_lqo: float) -> float:
     >>> round(mos_lqo_to_raw(1.2955202), 4)
     1.4291
     """
-    if not (0.999 < mos_lqo < 4.999 or math.isnan(mos_lqo)):
+    number = isinstance(mos_lqo, int | float | np.integer | np.floating)
+    if not number or not (0.999 < mos_lqo < 4.999 or math.isnan(mos_lqo)):
         raise ValueError(
             f"`mos_lqo` must lie between 0.999 and 4.999. Received: mos_lqo={mos_lqo!r}"
         )
@@ -143,8 +147,12 @@ def raw_to_mos_lqo(raw: float) -> float:
     Returns:
         The MOS-LQO.
 
+    Raises:
+        ValueError: If it is no finite number.
+
     Example:
     >>> round(raw_to_mos_lqo(4.5), 3)
     4.549
     """
-    return 0.999 + 4 / (1 + math.exp(-1.4945 * raw + 4.6607))
+    exponent = -1.4945 * check_finite("raw", raw) + 4.6607
+    return 0.999 + (4 / (1 + math.exp(exponent)) if exponent < 700 else 0.0)

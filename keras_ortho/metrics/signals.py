@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
+from keras_ortho.checks import is_integer
 
 # Below it neither the filters nor the frames of the metrics make sense.
 MIN_SAMPLE_RATE = 1000
@@ -108,10 +109,10 @@ def signal_pairs(
             f"Received: {len(lengths)} and {len(pairs)}"
         )
     for length, (estimate, _) in zip(lengths, pairs, strict=True):
-        if not 0 <= length <= len(estimate):
+        if not is_integer(length) or not 0 <= length <= len(estimate):
             raise ValueError(
-                f"A length must lie in 0 .. {len(estimate)}, the samples of its "
-                f"signals. Received: {length}"
+                f"Each of `lengths` must be an integer in 0 .. {len(estimate)}, the "
+                f"samples of its signals. Received: {length}"
             )
     return [
         (estimate[:length], reference[:length])

@@ -7,7 +7,9 @@ import numpy as np
 from keras_ortho.extras import require
 from keras_ortho.metrics.signals import signal_pair, unscored
 
-MIN_SECONDS = 0.3968  # 30 frames of 256 samples at 10 kHz, half overlapped
+# 30 frames of 256 samples at 10 kHz, half overlapped; pystoi leaves out the last one or
+# two of a signal, and says so itself where too few are left.
+MIN_SECONDS = 0.3968
 
 
 def stoi(
@@ -29,8 +31,8 @@ def stoi(
 
     Returns:
         Intelligibility, from about 0 to 1; NaN with an `UnscoredWarning` where the
-        reference is silent or has fewer than 30 frames of 25.6 ms, half
-        overlapped, that are not.
+        reference is silent or has no more than 0.41 s, in frames of 25.6 ms, that are
+        not.
 
     Raises:
         ValueError: If a signal is not one finite channel, or the sampling rate is
@@ -58,7 +60,7 @@ def stoi(
     pystoi = require("pystoi", extra="speech")
     if not reference.any():
         return unscored("the reference is silent or empty")
-    too_few = "the reference has fewer than 30 frames of speech"
+    too_few = "the reference has no more than 0.41 s of speech"
     if len(reference) < MIN_SECONDS * sample_rate:
         return unscored(too_few)
     with warnings.catch_warnings():

@@ -13,6 +13,7 @@ skew Cayley transform with zero diagonal?", Linear Algebra and its Applications 
 multiplying by signature matrices", ibid. 448, 2014.
 """
 
+import math
 from typing import Any
 
 import keras
@@ -87,10 +88,10 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     """
     entries = wide_tensor("entries", entries)
     signs = ops.cast(signs, entries.dtype)
-    size = signs.shape[0]
-    if tuple(entries.shape) != (num_entries(size),):
+    size = math.prod(signs.shape)
+    if (entries.shape, signs.shape) != ((num_entries(size),), (size,)):
         raise ValueError(
-            "`entries` must hold the n (n - 1) / 2 free entries for the n signs. "
+            "`entries` must hold the n (n - 1) / 2 free entries for the n `signs`. "
             f"Received: entries.shape={tuple(entries.shape)}, "
             f"signs.shape={tuple(signs.shape)}"
         )

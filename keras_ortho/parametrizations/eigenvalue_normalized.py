@@ -251,6 +251,7 @@ class EigenvalueNormalized(Parametrization):
         Raises:
             ValueError: If it is of another shape or not of that form.
         """
+        matrix = np.asarray(matrix)
         q, s = self.long_term_units, self.short_term_units
         checks.check_shape("matrix", matrix, (q + s, q + s))
         checks.check_all_finite("matrix", matrix)
@@ -280,6 +281,7 @@ class EigenvalueNormalized(Parametrization):
 
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the blocks are from theirs, the largest distance of all."""
+        checks.check_square("matrix", matrix)
         self.check(len(matrix))
         q = self.long_term_units
         above = np.linalg.norm(matrix[:q, q:])

@@ -74,6 +74,7 @@ class FactorizedCayley(BoundedSpectrum):
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the entries, signs and logits, where the singular values allow it."""
+        matrix = np.asarray(matrix)
         left, values, right = np.linalg.svd(check_real_square("matrix", matrix))
         logits = self.singular_logits(values, matrix.dtype)
         return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits

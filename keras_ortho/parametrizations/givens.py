@@ -62,6 +62,7 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
         raise ValueError(
             f'`style` must be "tunable" or "fft". Received: style={style!r}'
         )
+    count = None if capacity is None else check_count("capacity", capacity)
     if style == "fft":
         if units < 2 or units & (units - 1):
             raise ValueError(
@@ -73,8 +74,7 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
         raise ValueError(
             f'`units` must be even for style="tunable". Received: units={units}'
         )
-    count = check_count("capacity", capacity)
-    if count % 2:
+    if count is None or count % 2:
         raise ValueError(f"`capacity` must be even. Received: capacity={capacity}")
     return count // 2, units - 1
 
@@ -255,12 +255,20 @@ class GivensOrthogonal(_Rotations):
         capacity: Number of layers of the tunable style. Default: `None`, `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
 
+    Raises:
+        ValueError: If a number of layers is given for the FFT style.
+
     Example:
     >>> GivensOrthogonal().variables(8)[0].shape
     (3, 4)
     """
 
     def __init__(self, capacity: int | None = None, style: str = "fft") -> None:
+        if capacity is not None and style == "fft":
+            raise ValueError(
+                '`capacity` is of style="tunable"; the FFT style has log2(n) layers. '
+                f"Received: capacity={capacity!r}, style='fft'"
+            )
         super().__init__(capacity, style)
 
     def angles_shape(self, size: int) -> tuple[int, int]:

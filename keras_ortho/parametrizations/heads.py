@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_count, check_shape
+from keras_ortho.checks import check_count, check_shape, check_square
 from keras_ortho.parametrizations.base import (
     FreeVariable,
     Parametrization,
@@ -151,6 +151,7 @@ class Heads(Parametrization):
 
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the blocks are from their set, and the rest from zero."""
+        check_square("matrix", matrix)
         self.check(len(matrix))
         blocks, rest = diagonal_blocks(matrix, self.heads)
         distances = [self.parametrization.distance(block) for block in blocks]

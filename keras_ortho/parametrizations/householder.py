@@ -27,6 +27,7 @@ from keras import ops
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import is_integer
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.orthogonality import nearest_orthogonal
 from keras_ortho.parametrizations.reflectors import (
@@ -120,7 +121,7 @@ def householder_product(
       WY form
     """
     columns = size if columns is None else columns
-    if not 0 <= columns <= size:
+    if not is_integer(columns) or not 0 <= columns <= size:
         raise ValueError(
             f"`columns` must be from 0 to the order, {size}. "
             f"Received: columns={columns}"

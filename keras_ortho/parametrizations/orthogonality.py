@@ -4,7 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_all_finite, check_square
+from keras_ortho.checks import check_all_finite, check_count, check_square
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 
 
@@ -124,6 +124,9 @@ def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
     Returns:
         Array of shape `(n, n)`, float64.
 
+    Raises:
+        ValueError: If there is no such order.
+
     Example:
     >>> orthogonality_error(random_orthogonal(64, seed=0)) < 1e-12
     True
@@ -132,6 +135,7 @@ def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
 
     - [Mezzadri, 2007](https://arxiv.org/abs/math-ph/0609050)
     """
+    size = check_count("size", size)
     return _haar(np.random.default_rng(seed).normal(size=(size, size)))
 
 
@@ -145,10 +149,14 @@ def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
     Returns:
         Array of shape `(n, n)`, complex128.
 
+    Raises:
+        ValueError: If there is no such order.
+
     Example:
     >>> orthogonality_error(random_unitary(64, seed=0)) < 1e-12
     True
     """
+    size = check_count("size", size)
     real, imaginary = np.random.default_rng(seed).normal(size=(2, size, size))
     return _haar(real + 1j * imaginary)
 

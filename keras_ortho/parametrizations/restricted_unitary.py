@@ -81,6 +81,7 @@ def restricted_unitary(
     """
     phases = wide_tensor("phases", phases)
     reflectors = wide_tensor("reflectors", reflectors)
+    permutation = ops.convert_to_tensor(permutation)
     size = permutation.shape[0]
     found = (tuple(phases.shape), tuple(reflectors.shape))
     if found != ((3, size), (2, 2 * size)):

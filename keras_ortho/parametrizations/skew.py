@@ -66,10 +66,18 @@ def skew_matrix(entries: Tensor) -> Tensor:
     Returns:
         Tensor of shape `(n, n)` and the same dtype.
 
+    Raises:
+        ValueError: If they have another shape.
+
     Example:
     >>> skew_matrix(np.array([1.0, 2.0, 3.0]))
     [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]]
     """
+    if len(entries.shape) != 1:
+        raise ValueError(
+            "`entries` must have the shape (n (n - 1) / 2,). "
+            f"Received: entries.shape={tuple(entries.shape)}"
+        )
     size = matrix_size(entries.shape[0])
     rows, columns = np.triu_indices(size, 1)
     # Where each element lies in [0, entries, -entries].

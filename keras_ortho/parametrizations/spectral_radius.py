@@ -17,7 +17,7 @@ from keras import ops
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_square
+from keras_ortho.checks import check_number, check_square
 from keras_ortho.parametrizations.arithmetic import (
     divide,
     frobenius_norm,
@@ -182,7 +182,8 @@ def normalize_spectral_radius(
         was divided.
 
     Raises:
-        ValueError: If the matrix is not square, or of another dtype.
+        ValueError: If the matrix is not square, or of another dtype, or `epsilon` is
+            negative.
 
     Example:
     >>> normalize_spectral_radius(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
@@ -193,6 +194,7 @@ def normalize_spectral_radius(
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), proposition 1
     """
     matrix = _check_square(matrix)
+    epsilon = check_number("epsilon", epsilon)
     radius = _spectral_radius(matrix)
     divides = ops.logical_or(always, radius > 1)
     divisor = radius + epsilon

@@ -15,7 +15,13 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_all_finite, check_number, check_real
+from keras_ortho.checks import (
+    check_all_finite,
+    check_fits,
+    check_number,
+    check_real,
+    check_square,
+)
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import independent
 from keras_ortho.parametrizations.householder import (
@@ -120,7 +126,7 @@ def svd_matrix(
 
     Raises:
         ValueError: If the reflectors do not have the number of entries of some number
-            of reflectors.
+            of reflectors, or there are not as many singular values.
 
     Example:
     >>> svd_matrix(np.array([0.0, 1.0]), np.array([1.0]), np.array([3.0]), (2, 1))
@@ -133,6 +139,7 @@ def svd_matrix(
     """
     rows, columns = shape
     rank = min(shape)
+    check_fits("singular_values", singular_values, (rank,), f"the shape {shape}")
     left_vectors = householder_product(left, rows, rank)
     right_vectors = householder_product(right, columns, rank)
     return ops.matmul(left_vectors * singular_values, ops.transpose(right_vectors))
@@ -237,6 +244,7 @@ class BoundedSpectrum(Parametrization):
 
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the singular values lie outside of their interval."""
+        check_square("matrix", matrix)
         deviation = spectral_deviation(matrix, self.spectral_center)
         # Not Python's `max`, for which NaN is less than 0.
         return float(np.maximum(0.0, deviation - self.spectral_margin))
@@ -314,6 +322,7 @@ class SVD(BoundedSpectrum):
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the reflectors and logits, where there are all reflectors."""
+        matrix = np.asarray(matrix)
         size = len(matrix)
         check_invertible(check_pair(self.reflections, size), size)
         left, right, values = svd_inverse(matrix)

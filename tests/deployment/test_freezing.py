@@ -204,6 +204,18 @@ def test_other_precisions(policy):
     np.testing.assert_allclose(frozen(X), model(X), rtol=0, atol=atol)
 
 
+@pytest.mark.parametrize("stock", [False, True])
+def test_half_precision(stock):
+    """In which Keras's twin could not draw its own orthogonal matrix."""
+    given = {"activation": "tanh", "dtype": "bfloat16"}
+    model = random_model(
+        layers.RNN(ScoRNNCell(5, **given)) if stock else ScoRNN(5, **given)
+    )
+    # Of a step with states of at most 1, the sum of a few products in bfloat16.
+    atol = 5 * X.shape[1] * 2.0**-7
+    np.testing.assert_allclose(freeze(model)(X), model(X), atol=atol)
+
+
 @keras.saving.register_keras_serializable(package="tests")
 class DampedCell(ScoRNNCell):
     """A cell of a user's, with a step of its own."""

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_ortho import ScoRNN
 from keras_ortho.diagnostics import (
     end_to_end_jacobians,
     gradient_norms,
@@ -228,3 +229,16 @@ def test_the_loss_of_masked_steps_does_not_count():
     )
     np.testing.assert_allclose(found[:4], expected, rtol=1e-5)
     assert not found[4:].any()
+
+
+def test_where_keras_computes_in_float64():
+    """Where TensorFlow counts in int64, too."""
+    before = keras.config.floatx()
+    keras.config.set_floatx("float64")
+    try:
+        model = keras.Sequential([keras.Input((3, 2)), ScoRNN(4)])
+        x = np.random.default_rng(0).normal(size=(2, 3, 2))
+        found = input_sensitivity(model, x)
+    finally:
+        keras.config.set_floatx(before)
+    assert found.shape == (3, 3)

@@ -105,6 +105,20 @@ def test_more_utterances_than_there_is_room_for(speech):
         assert np.isnan(pesq(many, many, 8000))
 
 
+def test_a_rate_that_is_a_float(speech):
+    signal = speech(2)
+    assert pesq(signal, signal, 8000.0) == pesq(signal, signal, 8000)
+
+
+def test_raw_scores_far_from_the_scale():
+    assert raw_to_mos_lqo(-1e6) == 0.999
+    assert raw_to_mos_lqo(1e6) == pytest.approx(4.999)
+    with pytest.raises(ValueError, match="Received: raw=nan"):
+        raw_to_mos_lqo(float("nan"))
+    with pytest.raises(ValueError, match="Received: mos_lqo=None"):
+        mos_lqo_to_raw(None)
+
+
 @pytest.mark.parametrize("mos", [0.999, 5.0, float("inf")])
 def test_a_listening_quality_that_is_none(mos):
     with pytest.raises(ValueError, match=f"Received: mos_lqo={mos}"):

@@ -26,6 +26,7 @@ def test_pairs_without_padding():
     ("estimates", "lengths", "message"),
     [
         (np.zeros((3, 4)), None, "as many .* Received: 3 and 2"),
+        (np.zeros((2, 4)), [4, 1.0], "`lengths` must be an integer .* Received: 1.0"),
         (np.zeros((2, 4)), [4], "one of `lengths` .* Received: 1 and 2"),
         (np.zeros((2, 4)), [4, 5], "in 0 .. 4.* Received: 5"),
         (np.zeros((2, 4)), [4, -1], "Received: -1"),

@@ -1,5 +1,7 @@
 """Tests of STOI."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -50,17 +52,27 @@ def test_silent_estimate(speech):
     assert stoi(np.zeros_like(reference), reference, 8000) == pytest.approx(0)
 
 
+@pytest.mark.parametrize(("samples", "scored"), [(4096, False), (4097, True)])
+def test_the_least_that_is_scored(samples, scored):
+    """Of what is sound throughout, 0.41 s."""
+    reference = np.random.default_rng(1).normal(size=samples)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnscoredWarning)
+        assert np.isfinite(stoi(reference, reference, 10_000)) == scored
+    assert len(caught) == (not scored)
+
+
 @pytest.mark.parametrize("samples", [0, 2, 500, 3000, 3200])
 def test_too_short(samples, speech):
     reference = speech(3, seed=2)[8000 : 8000 + samples]
-    with pytest.warns(UnscoredWarning, match="30 frames|empty"):
+    with pytest.warns(UnscoredWarning, match="0.41 s|empty"):
         assert np.isnan(stoi(reference, reference, 8000))
 
 
 def test_too_little_speech():
     reference = np.zeros(16000)
     reference[4000:6000] = np.random.default_rng(0).standard_normal(2000)
-    with pytest.warns(UnscoredWarning, match="30 frames"):
+    with pytest.warns(UnscoredWarning, match="0.41 s"):
         assert np.isnan(stoi(reference, reference, 8000))
 
 

@@ -252,3 +252,10 @@ def test_negative_ones(units, negative_ones, count):
 def test_negative_ones_out_of_range(negative_ones):
     with pytest.raises(ValueError, match=r"`negative_ones` must .*Received: negative"):
         diagonal_signs(5, negative_ones)
+
+
+@pytest.mark.parametrize("signs", [[[1.0], [-1.0]], [[1.0, -1.0]], 1.0])
+def test_signs_of_another_shape(signs):
+    """A column would scale the rows."""
+    with pytest.raises(ValueError, match="n `signs`. Received: .*signs.shape="):
+        scaled_cayley(np.array([0.5]), np.array(signs))

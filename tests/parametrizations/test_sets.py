@@ -311,3 +311,16 @@ def test_arguments_that_a_subclass_passes_on_are_in_its_config():
     )
     assert (again.steps, again.spectral_margin) == (3, 0.25)
     assert again.get_config() == made.get_config()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_distance_of_what_is_not_square(name):
+    with pytest.raises(ValueError, match=r"Received: .*\(4, 3\)"):
+        SETS[name][0].distance(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("size", [1.5, "many", 0, -1])
+def test_random_matrices_of_no_order(size):
+    for draw in (sets.random_orthogonal, sets.random_unitary):
+        with pytest.raises(ValueError, match="`size` must be .* Received: size="):
+            draw(size)

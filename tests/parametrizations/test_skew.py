@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_ortho import parametrizations as sets
 from keras_ortho.parametrizations import skew
 
 pytestmark = pytest.mark.backends
@@ -31,3 +32,10 @@ def test_matrix_size_undoes_num_entries(n):
 def test_no_matrix_has_so_many_entries(entries):
     with pytest.raises(ValueError, match=rf"Received: entries={entries}"):
         skew.matrix_size(entries)
+
+
+@pytest.mark.parametrize("shape", [(), (1, 2), (3, 3)])
+def test_entries_of_another_shape(shape):
+    for make in (skew.skew_matrix, sets.skew_exponential, sets.antisymmetric):
+        with pytest.raises(ValueError, match="`entries` must have .* Received: "):
+            make(np.ones(shape))

@@ -155,3 +155,9 @@ def test_spectral_deviation():
     assert svd.spectral_deviation(np.eye(4)) == 0
     assert svd.spectral_deviation(np.diag([0.5, -1.25])) == pytest.approx(0.5)
     assert svd.spectral_deviation(np.eye(3, 2), center=0.75) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("values", [np.ones(1), np.ones(3), 2.0])
+def test_another_number_of_singular_values(values):
+    with pytest.raises(ValueError, match="`singular_values` must have .* Received:"):
+        svd.svd_matrix(np.ones(3), np.ones(3), np.asarray(values), (2, 2))
