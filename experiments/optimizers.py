@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from keras_ortho.optimizers import (
+    GroupOptimizer,
     OptimizerGroups,
     RMSpropTF1,
     StiefelDescent,
@@ -234,4 +235,4 @@ def make_optimizer(
         return others
     # A saved network of the package's own groups loads without this module.
     groups = OptimizerParts if "phases" in chosen else OptimizerGroups
-    return keras.optimizers.MultiOptimizer(groups(others, chosen))
+    return GroupOptimizer(groups(others, chosen))

@@ -18,7 +18,6 @@ from keras_ortho import training_checks
 from keras_ortho.backend.processes import copy_from_first, on_first, process_count
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.generations import Generations, reading
-from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.sealed import file_sha256, is_sealed, read_sealed, write_sealed
 from keras_ortho.weight_averages import WeightAverages
 
@@ -160,7 +159,9 @@ class Run(keras.callbacks.Callback):
 
     def restore(self) -> None:
         """Goes on from the newest state of the first process, if there is one."""
-        self._build_optimizers()
+        # A second time would make some of the variables of `LossScaleOptimizer` twice.
+        if not self.model.optimizer.built:
+            self.model.optimizer.build(self.model.trainable_variables)
         if process_count() > 1:
             found: list[Path] = []
             on_first(lambda: self.states.read(found.append))
@@ -190,16 +191,6 @@ class Run(keras.callbacks.Callback):
         self.stopped_early = (state / STOPPED).exists()
         # An epoch that the kill has undone may have been better.
         self._replace_best(lambda aside: shutil.copyfile(state / BEST, aside))
-
-    def _build_optimizers(self) -> None:
-        """Makes the variables that a state has values for, or averages of weights."""
-        # A second time would make some of `LossScaleOptimizer` twice.
-        if not self.model.optimizer.built:
-            self.model.optimizer.build(self.model.trainable_variables)
-        # `MultiOptimizer` leaves out those that have nothing to train.
-        for each in optimizers_within(self.model):
-            if not each.built:
-                each.build([])
 
     def _replace_best(self, write: Callable[[Path], Any]) -> None:
         with replacing(self.folder / BEST) as aside:

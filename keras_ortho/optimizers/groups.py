@@ -59,7 +59,7 @@ def _check_group(group: Any, groups: tuple[str, ...]) -> None:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OptimizerGroups(keras.optimizers.OptimizerMap):
-    """Gives a variable the optimizer of its group, in a `MultiOptimizer` of Keras.
+    """Gives a variable the optimizer of its group, in a `GroupOptimizer`.
 
     Args:
         default_optimizer: Optimizer of the variables of all other groups.
@@ -73,7 +73,7 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
     >>> groups = OptimizerGroups(
     ...     keras.optimizers.Adam(), {"recurrent": keras.optimizers.RMSprop()}
     ... )
-    >>> optimizer = keras.optimizers.MultiOptimizer(groups)
+    >>> optimizer = GroupOptimizer(groups)
     """
 
     # A subclass that tells more apart has more.

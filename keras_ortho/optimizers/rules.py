@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import keras
 
 from keras_ortho.checks import check_fraction, check_number
+from keras_ortho.optimizers.group_optimizer import GroupOptimizer
 from keras_ortho.optimizers.groups import RECURRENT, UNITARY, OptimizerGroups
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1
 from keras_ortho.optimizers.stiefel import StiefelDescent
@@ -19,7 +20,7 @@ def paper_optimizer(
     recurrent: Optimizer | None = None,
     others: Optimizer | None = None,
     unitary: Optimizer | None = None,
-) -> keras.optimizers.MultiOptimizer:
+) -> GroupOptimizer:
     """Makes the papers' optimizers, for `model.compile`.
 
     They train the variables behind the recurrent matrix with a smaller rate, and
@@ -41,7 +42,7 @@ def paper_optimizer(
             Default: `StiefelDescent(1e-3)`.
 
     Returns:
-        A `keras.optimizers.MultiOptimizer`.
+        A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
 
     Raises:
         ValueError: If an argument is no optimizer nor the name of one, holds others, or
@@ -56,7 +57,7 @@ def paper_optimizer(
       section 4
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5
     """
-    return keras.optimizers.MultiOptimizer(
+    return GroupOptimizer(
         OptimizerGroups(
             default_optimizer=_optimizer("others", others, keras.optimizers.Adam(1e-3)),
             optimizer_map={
@@ -74,7 +75,7 @@ def two_rate_adam(
     beta_2: float = 0.95,
     global_clipnorm: float | None = 1.0,
     ema_momentum: float | None = None,
-) -> keras.optimizers.MultiOptimizer:
+) -> GroupOptimizer:
     """Makes Adam with a smaller rate for the recurrent matrices, for `model.compile`.
 
     With it `ScoRNN` learned copying and adding in less than half of the updates that it
@@ -103,7 +104,7 @@ def two_rate_adam(
             the model has it after `fit`. Default: `None`, no average.
 
     Returns:
-        A `keras.optimizers.MultiOptimizer`.
+        A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
 
     Raises:
         ValueError: If an argument is out of its range.

@@ -27,6 +27,7 @@ from keras_ortho import (
     SVDDense,
 )
 from keras_ortho.optimizers import (
+    GroupOptimizer,
     OptimizerGroups,
     RMSpropTF1,
     group_of,
@@ -152,6 +153,35 @@ def test_two_rates_with_averages_of_the_weights():
     )
     (loss,) = history.history["val_loss"]
     assert loss == pytest.approx(averaging.evaluate(*data(), verbose=0), rel=1e-5)
+
+
+def test_averages_without_a_recurrent_matrix(tmp_path):
+    """Of which Keras's callback asks all optimizers."""
+    x, y = data()
+    model = keras.Sequential([keras.Input(x.shape[1:]), keras.layers.Flatten()])
+    model.add(keras.layers.Dense(y.shape[-1]))
+    model.compile(two_rate_adam(ema_momentum=0.5), "mse")
+    fit = {"callbacks": [keras.callbacks.SwapEMAWeights()], "verbose": 0}
+    model.fit(x, y, validation_data=(x, y), **fit)
+    loaded = reloaded(model, tmp_path)
+    assert isinstance(loaded.optimizer, GroupOptimizer)
+    loaded.fit(x, y, **fit)
+
+
+def test_an_optimizer_of_another_model():
+    optimizer = paper_optimizer()
+    make_model(optimizer).fit(*data(), verbose=0)
+    model = make_model(optimizer)
+    message = "`trainable_variables` must .* Received: .*kernel"
+    if keras.backend.backend() == "jax":  # There only values are handed over.
+        model.optimizer.build(model.trainable_variables)
+        with pytest.raises(ValueError, match=message):
+            optimizer.apply(
+                [0 * v for v in model.trainable_variables], model.trainable_variables
+            )
+        return
+    with pytest.raises(ValueError, match=message):
+        model.fit(*data(), verbose=0)
 
 
 @pytest.mark.parametrize(
