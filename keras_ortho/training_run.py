@@ -159,9 +159,6 @@ class Run(keras.callbacks.Callback):
 
     def restore(self) -> None:
         """Goes on from the newest state of the first process, if there is one."""
-        # A second time would make some of the variables of `LossScaleOptimizer` twice.
-        if not self.model.optimizer.built:
-            self.model.optimizer.build(self.model.trainable_variables)
         if process_count() > 1:
             found: list[Path] = []
             on_first(lambda: self.states.read(found.append))
@@ -169,6 +166,9 @@ class Run(keras.callbacks.Callback):
         self.states.read(self._read)
 
     def _read(self, state: Path) -> None:
+        # A second time would make some of the variables of `LossScaleOptimizer` twice.
+        if not self.model.optimizer.built:
+            self.model.optimizer.build(self.model.trainable_variables)
         with reading(state / HISTORY), open(state / HISTORY, newline="") as file:
             self.history = [
                 {name: float(value) for name, value in row.items() if value}
