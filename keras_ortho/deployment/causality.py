@@ -1,5 +1,6 @@
 """What has a single step, and what has none: each layer of a model is asked."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -71,11 +72,24 @@ def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
         raise no_step(operation, "has a mask: frames that do not count are left out")
 
 
+def check_graph(model: Any) -> None:
+    """Refuses a model that does more than what its graph says.
+
+    Args:
+        model: A functional or `Sequential` model.
+
+    Raises:
+        ValueError: If it is refused.
+    """
+    if method_of_ones_own(model, "call"):
+        raise no_step(model, "has a `call` of its own around its layers")
+
+
 def check_recurrent(
     operation: Any,
     layer: keras.layers.RNN,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    tensors: list[Any],
     last: list[Any],
 ) -> None:
     """Refuses a recurrent layer that no frame can be given to by itself.
@@ -83,8 +97,8 @@ def check_recurrent(
     Args:
         operation: The layer, or one that runs it from other states.
         layer: The layer.
+        args: What it is called with by position.
         kwargs: What it is called with by name.
-        tensors: All tensors that it is called with.
         last: Those of them that come from a last output, and are no sequence.
 
     Raises:
@@ -92,8 +106,10 @@ def check_recurrent(
     """
     if layer.go_backwards:
         raise no_step(layer, "reads the sequence from its end")
-    if len(tensors) > 1:
-        raise no_step(layer, "begins with a state that is computed")
+    # Be it a tensor or an array. Keras also takes a list of the sequence and it.
+    given = tree.flatten([args, kwargs.get("sequences"), kwargs.get("initial_state")])
+    if sum(each is not None for each in given) > 1:
+        raise no_step(layer, "begins with a state that it is given")
     if last:
         raise no_step(layer, "comes after a layer with `return_sequences=False`")
     if kwargs.get("training"):
@@ -104,10 +120,13 @@ def check_recurrent(
             raise no_step(each, f"has a `{own}` of its own around its cell")
 
 
-def call_with_frame(operation: Any, args: Any, kwargs: Any) -> Any:
+def call_with_frame(
+    call: Callable[..., Any], operation: Any, args: Any, kwargs: Any
+) -> Any:
     """Calls a layer with a single frame.
 
     Args:
+        call: Function of the layer and its arguments, which calls it.
         operation: The layer, or an operation of Keras.
         args: Its arguments, with a time axis of length one.
         kwargs: Those that it is given by name.
@@ -119,7 +138,7 @@ def call_with_frame(operation: Any, args: Any, kwargs: Any) -> Any:
         ValueError: If it does not take the frame.
     """
     try:
-        return operation(*args, **kwargs)
+        return call(operation, *args, **kwargs)
     except Exception as error:
         shapes = [tuple(x.shape) for x in tree.flatten((args, kwargs)) if is_tensor(x)]
         reason = f"does not take a single frame, of shape {shapes}"

@@ -38,8 +38,9 @@ def freeze(model: keras.layers.Layer) -> Any:
     Raises:
         ValueError: If `model` is not built, is a subclass of `keras.Model` with a
             `call` of its own, has a layer that cannot be frozen, such as a dense one
-            with a `call` of its own, or one layer or cell within several others, such
-            as two wrappers.
+            with a `call` of its own, one layer or cell within several others, such as
+            two wrappers, or twice in a `Sequential`, or what Keras does not make from
+            its config, as a function that is not registered.
 
     Example:
     >>> layers = [keras.Input((None, 3)), ScoRNN(8, activation="tanh")]
@@ -49,12 +50,15 @@ def freeze(model: keras.layers.Layer) -> Any:
     """
     _check_model(model)
     before = layers_within(model)
+    for layer in before:
+        if isinstance(layer, keras.Sequential):
+            _check_no_layer_twice(layer)
     # Those that are not registered are known by their names.
     own = {type(x) for x in before if not type(x).__module__.startswith("keras.")}
     classes = {cls.__name__: cls for cls in own}
     with knowing_also(classes):
         config = _frozen(keras.saving.serialize_keras_object(model))
-        copy = keras.saving.deserialize_keras_object(config, safe_mode=False)
+        copy = _deserialized(config)
     after = layers_within(copy)
     if len(before) != len(after):
         raise ValueError(
@@ -103,6 +107,30 @@ def _check_model(model: Any) -> None:
             )
 
 
+def _check_no_layer_twice(model: keras.Sequential) -> None:
+    names = [layer.name for layer in model.layers]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            "A `Sequential` model must not hold one layer twice, which its config has "
+            "once: write it as a functional model. "
+            f"Received: {model.name} with {', '.join(twice)} twice"
+        )
+
+
+def _deserialized(config: dict[str, Any]) -> Any:
+    try:
+        return keras.saving.deserialize_keras_object(config, safe_mode=False)
+    except Exception as error:  # Keras raises of all kinds.
+        raise ValueError(
+            "`model` cannot be copied from its config. Register functions and classes "
+            "of your own by `keras.saving.register_keras_serializable`, or call "
+            "`freeze` in a `keras.saving.custom_object_scope` of them; a lambda has "
+            f"no name to be known by. Received: a {config['class_name']} of which "
+            f"Keras says: {str(error).strip().partition(chr(10))[0][:300]}"
+        ) from error
+
+
 def _frozen(config: Any) -> Any:
     """A config with the twins of all layers that have one."""
     if isinstance(config, list | tuple):
@@ -113,7 +141,7 @@ def _frozen(config: Any) -> Any:
         parts = {name: config.get(name) for name in _OF_AN_OBJECT}
         cls = keras.saving.get_registered_object(config["registered_name"])
         if isinstance(cls, type) and issubclass(cls, FREEZABLE):
-            layer = keras.saving.deserialize_keras_object(parts, safe_mode=False)
+            layer = _deserialized(parts)
             return {**config, **keras.saving.serialize_keras_object(twin(layer))}
         # Its loss may be a function of the user's own.
         config = {k: v for k, v in config.items() if k != "compile_config"}

@@ -20,16 +20,19 @@ from keras_ortho.deployment.causality import (
     MIXES,
     call_with_frame,
     check_call,
+    check_graph,
     check_pointwise,
     check_recurrent,
     is_tensor,
     no_step,
     recurrent_layer,
 )
+from keras_ortho.deployment.operation_names import OperationNames
 from keras_ortho.keras_internals import Functional, run_through
 
 # Those that the sequence of the check is made of.
 _FRAMES = 3
+_STATE_NAME = r"state_\d+"
 
 
 def step_model(model: Any) -> keras.Model:
@@ -64,10 +67,10 @@ def step_model(model: Any) -> keras.Model:
     Raises:
         ValueError: If `model` is none of these, has no recurrent layer, or a layer has
             no step, which is then named: `Bidirectional`, `go_backwards=True`, a mask,
-            an initial state that is computed, a layer that mixes the frames, a
-            recurrent layer behind one with `return_sequences=False`, or one with a
-            `call` of its own or called with `training=True`; or if an input is named
-            as a state.
+            an initial state that is given, a layer that mixes the frames, a
+            recurrent layer behind one with `return_sequences=False`, a recurrent layer
+            or a model with a `call` of its own, or a layer called with
+            `training=True`; or if an input is named as a state.
 
     Example:
     >>> rnn = ScoRNN(8, return_sequences=True)
@@ -92,7 +95,8 @@ def step_model(model: Any) -> keras.Model:
         return states[-1]
 
     frame = _Frame(
-        lambda layer: tree.map_structure(state_input, layer.get_initial_state(1))
+        lambda layer: tree.map_structure(state_input, layer.get_initial_state(1)),
+        OperationNames([x.name for x in inputs], _STATE_NAME),
     )
     outputs = frame.through(model, inputs)
     step = keras.Model(
@@ -133,10 +137,14 @@ class _Frame:
 
     Args:
         states: Function of a recurrent layer, which gives its states.
+        names: Calls operations of a symbolic frame. Default: `None`, of a real one.
     """
 
-    def __init__(self, states: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, states: Callable[[Any], Any], names: OperationNames | None = None
+    ) -> None:
         self.states = states
+        self._apply = names.call if names else _apply
         self.new_states: list[Tensor] = []
         # What layers that are not recurrent have got and given.
         self.calls: list[tuple[Any, Any, Any]] = []
@@ -151,6 +159,7 @@ class _Frame:
 
     def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(operation, Functional | keras.Sequential):
+            check_graph(operation)
             inputs = args[0] if args else kwargs["inputs"]
             return run_through(operation, inputs, self._call)
         tensors = [x for x in tree.flatten((args, kwargs)) if is_tensor(x)]
@@ -158,9 +167,9 @@ class _Frame:
         check_call(operation, kwargs)
         recurrent = recurrent_layer(operation)
         if recurrent is not None:
-            check_recurrent(operation, recurrent, kwargs, tensors, last)
+            check_recurrent(operation, recurrent, args, kwargs, last)
             return self._step(operation, recurrent, tensors[0])
-        outputs = call_with_frame(operation, args, kwargs)
+        outputs = call_with_frame(self._apply, operation, args, kwargs)
         flat = tree.flatten(outputs)
         if last:
             if len(last) < len(tensors):
@@ -173,8 +182,8 @@ class _Frame:
         return outputs
 
     def _step(self, operation: Any, layer: keras.layers.RNN, sequence: Tensor) -> Any:
-        output, new_states = layer.cell(
-            ops.squeeze(sequence, 1), self.states(operation)
+        output, new_states = self._apply(
+            layer.cell, ops.squeeze(sequence, 1), self.states(operation)
         )
         new_states = tree.flatten(new_states)
         self.new_states += new_states
@@ -189,6 +198,10 @@ class _Frame:
         return any(x is last for last in self._last)
 
 
+def _apply(operation: Any, *args: Any, **kwargs: Any) -> Any:
+    return operation(*args, **kwargs)
+
+
 def _check_causal(model: Any) -> list[Any]:
     """Takes a few frames through a model, and gives its recurrent layers in order."""
     if not isinstance(model, Functional | keras.Sequential) or not model.built:
@@ -196,6 +209,7 @@ def _check_causal(model: Any) -> list[Any]:
             "`model` must be a Sequential or functional model that is built. "
             f"Received: {model!r}"
         )
+    check_graph(model)
     for x in model.inputs:
         if len(x.shape) < 2:
             raise ValueError(
@@ -267,7 +281,7 @@ def _input_names(model: Any) -> list[str]:
         return ["x"]
     names = [x.name for x in model.inputs]
     for name in names:
-        if re.fullmatch(r"state_\d+", name):
+        if re.fullmatch(_STATE_NAME, name):
             raise ValueError(
                 "No input of `model` may be named as the states of the step are. "
                 f"Received: {name}"

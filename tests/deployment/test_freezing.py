@@ -324,6 +324,7 @@ def test_what_cannot_be_frozen():
     subclassed(X)
     hidden = keras.Sequential([keras.Input((None, 4)), Hidden()])
     cell = ScoRNNCell(5)
+    twice = layers.Dense(4)
     inputs = keras.Input((None, 4))
     each = [layers.RNN(cell, go_backwards=back)(inputs) for back in (False, True)]
     cases = {
@@ -334,10 +335,17 @@ def test_what_cannot_be_frozen():
             [keras.Input((4,)), Doubled(4, ScaledCayley())]
         ),
         "makes it by itself": hidden,
+        "one layer twice": keras.Sequential([keras.Input((4,)), twice, twice]),
+        "copied from its config.* lambda": keras.Sequential(
+            [keras.Input((None, 4)), ScoRNN(5, activation=lambda x: 0.9 * x)]
+        ),
+        "copied from its config": keras.Sequential(
+            [keras.Input((4,)), layers.Dense(2, activation=halved)]
+        ),
         "must be a Keras model": ScoRNNCell,
     }
     for words, model in cases.items():
-        with pytest.raises(ValueError, match=f"{words}.*Received: "):
+        with pytest.raises(ValueError, match=f"(?s){words}.*Received: "):
             freeze(model)
     with pytest.raises(ValueError, match="before it is built.*Received: "):
         hidden.layers[0].rnn.cell.freeze()

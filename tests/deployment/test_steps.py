@@ -86,6 +86,39 @@ def test_models_of_several_layers(make):
     np.testing.assert_allclose(outputs(model, X), expected, atol=ATOL)
 
 
+def called_alike():
+    """Layers within a nested model have the names of some without; one that of `x`."""
+    inner = model_of(layers.GRU(3, return_sequences=True), layers.Dense(3, name="proj"))
+    y = layers.Dense(3, name="proj")(x := keras.Input((None, 3)))
+    y = layers.Dense(3, name="x")(layers.GRU(3, return_sequences=True)(y))
+    return keras.Model(x, layers.Dense(2, name="state_0")(inner(inner(y))))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: model_of(*(layers.LSTM(4, return_sequences=True) for _ in range(3))),
+        lambda: freeze(model_of(*(ORNN(4, return_sequences=True) for _ in range(2)))),
+        lambda: freeze(
+            model_of(
+                *(ScoRNN(4, activation="tanh", return_sequences=True) for _ in range(2))
+            )
+        ),
+        called_alike,
+    ],
+)
+def test_operations_that_are_called_alike(make, tmp_path):
+    """As Keras calls the cells of its layers."""
+    model = make()
+    np.testing.assert_allclose(outputs(model, X), model(X), atol=ATOL)
+    step = step_model(model)
+    step.save(tmp_path / "step.keras")
+    loaded = keras.saving.load_model(tmp_path / "step.keras")
+    frame = [X[:, 0], *initial_states(model, 2)]
+    for one, other in zip(loaded(frame), step(frame), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_constants_between_the_layers():
     x = keras.Input((None, 3))
     y = ops.matmul(x, ops.convert_to_tensor(X[0, :3])) + ops.ones((1, 1, 3))
@@ -211,10 +244,48 @@ def test_logarithms_between_the_layers():
             step_model(keras.Model(x, rnn()(mixed)))
 
 
+class Residual(keras.Model):
+    """A functional model that does more than its graph says."""
+
+    def call(self, x, training=None, mask=None):
+        """Adds the input."""
+        return x + super().call(x, training=training)
+
+
+class Tripled(keras.Sequential):
+    """A sequential model that does more than its graph says."""
+
+    def call(self, x, training=None, mask=None):
+        """Multiplies the output."""
+        return 3 * super().call(x, training=training)
+
+
+def around(outer=None):
+    x = keras.Input((None, 3))
+    model = Residual(x, rnn()(x))
+    return outer(model) if outer else model
+
+
+def with_constant_state(layer, state):
+    x = keras.Input((None, 3))
+    return keras.Model(x, layer(x, initial_state=state))
+
+
+ONES = np.ones((2, 4), "float32")
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda: model_of(Doubled(4)), "`call` of its own"),
+        (around, "`call` of its own"),
+        (lambda: around(model_of), "`call` of its own"),
+        (lambda: Tripled([keras.Input((None, 3)), rnn()]), "`call` of its own"),
+        (lambda: with_constant_state(rnn(), ONES), "begins with a state"),
+        (
+            lambda: with_constant_state(layers.LSTM(4), [ONES, ONES]),
+            "begins with a state",
+        ),
         (random_by_call, "training=True"),
         (lambda: inputs_named("other", "state_0"), "as the states"),
         (lambda: model_of(layers.Bidirectional(rnn(), name="rnn")), "from its end"),
