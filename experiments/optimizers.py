@@ -50,14 +50,14 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
 
     Args:
         rule: A kind and a rate, and in any order what else there is: `clip` and the
-            largest entry of a gradient, `clipnorm` and the largest norm of all the
-            gradients together, `betas` and Adam's two decays, `ema` and the momentum of
-            an average of the weights, which is what is validated and kept, `momentum`
-            and that of SGD or RMSprop, `decay` and what the rate is multiplied with
-            after each pass over the data, `plateau` and what it is multiplied with
-            after a pass whose validation is no better than the best before, for which
-            `Plateau` must be among the callbacks: `"adam 1e-3"`, `"rmsprop 1e-3 clip
-            1"`, `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
+            largest entry of a gradient, `clipnorm` and the largest norm of the
+            gradients of all that this rule is for, `betas` and Adam's two decays, `ema`
+            and the momentum of an average of the weights, which is what is validated
+            and kept, `momentum` and that of SGD or RMSprop, `decay` and what the rate
+            is multiplied with after each pass over the data, `plateau` and what it is
+            multiplied with after a pass whose validation is no better than the best
+            before, for which `Plateau` must be among the callbacks: `"adam 1e-3"`,
+            `"rmsprop 1e-3 clip 1"`, `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
         updates: Updates in a pass over the data, for `decay`. Default: `None`, not
             known.
 

@@ -488,7 +488,8 @@ def _smoke_data(
                 f"--smoke has its own data: no {_flag(name)}. "
                 f"Received: {getattr(given, name)}"
             )
-    return make(given.out / "data")
+    # A name that nobody else gives to a folder of data.
+    return make(given.out / "smoke-data")
 
 
 def _flag(name: str) -> str:

@@ -9,7 +9,7 @@ from experiments.comparison import Records, model_table, records_of, row_title
 from experiments.papers import overview
 from experiments.records import draw, read_record
 from experiments.sections import Comparison, Section
-from experiments.tables import table
+from experiments.tables import check_own, table
 from keras_ortho.files import remove_asides, replacing
 from keras_ortho.locks import locked
 
@@ -40,8 +40,10 @@ def write_report(folder: Path) -> None:
             same, one waits for the other: the last has all records.
 
     Raises:
-        ValueError: If a record is damaged. The message names it.
+        ValueError: If a record is damaged, or `RESULTS.md` is another's. The message
+            names it.
     """
+    check_own(folder / "RESULTS.md", "`python examples/reproduce.py`")
     results = folder / "results"
     with locked(results, ".report.lock", wait=True):
         for name in ("RESULTS.md", *(f"results/{s.name}.png" for s in SECTIONS)):

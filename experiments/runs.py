@@ -17,7 +17,7 @@ from keras_ortho.distribution import shared_evaluation
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
 from keras_ortho.metrics import ErrorRate
-from keras_ortho.sealed import write_sealed
+from keras_ortho.sealed import is_sealed, write_sealed
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
@@ -77,13 +77,14 @@ def fit(
         baseline: What to call the task's baseline in the picture. Default: none.
         log: Whether the axis of the picture is logarithmic. Default: `True`.
         data: What tells the data from others that the same settings may load: a run
-            goes on with its own only. Default: the first batches to validate and to
-            test on.
+            goes on with its own only. Default: the first batches to train, to validate
+            and to test on.
         callbacks: Callbacks of the training. Default: none.
         test_callbacks: Callbacks of the tests. Default: none.
 
     Raises:
-        ValueError: If the files of a run that is to go on are damaged.
+        ValueError: If the files of a run that is to go on are damaged, or the folder
+            has a record that is no run's.
         BlockingIOError: If another process has a run in the same folder.
     """
     monitor, out = MONITORS[figure], settings.out
@@ -108,6 +109,7 @@ def fit(
     callbacks.append(_Progress(out, times))
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):
+        _check_record(out / RECORD)
         for file in (RECORD, PICTURE):
             remove_asides(out / file)
         history = train(
@@ -149,10 +151,18 @@ def fit(
     return record
 
 
+def _check_record(path: Path) -> None:
+    if path.exists() and not is_sealed(path):
+        raise ValueError(
+            f"--out must be a folder without a file {path.name}, or that of a run. "
+            f"Received: {path}, which no run has written"
+        )
+
+
 def _first_batches(task: Task) -> str:
     return digest(
         part
-        for batches in (task.valid, task.test)
+        for batches in (task.train, task.valid, task.test)
         for part in keras.tree.flatten(next(iter(batches)))
     )
 
@@ -233,7 +243,7 @@ def fit_rival(
         # Finite also where a rate is too large.
         monitor="val_error_rate",
         callbacks=callbacks,
-        settings={**shared, **own},
+        settings={**shared, "data": _first_batches(task), **own},
     )
     best = history[best_epoch([row["val_error_rate"] for row in history])]
     return {

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from experiments.study import MODELS, OF_MODELS, PROBLEMS, SETTINGS, Trial
-from experiments.tables import table
+from experiments.tables import check_own, table
 from keras_ortho.files import replacing
 from keras_ortho.locks import locked
+
+TITLE = "# Settings, measured"
 
 
 def outcome(trial: Trial, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,14 +56,27 @@ def read_rows(path: Path) -> dict[Trial, dict[str, str]]:
 
     Returns:
         The row of each trial, in the order of the file.
+
+    Raises:
+        ValueError: If a row is not one of `add_row`. The message names it.
     """
     if not path.exists():
         return {}
+    rows = {}
     with open(path, newline="", encoding="utf-8") as file:
-        return {
-            Trial(row["problem"], row["model"], row["setting"], int(row["seed"])): row
-            for row in csv.DictReader(file)
-        }
+        for row in csv.DictReader(file):
+            try:
+                trial = Trial(
+                    row["problem"], row["model"], row["setting"], int(row["seed"])
+                )
+                float(row["last"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{path} is damaged: a row must have a problem, a model, a "
+                    f"setting, a seed and figures. Received: {dict(row)}"
+                ) from error
+            rows[trial] = row
+    return rows
 
 
 def add_row(path: Path, row: Mapping[str, Any]) -> None:
@@ -89,8 +104,12 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
     Args:
         path: The file.
         rows: As `read_rows` gives them.
+
+    Raises:
+        ValueError: If the file is another's.
     """
-    lines = ["# Settings, measured"]
+    check_own(path, TITLE)
+    lines = [TITLE]
     for problem, kind in PROBLEMS.items():
         found = {t: row for t, row in rows.items() if t.problem == problem}
         models = [model for model in MODELS if any(t.model == model for t in found)]

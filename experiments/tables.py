@@ -36,6 +36,23 @@ def write_table(
     return text
 
 
+def check_own(path: Path, words: str) -> None:
+    """Refuses to replace a file that is another's.
+
+    Args:
+        path: The file, which need not be there.
+        words: What is in each of our own.
+
+    Raises:
+        ValueError: If it has not these words.
+    """
+    if path.exists() and words not in path.read_text("utf-8", errors="replace"):
+        raise ValueError(
+            f"{path.name} must be one that this command has written, to be replaced. "
+            f"Received: {path}"
+        )
+
+
 def cell(value: Any) -> str:
     """Writes a text or an integer, or another number to four places.
 

@@ -207,3 +207,12 @@ def test_what_is_over_all_data_sets(tmp_path):
     assert UCR["CBF"] == (0.702, 0.967, 0.881, 0.948)
     assert near["RNN, published"] == "1 of 2"
     assert near["LSTM, published"] == near["oRNN, published"] == "1 of 2"
+
+
+def test_results_of_anothers_are_not_replaced(tmp_path):
+    path = tmp_path / "RESULTS.md"
+    path.write_text("# Results\n\nmine")
+    (tmp_path / "results").mkdir()
+    with pytest.raises(ValueError, match="RESULTS.md must be .* Received: "):
+        write_report(tmp_path)
+    assert path.read_text() == "# Results\n\nmine"

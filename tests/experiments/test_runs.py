@@ -270,11 +270,13 @@ def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):
 def test_a_run_goes_on_with_its_own_data_and_backend(tmp_path, capsys, monkeypatch):
     rows = np.random.default_rng(0).normal(size=(24, 9)).round(3)
     rows[:, 0] = np.arange(24) % 2
-    for name, data in {"a": rows, "b": rows + np.eye(9)[8]}.items():
-        for part in ("TRAIN", "TEST"):
+    other = rows + np.eye(9)[8]
+    parts = {"a": (rows, rows), "b": (other, other), "other-train": (other, rows)}
+    for name, data in parts.items():
+        for part, each in zip(("TRAIN", "TEST"), data, strict=True):
             path = tmp_path / name / "Waves" / f"Waves_{part}.tsv"
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.savetxt(path, data, fmt="%g", delimiter="\t")
+            np.savetxt(path, each, fmt="%g", delimiter="\t")
     options = ["--name", "Waves", "--model", "rnn", "--units", "3"]
     options += ["--evaluate-every", "1"]
 
@@ -283,9 +285,10 @@ def test_a_run_goes_on_with_its_own_data_and_backend(tmp_path, capsys, monkeypat
         return run("ucr", tmp_path / "out", *options, *given)
 
     go("a", 1)
-    with pytest.raises(SystemExit):
-        go("b", 2, "--resume")
-    assert "holds a run with other settings" in capsys.readouterr().err
+    for other in ("b", "other-train"):
+        with pytest.raises(SystemExit):
+            go(other, 2, "--resume")
+        assert "holds a run with other settings" in capsys.readouterr().err
     with monkeypatch.context() as patch:
         patch.setattr(keras.backend, "backend", lambda: "another")
         with pytest.raises(SystemExit):
@@ -301,3 +304,14 @@ def test_a_folder_with_a_run_is_left_alone(tmp_path, capsys):
         run("adding", tmp_path, "--smoke", "--model", "rnn")
     assert "--resume" in capsys.readouterr().err
     assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_a_record_of_anothers_is_not_replaced(tmp_path, capsys):
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "Sines").write_text("mine")
+    with pytest.raises(SystemExit):
+        run("ucr", tmp_path, "--smoke", "--model", "rnn")
+    assert "no run has written" in capsys.readouterr().err
+    assert (tmp_path / "run.json").read_text() == "{}"
+    assert (tmp_path / "data" / "Sines").read_text() == "mine"

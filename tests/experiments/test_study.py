@@ -123,3 +123,20 @@ def test_rows_are_kept_and_tabulated(tmp_path):
     # Half of what no memory costs is 0.0325, a tenth 0.0065.
     assert text.count("several seeds") == text.count(row) == 2
     assert list(tmp_path.glob("*.lock")) == []
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", "{head}\ncopying-200,scornn\n"])
+def test_a_damaged_table(content, tmp_path):
+    path = tmp_path / "defaults.csv"
+    add_row(path, outcome(Trial("copying-200", "scornn", "common", 0), RECORD))
+    path.write_text(content.format(head=path.read_text().splitlines()[0]))
+    with pytest.raises(ValueError, match=r"defaults.csv is damaged: .* Received: \{"):
+        read_rows(path)
+
+
+def test_a_table_of_anothers_is_not_replaced(tmp_path):
+    path = tmp_path / "defaults.md"
+    path.write_text("mine")
+    with pytest.raises(ValueError, match="defaults.md must be .* Received: "):
+        write_tables(path, {})
+    assert path.read_text() == "mine"
