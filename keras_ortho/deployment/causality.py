@@ -106,8 +106,10 @@ def check_recurrent(
     """
     if layer.go_backwards:
         raise no_step(layer, "reads the sequence from its end")
-    # Be it a tensor or an array. Keras also takes a list of the sequence and it.
-    given = tree.flatten([args, kwargs.get("sequences"), kwargs.get("initial_state")])
+    # Be it a tensor or an array. Keras also takes a list of the sequence and it. Behind
+    # it, by position, comes a mask.
+    named = kwargs.get("sequences"), kwargs.get("initial_state")
+    given = tree.flatten([args[:3], named])
     if sum(each is not None for each in given) > 1:
         raise no_step(layer, "begins with a state that it is given")
     if last:
