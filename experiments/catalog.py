@@ -402,7 +402,7 @@ def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
         runs = [run for run in runs if run.name.startswith(tuple(prefixes))]
         if not runs:
             raise ValueError(
-                f"`prefixes` must begin the name of a run of {chosen!r}. "
+                f"`prefixes` (--only) must begin the name of a run of {chosen!r}. "
                 f"Received: {list(prefixes)}"
             )
     return runs

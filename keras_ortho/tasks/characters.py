@@ -136,7 +136,11 @@ def load(
                 f"`{part}_size` must be at most the {len(symbols)} characters of the "
                 f"text. Received: {part}_size={size}"
             )
-        return _batches(*windows(symbols[:size], batch_size, unroll), batch_size)
+        try:
+            parts = windows(symbols[:size], batch_size, unroll)
+        except ValueError as error:
+            raise ValueError(f"The {part} text is too short. {error}") from error
+        return _batches(*parts, batch_size)
 
     train, valid, test = (prepare(part) for part in PARTS)
     return Characters(train, valid, test, vocabulary)

@@ -89,8 +89,15 @@ def read_cifar10(data_dir: str | os.PathLike[str]) -> Images:
     )
     for name, suffix, read in layouts:
         for place in (folder, folder / name):
-            if any((place / (part + suffix)).is_file() for part in _PARTS):
-                return _joined([read(place / (part + suffix)) for part in _PARTS])
+            paths = [place / (part + suffix) for part in _PARTS]
+            missing = [path.name for path in paths if not path.is_file()]
+            if not missing:
+                return _joined(list(map(read, paths)))
+            if len(missing) < len(paths):
+                raise FileNotFoundError(
+                    f"`data_dir` must hold all of CIFAR-10's files, which are at "
+                    f"{SOURCE}. Received: {place} without {', '.join(missing)}"
+                )
     archives = sorted(folder.glob("*.npz"))
     if len(archives) == 1:
         return read_npz(archives[0])

@@ -116,6 +116,8 @@ def load(
     """
     check_sizes(batch_size=batch_size, **({} if width is None else {"width": width}))
     check_seed("seed", seed)
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"`name` must be that of a data set. Received: name={name!r}")
     train, test = (read_series(path) for path in _files(name, data_dir))
     if swap:
         train, test = test, train

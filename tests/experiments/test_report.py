@@ -74,7 +74,7 @@ def test_arguments_are_those_of_the_example(section, tmp_path, monkeypatch):
 def test_prefixes_choose():
     names = [run.name for run in select("standard", ["adding-t-750-l"])]
     assert names == ["adding-t-750-lstm"]
-    with pytest.raises(ValueError, match="`prefixes` must begin"):
+    with pytest.raises(ValueError, match="--only. must begin"):
         select("quick", ["chess"])
     with pytest.raises(ValueError, match="`chosen` must be one of"):
         select("all")

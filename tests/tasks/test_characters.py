@@ -151,6 +151,13 @@ def test_bad_arguments(arguments, received, tmp_path):
         characters.load(tmp_path, **{"batch_size": 1, "unroll": 2, **arguments})
 
 
+def test_a_text_that_is_too_short_is_named(tmp_path):
+    write_words(tmp_path)
+    message = "The valid text is too short.* Received: 5 characters"
+    with pytest.raises(ValueError, match=message):
+        characters.load(tmp_path, batch_size=1, unroll=5, valid_size=5)
+
+
 def test_unknown_symbols(tmp_path):
     write_words(tmp_path)
     (tmp_path / "ptb.valid.txt").write_text(" % z it \n")

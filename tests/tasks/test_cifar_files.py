@@ -85,6 +85,17 @@ def test_six_batches(tmp_path, layout, above):
     np.testing.assert_array_equal(images.test_labels, draw(4, 5)[1])
 
 
+@pytest.mark.parametrize("layout", WRITERS)
+def test_a_batch_that_is_missing(tmp_path, layout):
+    WRITERS[layout](tmp_path / layout)
+    first, *_ = sorted((tmp_path / layout).iterdir())
+    first.unlink()
+    with pytest.raises(
+        FileNotFoundError, match=f"`data_dir` .* Received: .*without {first.name}$"
+    ):
+        read_cifar10(tmp_path)
+
+
 @pytest.mark.parametrize("protocol", [3, 4])
 def test_pickles_of_python_3(tmp_path, protocol):
     images, labels = draw(3, 0)

@@ -153,6 +153,9 @@ def test_missing(tmp_path):
     (tmp_path / "Some_TEST.tsv").unlink()
     with pytest.raises(FileNotFoundError, match=f"Received: data_dir={tmp_path}"):
         load("Some", tmp_path)
+    for name in ("", ["Some"]):
+        with pytest.raises(ValueError, match="`name` must be .* Received: name="):
+            load(name, tmp_path)
 
 
 @pytest.mark.parametrize(
