@@ -22,6 +22,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
         ValueError: When it is given variables that it was not built for.
 
     Example:
+    >>> from keras_ortho.optimizers import GroupOptimizer, OptimizerGroups
     >>> groups = OptimizerGroups(
     ...     keras.optimizers.Adam(), {"recurrent": keras.optimizers.RMSprop()}
     ... )

@@ -70,6 +70,7 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
             or holds others.
 
     Example:
+    >>> from keras_ortho.optimizers import GroupOptimizer
     >>> groups = OptimizerGroups(
     ...     keras.optimizers.Adam(), {"recurrent": keras.optimizers.RMSprop()}
     ... )
