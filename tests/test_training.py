@@ -151,7 +151,7 @@ def contents(folder):
 
 @pytest.mark.slow_on_jax
 @pytest.mark.parametrize("name", ["best.keras", "settings.json", "history.csv"])
-def test_a_folder_with_files_of_anothers_is_left_alone(name, tmp_path):
+def test_a_folder_with_files_of_somebody_else_is_left_alone(name, tmp_path):
     (tmp_path / name).write_text("{}")
     (tmp_path / "epoch-000001").mkdir()
     (tmp_path / "epoch-000001" / "mine").write_text("mine")

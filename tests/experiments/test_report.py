@@ -209,7 +209,7 @@ def test_what_is_over_all_data_sets(tmp_path):
     assert near["LSTM, published"] == near["oRNN, published"] == "1 of 2"
 
 
-def test_results_of_anothers_are_not_replaced(tmp_path):
+def test_results_of_somebody_else_are_not_replaced(tmp_path):
     path = tmp_path / "RESULTS.md"
     path.write_text("# Results\n\nmine")
     (tmp_path / "results").mkdir()

@@ -306,7 +306,7 @@ def test_a_folder_with_a_run_is_left_alone(tmp_path, capsys):
     assert (tmp_path / "run.json").read_bytes() == before
 
 
-def test_a_record_of_anothers_is_not_replaced(tmp_path, capsys):
+def test_a_record_of_somebody_else_is_not_replaced(tmp_path, capsys):
     (tmp_path / "run.json").write_text("{}")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "Sines").write_text("mine")

@@ -134,7 +134,7 @@ def test_a_damaged_table(content, tmp_path):
         read_rows(path)
 
 
-def test_a_table_of_anothers_is_not_replaced(tmp_path):
+def test_a_table_of_somebody_else_is_not_replaced(tmp_path):
     path = tmp_path / "defaults.md"
     path.write_text("mine")
     with pytest.raises(ValueError, match="defaults.md must be .* Received: "):
