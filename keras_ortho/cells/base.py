@@ -267,8 +267,8 @@ class RecurrentCell(StepCell):
                 not a multiple of the heads, or the class has a step or a matrix of its
                 own.
         """
-        self.features = checks.check_last_axis(self, input_shape)
-        self.kernel = self._make_kernel(self.features)
+        self._features = checks.check_last_axis(self, input_shape)
+        self.kernel = self._make_kernel(self._features)
         others = {id(variable) for variable in self.weights}
         self.build_recurrent()
         if self._matrix is not None:

@@ -57,7 +57,7 @@ class StepCell(SequenceCell):
     kernel: keras.Variable
     bias: keras.Variable | None
     # The number of inputs, once that is known.
-    features: int | None = None
+    _features: int | None = None
 
     def call(
         self, inputs: Tensor, states: list[Tensor] | Tensor, training: bool = False
@@ -88,7 +88,7 @@ class StepCell(SequenceCell):
         state: Tensor = ops.cast(before, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
         # Blocks, unlike a matrix, would take what is of another shape for something.
-        _check_reals("inputs", inputs, self.features)
+        _check_reals("inputs", inputs, self._features)
         _check_reals("states", state, self.state_size)
         sequence = self.sequence_of(inputs, state)
         if training and sequence.input_mask is not None:

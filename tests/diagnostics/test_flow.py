@@ -233,12 +233,17 @@ def test_the_loss_of_masked_steps_does_not_count():
 
 def test_where_keras_computes_in_float64():
     """Where TensorFlow counts in int64, too."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 2))
+    inputs = keras.Input((3, 2), dtype="float64")
+    of_a_layer = keras.Sequential([inputs, ScoRNN(4, dtype="float64")])
     before = keras.config.floatx()
     keras.config.set_floatx("float64")
     try:
         model = keras.Sequential([keras.Input((3, 2)), ScoRNN(4)])
-        x = np.random.default_rng(0).normal(size=(2, 3, 2))
+        model.set_weights(of_a_layer.get_weights())
         found = input_sensitivity(model, x)
     finally:
         keras.config.set_floatx(before)
-    assert found.shape == (3, 3)
+    # Norms of order one, each of three products of matrices of order four.
+    expected = input_sensitivity(of_a_layer, x)
+    np.testing.assert_allclose(found, expected, atol=100 * EPS)

@@ -1,8 +1,10 @@
 import csv
+import gzip
 import json
 
 import pytest
 
+from experiments import smoke
 from tests.examples.modules import run_example
 
 
@@ -38,6 +40,22 @@ def test_smoke(tmp_path, capsys):
     with pytest.raises(SystemExit):
         run_example("deep_mlp", *options, "--width", 9)
     assert "Received: width=9 not 8" in capsys.readouterr().err
+
+
+def test_a_network_does_not_go_on_with_other_data(tmp_path, capsys):
+    for name in "ab":
+        smoke.mnist(tmp_path / name)
+    labels = tmp_path / "b" / "train-labels-idx1-ubyte.gz"
+    content = gzip.decompress(labels.read_bytes())
+    labels.write_bytes(gzip.compress(content[:8] + content[:7:-1]))
+    options = ["--models", "linear", "--batch-size", 20, "--valid-size", 20]
+    options += ["--epochs", 1, "--out", tmp_path / "out"]
+    run_example("deep_mlp", *options, "--data-dir", tmp_path / "a")
+    before = (tmp_path / "out" / "run.json").read_bytes()
+    with pytest.raises(SystemExit):
+        run_example("deep_mlp", *options, "--data-dir", tmp_path / "b")
+    assert "Received: data=" in capsys.readouterr().err
+    assert (tmp_path / "out" / "run.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(
