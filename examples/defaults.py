@@ -17,7 +17,7 @@ import functools
 from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.engine import Run, run_all
+from experiments.engine import RunScript, run_all
 from experiments.errors import plain_errors
 from experiments.options import SCHEDULER
 from experiments.records import read_record
@@ -72,7 +72,7 @@ def carry_out(
     trials: Mapping[str, Trial],
     table: Path,
     options: argparse.Namespace,
-    make: Run,
+    make: RunScript,
     name: str,
 ) -> None:
     """Makes a trial, and adds its row to the table.

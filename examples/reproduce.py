@@ -27,8 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.catalog import SETS, select
-from experiments.engine import Run as RunScript
-from experiments.engine import run_all
+from experiments.engine import RunScript, run_all
 from experiments.errors import plain_errors
 from experiments.options import SCHEDULER
 from experiments.records import brief, read_record

@@ -28,11 +28,11 @@ BEGUN, RESUME = "run/settings.json", "--resume"
 _SECONDS = 0.5
 
 # Runs a script with its arguments in the folder of its run.
-Run = Callable[[Sequence[str], Path], None]
+RunScript = Callable[[Sequence[str], Path], None]
 
 
 def run_all(
-    function: Callable[[Run, str], None],
+    function: Callable[[RunScript, str], None],
     folders: Mapping[str, Path],
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -90,7 +90,9 @@ def run_all(
             waiting.shutdown(wait=False, cancel_futures=True)
 
 
-def _wrong(function: Callable[[Run, str], None], run: Run, name: str) -> str | None:
+def _wrong(
+    function: Callable[[RunScript, str], None], run: RunScript, name: str
+) -> str | None:
     try:
         function(run, name)
     except (ProgramFailedError, OSError, ValueError) as error:
@@ -101,7 +103,7 @@ def _wrong(function: Callable[[Run, str], None], run: Run, name: str) -> str | N
 def run_named(
     commands: Mapping[str, Sequence[str]],
     folders: Mapping[str, Path],
-    run: Run,
+    run: RunScript,
     name: str,
 ) -> None:
     """Makes the run of a name by its script and arguments."""

@@ -14,6 +14,7 @@ from keras_ortho.optimizers import (
     StiefelDescent,
     group_of,
 )
+from keras_ortho.optimizers.within import optimizers_within
 
 # The parts of a model that may have a rule of their own; all others are `others`.
 PARTS = ("phases", "recurrent", "unitary")
@@ -155,7 +156,7 @@ class Plateau(keras.callbacks.Callback):
         if (epoch + 1) % self.every:
             return
         figure = (logs or {})[self.monitor]
-        for optimizer in with_plateau(self.model.optimizer):
+        for optimizer in with_plateau(self.model):
             best, factor = optimizer.plateau
             if figure < float(best):
                 best.assign(figure)
@@ -163,17 +164,15 @@ class Plateau(keras.callbacks.Callback):
                 optimizer.learning_rate = factor * float(optimizer.learning_rate)
 
 
-def with_plateau(
-    optimizer: keras.optimizers.Optimizer,
-) -> list[keras.optimizers.Optimizer]:
-    """Lists the optimizers whose rule has a `plateau`, of one or of a `MultiOptimizer`.
+def with_plateau(model: keras.Model) -> list[keras.optimizers.Optimizer]:
+    """Lists the optimizers of a compiled model whose rule has a `plateau`.
 
     Example:
-    >>> with_plateau(parse("adam 1e-3"))
+    >>> model.compile("adam", "mse")
+    >>> with_plateau(model)
     []
     """
-    optimizers = getattr(optimizer, "optimizers", [optimizer])
-    return [each for each in optimizers if hasattr(each, "plateau")]
+    return [each for each in optimizers_within(model) if hasattr(each, "plateau")]
 
 
 def part_of(variable: Any) -> str:

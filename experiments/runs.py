@@ -98,7 +98,7 @@ def fit(
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
     callbacks = list(callbacks)
-    if with_plateau(model.optimizer):
+    if with_plateau(model):
         in_a_pass = max(1, round(len(task.train) / each))
         callbacks.append(Plateau(f"val_{monitor}", in_a_pass))
     if tests_each_time:

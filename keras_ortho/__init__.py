@@ -14,20 +14,26 @@ from keras_ortho.keras_import import after_keras
 from keras_ortho.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from keras_ortho import activations as activations
     from keras_ortho import audio as audio
     from keras_ortho import baselines as baselines
     from keras_ortho import cells as cells
     from keras_ortho import data_prep as data_prep
     from keras_ortho import deployment as deployment
     from keras_ortho import diagnostics as diagnostics
+    from keras_ortho import executors as executors
     from keras_ortho import initializers as initializers
     from keras_ortho import layers as layers
     from keras_ortho import losses as losses
     from keras_ortho import metrics as metrics
+    from keras_ortho import networks as networks
     from keras_ortho import optimizers as optimizers
     from keras_ortho import parametrizations as parametrizations
+    from keras_ortho import recurrence as recurrence
     from keras_ortho import regularizers as regularizers
     from keras_ortho import tasks as tasks
+    from keras_ortho import training as training
+    from keras_ortho import training_callbacks as training_callbacks
     from keras_ortho.activations import ModReLU as ModReLU
     from keras_ortho.cells import *  # noqa: F403
     from keras_ortho.deployment import freeze as freeze
@@ -44,6 +50,7 @@ _PUBLIC = [
     "OrthoDense",
     "SVDDense",
     "__version__",
+    "activations",
     "audio",
     "baselines",
     "cells",
@@ -52,15 +59,20 @@ _PUBLIC = [
     "diagnostics",
     "freeze",
     "initial_states",
+    "executors",
     "initializers",
     "layers",
     "losses",
     "metrics",
+    "networks",
     "optimizers",
     "parametrizations",
+    "recurrence",
     "regularizers",
     "step_model",
     "tasks",
+    "training",
+    "training_callbacks",
 ]
 # The modules of the names above, and those of all else that Keras can save.
 _REGISTERING = (

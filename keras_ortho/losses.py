@@ -76,13 +76,6 @@ def _joined_weights(like: Tensor, *factors: Tensor | None) -> Tensor:
 class _FrameMSE(keras.losses.MeanSquaredError):
     """Keras's mean squared error over frames that `flatten_frames` has laid out."""
 
-    def __call__(
-        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
-        return super().__call__(
-            *flatten_frames(y_true, y_pred, sample_weight, self.dtype)
-        )
-
     def get_config(self) -> dict[str, str]:
         return {"name": self.name, "dtype": self.dtype}
 
@@ -121,7 +114,7 @@ class ValidFrameMSE(_FrameMSE):
     ) -> Tensor:
         """Computes the mean of a batch; for the arguments see the class."""
         frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
-        loss = keras.losses.MeanSquaredError.__call__(self, *frames)
+        loss = super().__call__(*frames)
         return loss * share_among_replicas(ops.sum(frames[-1]))
 
 
@@ -150,6 +143,14 @@ class PaddedFrameMSE(_FrameMSE):
         self, name: str = "padded_frame_mse", dtype: str | None = None
     ) -> None:
         super().__init__(reduction="sum_over_batch_size", name=name, dtype=dtype)
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        """Computes the mean of a batch; for the arguments see the class."""
+        return super().__call__(
+            *flatten_frames(y_true, y_pred, sample_weight, self.dtype)
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from keras_ortho.activations import LeakyReLU
-from keras_ortho.backend import tanh
+from keras_ortho.backend.elementary import tanh
 from keras_ortho.backend.types import Tensor
 
 

@@ -3,8 +3,8 @@
 `with_gradient(forward, backward)` makes a function of tensors whose gradient is
 given by hand; `eagerly()` computes at once within a trace; `scan`, `stack`,
 `slice_steps`, `sum_over_steps`, `batch_pieces` and `shared_out` are what the recurrence
-is made of; `tanh` is exact in float64. Everything else in the package is written with
-`keras.ops`.
+is made of. Everything else in the package is written with `keras.ops`, but for
+`keras_ortho.backend.elementary`.
 """
 
 import keras
@@ -18,7 +18,6 @@ if keras.backend.backend() == "tensorflow":
         slice_steps,
         stack,
         sum_over_steps,
-        tanh,
         with_gradient,
     )
 elif keras.backend.backend() == "jax":
@@ -30,7 +29,6 @@ elif keras.backend.backend() == "jax":
         slice_steps,
         stack,
         sum_over_steps,
-        tanh,
         with_gradient,
     )
 else:
@@ -42,7 +40,6 @@ else:
         slice_steps,
         stack,
         sum_over_steps,
-        tanh,
     )
 
     if keras.backend.backend() == "torch":
@@ -58,6 +55,5 @@ __all__ = [
     "slice_steps",
     "stack",
     "sum_over_steps",
-    "tanh",
     "with_gradient",
 ]

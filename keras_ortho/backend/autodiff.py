@@ -71,8 +71,3 @@ def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
 def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
     """Returns the function."""
     return function
-
-
-def tanh(inputs: Tensor) -> Tensor:
-    """Computes the hyperbolic tangent."""
-    return ops.tanh(inputs)

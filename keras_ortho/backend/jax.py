@@ -125,8 +125,3 @@ def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Cal
 def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
     """Says 1: XLA runs independent loops one after the other."""
     return 1
-
-
-def tanh(inputs: Tensor) -> Tensor:
-    """Computes the hyperbolic tangent in float64, too, as Keras's does not."""
-    return jax.numpy.tanh(inputs)

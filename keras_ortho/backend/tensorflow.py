@@ -276,15 +276,3 @@ def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Cal
         `function`: TensorFlow's strategies trace it for each replica.
     """
     return function
-
-
-def tanh(inputs: Tensor) -> Tensor:
-    """Computes the hyperbolic tangent.
-
-    Args:
-        inputs: Tensor of any shape.
-
-    Returns:
-        Tensor of the same shape and dtype.
-    """
-    return tf.tanh(inputs)

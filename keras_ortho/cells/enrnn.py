@@ -154,9 +154,9 @@ class ENRNNCell(RecurrentCell):
             float32.
 
         Raises:
-            ValueError: If the cell is not built.
+            ValueError: If the cell is not built, or frozen, without a `T`.
         """
-        checks.check_built(self)
+        self._check_normalizes()
         matrix = ops.cast(self.short_term_matrix, self.factorization_dtype)
         kernel, divided = self.parametrization.normalized(matrix, self.normalize)
         # Where a sequence begins or the cell is called by itself, not within a loop
@@ -165,6 +165,14 @@ class ENRNNCell(RecurrentCell):
         if begins and self.trainable and call_is_training():
             self.normalize.assign(divided)
         return kernel
+
+    def _check_normalizes(self) -> None:
+        checks.check_built(self)
+        if self.frozen:
+            raise ValueError(
+                "A frozen cell has no short-term matrix that is normalized. "
+                f"Received: {self.name} with frozen=True"
+            )
 
     def eigenpair_report(self) -> dict[str, Any]:
         """Says how the dominant eigenpair of `T` is found, and what it is worth.
@@ -177,12 +185,7 @@ class ENRNNCell(RecurrentCell):
         Raises:
             ValueError: If the cell is not built, or frozen, without a `T`.
         """
-        checks.check_built(self)
-        if self.frozen:
-            raise ValueError(
-                "A frozen cell has no short-term matrix that is normalized. "
-                f"Received: {self.name} with frozen=True"
-            )
+        self._check_normalizes()
         return eigenpair_report(
             ops.cast(self.short_term_matrix, self.factorization_dtype)
         )

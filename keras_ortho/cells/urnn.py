@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
-import numpy as np
 
-from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.free import FreeInitializer
@@ -76,21 +74,6 @@ class RestrictedURNNCell(RecurrentCell):
                 "them. Received: "
                 f"recurrent_initializer={kwargs['recurrent_initializer']}"
             )
-
-    def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Cannot set `W` to a given matrix: the map to it has no inverse.
-
-        Args:
-            matrix: Tensor or array.
-
-        Raises:
-            ValueError: Always.
-        """
-        raise ValueError(
-            "A restricted-capacity unitary matrix cannot be set to a given one: it "
-            "holds few of them. `FullURNN` and `ScuRNN` hold all. "
-            f"Received: matrix of shape {tuple(np.shape(matrix))}"
-        )
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -15,14 +15,12 @@ from keras_ortho.parametrizations.eigenvalue_normalized import ScaledRotations
 from keras_ortho.parametrizations.free import (
     FreeInitializer,
     check_array,
-    check_makes,
     independent,
 )
 from keras_ortho.parametrizations.phases import UniformPhases
 from keras_ortho.parametrizations.reflectors import (
     NormalReflectors,
     UniformReflectors,
-    unit_length,
 )
 from keras_ortho.parametrizations.restricted_unitary import UnitaryComposition
 from keras_ortho.parametrizations.skew import HenaffSkew
@@ -41,10 +39,8 @@ __all__ = [
     "UniformReflectors",
     "UnitaryComposition",
     "check_array",
-    "check_makes",
     "get",
     "independent",
-    "unit_length",
 ]
 
 # By the name that users give.

@@ -198,6 +198,9 @@ class SVDDense(ParametrizedDense):
         Returns:
             Tensor of shape `(m, n)` in the dtype of the variables and at least
             float32.
+
+        Raises:
+            ValueError: If the layer is not built.
         """
         checks.check_built(self)
         left, right, values = (
@@ -222,8 +225,9 @@ class SVDDense(ParametrizedDense):
                 their interval, where there is one.
 
         Raises:
-            ValueError: If it is of another shape or has other singular values, or
-                the layer has fewer than `min(m, n)` reflectors on a side.
+            ValueError: If the layer is not built, the matrix is of another shape or
+                has other singular values, or the layer has fewer than `min(m, n)`
+                reflectors on a side.
         """
         checks.check_built(self)
         check_invertible(self._reflections, min(self._shape))

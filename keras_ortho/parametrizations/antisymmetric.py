@@ -22,6 +22,7 @@ from keras_ortho.checks import (
     check_real_square,
     check_square,
 )
+from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import FreeInitializer
 from keras_ortho.parametrizations.skew import matrix_size, num_entries, skew_matrix
@@ -119,9 +120,8 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
     matrix = np.asarray(matrix)
     skew = check_real_square("matrix", matrix)
     error = antisymmetry_error(skew, diffusion)
-    kind = matrix.dtype if matrix.dtype.kind == "f" else "float64"
     largest = max(np.abs(matrix).max(initial=0.0), diffusion)
-    tolerance = 100 * len(matrix) * np.finfo(kind).eps * largest
+    tolerance = rounding_tolerance(len(matrix), matrix.dtype) * largest
     if error > tolerance:
         raise ValueError(
             "`matrix` must be skew-symmetric but for a diagonal of "

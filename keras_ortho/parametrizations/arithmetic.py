@@ -1,4 +1,6 @@
-"""Norms and a division that do not fail at zero, and the machine epsilon."""
+"""Norms and a division that do not fail at zero, and what rounding may do."""
+
+from typing import Any
 
 import keras
 import numpy as np
@@ -55,3 +57,18 @@ def machine_epsilon(tensor: Tensor) -> float:
         A number.
     """
     return float(np.finfo(keras.backend.standardize_dtype(tensor.dtype)).eps)
+
+
+def rounding_tolerance(size: int, dtype: Any) -> float:
+    """Says how far a given matrix may be from those of a set, for rounding alone.
+
+    Args:
+        size: Order `n` of the matrix.
+        dtype: Its dtype, as NumPy knows it.
+
+    Returns:
+        `100 n` times the machine epsilon of a floating or complex dtype, of float64 for
+        any other.
+    """
+    kind = np.dtype(dtype)
+    return 100 * size * float(np.finfo(kind if kind.kind in "fc" else "float64").eps)

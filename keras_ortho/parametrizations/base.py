@@ -112,9 +112,9 @@ class Parametrization:
     """
 
     # Whether the units are complex.
-    is_complex: ClassVar[bool] = False
+    is_complex: bool = False
     # What an initializer of the free variables must make; `""` takes all.
-    takes: ClassVar[str] = ""
+    takes: str = ""
     # Whether the map is orthogonal, or unitary, and near zero reaches every such matrix
     # near the one of zero: see `Rebased`.
     full_at_zero: ClassVar[bool] = False
@@ -192,15 +192,14 @@ class Parametrization:
         )
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Gives what of the matrix is held orthogonal, or unitary.
+        """Gives the matrix, or those of its blocks that are held orthogonal or unitary.
 
         Args:
             *values: The values of the variables.
 
         Returns:
             The parts by name, for `keras_ortho.diagnostics` to show how far each is
-            from that; none where nothing is held so. `""` is the whole matrix, and
-            the only one by default.
+            from that. `""` is the whole matrix, and the only one by default.
         """
         return {"": self.matrix(*values)}
 

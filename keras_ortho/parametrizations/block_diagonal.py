@@ -11,6 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 
 
 def blocks_shape(heads: int, order: int, is_complex: bool) -> tuple[int, ...]:
@@ -85,3 +86,26 @@ def diagonal_blocks(
     head = np.arange(size) // (size // heads)
     blocks = [matrix[np.ix_(head == i, head == i)] for i in range(heads)]
     return blocks, np.where(head[:, None] == head, 0, matrix)
+
+
+def only_blocks(matrix: np.ndarray, heads: int) -> list[np.ndarray]:
+    """Takes the blocks out of a matrix that holds nothing else.
+
+    Args:
+        matrix: Square array of shape `(n, n)`.
+        heads: Number of blocks, a divisor of `n`.
+
+    Returns:
+        The blocks, arrays of shape `(n / heads, n / heads)`.
+
+    Raises:
+        ValueError: If an entry outside of them is not zero, but for rounding.
+    """
+    blocks, rest = diagonal_blocks(matrix, heads)
+    largest = np.abs(rest).max()
+    if not largest <= rounding_tolerance(len(matrix), matrix.dtype):
+        raise ValueError(
+            f"`matrix` must be zero outside of its {heads} blocks. "
+            f"Received: one with an entry of {largest:.3g} there"
+        )
+    return blocks

@@ -21,7 +21,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
-from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization

@@ -15,8 +15,9 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks
-from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import ScaledCayley
 from keras_ortho.parametrizations.free import check_array, given_initializer
@@ -255,7 +256,7 @@ class EigenvalueNormalized(Parametrization):
         q, s = self.long_term_units, self.short_term_units
         checks.check_shape("matrix", matrix, (q + s, q + s))
         checks.check_all_finite("matrix", matrix)
-        eps = np.finfo(matrix.dtype if matrix.dtype.kind == "f" else "float64").eps
+        rounding = rounding_tolerance(s, matrix.dtype)
         upper, coupling, short_term = matrix[:q, q:], matrix[q:, :q], matrix[q:, q:]
         if np.any(upper) or (not self.coupling and np.any(coupling)):
             raise ValueError(
@@ -264,14 +265,14 @@ class EigenvalueNormalized(Parametrization):
                 f"coupling={self.coupling}"
             )
         radius = _radius(short_term)
-        if radius > 1 + 100 * s * eps:
+        if radius > 1 + rounding:
             raise ValueError(
                 "`matrix` must have a block W_S with a spectral radius of at most 1. "
                 f"Received: one with the spectral radius {radius}"
             )
-        if self.epsilon and radius > 1 - 100 * s * eps:
+        if self.epsilon and radius > 1 - rounding:
             # One of 1 up to rounding would be divided by `1 + epsilon`.
-            short_term = short_term * ((1 - 100 * s * eps) / radius)
+            short_term = short_term * ((1 - rounding) / radius)
         return (
             *self._long_term.inverse(matrix[:q, :q]),
             short_term,
@@ -282,6 +283,7 @@ class EigenvalueNormalized(Parametrization):
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the blocks are from theirs, the largest distance of all."""
         checks.check_square("matrix", matrix)
+        checks.check_all_finite("matrix", matrix)
         self.check(len(matrix))
         q = self.long_term_units
         above = np.linalg.norm(matrix[:q, q:])

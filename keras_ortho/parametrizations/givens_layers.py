@@ -12,7 +12,7 @@ from collections.abc import Callable
 from keras import ops
 
 from keras_ortho.backend import scan, stack, with_gradient
-from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.types import Tensor
 
 # Layers that are written one after the other rather than as a loop.

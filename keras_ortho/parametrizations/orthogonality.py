@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_all_finite, check_count, check_square
+from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 
 
@@ -181,7 +182,7 @@ def _nearest(matrix: np.ndarray, kind: str) -> np.ndarray:
             f"Received: matrix.dtype={matrix.dtype}"
         )
     dtype = matrix.dtype
-    tolerance = 100 * len(matrix) * np.finfo(dtype).eps
+    tolerance = rounding_tolerance(len(matrix), dtype)
     matrix = matrix.astype(np.result_type(matrix.dtype, "float64"))
     check_all_finite("matrix", matrix)
     distance = orthogonality_error(matrix)

@@ -3,10 +3,18 @@
 from typing import Any
 
 import keras
+import numpy as np
+from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_all_finite
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.block_diagonal import block_diagonal, blocks_shape
+from keras_ortho.parametrizations.block_diagonal import (
+    block_diagonal,
+    blocks_shape,
+    only_blocks,
+    stacked_blocks,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -31,7 +39,7 @@ class PlainMatrix(Parametrization):
     def __init__(
         self, is_complex: bool = False, heads: int = 1, input_heads: int = 1
     ) -> None:
-        self.is_complex = is_complex  # type: ignore[misc]  # Of each by itself here.
+        self.is_complex = is_complex
         self.heads = heads
         self.input_heads = input_heads
 
@@ -58,6 +66,16 @@ class PlainMatrix(Parametrization):
         """Gives the blocks."""
         return values[0]
 
-    def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Gives none: no part is held orthogonal."""
-        return {}
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Gives the matrix, or its blocks, which must be all that it holds."""
+        check_all_finite("matrix", matrix)
+        if self.heads == 1:
+            return (self._as_held(matrix),)
+        blocks = [self._as_held(b) for b in only_blocks(matrix, self.heads)]
+        return (ops.convert_to_numpy(stacked_blocks(blocks, self.is_complex)),)
+
+    def _as_held(self, matrix: np.ndarray) -> np.ndarray:
+        """The real form of a matrix of complex units."""
+        if not self.is_complex:
+            return matrix
+        return np.block([[matrix.real, matrix.imag], [-matrix.imag, matrix.real]])

@@ -121,8 +121,8 @@ class Rebased(Parametrization):
         if rebase_every is not None:
             rebase_every = check_count("rebase_every", rebase_every)
         self.rebase_every = rebase_every
-        self.is_complex = self.parametrization.is_complex  # type: ignore[misc]
-        self.takes = self.parametrization.takes  # type: ignore[misc]
+        self.is_complex = self.parametrization.is_complex
+        self.takes = self.parametrization.takes
 
     def check(self, size: int) -> None:
         """Checks what the other parametrization checks."""

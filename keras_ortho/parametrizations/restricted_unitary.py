@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import divide
@@ -65,14 +65,15 @@ def restricted_unitary(
             `permutation[j]` of `z`.
 
     Returns:
-        The rows `[Re W | Im W]` of the unitary matrix, of shape `(n, 2n)` and the
-        dtype of `phases`.
+        Tensor of shape `(2n, 2n)`, the unitary matrix in its real form
+        `[[Re W, Im W], [-Im W, Re W]]`, in the dtype of `phases`.
 
     Raises:
         ValueError: If the shapes do not agree, or the dtype is another.
 
     Example:
-    >>> rows = restricted_unitary(np.zeros((3, 4)), np.ones((2, 8)), np.arange(4))
+    >>> restricted_unitary(np.zeros((3, 4)), np.ones((2, 8)), np.arange(4)).shape
+    (8, 8)
 
     Reference:
 
@@ -101,7 +102,7 @@ def restricted_unitary(
     rows = turn(rows, cosine[1], sine[1])
     rows = product(rows, ops.concatenate([real, -imaginary], axis=1))
     rows = _reflect(rows, reflectors[1])
-    return turn(rows, cosine[2], sine[2])
+    return block(turn(rows, cosine[2], sine[2]))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -162,10 +163,10 @@ class UnitaryComposition(UniformPhases):
             )
         size = shape[1]
         made = wide_dtype(dtype)
-        rows = restricted_unitary(
+        kernel = restricted_unitary(
             self((3, size), made), self((2, 2 * size), made), self((size,), "int32")
         )
-        parts = ops.stack(ops.split(rows, 2, axis=1))
+        parts = ops.stack(ops.split(kernel[:size], 2, axis=1))
         return ops.cast(parts, dtype or keras.config.floatx())
 
     def _seed(self, offset: int) -> Any:
@@ -199,7 +200,15 @@ class RestrictedUnitary(Parametrization):
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes the composition in its real form."""
-        return block(restricted_unitary(*values))
+        return restricted_unitary(*values)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Refuses any matrix: it cannot be taken apart."""
+        raise ValueError(
+            "A restricted-capacity unitary matrix cannot be set to a given one: it "
+            "holds few of them. `FullURNN` and `ScuRNN` hold all. "
+            f"Received: matrix of shape {tuple(np.shape(matrix))}"
+        )
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
         """Draws a composition as the paper starts from one."""

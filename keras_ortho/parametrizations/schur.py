@@ -21,7 +21,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.backend.angles import cos, sin
+from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_real_square
 from keras_ortho.extras import require

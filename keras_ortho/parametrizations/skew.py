@@ -11,6 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho.backend.elementary import tan
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_finite
 from keras_ortho.parametrizations.free import FreeInitializer
@@ -171,5 +172,4 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
         row = np.arange(0, size - 1, 2)
         position = row * (2 * size - row - 1) // 2
         indices = ops.convert_to_tensor(position[:, None], dtype="int32")
-        # Keras's tangent gives float32 on JAX, whatever it gets.
-        return ops.cast(ops.scatter(indices, ops.tan(angles / 2), shape), angles.dtype)
+        return ops.scatter(indices, tan(angles / 2), shape)

@@ -18,6 +18,7 @@ from keras_ortho.parametrizations.arithmetic import (
     frobenius_norms,
     machine_epsilon,
 )
+from keras_ortho.parametrizations.order_two import determinant, mean_and_discriminant
 
 # Three an eigenvalue are usual.
 MOST_TURNS_A_ROW = 30
@@ -25,10 +26,9 @@ MOST_TURNS_A_ROW = 30
 STALLED = 10
 
 
-def _of_two(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
-    # Real and imaginary parts of the eigenvalues of [[a, b], [c, d]].
-    mean, half = 0.5 * (a + d), 0.5 * (a - d)
-    discriminant = half * half + b * c
+def _of_two(small: Tensor) -> tuple[Tensor, Tensor]:
+    # Real and imaginary parts of the eigenvalues of a matrix of order two.
+    mean, discriminant = mean_and_discriminant(small)
     root = ops.sqrt(ops.abs(discriminant))
     zero = ops.zeros_like(root)
     apart = ops.where(discriminant > 0, root, zero)
@@ -62,16 +62,16 @@ def eigenvalues(matrix: Tensor) -> Tensor:
         ends = ops.stack([before, last])
         corner = ops.matmul(ends, ops.matmul(small, ops.transpose(ends)))
         trace = corner[0, 0] + corner[1, 1]
-        determinant = corner[0, 0] * corner[1, 1] - corner[0, 1] * corner[1, 0]
+        product = determinant(corner)
         # Others where these lead in a circle, as in a permutation.
         far = frobenius_norm(ops.matmul(ends, small))
         circle = ops.equal(stalled % STALLED, STALLED - 1)
         trace = ops.where(circle, 0.75 * far, trace)
-        determinant = ops.where(circle, 0.4375 * far * far, determinant)
+        product = ops.where(circle, 0.4375 * far * far, product)
         inside = ops.cast(rows < active, matrix.dtype)
         window = inside[:, None] * inside[None, :]
         block = small * window
-        shifted = ops.matmul(block, block) - trace * block + determinant * identity
+        shifted = ops.matmul(block, block) - trace * block + product * identity
         shifted = ops.where(window > 0, shifted, identity)
         basis = ops.qr(shifted)[0]
         return ops.matmul(ops.transpose(basis), ops.matmul(small, basis))
@@ -87,10 +87,7 @@ def eigenvalues(matrix: Tensor) -> Tensor:
         corner = ops.matmul(edge, ops.transpose(ends))
         one = frobenius_norm(edge[1] * column) <= negligible
         two = frobenius_norm(edge * columns) <= negligible
-        real, imaginary = _of_two(
-            corner[0, 0], corner[0, 1], corner[1, 0], corner[1, 1]
-        )
-        pair = ops.matmul(ops.stack([real, imaginary]), ends)
+        pair = ops.matmul(ops.stack(_of_two(corner)), ends)
         single = ops.stack([corner[1, 1] * last, ops.zeros_like(last)])
         found = ops.where(one, single, ops.where(two, pair, ops.zeros_like(pair)))
         taken = ops.where(one, 1, ops.where(two, 2, 0))

@@ -22,6 +22,7 @@ from keras_ortho.checks import (
     check_real,
     check_square,
 )
+from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free import independent
 from keras_ortho.parametrizations.householder import (
@@ -90,8 +91,7 @@ def bounded_logits(
     >>> bounded_logits(np.array([1.0]), 0.01, 1.0)
     array([0.])
     """
-    rounding = np.finfo(dtype if np.dtype(dtype).kind == "f" else "float64").eps
-    tolerance = 100 * len(values) * rounding * (center + margin)
+    tolerance = rounding_tolerance(len(values), dtype) * (center + margin)
     distance = values - center
     if not np.all(np.abs(distance) <= margin + tolerance):
         raise ValueError(

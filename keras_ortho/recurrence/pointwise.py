@@ -27,9 +27,10 @@ from keras_ortho.activations import (
     swap_pairs,
     twice,
 )
-from keras_ortho.backend import tanh
+from keras_ortho.backend.elementary import tanh
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.precise_activations import precise
 
 
 class Pointwise:
@@ -251,7 +252,7 @@ _KNOWN = {
     keras.activations.relu: Elementwise(
         ops.relu, lambda h, g: ops.where(h > 0, g, ops.zeros_like(g))
     ),
-    keras.activations.tanh: Elementwise(tanh, lambda h, g: (1 - h * h) * g),
+    tanh: Elementwise(tanh, lambda h, g: (1 - h * h) * g),
     keras.activations.sigmoid: Elementwise(ops.sigmoid, lambda h, g: h * (1 - h) * g),
     oplu: OPLU(),
 }
@@ -280,8 +281,7 @@ def find(activation: Any, complex_state: bool) -> Pointwise | None:
         return COMPLEX_MODRELU if complex_state else REAL_MODRELU
     if activation == "smoothed_modrelu":
         return SMOOTHED_MODRELU
-    if activation is keras.activations.leaky_relu:
-        activation = LeakyReLU(0.2)
+    activation = precise(activation)
     if isinstance(activation, LeakyReLU):
         return _leaky_relu(activation)
     try:

@@ -501,6 +501,8 @@ def test_what_is_frozen_misses_none():
     frozen = freeze(keras.Sequential([keras.Input((3, 2)), ENRNN(2, 2)]))
     with pytest.raises(ValueError, match="Received: .* with frozen=True"):
         frozen.layers[0].cell.eigenpair_report()
+    with pytest.raises(ValueError, match="Received: .* with frozen=True"):
+        frozen.layers[0].cell.short_term_kernel()
     callback = MissingRadiusGradients()
     callback.set_model(frozen)
     callback.act()

@@ -9,10 +9,21 @@ import pytest
 from keras import layers, ops
 
 import keras_ortho
-from keras_ortho import ORNN, BNPDense, OrthoDense, ScoRNN, ScoRNNCell, SVDDense, freeze
+from keras_ortho import (
+    ORNN,
+    BNPDense,
+    OrthoDense,
+    RestrictedURNN,
+    ScoRNN,
+    ScoRNNCell,
+    ScuRNN,
+    SVDDense,
+    freeze,
+)
 from keras_ortho.layers import TrainedInitialState
 from keras_ortho.parametrizations import ScaledCayley
 from tests.cells.architectures import ARCHITECTURES
+from tests.reference import complex_block
 from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
@@ -77,6 +88,30 @@ def test_a_plain_step_is_that_of_simple_rnn(name):
     kind = keras.layers.SimpleRNN if plain else architecture.layer
     assert type(frozen.layers[0]) is kind
     assert_equal(model, frozen)
+
+
+@pytest.mark.parametrize(
+    ("make", "heads"),
+    [(ScoRNN, 1), (ScoRNN, 2), (ScuRNN, 1), (ScuRNN, 2), (RestrictedURNN, 1)],
+)
+def test_a_frozen_matrix_is_set(make, heads):
+    """To any, as nothing holds it, but for the zeros between heads."""
+    arguments = {"heads": heads} if heads > 1 else {}
+    layer = freeze(random_model(make(4, **arguments))).layers[0]
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(4, 4))
+    if heads > 1:
+        matrix[:2, 2:] = matrix[2:, :2] = 0
+    expected = matrix
+    if layer.cell.complex_state:
+        matrix = matrix * np.exp(1j * random.normal(size=(4, 4)))
+        expected = complex_block(matrix)
+    layer.set_recurrent_matrix(matrix)
+    eps = np.finfo("float32").eps
+    np.testing.assert_allclose(layer.recurrent_matrix(), expected, rtol=eps, atol=eps)
+    if heads > 1:
+        with pytest.raises(ValueError, match="zero outside of its 2 blocks. Received"):
+            layer.set_recurrent_matrix(np.ones((4, 4)))
 
 
 @pytest.mark.slow_on_jax

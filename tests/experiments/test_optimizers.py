@@ -95,7 +95,8 @@ def test_a_rate_that_decays_does_so_after_each_pass():
 
 
 @pytest.mark.backends
-def test_a_rate_falls_where_validation_does_not_improve(tmp_path):
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_rate_falls_where_validation_does_not_improve(scaled, tmp_path):
     """A model of one number whose validation loss is what the test says."""
     rules = {"others": "sgd 0.5 plateau 0.5", "recurrent": "sgd 0.25"}
     figures = [3.0, 9.0, 2.0, 9.0, 2.0, 9.0, 1.5, 9.0, 1.5, 9.0, 1.4, 9.0]
@@ -103,8 +104,10 @@ def test_a_rate_falls_where_validation_does_not_improve(tmp_path):
     def rates(epochs, first=0, weights=None):
         model = keras.Sequential([keras.Input((4, 2)), ScuRNN(3)])
         optimizer = make_optimizer(rules)
-        model.compile(optimizer, "mse")
-        optimizer.build(model.trainable_variables)
+        # In half precision one that scales the loss is around it.
+        outer = keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
+        model.compile(outer, "mse")
+        model.optimizer.build(model.trainable_variables)
         if weights:
             model.load_weights(weights)
         callback = Plateau("val_loss", every=2)

@@ -32,15 +32,12 @@ def by_definition(phases, reflectors, permutation):
     return d1 @ fourier @ r1 @ permute @ d2 @ fourier.conj().T @ r2 @ d3
 
 
-def rows_of(matrix):
-    return np.concatenate([matrix.real, matrix.imag], axis=1)
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 31])
 def test_is_its_definition(n):
     values = parts(n)
-    rows = restricted_unitary(*map(ops.convert_to_tensor, values))
-    np.testing.assert_allclose(rows, rows_of(by_definition(*values)), atol=20 * n * EPS)
+    kernel = restricted_unitary(*map(ops.convert_to_tensor, values))
+    expected = reference.complex_block(by_definition(*values))
+    np.testing.assert_allclose(kernel, expected, atol=20 * n * EPS)
 
 
 def test_is_the_authors_order_of_operations():
@@ -59,16 +56,15 @@ def test_is_the_authors_order_of_operations():
     z = reflect(z, reflectors[0])[:, permutation] * np.exp(1j * phases[1])
     z = np.fft.ifft(z, norm="ortho")
     z = reflect(z, reflectors[1]) * np.exp(1j * phases[2])
-    rows = np.asarray(restricted_unitary(phases, reflectors, permutation))
-    np.testing.assert_allclose(
-        start @ (rows[:, :n] + 1j * rows[:, n:]), z, atol=100 * n * EPS
-    )
+    kernel = np.asarray(restricted_unitary(phases, reflectors, permutation))
+    found = np.concatenate([start.real, start.imag], axis=1) @ kernel
+    np.testing.assert_allclose(found[:, :n] + 1j * found[:, n:], z, atol=100 * n * EPS)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_gradient(n):
     phases, reflectors, permutation = parts(n)
-    upstream = np.random.default_rng(1).normal(size=(n, 2 * n))
+    upstream = np.random.default_rng(1).normal(size=(2 * n, 2 * n))
     found = gradients(
         lambda p, r: ops.sum(
             restricted_unitary(p, r, ops.convert_to_tensor(permutation)) * upstream
@@ -79,13 +75,17 @@ def test_gradient(n):
     expected = [
         reference.central_differences(
             lambda p: np.sum(
-                rows_of(by_definition(p, reflectors, permutation)) * upstream
+                reference.complex_block(by_definition(p, reflectors, permutation))
+                * upstream
             ),
             phases,
             EPS ** (1 / 3),
         ),
         reference.central_differences(
-            lambda r: np.sum(rows_of(by_definition(phases, r, permutation)) * upstream),
+            lambda r: np.sum(
+                reference.complex_block(by_definition(phases, r, permutation))
+                * upstream
+            ),
             reflectors,
             EPS ** (1 / 3),
         ),
@@ -98,11 +98,10 @@ def test_gradient(n):
 @pytest.mark.parametrize("n", [2, 33, 256])
 def test_unitary(n, dtype):
     phases, reflectors, permutation = parts(n)
-    rows = np.asarray(
+    kernel = np.asarray(
         restricted_unitary(phases.astype(dtype), reflectors.astype(dtype), permutation)
     )
-    assert rows.dtype == dtype
-    kernel = reference.complex_block(rows[:, :n] + 1j * rows[:, n:])
+    assert kernel.dtype == dtype
     # Seven factors, each unitary to n eps at the most.
     assert unitarity_error(kernel) <= 7 * n * np.finfo(dtype).eps
 
@@ -122,10 +121,8 @@ def test_the_length_of_a_reflector_plays_no_part(scale):
 def test_a_zero_reflector_is_the_identity():
     phases, reflectors, permutation = parts(4)
     reflectors[1] = 0
-    rows = np.asarray(restricted_unitary(phases, reflectors, permutation))
-    assert unitarity_error(reference.complex_block(rows[:, :4] + 1j * rows[:, 4:])) <= (
-        28 * EPS
-    )
+    kernel = restricted_unitary(phases, reflectors, permutation)
+    assert unitarity_error(kernel) <= 28 * EPS
     for gradient in gradients(
         lambda p, r: ops.sum(restricted_unitary(p, r, permutation)), phases, reflectors
     ):

@@ -297,6 +297,14 @@ def test_a_matrix_that_is_not_finite_has_no_deviation():
     assert np.isnan(sets.SVD().distance(np.diag([1.0, np.nan])))
 
 
+@pytest.mark.parametrize("entry", [(0, 2), (3, 3)])
+def test_a_matrix_of_blocks_that_is_not_finite_has_no_distance(entry):
+    matrix = np.eye(4)
+    matrix[entry] = np.nan
+    with pytest.raises(ValueError, match="`matrix` must be finite. Received"):
+        sets.EigenvalueNormalized(2, 2).distance(matrix)
+
+
 @keras.saving.register_keras_serializable(package="tests")
 class Wider(sets.SVD):
     def __init__(self, steps, **kwargs):

@@ -1,4 +1,4 @@
-"""Cosine and sine in the precision of their argument, on every backend."""
+"""Elementary functions in the precision of their argument, on every backend."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,3 +16,5 @@ if keras.backend.backend() == "jax":
 
 cos: Callable[[Tensor], Tensor] = _functions.cos
 sin: Callable[[Tensor], Tensor] = _functions.sin
+tan: Callable[[Tensor], Tensor] = _functions.tan
+tanh: Callable[[Tensor], Tensor] = _functions.tanh
