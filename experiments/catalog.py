@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from experiments.layers import Units
+from experiments.layers import Units, units_text
 from experiments.presets import PRESETS, Preset
 from experiments.sections import Comparison, Run, Section
 
@@ -81,7 +81,10 @@ def _sections(task: str) -> Iterator[Section | Comparison]:
             title + (f", T = {length}" if length else "") + ", as long as the papers",
             task.replace("-", "_"),
             "--preset paper" + (f" --length {length}" if length else ""),
-            {_name(row): f"--units {_units(row)}" + _xla(row) for row in rows},
+            {
+                _name(row): f"--units {units_text(row.units)}" + _xla(row)
+                for row in rows
+            },
             {
                 _name(row): PUBLISHED[task, row.model, row.units]
                 for row in rows
@@ -97,7 +100,7 @@ def _sections(task: str) -> Iterator[Section | Comparison]:
 def _timit(row: Preset) -> Comparison:
     return _speech(
         f"TIMIT, {_name(row)}, as long as the papers",
-        f"--preset paper --models {row.model} --units {_units(row)}",
+        f"--preset paper --models {row.model} --units {units_text(row.units)}",
         set="full",
     )
 
@@ -123,14 +126,8 @@ def _denoising(title: str, data: str, models: str) -> Comparison:
     return _speech(title, arguments, "denoise", data, others=("scores.csv",))
 
 
-def _units(row: Preset) -> str:
-    return "/".join(
-        map(str, row.units if isinstance(row.units, tuple) else [row.units])
-    )
-
-
 def _name(row: Preset) -> str:
-    return f"{row.model} {_units(row).replace('/', '-')}"
+    return f"{row.model} {units_text(row.units).replace('/', '-')}"
 
 
 def _xla(row: Preset) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.catalog import SECTIONS
-from experiments.layers import title_of
+from experiments.layers import title_of, units_text
 from experiments.records import draw, read_record
 from experiments.sections import Section
 from experiments.settings import SIZES
@@ -144,7 +144,7 @@ def model_table(
     return [*titles, "minutes"], [
         [
             title,
-            _units(found[0]),
+            units_text(found[0]["settings"]["units"]),
             f"{found[0]['parameters']:,}",
             str(len(found)),
             f"{found[0]['updates'][-1]:,}",
@@ -156,11 +156,6 @@ def model_table(
         ]
         for title, found in rows.items()
     ]
-
-
-def _units(record: Mapping[str, Any]) -> str:
-    units = record["settings"]["units"]
-    return "/".join(map(str, units)) if isinstance(units, list) else str(units)
 
 
 def _seconds_an_epoch(records: Records) -> str:

@@ -146,6 +146,16 @@ def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
     return math.ceil(least / number("heads")) * number("heads")
 
 
+def units_text(units: Units | list[int]) -> str:
+    """Writes units as `--units` takes them.
+
+    Example:
+    >>> units_text(170), units_text((310, 720))
+    ('170', '310/720')
+    """
+    return "/".join(map(str, units)) if isinstance(units, tuple | list) else str(units)
+
+
 def trial_units(model: str, arguments: Mapping[str, Any] | None = None) -> Units:
     """Gives units that a model takes with some arguments, to look at it with.
 

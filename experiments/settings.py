@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.layers import Units, parts_of
+from experiments.layers import Units, parts_of, units_text
 from experiments.optimizers import PARTS
 from experiments.presets import Preset
 
@@ -91,7 +91,7 @@ def settle_run(
         usual |= {"epochs": None, "steps": None}
     if matched:
         name, units, _ = matched
-        usual["source"] = f"as many parameters as {name} with {_text(units)} units"
+        usual["source"] = f"as many parameters as {name} with {units_text(units)} units"
     own = {"task": task, "matched": matched, **given}
     arguments = {**usual.pop("arguments"), **dict(own.pop("argument"))}
     rules = {"others": own.pop("rate")}
@@ -109,7 +109,3 @@ def settle_run(
     usual["arguments"] = arguments
     usual["rates"] = {part: rates[part] for part in rates if part in parts}
     return settle(own, *others, usual)
-
-
-def _text(units: Units) -> str:
-    return "/".join(map(str, units)) if isinstance(units, tuple) else str(units)

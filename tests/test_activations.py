@@ -188,6 +188,7 @@ class ModReLUTest(testing.TestCase):
         )
 
 
+@pytest.mark.slow
 def test_starts_as_the_identity_and_learns():
     model = keras.Sequential([keras.Input((3,)), ModReLU()])
     x = np.array([[-2.0, 0.5, 3.0]], "float32")

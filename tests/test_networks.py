@@ -13,7 +13,7 @@ from keras_ortho.networks import (
 # Tracing the kernels of the SVD takes about a second each.
 TRAINED_KINDS = [
     "mlp",
-    "resnet",
+    pytest.param("resnet", marks=pytest.mark.slow),
     pytest.param("svdmlp", marks=pytest.mark.slow),
     pytest.param("svdresnet", marks=pytest.mark.slow),
 ]
@@ -94,6 +94,7 @@ def test_a_hundred_layers_are_finite(kind):
     assert np.isfinite(logits_of(kind, reflections=2)).all()
 
 
+@pytest.mark.slow
 def test_a_hundred_layers_of_the_svdmlp_pass_on_the_input():
     assert 1e-3 < np.abs(logits_of("svdmlp")).max() < 1e3
 
@@ -152,6 +153,7 @@ def test_batch_normalization_comes_before_each_layer():
     assert kinds == ["InputLayer", "Flatten"] + ["BatchNormalization", "Dense"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

@@ -188,6 +188,7 @@ def checkout(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_nothing_else_names_it(checkout):
     changed = {
         str(path.relative_to(checkout))
@@ -200,8 +201,8 @@ def test_nothing_else_names_it(checkout):
     assert sum("Hessenberg" in text for text in (checkout / TABLE).open()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.backends
-@pytest.mark.slow_on_jax
 def test_is_a_layer_of_the_package(checkout, tmp_path):
     path = str(tmp_path / "model.keras")
     run(checkout, "-c", USE.format(path=path))

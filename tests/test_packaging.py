@@ -140,6 +140,7 @@ def imports() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_imports_on_each_backend_alone(imported):
     assert imported["backend"] == imported["expected"]
     # Each file of the package was among what was imported, on one backend or other.

@@ -86,6 +86,7 @@ def test_silence_and_perfection_are_finite(dtype):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 def test_trains_a_gain_away():
     """A causal filter that undoes another, which a mean squared error does, too."""
     keras.utils.set_random_seed(0)

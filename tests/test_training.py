@@ -74,7 +74,11 @@ def assert_same_weights(model, expected):
 
 @pytest.mark.parametrize(
     ("make", "kill_at", "steps"),
-    [(recurrent, 3, None), (dense, 1, None), (dense, 3, 2)],
+    [
+        (recurrent, 3, None),
+        pytest.param(dense, 1, None, marks=pytest.mark.slow),
+        pytest.param(dense, 3, 2, marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_run_ends_as_an_unbroken_one(make, kill_at, steps, tmp_path):
     """With another order of the data in each pass over them."""

@@ -178,6 +178,7 @@ def run(folder, kill_at=None):
     return model, [{**row, "seconds": 0} for row in history]
 
 
+@pytest.mark.slow
 def test_a_run_killed_in_the_midst_of_the_text_ends_as_an_unbroken_one(tmp_path):
     unbroken, expected = run(tmp_path / "unbroken")
     assert "test_loss" in expected[0]

@@ -12,6 +12,7 @@ EPS = np.finfo("float64").eps
 X = np.random.default_rng(0).normal(size=(2, 3, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="its tapes")
 @pytest.mark.parametrize(
     ("cls", "return_sequences"), [(ScoRNN, False), (ScuRNN, True), (GORU, True)]

@@ -205,9 +205,9 @@ WAYS = {
 }
 
 
-# Of Keras's layer around the cell those that differ most.
-OF_STOCK = ("fit", "stateless_call")
-LIKE_OTHERS = ("fit eagerly", "call within a model")
+# Of Keras's layer around the cell the one that differs most.
+OF_STOCK = ("stateless_call",)
+LIKE_OTHERS = ("fit eagerly", "fit with XLA", "train_on_batch", "call within a model")
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_normalizes_for_ever(stock, way):
         assert radius_of(short_term(layer)) == pytest.approx(1, abs=float(100 * EPS32))
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_leaves_the_switch_to_a_cell_around_it():
     """Which makes the kernel at each step, in the loop."""
 
@@ -260,6 +260,7 @@ def test_leaves_the_switch_to_a_cell_around_it():
     assert not bool(ops.convert_to_numpy(cell.normalize))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="a tape is TensorFlow's"
 )
@@ -474,6 +475,7 @@ def test_the_layer_has_all_units():
     assert ENRNN(4, 3).units == 7
 
 
+@pytest.mark.slow
 def test_counts_the_gradients_that_are_missing():
     """Of an orthogonal `T` all eigenvalues tie, far more than can be parted."""
     random = np.random.default_rng(0)
@@ -509,7 +511,7 @@ def test_what_is_frozen_misses_none():
     assert callback.count == 0
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_another_model_is_counted_from_its_beginning():
     """Each fourth update of each, of three in a fit."""
     x, y = np.ones((6, 3, 2), "float32"), np.zeros((6, 4), "float32")

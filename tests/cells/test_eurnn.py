@@ -86,6 +86,7 @@ def test_real_output_in_keras_loop(zero_output_for_mask):
     )
 
 
+@pytest.mark.slow
 def test_real_output_trains():
     model = keras.Sequential(
         [

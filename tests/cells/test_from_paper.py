@@ -76,6 +76,7 @@ def test_a_class_of_ones_own():
     assert (type(cell), cell.dropout, cell.negative_ones) == (Slow, 0.25, 1)
 
 
+@pytest.mark.slow
 def test_in_a_model():
     layer = ScuRNN.from_paper(4, return_sequences=True)
     model = keras.Sequential([keras.Input((None, 3)), layer])

@@ -74,6 +74,7 @@ def test_starts_with_the_papers_settings():
     assert layer.activation == LeakyReLU(0.1)
 
 
+@pytest.mark.slow
 def test_both_determinants_occur():
     determinants = {
         np.linalg.slogdet(built(ORNNCell, units=3).recurrent_matrix())[0]

@@ -491,7 +491,7 @@ def test_the_layer_leaves_the_loop_of_keras(architecture, training, monkeypatch)
 
 
 @pytest.mark.parametrize("jit_compile", XLA)
-@pytest.mark.parametrize("stock", [False, True])
+@pytest.mark.parametrize("stock", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_trains(architecture, jit_compile, stock):
     keras.utils.set_random_seed(0)
     layer = architecture.layer(**architecture.arguments, return_sequences=True)
@@ -953,6 +953,7 @@ def test_features_must_be_known(architecture):
         architecture.cell(**architecture.arguments).build((None, None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stock", [False, True])
 def test_is_built_within_fit(architecture, stock):
     """Where the weights are made while a training step is being traced."""

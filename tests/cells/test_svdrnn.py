@@ -156,6 +156,7 @@ def test_reflections_survive_a_config():
         assert again.reflections == reflections
 
 
+@pytest.mark.slow
 def test_training_keeps_the_margin():
     """However large the steps."""
     model = keras.Sequential([keras.Input((5, 3)), SVDRNN(6, spectral_margin=0.1)])

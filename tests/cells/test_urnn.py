@@ -169,6 +169,7 @@ def gradient_for_the_block(layer, x):
     return gradient
 
 
+@pytest.mark.slow
 def test_full_capacity_trains_in_one_line():
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((6, 3)), FullURNN(8), keras.layers.Dense(2)])

@@ -304,11 +304,8 @@ ESSENTIAL = [
     "fixed batch",
 ]
 IN_ALL = ("ScoRNN", "ENRNN", "GORU")
-# Those of scoRNN that take seconds together; on JAX, which traces whole shapes, all
-# are slow.
-QUICK = ["encoder and decoder", "time distributed after"]
-if keras.backend.backend() == "jax":
-    QUICK = []
+# That of scoRNN which takes seconds; on JAX, which traces whole shapes, all are slow.
+QUICK = [] if keras.backend.backend() == "jax" else ["time distributed after"]
 
 
 def cases():

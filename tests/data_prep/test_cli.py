@@ -180,6 +180,7 @@ def kill_at(process, out, new_files, delay):
     return process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kills", "workers"), [(1, 1), pytest.param(20, 2, marks=pytest.mark.slowest)]
 )

@@ -252,6 +252,7 @@ def test_spoken_digits(data_dir, tmp_path):
         assert np.median(tolerance) < 0.01
 
 
+@pytest.mark.slow
 def test_spoken_digits_of_kaldi_by_seed(data_dir, tmp_path):
     folder = data_dir / "fsdd"
     rows = list(digits(folder))

@@ -114,7 +114,7 @@ def test_a_frozen_matrix_is_set(make, heads):
             layer.set_recurrent_matrix(np.ones((4, 4)))
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_a_file_that_needs_no_package(tmp_path):
     layer = ScoRNN(5, activation="relu", kernel_regularizer="l2", dropout=0.1)
     freeze(random_model(layer, SVDDense(4))).save(tmp_path / "model.keras")
@@ -195,6 +195,7 @@ def test_what_was_adapted_to_data():
     assert_equal(model, freeze(model), x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["int8", "float8"])
 def test_a_quantized_layer(mode):
     model = random_model(ScoRNN(6), layers.Dense(2))

@@ -75,7 +75,7 @@ def complex_column(rows):
     return column(rows, "real") + 1j * column(rows, "imaginary")
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_all_of_them(tmp_path):
     plain = make()
     fit(plain)
@@ -137,7 +137,7 @@ def test_all_of_them(tmp_path):
     assert not np.allclose(column(first, "norm"), column(last["norms"], "norm"))
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_a_run_that_goes_on(tmp_path):
     """It keeps the rows of the run before, up to where it starts."""
     log, model = (

@@ -192,6 +192,7 @@ def test_end_to_end_jacobians(network, size):
             assert abs(np.linalg.det(matrix - value * np.eye(n))) < 1e-12
 
 
+@pytest.mark.slow
 def test_units():
     model = build(NETWORKS[3], 4, 2, 3)
     x, y = data(2, 3, 2)

@@ -105,6 +105,7 @@ def test_differences_are_those_of_the_network():
     assert found == {"loss": 0.5, "before": 0.0, "after": 1.0, "step": 1.0}
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_is_reported():
     with pytest.raises(RuntimeError, match="(?s)Received: .*NoSuchLayer"):
         trained("one", "jax", {"wrong": "NoSuchLayer(n)"}, "float64")

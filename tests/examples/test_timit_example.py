@@ -209,6 +209,7 @@ def test_all_networks_have_as_many_parameters(timit):
         assert count == pytest.approx(counts["scornn"], rel=0.01), model
 
 
+@pytest.mark.slow
 def test_all_layers_have_as_many_parameters(timit):
     scornn, *others = matched_rows(["scornn", *LAYERS], 224, raw=True)
     wanted = trained_parameters(timit.raw_network(scornn))

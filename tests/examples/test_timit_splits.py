@@ -154,7 +154,8 @@ def test_bad_options(splits, arguments, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("before", "several", "now"), [("timit", False, 2), ("speakers", True, 1)]
+    ("before", "several", "now"),
+    [("timit", False, 2), pytest.param("speakers", True, 1, marks=pytest.mark.slow)],
 )
 def test_records_of_another_division_stay(
     before, several, now, splits, commands, tmp_path, monkeypatch

@@ -56,6 +56,7 @@ def calls(folder):
     return path.read_text().splitlines() if path.exists() else []
 
 
+@pytest.mark.slow
 def test_the_run_of_a_lost_worker_is_made_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ("a", "b", "c")
@@ -99,6 +100,7 @@ for name, wrong in sorted(run_all(make, folders, scheduler=address)):
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_workers_ends_with_an_error(tmp_path, address):
     (tmp_path / "go").touch()
     codes = {"bad": KILLS_ITS_WORKER, "good": WORK, "other": "1 / 0"}

@@ -72,6 +72,7 @@ def test_matching_without_a_papers_network_needs_units():
         settings_of("--match", "goru")
 
 
+@pytest.mark.slow
 def test_the_fixed_order_is_that_of_the_task(tmp_path):
     """Of one batch an epoch there is no order: the same losses; of several another."""
     losses = {}

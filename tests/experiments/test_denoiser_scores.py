@@ -132,6 +132,7 @@ def test_scores_as_a_file(tmp_path):
     assert lines[-1] == ["LSTM", "8", "wind", "5", "7", "7", "7", "7", "0"]
 
 
+@pytest.mark.slow
 def test_sounds_and_pictures(mixtures, tmp_path):
     show(tmp_path, {"half": lambda x: x / 2}, mixtures[:4], "wind")
     names = {path.name for path in (tmp_path / "wav").iterdir()}

@@ -198,6 +198,7 @@ def test_further_units_that_have_a_default_are_arguments(module, tmp_path):
     assert make_layer(f"{path}:Two", 6).units == 6
 
 
+@pytest.mark.slow
 def test_a_run_of_a_cell_of_ones_own(module, tmp_path):
     """Trained, matched, saved: as any other model."""
     arguments = ["--smoke", "--model", "ownlayers:Leaky", "--match", "rnn"]

@@ -35,6 +35,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_smoke(name, tmp_path):
     model = "enrnn" if name == "adding" else "scornn"
@@ -56,6 +57,7 @@ def test_smoke(name, tmp_path):
         assert record["figures"][f"accuracy, {control}"] == 1 - rate
 
 
+@pytest.mark.slow
 def test_goes_on_to_the_same_result(tmp_path):
     small = "--smoke", "--model", "lstm"
     whole = run("adding", tmp_path / "whole", *small, "--epochs", "4")
@@ -205,12 +207,14 @@ def test_says_before_it_begins_what_is_missing(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_logs_for_tensorboard(tmp_path):
     pytest.importorskip("tensorboard")
     run("adding", tmp_path, "--smoke", "--model", "rnn", "--tensorboard")
     assert any((tmp_path / "tensorboard").rglob("events.*"))
 
 
+@pytest.mark.slow
 def test_a_unitary_matrix_is_trained_along_the_unitary_ones(tmp_path):
     record = run("adding", tmp_path, "--smoke", "--model", "full-urnn")
     assert record["settings"]["rates"] == {
@@ -267,6 +271,7 @@ def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_its_own_data_and_backend(tmp_path, capsys, monkeypatch):
     rows = np.random.default_rng(0).normal(size=(24, 9)).round(3)
     rows[:, 0] = np.arange(24) % 2

@@ -33,6 +33,7 @@ def settings_of(trial):
     return read_task(task, "", ["--out", "out", *run.arguments, *data])
 
 
+@pytest.mark.slow
 def test_every_trial_of_the_screen_can_be_run():
     assert {trial.model for trial in screen()} == MODELS.keys()
     assert {trial.seed for trial in finals()} == {0, 1, 2}

@@ -101,6 +101,7 @@ def test_a_step_of_sgd_is_that_of_the_dissertation(jit_compile):
         np.testing.assert_allclose(found, value, atol=100 * EPS32)
 
 
+@pytest.mark.slow
 def test_is_gradient_descent_with_normalized_inputs():
     """What the change of variables means: theta = P D z, and a step for z."""
     random = np.random.default_rng(1)
@@ -163,6 +164,7 @@ def test_low_precision(policy):
         np.testing.assert_allclose(gradient, expected[name], atol=atol, err_msg=name)
 
 
+@pytest.mark.slow
 def test_trains_better_on_badly_scaled_inputs():
     random = np.random.default_rng(0)
     x = (100 + random.normal(size=(256, 5))).astype("float32")

@@ -104,6 +104,7 @@ def test_steepest_descent(n):
     assert slope == pytest.approx(expected, rel=100 * rate * np.linalg.norm(c))
 
 
+@pytest.mark.slow
 def test_reaches_a_unitary_matrix():
     """Full capacity: descent on |W - T|^2 from a random start."""
     n = 6
@@ -188,6 +189,7 @@ def test_each_variable_gets_its_own():
     assert names[2] == {"kernel", "bias", "initial_state"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", XLA)
 @pytest.mark.parametrize("options", [{}, {"rms_scaling": True, "reproject": True}])
 def test_compiled_as_eager(jit_compile, options):

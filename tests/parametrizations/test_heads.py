@@ -124,6 +124,7 @@ def test_each_head_reads_its_part_of_the_inputs(cls, stock):
     np.testing.assert_allclose(to_inputs(run), wanted, atol=atol)
 
 
+@pytest.mark.slow
 def test_parts_of_the_inputs_train_save_freeze(tmp_path):
     """Two layers, of which the first mixes."""
     keras.utils.set_random_seed(0)
@@ -275,6 +276,7 @@ def test_another_matrix_is_refused():
     np.testing.assert_array_equal(layer.recurrent_matrix(), before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rebase_every", [None, 3])
 def test_trains_saves_and_loads(tmp_path, rebase_every):
     keras.utils.set_random_seed(0)

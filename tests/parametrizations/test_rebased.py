@@ -176,6 +176,7 @@ def test_only_training_counts():
     np.testing.assert_allclose(layer.kernel_matrix(), expected, atol=1e3 * EPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [ScoRNN, ScuRNN])
 def test_a_layer_of_the_package_rebases_itself(make, tmp_path):
     """And a run that was broken off goes on to the same weights."""

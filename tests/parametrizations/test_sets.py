@@ -227,6 +227,7 @@ def test_initializers_as_layers_take_them(make, weight, array, name):
         make("nothing")
 
 
+@pytest.mark.slow
 def test_a_short_term_block_of_radius_1_is_kept():
     """Rounding may take its radius past 1, where it would be divided by more."""
     enrnn = sets.EigenvalueNormalized(2, 4, epsilon=0.1)

@@ -118,7 +118,7 @@ def residual(matrix):
     [
         1,
         pytest.param(2, marks=pytest.mark.slow),
-        3,
+        pytest.param(3, marks=pytest.mark.slow),
         pytest.param(10, marks=pytest.mark.slow),
         94,
     ],
@@ -176,8 +176,8 @@ def test_eigenpair_of_three_that_nearly_tie_with_two_signs(gap, dtype):
         assert abs(value) == pytest.approx(1, rel=float(n * eps / gap))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [320, 720])
-@pytest.mark.slow_on_jax
 def test_eigenpair_of_large_matrices(n):
     for kind in (gaussian, trained_a_little):
         matrix = kind(n, np.random.default_rng(n)).astype("float32")
@@ -265,6 +265,7 @@ def test_parity_with_the_authors_code(data_dir, name, dtype):
     np.testing.assert_allclose(found, data["grad_T"], atol=10 * n * eps * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "dtype"),
     [
@@ -366,7 +367,7 @@ def test_defective(n, seed):
     assert np.linalg.norm(gradient) <= 2 / (n * EPS)
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_more_ties_than_the_block_holds():
     orthogonal = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
     radius, gradient = homogeneous_radius(orthogonal)
@@ -411,10 +412,10 @@ def test_ties_of_more_than_two(matrix):
     assert eigenpair_report(matrix)["gradient_found"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"]
 )
-@pytest.mark.slow_on_jax
 def test_exact_ties_of_three(dtype):
     """Diagonal ones of both signs, and permutations."""
     signs = [np.diag(each) for each in itertools.product([1.0, -1.0], repeat=3)]

@@ -120,7 +120,7 @@ def test_no_steps_add_up_to_zero(complex_state):
 @both
 @pytest.mark.parametrize("activation", ["modrelu", "tanh"])
 @pytest.mark.parametrize("return_sequences", [False, True])
-@pytest.mark.parametrize("steps", [1, 70])
+@pytest.mark.parametrize("steps", [pytest.param(1, marks=pytest.mark.slow), 70])
 def test_against_numpy(complex_state, activation, return_sequences, steps):
     rule = keras.activations.tanh if activation == "tanh" else activation
     size = UNITS * (1 + complex_state)

@@ -43,6 +43,7 @@ def test_large_batches_are_cut(monkeypatch, cores, batch, entries, training, pie
     assert sequence.batch_pieces(batch, entries, training) == pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("return_sequences", [False, True])
 def test_the_pieces_make_the_whole(monkeypatch, return_sequences):
     batch, steps, units = 5, 70, 4

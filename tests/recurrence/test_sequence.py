@@ -275,6 +275,7 @@ def test_segments(steps, recompute, length):
     assert _segment_length(steps, recompute) == length
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="JAX knows every shape"
 )

@@ -159,6 +159,7 @@ def test_a_pass_in_buckets_depends_on_its_number_alone(folder):
     assert sum(first) / needed > 0.9
 
 
+@pytest.mark.slow
 def test_padding_on_the_nltk_sample(data_dir, tmp_path):
     prepare(data_dir / "timit_nltk_sample", tmp_path)
     data = load(tmp_path, batch_size=8, pad_to="bucket")
@@ -182,7 +183,7 @@ def test_legacy_swapped_targets(folder):
         np.testing.assert_array_equal(y2[: valid - 1], x2[1:valid])
 
 
-@pytest.mark.parametrize("batch_size", [1, 4, 1000])
+@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_keras_knows_the_number_of_batches(folder, batch_size):
     data = load(folder, batch_size=batch_size)
     for name in SPLITS:

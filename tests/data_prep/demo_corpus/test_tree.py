@@ -83,6 +83,7 @@ def test_pipeline_finds_every_utterance(corpus):
     assert {utterance.dialect for utterance in found.utterances} == {"dr1", "dr2"}
 
 
+@pytest.mark.slow
 def test_same_arguments_same_bytes_fewer_are_a_part_of_them(corpus, tmp_path):
     assert write_corpus(tmp_path / "same", speakers=4, sentences=4, seed=5)
     assert digests(tmp_path / "same") == digests(corpus)
