@@ -4,9 +4,11 @@ import argparse
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
+from typing import Any
 
 from keras_ortho.executors import open_executor
 
@@ -27,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        with _pool(options) as pool:
+        with _pool(options) as pool, warnings.catch_warnings():
+            warnings.showwarning = _show_warning
             outcome = prepare(
                 options.corpus,
                 options.out,
@@ -59,6 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     )
     return 0
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _pool(
@@ -114,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--shards",
-        type=_natural,
+        type=_positive,
         nargs=len(SPLITS),
         metavar=tuple(name.upper() for name in SPLITS),
         default=tuple(NUM_SHARDS[name] for name in SPLITS),
@@ -139,4 +146,10 @@ def _list_file(text: str) -> ListFile:
 def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"a whole number, at least 0, not {text!r}")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"a whole number, at least 1, not {text!r}")
     return int(text)

@@ -1,5 +1,6 @@
 """Divides the utterances of a list into train, valid and test."""
 
+import warnings
 from collections.abc import Sequence
 
 from .corpus import Utterance
@@ -50,5 +51,14 @@ def split_listed(
         raise ValueError(
             f"A list {needs}: nothing for {', '.join(empty)}. "
             f"Received: {len(utterances)} files of {len(speakers)} speakers"
+        )
+    voices = [{utterance.speaker for utterance in part} for part in splits.values()]
+    again = sum(map(len, voices)) - len(speakers)
+    if again:
+        warnings.warn(
+            "A list should have each speaker in one split only: a network that is "
+            "scored on `test` may have heard its voices in training. "
+            f"Received: {again} of {len(speakers)} speakers in another split, too",
+            stacklevel=2,
         )
     return splits, "list" if given else "speakers"

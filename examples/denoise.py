@@ -38,6 +38,7 @@ from keras import ops
 from experiments import device_options
 from experiments.denoising import (
     NOISY,
+    UNTRAINED,
     WIENER,
     Denoiser,
     score,
@@ -81,6 +82,7 @@ from keras_ortho.files import replacing
 from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.locks import locked
 from keras_ortho.losses import NegativeSISDR
+from keras_ortho.metrics import si_sdr
 from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.tasks import denoising, timit
 from keras_ortho.tasks.mixtures import (
@@ -131,7 +133,7 @@ def main() -> None:
         "batch_size": settings.batch_size,
     }
     speech = {split: list(timit.utterances(records, split)) for split in timit.SPLITS}
-    check_speakers(records, speech)
+    known = check_speakers(records, speech)
     mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
     # Now, not after the training: it may turn out that they cannot be made.
@@ -159,14 +161,28 @@ def main() -> None:
         print(f"\n{name}: scores of {len(test)} mixtures")
         scores[name] = [score(denoise, test) for denoise in several]
     sizes = {split: len(utterances) for split, utterances in speech.items()}
-    data = {"records": str(records), "utterances": sizes, "mixtures": len(test)}
+    data = {
+        "records": str(records),
+        "utterances": sizes,
+        "mixtures": len(test),
+        "test_speakers_in_training": known,
+    }
     entries = {name: [one.entry for one in each] for name, each in trained.items()}
     write_sealed(out / RESULTS, record | {"data": data, "models": entries})
     write_scores(out / "scores.csv", scores, settings.seed)
     text = tables(scores)
+    if known:
+        text += f"\nOf the speakers of the test {known} are in the training, too.\n"
     with replacing(out / "results.md") as aside:
         aside.write_text(text)
-    plot_curves(out / "curves.png", curves(trained), ylabel="validation SI-SDR, dB")
+    plot_curves(
+        out / "curves.png",
+        curves(trained),
+        baselines={
+            name: validation_si_sdr(systems[name][0], valid) for name in UNTRAINED
+        },
+        ylabel="validation SI-SDR, dB",
+    )
     middle = min(settings.snrs, key=abs)
     heard = [m for m in test if m.utterance == test[0].utterance and m.snr == middle]
     shown = {name: several[0] for name, several in systems.items() if name != NOISY}
@@ -174,20 +190,28 @@ def main() -> None:
     print(f"\n{text}\nTables, figures and sound are in {out}")
 
 
-def check_speakers(records: Path, speech: Mapping[str, Sequence[Any]]) -> None:
+def check_speakers(records: Path, speech: Mapping[str, Sequence[Any]]) -> int:
     """Checks that there is somebody else to babble in each split.
+
+    Returns:
+        How many speakers of the test the training has, too; none, unless the list of
+        files from which the records were made says so.
 
     Raises:
         ValueError: If a split is of one speaker.
     """
-    for split, utterances in speech.items():
-        speakers = {utterance.speaker for utterance in utterances}
-        if len(speakers) < 2:
+    speakers = {
+        split: {utterance.speaker for utterance in utterances}
+        for split, utterances in speech.items()
+    }
+    for split, of_split in speakers.items():
+        if len(of_split) < 2:
             raise ValueError(
                 "--records must have two speakers in each split, for the babble of "
                 "others: a list of files may say who is in which. "
-                f"Received: {records}, with {len(speakers)} in {split}"
+                f"Received: {records}, with {len(of_split)} in {split}"
             )
+    return len(speakers["train"] & speakers["test"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,6 +298,12 @@ def curves(trained: Mapping[str, list[Trained]]) -> dict[str, list[float]]:
         for name, several in trained.items()
         for one in several
     }
+
+
+def validation_si_sdr(denoise: Denoiser, valid: Sequence[Mixture]) -> float:
+    """Gives the mean SI-SDR of what a system makes of the mixtures for validation."""
+    pairs = ((denoise(each.noisy[None])[0], each.clean) for each in valid)
+    return float(np.mean([si_sdr(*pair) for pair in pairs]))
 
 
 def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:

@@ -128,7 +128,7 @@ def main() -> None:
 
     sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
     report(out, record | {"data": sizes, "results": rows, "curves": curves})
-    levels = (REPEAT, LINEAR_2) if raw else (LINEAR_1, LINEAR_2)
+    levels = (REPEAT, LINEAR_2) if raw else (REPEAT, LINEAR_1, LINEAR_2)
     plot_curves(
         out / "curves.png",
         curves,

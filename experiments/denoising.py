@@ -57,8 +57,9 @@ def score(denoise: Denoiser, mixtures: Sequence[Mixture]) -> Scores:
         mixtures: The mixtures, those of an utterance one after another.
 
     Returns:
-        The means over utterances; one that has no such score, as of a silent estimate,
-        is not in the mean, and `"unscored"` counts all of those.
+        The means over utterances, and the number of those that have no such score, as
+        of a silent estimate, and are not in its mean: `"stoi"` and `"stoi_unscored"`.
+        `"mixtures"` is the number of all.
     """
     # All of one length, or a network would be traced for each.
     longest = max(len(mixture.noisy) for mixture in mixtures)
@@ -89,8 +90,14 @@ def score(denoise: Denoiser, mixtures: Sequence[Mixture]) -> Scores:
 
 def _means(scores: Mapping[str, np.ndarray], at: list[int]) -> dict[str, float]:
     means = mean_scores({name: scores[name][at] for name in SCORES})
-    unscored = sum(mean.unscored for mean in means.values())
-    return {**{name: mean.mean for name, mean in means.items()}, "unscored": unscored}
+    figures: dict[str, float] = {"mixtures": len(at)}
+    for name, mean in means.items():
+        figures |= {name: mean.mean, _missing(name): mean.unscored}
+    return figures
+
+
+def _missing(name: str) -> str:
+    return f"{name}_unscored"
 
 
 def mean_over(
@@ -155,16 +162,22 @@ def tables(systems: Mapping[str, Sequence[Scores]]) -> str:
         )
     if any(noise in UNHEARD for noise in noises):
         lines += ["", "(\\*) No network heard this kind of noise in its training."]
-    missing = {name: _unscored(runs) for name, runs in systems.items()}
-    if any(missing.values()):
-        counts = ", ".join(f"{n} of {name}" for name, n in missing.items() if n)
-        lines += ["", f"Scores that are not in the means, as of silence: {counts}."]
+    missing = [
+        f"{title.split(',')[0]} of {system}: {count} of {total}"
+        for name, (title, _) in SCORES.items()
+        for system, runs in systems.items()
+        for count, total in [(_sum(runs, _missing(name)), _sum(runs, "mixtures"))]
+        if count
+    ]
+    if missing:
+        counts = "; ".join(missing)
+        lines += ["", f"Silent or short, without a score, not in the means: {counts}."]
     return "\n".join(lines) + "\n"
 
 
-def _unscored(runs: Sequence[Scores]) -> int:
+def _sum(runs: Sequence[Scores], name: str) -> int:
     ratios = [ratio for run in runs for kind in run.values() for ratio in kind.values()]
-    return sum(int(figures["unscored"]) for figures in ratios)
+    return sum(int(figures[name]) for figures in ratios)
 
 
 def write_scores(
@@ -179,7 +192,8 @@ def write_scores(
     """
     with replacing(path) as aside, aside.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["system", "seed", "noise", "snr", *SCORES, "unscored"])
+        counts = ["mixtures", *map(_missing, SCORES)]
+        writer.writerow(["system", "seed", "noise", "snr", *SCORES, *counts])
         for system, runs in systems.items():
             for number, scores in enumerate(runs):
                 own = seed + number if system not in UNTRAINED else ""
@@ -187,7 +201,8 @@ def write_scores(
                     for snr, figures in ratios.items():
                         values = [f"{figures[name]:.5g}" for name in SCORES]
                         place = [system, own, noise, snr]
-                        writer.writerow([*place, *values, figures["unscored"]])
+                        missing = [figures[name] for name in counts]
+                        writer.writerow([*place, *values, *missing])
 
 
 def _ratio(snr: str) -> str:

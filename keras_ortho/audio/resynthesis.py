@@ -19,7 +19,7 @@ from keras_ortho.audio.stft import (
     magnitude,
     stft,
 )
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_count, check_seed
 from keras_ortho.extras import require
 
 
@@ -57,7 +57,7 @@ def resynthesize(
 
     Raises:
         ValueError: If the shape of `log_power` does not fit the reference, an
-            input is not finite, or `phase` or `iterations` is not allowed.
+            input is not finite, or `phase`, `iterations` or `seed` is not allowed.
 
     Example:
     >>> speech = np.sin(np.arange(1000) / 5)
@@ -77,6 +77,7 @@ def resynthesize(
             f"`phase` must be 'reference' or 'griffin_lim'. Received: {phase!r}"
         )
     iterations = check_count("iterations", iterations)
+    seed = check_seed("seed", seed)
     signal = to_float(reference, "reference")
     true = stft(signal)
     log_power = np.asarray(log_power)

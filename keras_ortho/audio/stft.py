@@ -8,6 +8,7 @@ Transform" (ICML 2018), predict the next frame of 8 kHz speech: Hann windows of
 
 import numpy as np
 
+from keras_ortho.audio.samples import to_float
 from keras_ortho.checks import is_integer
 from keras_ortho.extras import require
 
@@ -17,6 +18,8 @@ HOP_LENGTH = 128
 NUM_BINS = FRAME_LENGTH // 2 + 1
 POWER_FLOOR = 1e-5
 SILENCE_DB = -50.0  # 10 log10(POWER_FLOOR)
+# Sums of as many as there are under a window are finite in float32.
+LARGEST_SAMPLE = 1e30
 
 
 def stft(
@@ -33,7 +36,7 @@ def stft(
     normalised.
 
     Args:
-        signal: `[samples]`, real, full scale at 1; taken as float32.
+        signal: `[samples]`, int16 or floating point, full scale at 1; taken as float32.
         frame_length: Even number of samples under the window. Default: 256.
         hop_length: Number of samples from one frame to the next; a divisor of
             `frame_length`. A whole one has no inverse: the window begins with zero.
@@ -44,8 +47,8 @@ def stft(
         default lengths there are `ceil(samples / 128) + 3` frames.
 
     Raises:
-        ValueError: If `signal` is not one finite real channel, or a length does
-            not fit.
+        ValueError: If `signal` is not one finite channel of either type, or a length
+            does not fit.
         ImportError: If librosa is not installed.
 
     Example:
@@ -53,16 +56,15 @@ def stft(
     (11, 129)
     """
     check_lengths(frame_length, hop_length)
-    signal = np.asarray(signal)
-    if signal.ndim != 1 or np.iscomplexobj(signal):
+    signal = to_float(signal, "signal")
+    largest = np.abs(signal).max(initial=0.0)
+    if largest > LARGEST_SAMPLE:
         raise ValueError(
-            "`signal` must be real, of shape [samples]. "
-            f"Received: {signal.dtype} of shape {signal.shape}"
+            f"`signal` must not exceed {LARGEST_SAMPLE:g}, where float32 would. "
+            f"Received: one with a sample of {largest:g}"
         )
-    if not np.isfinite(signal).all():
-        raise ValueError("`signal` must be finite. Received: NaN or infinite samples")
     end = frame_length + -len(signal) % hop_length
-    padded = np.pad(signal.astype(np.float32, copy=False), (frame_length, end))
+    padded = np.pad(signal.astype(np.float32), (frame_length, end))
     return (
         require("librosa", extra="speech")
         .stft(padded, n_fft=frame_length, hop_length=hop_length, center=False)
@@ -109,10 +111,10 @@ def istft(
             f"Received: shape {spectrum.shape}"
         )
     longest = (len(spectrum) - 1) * hop_length - frame_length
-    if not 0 <= length <= longest:
+    if not is_integer(length) or not 0 <= length <= longest:
         raise ValueError(
-            f"`length` must lie in 0 .. {longest} for {len(spectrum)} frames. "
-            f"Received: {length}"
+            f"`length` must be an integer in 0 .. {longest} for {len(spectrum)} "
+            f"frames. Received: {length!r}"
         )
     padded = require("librosa", extra="speech").istft(
         spectrum.astype(np.complex64, copy=False).T,

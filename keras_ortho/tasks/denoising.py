@@ -1,8 +1,8 @@
 """Denoising: from noisy speech to the clean speech in it, frame by frame.
 
 Training draws new mixtures all the time; validation and test have each utterance in
-each kind of noise. No voice is in two splits, neither as the speaker nor in the babble,
-and no excerpt of a noise is. Some kinds of noise are only in the test.
+each kind of noise. Those who babble are speakers of the same split, and no excerpt of a
+noise is in two splits. Some kinds of noise are only in the test.
 """
 
 from collections.abc import Callable, Sequence

@@ -101,6 +101,11 @@ def test_istft_is_the_least_squares_signal():
     np.testing.assert_allclose(signal, expected, rtol=0, atol=8 * frame_length * EPS)
 
 
+def test_stft_of_16_bit_integers_is_of_full_scale_1():
+    whole = (1000 * noise(1000)).astype("int16")
+    np.testing.assert_array_equal(stft(whole), stft(whole / 32768))
+
+
 def test_log_power_of_silence_is_the_padding_of_the_task():
     assert (log_power(stft(np.zeros(1000))) == SILENCE_DB).all()
 
@@ -125,10 +130,12 @@ def test_magnitude_keeps_the_floor():
 @pytest.mark.parametrize(
     ("signal", "message"),
     [
-        (np.zeros((10, 2)), r"`signal` must be real, of shape \[samples\]"),
+        (np.zeros((10, 2)), r"`signal` must be .*, of shape \[samples\]"),
         (np.zeros(10, complex), "Received: complex128"),
         (np.array([0.0, np.nan]), "`signal` must be finite"),
         (np.array([0.0, np.inf]), "`signal` must be finite"),
+        (np.array([0.0, -1e31]), "`signal` must not exceed 1e.30.* Received: .*1e.31"),
+        (np.zeros(10, "int32"), "Received: int32"),
     ],
 )
 def test_stft_rejects_what_is_no_signal(signal, message):
@@ -149,6 +156,9 @@ def test_hop_length_must_divide_and_frames_overlap(hop_length):
 
 
 def test_istft_rejects_what_does_not_fit():
+    for length in (10.5, "ten", None):
+        with pytest.raises(ValueError, match="`length` must be an .* Received: "):
+            istft(np.zeros((9, NUM_BINS)), length=length)
     with pytest.raises(ValueError, match=r"shape \[frames, 129\].*\(129, 9\)"):
         istft(np.zeros((NUM_BINS, 9)), length=10)
     with pytest.raises(ValueError, match=r"in 0 .. 768 for 9 frames. Received: 769"):

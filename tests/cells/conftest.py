@@ -60,7 +60,7 @@ if not ON_JAX:
 
 
 # What CI runs of the test that has the most cases, for the other architectures.
-IN_CI = ["layer", "stock", "bidirectional"]
+IN_CI = {"name": ["layer", "stock"], "program": ["training"]}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -75,5 +75,8 @@ def pytest_collection_modifyitems(items):
             case.params[name] not in values and str(case.params[name]) not in values
             for name, values in chosen.items()
         ):
-            in_ci = case.params.get("name", "layer") in IN_CI
+            in_ci = all(
+                case.params.get(name, values[0]) in values
+                for name, values in IN_CI.items()
+            )
             item.add_marker(pytest.mark.slow if in_ci else pytest.mark.slowest)

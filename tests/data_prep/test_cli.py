@@ -126,6 +126,7 @@ def test_a_missing_library_names_the_extra(corpus, capsys, monkeypatch):
         ["--workers", "-1"],
         ["--workers", "two"],
         ["--shards", "2"],
+        ["--shards", "0", "1", "1"],
         ["--splits", "random"],
         ["--seed", "x"],
         ["--workers", "2", "--scheduler", "tcp://a:1"],

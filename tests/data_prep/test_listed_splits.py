@@ -72,3 +72,11 @@ def test_what_cannot_be_divided():
     for mode in ("timit", "wisdom", "list"):
         with pytest.raises(ValueError, match=f"`mode` must be .* Received: '{mode}'"):
             split_listed(utterances(["a", "b", "c"]), mode)
+
+
+def test_speakers_in_several_splits_are_told():
+    found = utterances(["ann", "ben"], ["train", "test"])
+    found += utterances(["cleo"], ["valid"])
+    with pytest.warns(UserWarning, match="Received: 2 of 3 speakers in another split"):
+        splits, _ = split_listed(found)
+    assert [len(splits[name]) for name in SPLITS] == [2, 1, 2]

@@ -123,7 +123,10 @@ def test_each_split_needs_somebody_else_to_babble(denoise):
     def by(*speakers):
         return [Record("id", s, np.zeros((1, 129)), np.zeros(9)) for s in speakers]
 
-    denoise.check_speakers("records", {"train": by("a", "b"), "test": by("c", "d")})
+    apart = {"train": by("a", "b"), "test": by("c", "d")}
+    assert denoise.check_speakers("records", apart) == 0
+    known = {"train": by("a", "b", "c"), "test": by("b", "c", "d")}
+    assert denoise.check_speakers("records", known) == 2
     with pytest.raises(ValueError, match="Received: records, with 1 in test"):
         denoise.check_speakers("records", {"train": by("a", "b"), "test": by("c", "c")})
 
@@ -150,7 +153,9 @@ def test_the_whole_command(tmp_path):
         for snr in ("0", "10")
     ]
     for line in lines:
-        assert line.pop("unscored") == "0"
+        assert line.pop("mixtures") == "2"
+        counts = [line.pop(name) for name in list(line) if "unscored" in name]
+        assert counts == ["0"] * 4
         assert np.isfinite([float(value) for value in list(line.values())[4:]]).all()
     # Noise and speech correlate by chance, by a percent or two of 20 000 samples.
     assert float(lines[0]["si_sdr"]) == pytest.approx(0, abs=0.5)

@@ -10,6 +10,9 @@ from keras_ortho.audio import read_audio
 from keras_ortho.metrics import pesq, segmental_snr_loizou, si_sdr, stoi
 from keras_ortho.tasks.mixtures import Mixture
 
+NAMES = ("si_sdr", "segmental_snr", "stoi", "pesq_mos_lqo")
+MISSING = [f"{name}_unscored" for name in NAMES]
+
 
 @pytest.fixture(scope="module")
 def mixtures():
@@ -49,7 +52,8 @@ def test_scores_are_the_means_over_utterances(mixtures):
                 ),
                 "stoi": np.mean([stoi(*pair, 8000) for pair in pairs]),
                 "pesq_mos_lqo": np.mean([pesq(*pair, 8000) for pair in pairs]),
-                "unscored": 0,
+                "mixtures": len(pairs),
+                **dict.fromkeys(MISSING, 0),
             }
             assert scores[noise][f"{snr:g}"] == pytest.approx(expected, rel=1e-12)
 
@@ -59,12 +63,13 @@ def test_silent_estimates_are_counted(mixtures):
     for ratios in scores.values():
         for figures in ratios.values():
             assert np.isnan(figures["si_sdr"])
-            assert figures["unscored"] >= 2
+            assert figures["si_sdr_unscored"] == figures["mixtures"] == 2
+            assert figures["segmental_snr_unscored"] == 0
 
 
 def figures(value):
-    names = ("si_sdr", "segmental_snr", "stoi", "pesq_mos_lqo")
-    return dict.fromkeys(names, value) | {"unscored": 0}
+    counts = {"mixtures": 9} | dict.fromkeys(MISSING, 0)
+    return dict.fromkeys(NAMES, value) | counts
 
 
 def run(*values):
@@ -113,9 +118,10 @@ def test_tables():
     assert lines[-1].startswith(r"(\*) No network heard")
     assert sum("by ratio and" in line for line in lines) == 4
     assert "seeds" not in tables({NOISY: systems[NOISY]})
-    assert "not in the means" not in text
-    systems["LSTM"][1]["wind"]["5"]["unscored"] = 3
-    assert tables(systems).endswith("not in the means, as of silence: 3 of LSTM.\n")
+    assert "without a score" not in text
+    systems["LSTM"][1]["wind"]["5"]["stoi_unscored"] = 3
+    # Of two kinds of noise, three ratios and two seeds.
+    assert tables(systems).endswith("means: STOI of LSTM: 3 of 108.\n")
 
 
 def test_scores_as_a_file(tmp_path):
@@ -125,11 +131,13 @@ def test_scores_as_a_file(tmp_path):
         head, *lines = csv.reader(file)
     assert head == [
         *("system", "seed", "noise", "snr"),
-        *("si_sdr", "segmental_snr", "stoi", "pesq_mos_lqo", "unscored"),
+        *NAMES,
+        "mixtures",
+        *MISSING,
     ]
     assert len(lines) == 3 * 2 * 3
-    assert lines[0] == ["noisy", "", "white", "-5", "1", "1", "1", "1", "0"]
-    assert lines[-1] == ["LSTM", "8", "wind", "5", "7", "7", "7", "7", "0"]
+    assert lines[0] == ["noisy", "", "white", "-5", *"1111", "9", *"0000"]
+    assert lines[-1] == ["LSTM", "8", "wind", "5", *"7777", "9", *"0000"]
 
 
 @pytest.mark.slow
