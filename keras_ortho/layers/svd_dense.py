@@ -110,7 +110,7 @@ class SVDDense(ParametrizedDense):
     ) -> None:
         if spectral_margin is not None:
             spectral_margin = checks.check_number("spectral_margin", spectral_margin)
-        center = checks.check_number("spectral_center", spectral_center, True)
+        center = checks.check_number("spectral_center", spectral_center, positive=True)
         super().__init__(
             units,
             activation=activation,

@@ -8,7 +8,13 @@ from keras import ops
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fraction, check_number
-from keras_ortho.parametrizations.complex_rows import adjoint, block, product
+from keras_ortho.parametrizations.complex_rows import (
+    adjoint,
+    block,
+    left_half,
+    of_left_half,
+    product,
+)
 from keras_ortho.parametrizations.kept_unitary import keeping_unitary
 
 
@@ -159,12 +165,8 @@ def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
     along = product(direction, adjoint(matrix))
     skew = block(along - adjoint(along))
     identity = ops.eye(2 * size, dtype=matrix.dtype)
-    real, imaginary = ops.split(matrix, 2, axis=1)
-    # The first half of the columns of a block holds the other.
-    half = ops.concatenate([real, -imaginary])
-    half = ops.solve(identity + skew, ops.matmul(identity - skew, half))
-    real, imaginary = ops.split(half, 2)
-    return ops.concatenate([real, -imaginary], axis=1)
+    half = ops.matmul(identity - skew, left_half(matrix))
+    return of_left_half(ops.solve(identity + skew, half))
 
 
 def newton_schulz_step(matrix: Tensor) -> Tensor:

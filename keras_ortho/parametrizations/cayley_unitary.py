@@ -28,6 +28,7 @@ from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import (
     adjoint,
     block,
+    of_left_half,
     product,
     turn,
 )
@@ -74,10 +75,7 @@ def _forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
     rows = ops.concatenate([skew_matrix(skew), symmetric_matrix(symmetric)], axis=1)
     size = rows.shape[0]
     identity = ops.eye(2 * size, dtype=rows.dtype)
-    # The first half of the columns of a block holds the other.
-    half = ops.solve(identity + block(rows), identity[:, :size])
-    real, imaginary = ops.split(half, 2)
-    inverse = ops.concatenate([real, -imaginary], axis=1)
+    inverse = of_left_half(ops.solve(identity + block(rows), identity[:, :size]))
     # One step of Newton and Schulz, as in the real transform.
     transpose = adjoint(inverse)
     defect = inverse + transpose - 2.0 * product(transpose, inverse)

@@ -29,6 +29,32 @@ def block(rows: Tensor) -> Tensor:
     return ops.concatenate([rows, ops.concatenate([-imaginary, real], axis=1)])
 
 
+def left_half(rows: Tensor) -> Tensor:
+    """The first half of the columns of the block of a matrix, which holds the other.
+
+    Args:
+        rows: Tensor of shape `(m, 2n)`.
+
+    Returns:
+        Tensor of shape `(2m, n)`, `[[Re M], [-Im M]]`.
+    """
+    real, imaginary = ops.split(rows, 2, axis=1)
+    return ops.concatenate([real, -imaginary])
+
+
+def of_left_half(half: Tensor) -> Tensor:
+    """The rows of the matrix whose block begins with some columns.
+
+    Args:
+        half: Tensor of shape `(2m, n)`, as `left_half` gives it.
+
+    Returns:
+        Tensor of shape `(m, 2n)`.
+    """
+    real, imaginary = ops.split(half, 2)
+    return ops.concatenate([real, -imaginary], axis=1)
+
+
 def adjoint(rows: Tensor) -> Tensor:
     """The conjugate transpose of a square matrix.
 

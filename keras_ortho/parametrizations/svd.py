@@ -229,7 +229,7 @@ class BoundedSpectrum(Parametrization):
     ) -> None:
         self.spectral_margin: float = check_number("spectral_margin", spectral_margin)
         self.spectral_center: float = check_number(
-            "spectral_center", spectral_center, True
+            "spectral_center", spectral_center, positive=True
         )
 
     def singular_values(self, logits: Tensor) -> Tensor:

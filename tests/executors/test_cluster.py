@@ -56,7 +56,6 @@ def calls(folder):
     return path.read_text().splitlines() if path.exists() else []
 
 
-@pytest.mark.slow
 def test_the_run_of_a_lost_worker_is_made_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ("a", "b", "c")

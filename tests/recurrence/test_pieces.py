@@ -43,8 +43,9 @@ def test_large_batches_are_cut(monkeypatch, cores, batch, entries, training, pie
     assert sequence.batch_pieces(batch, entries, training) == pieces
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("return_sequences", [False, True])
+@pytest.mark.parametrize(
+    "return_sequences", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_the_pieces_make_the_whole(monkeypatch, return_sequences):
     batch, steps, units = 5, 70, 4
     random = np.random.default_rng(0)
