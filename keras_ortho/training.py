@@ -83,13 +83,13 @@ def train(
         save_seconds: Least time between two saves, in seconds. Default: 30.
         callbacks: More callbacks, whose own state is not saved. What they add to
             the `logs` of an epoch is in its figures. Default: none.
-        settings: What makes this run another one than others, as JSON can hold it:
-            a run is only continued with those that it was started with. `monitor` is
-            one of them, and, unless they are given here, so are `optimizer`, the
-            classes of the optimizers, `loss`, the names of the losses, `parameters`,
-            how many the model has, and `batches`, how many the data have. Nothing else
-            of the model is compared; a rate is the run's, as it has it in its folder.
-            Default: none.
+        settings: Settings that identify the run, as values for JSON: a run is resumed
+            only with the settings that it was started with. `monitor` is always one of
+            them. Unless given here, so are `optimizer` (the classes of the optimizers),
+            `loss` (the names of the losses), `parameters` (their number in the model)
+            and `batches` (their number in the data). Nothing else of the model is
+            compared; a resumed run keeps the learning rate that was saved in its
+            folder. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
@@ -99,15 +99,15 @@ def train(
 
     Raises:
         ValueError: If `epochs` or `steps_per_epoch` is not positive, `save_seconds`
-            negative, `data` or `validation_data` is no `tf.data.Dataset`, that of
-            `data` of a known number of batches, a setting is not one that JSON can
-            hold, `callbacks` are none or hold a `SwapEMAWeights`, `model` is none that
-            is built and compiled, or one that cannot be resumed, `monitor` is no figure
-            of `fit` or in no epoch finite, `folder` is none, or holds files that are no
-            run's, a run with other settings, another `monitor`, other variables of the
-            optimizer or more epochs, or one whose files are damaged: the message names
-            them. On several devices also as `own_share` and `shared_evaluation` of
-            `keras_ortho.distribution`.
+            negative; if `data` or `validation_data` is not a `tf.data.Dataset`, or the
+            number of batches of `data` is unknown; if a setting cannot be written as
+            JSON; if `callbacks` are not callbacks, or include a `SwapEMAWeights`; if
+            `model` is not built and compiled, or cannot be resumed; if `monitor` is not
+            reported by `fit`, or is finite in no epoch; if `folder` is not a folder,
+            holds files that are not of a run, or a run with other settings, another
+            `monitor`, other optimizer variables or more epochs, or damaged files, which
+            the message names. On several devices also as `own_share` and
+            `shared_evaluation` of `keras_ortho.distribution`.
         BlockingIOError: If another process trains in the folder.
 
     Example:

@@ -30,8 +30,8 @@ class AntisymmetricRNNCell(RecurrentCell):
             chooses it from 0.01, 0.1 and 1. In low precision a small one is lost
             to the rounding of the state. Default: 0.1.
         diffusion: Diffusion `gamma`, at least 0, not trained; the paper chooses it
-            from 0.001, 0.01, 0.1 and 1. The method is not stable without: a step
-            then lengthens small differences of states. Default: 0.01.
+            from 0.001, 0.01, 0.1 and 1. With 0 the method is unstable: each step
+            amplifies small differences between states. Default: 0.01.
         gated: Whether there is a gate. Default: `False`.
         antisymmetric: Whether `M` is antisymmetric. `False` is the paper's
             ablation, an unstructured matrix in its place. Default: `True`.

@@ -27,12 +27,12 @@ class ENRNNCell(RecurrentCell):
         h_S' = modReLU(x U_S + h_S W_S)
 
     `W_S` is the trained matrix `T` until the spectral radius of that exceeds 1.
-    From then on it is always `T / (rho(T) + epsilon)`. The weight `normalize`
-    holds that this has happened. It is written where a sequence begins in a call
-    that is for training, by `fit`, `training=True` and the like; a `T` with a radius
-    above 1 is divided all the same. Two callers do not say so, and leave it as it is:
-    the `stateless_call` of a stock `keras.layers.RNN` with no model around it, and a
-    cell of another class that calls this one from step to step.
+    From then on it is always `T / (rho(T) + epsilon)`. The weight `normalize` records
+    that this has happened. It is set at the start of a sequence in a training call
+    (`fit`, `training=True`). A `T` with a radius above 1 is divided in any case, also
+    in inference. Two callers never set `normalize`: `stateless_call` of a stock
+    `keras.layers.RNN` outside a model, and a cell of another class that calls this one
+    at each step.
 
     Args:
         long_term_units: Number of long-term units `q`, a positive integer.

@@ -16,9 +16,9 @@ class FullURNNCell(RecurrentCell):
 
     One step is `h' = modReLU(x U + h W)` of `n` complex units. `W` itself is the
     variable: it starts as a unitary matrix, and `keras_ortho.optimizers.StiefelDescent`
-    steps it along the unitary matrices. `keras_ortho.optimizers.paper_optimizer` gives
-    it that one and other optimizers to the other variables; any other takes `W` off the
-    unitary matrices at once, and its first step warns of it.
+    keeps it unitary. `keras_ortho.optimizers.paper_optimizer` uses that for `W` and
+    other optimizers for the other variables. Any other optimizer makes `W` non-unitary
+    in its first step, which warns of it.
 
     State and output are `2n` reals, the real parts first.
 

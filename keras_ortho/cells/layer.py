@@ -36,9 +36,9 @@ class RecurrentLayer(keras.layers.RNN):
     sigmoid, none), the whole sequence is computed by `keras_ortho.recurrence`, with a
     gradient of its own, which can be differentiated once, in reverse mode. Otherwise,
     and with `unroll`, Keras's loop runs the cell, as `keras.layers.RNN(cell)` does, to
-    the same result. Only for sequences whose mask begins with `False` do the two differ
-    on JAX: there Keras gives out the initial state up to the first step that counts,
-    and this layer zeros, as both do on TensorFlow.
+    the same result. They differ only on JAX, for sequences that begin with masked
+    steps: for these steps Keras outputs the initial state, and this layer zeros, as
+    both do on TensorFlow.
 
     Args:
         *args: Arguments of the cell.

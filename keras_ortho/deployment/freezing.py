@@ -36,11 +36,11 @@ def freeze(model: keras.layers.Layer) -> Any:
         The copy, of the same class.
 
     Raises:
-        ValueError: If `model` is not built, is a subclass of `keras.Model` with a
-            `call` of its own, has a layer that cannot be frozen, such as a dense one
-            with a `call` of its own, one layer or cell within several others, such as
-            two wrappers, or twice in a `Sequential`, or what Keras does not make from
-            its config, as a function that is not registered.
+        ValueError: If `model` is not built; is a subclass of `keras.Model` with its own
+            `call`; has a layer that cannot be frozen, such as a dense layer with its
+            own `call`; has a layer or cell that two wrappers share, or that is twice in
+            a `Sequential`; or has a part that Keras cannot restore from its config,
+            such as an unregistered function.
 
     Example:
     >>> layers = [keras.Input((None, 3)), ScoRNN(8, activation="tanh")]

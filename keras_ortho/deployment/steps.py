@@ -39,15 +39,15 @@ def step_model(model: Any) -> keras.Model:
     """Makes a model of one time step of a model of sequences.
 
     It shares the weights of `model`, takes one frame of each sequence and the states of
-    all recurrent layers, and gives the output for that frame and the new states. Fed
-    with the frames in turn, and with its own states, it computes what `model` computes
-    from the whole sequences; where the last recurrent layer of that gives its last
-    output only, what it would compute if the sequence ended there. There is no loop in
-    it, so that it can be exported to where loops are not supported.
+    all recurrent layers, and returns the output for that frame and the new states.
+    Called on successive frames with its own states, it computes what `model` computes
+    from the whole sequences; if the last recurrent layer has `return_sequences=False`,
+    what `model` would compute if the sequence ended at that frame. It has no loop, so
+    it can be exported to formats that do not support loops.
 
-    That each layer between the recurrent ones works on every frame by itself is
-    verified with 1024 frames: a layer that looks back further is not found out, nor is
-    one that gets nothing finite from those frames.
+    It verifies with 1024 frames that each layer between the recurrent ones acts on
+    every frame separately. A layer that looks back further is not detected, nor is one
+    whose output for those frames is not finite.
 
     A recurrent matrix that is made from free variables is made in each call: see
     `keras_ortho.freeze`, which is done first for a model that is to be deployed.

@@ -28,13 +28,13 @@ def gradient_norms(
 ) -> np.ndarray:
     """Computes `||dL/dh_t||_2` for each step `t`, the mean over a batch.
 
-    `L` is the loss of one sequence, its mean over the steps where it has many; the
-    gradient goes back through time and through all that follows the layer, and takes
-    in what the output at `t` gets from `h_t`. Dropout is off, regularizers and weights
-    of samples are left out. Steps that a mask leaves out do not count.
+    `L` is the loss of one sequence, or its mean over the steps if every step has an
+    output. The gradient is the total derivative: through all later steps, through the
+    output at `t` itself, and through the layers above. Dropout is off; regularizers and
+    sample weights are left out. Masked steps do not count.
 
-    Of several states, as of LSTM, the others at `t` are held as they are: by the
-    gradient for `h_t`, `c_t` does not change.
+    If there are several states, as in an LSTM, the others at `t` are held fixed: the
+    gradient with respect to `h_t` keeps `c_t` constant.
 
     It costs about what an update of training costs with Keras's loop over time, in
     time and in memory, and the compilation of that at each call. The model is not

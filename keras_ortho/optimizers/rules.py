@@ -23,12 +23,12 @@ def paper_optimizer(
 ) -> GroupOptimizer:
     """Makes the papers' optimizers, for `model.compile`.
 
-    They train the variables behind the recurrent matrix with a smaller rate, and
-    often another rule, than all others; and where the matrix itself is the variable,
-    as in `FullURNN`, along the unitary matrices. Each optimizer has its own schedule
-    and clipping; `global_clipnorm` is the norm over the variables of one. As every
-    `MultiOptimizer` it has no `learning_rate` of its own: see its `optimizers`, in the
-    order of the arguments, the others last.
+    They train the free variables of the recurrent matrix with a smaller rate than the
+    other variables, and often with another algorithm. Where the matrix itself is the
+    variable, as in `FullURNN`, they keep it unitary. Each optimizer has its own
+    schedule and clipping; `global_clipnorm` covers the variables of that optimizer
+    only. Like every `MultiOptimizer`, the result has no `learning_rate` of its own: the
+    rates are those of its `optimizers`, in the order `recurrent`, `unitary`, `others`.
 
     Every cell of the package says which of its variables are which, and a
     `RecurrentCell` of your own does so, too: see its `optimizer_groups`.
