@@ -1,6 +1,7 @@
 """Divides the utterances of a list into train, valid and test."""
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 
 from .corpus import Utterance
@@ -52,13 +53,14 @@ def split_listed(
             f"A list {needs}: nothing for {', '.join(empty)}. "
             f"Received: {len(utterances)} files of {len(speakers)} speakers"
         )
-    voices = [{utterance.speaker for utterance in part} for part in splits.values()]
-    again = sum(map(len, voices)) - len(speakers)
-    if again:
+    places = {(utterance.speaker, n) for n in splits for utterance in splits[n]}
+    counts = Counter(speaker for speaker, _ in places)
+    several = sum(count > 1 for count in counts.values())
+    if several:
         warnings.warn(
             "A list should have each speaker in one split only: a network that is "
             "scored on `test` may have heard its voices in training. "
-            f"Received: {again} of {len(speakers)} speakers in another split, too",
+            f"Received: {several} of {len(speakers)} speakers in several splits",
             stacklevel=2,
         )
     return splits, "list" if given else "speakers"

@@ -18,7 +18,7 @@ from keras_ortho.optimizers.within import optimizers_within
 
 # The parts of a model that may have a rule of their own; all others are `others`.
 PARTS = ("phases", "recurrent", "unitary")
-# RMSprop is TensorFlow 1's, which the papers ran.
+# RMSprop is TensorFlow 1's, which most of the papers ran: see docs/experiments.md.
 KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "rmsprop": RMSpropTF1,
     "adam": keras.optimizers.Adam,

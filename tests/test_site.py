@@ -231,6 +231,7 @@ def public_names():
                 member
                 for member, value in members
                 if getattr(value, "__module__", None) == full
+                and (inspect.isclass(value) or inspect.isfunction(value))
                 and not member.startswith("_")
             ]
     assert {"keras_ortho.cells", "keras_ortho.losses"} <= modules.keys()

@@ -57,7 +57,7 @@ class EURNNCell(RecurrentCell):
     default_arguments: ClassVar[Mapping[str, Any]] = {
         "recurrent_initializer": "uniform_phases"
     }
-    # With the guard at zero of the authors' code.
+    # With a guard at zero, as the authors' code has one of another form.
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "activation": "smoothed_modrelu",
         "kernel_initializer": "small_uniform",

@@ -77,6 +77,6 @@ def test_what_cannot_be_divided():
 def test_speakers_in_several_splits_are_told():
     found = utterances(["ann", "ben"], ["train", "test"])
     found += utterances(["cleo"], ["valid"])
-    with pytest.warns(UserWarning, match="Received: 2 of 3 speakers in another split"):
+    with pytest.warns(UserWarning, match="Received: 2 of 3 speakers in several"):
         splits, _ = split_listed(found)
     assert [len(splits[name]) for name in SPLITS] == [2, 1, 2]
