@@ -401,7 +401,7 @@ class LeakyReLU:
         return cls(**config)
 
 
-# The slope of the networks that are held by reflectors and singular values.
+#: Leaky ReLU with the slope of `SVDRNN`, `ORNN` and `FactorizedRNN`, 0.1.
 PAPER_LEAKY_RELU = LeakyReLU(0.1)
 
 

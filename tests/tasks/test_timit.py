@@ -183,7 +183,10 @@ def test_legacy_swapped_targets(folder):
         np.testing.assert_array_equal(y2[: valid - 1], x2[1:valid])
 
 
-@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize(
+    "batch_size",
+    [pytest.param(1, marks=pytest.mark.slow), 4, 1000],
+)
 def test_keras_knows_the_number_of_batches(folder, batch_size):
     data = load(folder, batch_size=batch_size)
     for name in SPLITS:
