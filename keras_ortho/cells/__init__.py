@@ -1,4 +1,4 @@
-"""One file an architecture: its cell, and its layer."""
+"""One file per architecture, with its cell and its layer."""
 
 import importlib
 

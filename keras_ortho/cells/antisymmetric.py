@@ -17,41 +17,40 @@ from keras_ortho.recurrence import Euler, GatedEuler, Pointwise, Weights
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class AntisymmetricRNNCell(RecurrentCell):
-    """Cell of the AntisymmetricRNN.
+    """Cell class for the `AntisymmetricRNN` layer.
 
-    One step is `h' = h + step_size tanh(x U + h W + b)` with `W = M - diffusion I`
-    and an antisymmetric `M`, whose strict upper triangle is trained without a
-    constraint. With a gate it is `h' = h + step_size z * tanh(x U + h W + b)`,
-    where `z = sigmoid(x U_z + h W + b_z)` uses the same `W`.
+    Each step computes `h' = h + step_size tanh(x U + h W + b)` with
+    `W = M - diffusion I`. The strict upper triangle of the antisymmetric matrix `M` is
+    trained without constraints. With a gate, the step is
+    `h' = h + step_size z * tanh(x U + h W + b)` with
+    `z = sigmoid(x U_z + h W + b_z)`, which uses the same `W`.
 
     Args:
         units: Number of units `n`, a positive integer.
-        step_size: Step `eps` of the forward Euler method, more than 0; the paper
-            chooses it from 0.01, 0.1 and 1. In low precision a small one is lost
-            to the rounding of the state. Default: 0.1.
-        diffusion: Diffusion `gamma`, at least 0, not trained; the paper chooses it
-            from 0.001, 0.01, 0.1 and 1. With 0 the method is unstable: each step
+        step_size: Step size `eps` of the forward Euler method, more than 0. The paper
+            selects it from 0.01, 0.1 and 1. In low precision, the rounding of the
+            state can swallow a small step. Default: 0.1.
+        diffusion: Diffusion `gamma`, at least 0, not trained. The paper selects it
+            from 0.001, 0.01, 0.1 and 1. With 0, the method is unstable: each step
             amplifies small differences between states. Default: 0.01.
-        gated: Whether there is a gate. Default: `False`.
+        gated: Whether to use the gate. Default: `False`.
         antisymmetric: Whether `M` is antisymmetric. `False` is the paper's
-            ablation, an unstructured matrix in its place. Default: `True`.
-        activation: Activation of `x U + h W + b`. Default: `"tanh"`.
-        kernel_initializer: Initializer of `U` and of `U_z`, which gets the next
-            seed. Default: `"fan_in_normal"`, `N(0, 1 / m)`.
-        recurrent_initializer: Initializer of the free entries of `M`. Or any
-            initializer of Keras that yields a matrix, or an array, that is taken
-            as `W`; unless it is the ablation, it must be antisymmetric but for
-            `-diffusion` on its diagonal. Default: `"antisymmetric_normal"`,
-            `N(0, 1 / n)`; `initializers.AntisymmetricNormal` has the paper's
-            `sigma_w`.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
-            Regularizers, constraints and `bias_initializer` hold for the weights of the
-            gate, too.
+            ablation, with an unstructured `M`. Default: `True`.
+        activation: Activation applied to `x U + h W + b`. Default: `"tanh"`.
+        kernel_initializer: Initializer for `U` and, with the next seed, for `U_z`.
+            Default: `"fan_in_normal"`, `N(0, 1 / m)`.
+        recurrent_initializer: Initializer for the free entries of `M`. Alternatively,
+            any Keras initializer that returns a matrix, or an array, used as `W`:
+            except in the ablation, it must be antisymmetric apart from `-diffusion`
+            on its diagonal. Default: `"antisymmetric_normal"`, `N(0, 1 / n)`;
+            `initializers.AntisymmetricNormal` takes the paper's `sigma_w`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`. Regularizers,
+            constraints and `bias_initializer` also apply to the weights of the gate.
 
     Weights:
-        Those of every cell; `recurrent_skew`, the free entries in row order, of shape
+        Those of all cells; `recurrent_skew`, the free entries in row order, of shape
         `(n (n - 1) / 2,)`, or in the ablation `recurrent_kernel` of shape `(n, n)`;
-        with a gate `gate_kernel` of shape `(m, n)` and `gate_bias` of shape `(n,)`.
+        with a gate, `gate_kernel` of shape `(m, n)` and `gate_bias` of shape `(n,)`.
 
     Example:
     >>> layer = keras.layers.RNN(AntisymmetricRNNCell(128, gated=True))
@@ -64,7 +63,7 @@ class AntisymmetricRNNCell(RecurrentCell):
       12 and 13
     """
 
-    # The state is added to, and recurrent dropout leaves that summand alone.
+    # The step adds to the state. Recurrent dropout does not affect that term.
     residual = True
     default_arguments: ClassVar[Mapping[str, Any]] = {
         "activation": "tanh",
@@ -94,7 +93,7 @@ class AntisymmetricRNNCell(RecurrentCell):
         self.antisymmetric = antisymmetric
 
     def build_recurrent(self) -> None:
-        """Creates the free variables of `M`, and the weights of the gate."""
+        """Creates the free variables of `M`, and the weights of the gate if any."""
         super().build_recurrent()
         self.gate_kernel = self.gate_bias = None
         if not self.gated:
@@ -107,7 +106,7 @@ class AntisymmetricRNNCell(RecurrentCell):
         )
 
     def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
-        """Describes the step, as `RecurrentCell.step_weights`."""
+        """Describes the step, see `RecurrentCell.step_weights`."""
         weights = super().step_weights(recurrent_kernel, activation)
         if not self.gated:
             return dataclasses.replace(
@@ -124,14 +123,14 @@ class AntisymmetricRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class AntisymmetricRNN(RecurrentLayer):
-    """The AntisymmetricRNN, `AntisymmetricRNNCell` over a sequence.
+    """AntisymmetricRNN layer: runs `AntisymmetricRNNCell` over a sequence.
 
     Args:
         units: Number of units `n`, a positive integer.
-        step_size: Step of the forward Euler method, more than 0. Default: 0.1.
+        step_size: Step size of the forward Euler method, more than 0. Default: 0.1.
         diffusion: Diffusion, at least 0. Default: 0.01.
-        gated: Whether there is a gate. Default: `False`.
-        antisymmetric: Whether the recurrent matrix is antisymmetric but for the
+        gated: Whether to use the gate. Default: `False`.
+        antisymmetric: Whether the recurrent matrix is antisymmetric apart from the
             diffusion, rather than unstructured. Default: `True`.
         **kwargs: Other arguments of `AntisymmetricRNNCell` and
             `keras_ortho.RecurrentLayer`.

@@ -1,4 +1,4 @@
-"""The arguments of a cell: which there are, and whether all are given."""
+"""Signatures of cells and layers, and a check that no argument is missing."""
 
 import inspect
 from typing import Any
@@ -7,15 +7,15 @@ from typing import Any
 def join(
     own: list[inspect.Parameter], others: list[inspect.Parameter]
 ) -> inspect.Signature:
-    """Joins the arguments that a class declares with others that it passes on.
+    """Joins the arguments that a class declares with those that it passes on.
 
     Args:
-        own: The arguments that it declares, among them `**kwargs`.
-        others: Those of the class that it passes its `**kwargs` on to.
+        own: The arguments that the class declares, including `**kwargs` if any.
+        others: The arguments of the class that receives its `**kwargs`.
 
     Returns:
-        The signature as users see it: the own arguments, then those of the
-        others that have another name, by name only.
+        The signature that users see: the declared arguments, then the other
+        arguments whose names differ, as keyword-only arguments.
     """
     known = {parameter.name for parameter in own}
     rest = [p for p in own if p.kind is p.VAR_KEYWORD]
@@ -28,14 +28,14 @@ def join(
 
 
 def names(cls: Any) -> list[str]:
-    """Lists the arguments of a cell that its config must hold.
+    """Lists the arguments of a cell that its config must contain.
 
     Args:
         cls: Class of a cell.
 
     Returns:
-        The names of its arguments, without those of every Keras layer, which
-        Keras puts into a config itself.
+        The names of the arguments, without those of every Keras layer, which
+        Keras adds to the config itself.
 
     Example:
     >>> names(ScoRNNCell)[:2]
@@ -49,16 +49,17 @@ def names(cls: Any) -> list[str]:
 
 
 def check_given(layer: Any, cell: Any, args: Any, kwargs: Any) -> None:
-    """Checks that a layer has been given what its cell cannot do without.
+    """Checks that a layer has received every required argument of its cell.
 
     Args:
         layer: Class of the layer.
         cell: Class of its cell.
-        args: Arguments of the cell that are given by position.
-        kwargs: Arguments that are given by name, of the layer, too.
+        args: Positional arguments of the cell.
+        kwargs: Keyword arguments, including those of the layer.
 
     Raises:
-        TypeError: If one is missing, given twice, or one too many by position.
+        TypeError: If an argument is missing or given twice, or if there are too many
+            positional arguments.
     """
     signature, own = cell.__signature__, names(cell)
     given = ", ".join(
@@ -71,7 +72,7 @@ def check_given(layer: Any, cell: Any, args: Any, kwargs: Any) -> None:
         raise TypeError(
             f"`{layer.__name__}`: {error}. Received: {layer.__name__}({given})"
         ) from None
-    # What `__init__` itself asks for: it may give the class above what that needs.
+    # Only what `__init__` itself requires: it may supply what its base class requires.
     asked = inspect.signature(cell.__init__).parameters
     missing = [
         f"`{name}`"

@@ -1,4 +1,4 @@
-"""What every recurrent cell shares: its arguments and its weights."""
+"""The base class of all recurrent cells, with their common arguments and weights."""
 
 import inspect
 from collections.abc import Mapping
@@ -27,75 +27,79 @@ from keras_ortho.parametrized import ParametrizedMatrix
 
 
 class RecurrentCell(StepCell):
-    """Base of the cells `h' = activation(x U + h W)`, `W` made from free variables.
+    """Base class of cells `h' = activation(x U + h W)` with a parametrized `W`.
 
-    Every cell of the package has the arguments below, all but `units` by name
-    only. A subclass declares its own in `__init__`, lists the defaults that it changes
-    in `default_arguments`, and passes the rest on, with the `parametrization` that
-    makes `W`: see `keras_ortho.parametrizations.Parametrization`. What it gives the
-    class above by itself, and does not take, it names in `given_arguments`. A cell with
-    gates creates their weights in `build_recurrent`. It describes its step by
-    `step_weights`, from which both the step and the recurrence over a whole sequence
-    are made, or has a `step` of its own, which Keras's loop runs. What
-    `build_recurrent` creates is trained by the rule for the recurrent matrix, in
-    `keras_ortho.optimizers.paper_optimizer`; `optimizer_groups`, an attribute of the
-    class, maps the names of other variables, of gates for example, to `"others"`.
+    All cells of the package take the arguments below, all but `units` by keyword only;
+    `ENRNNCell` sets `units` itself. A subclass declares its own arguments in
+    `__init__`, lists the defaults that it changes in `default_arguments`, and passes
+    the rest on, together with the `parametrization` that makes `W`: see
+    `keras_ortho.parametrizations.Parametrization`. It lists in `given_arguments` the
+    arguments of its base class that it sets itself and does not accept.
 
-    A complex state of `n` units (`complex_state`) is held as `2n` reals, the real
-    parts first; `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
-    and modReLU works on the modulus of a unit. Another activation works on each of
-    the reals, and its bias has the shape `(2n,)`.
+    A cell with gates creates their weights in `build_recurrent`. It either describes
+    its step with `step_weights`, from which both the step and the recurrence over a
+    whole sequence are made, or overrides `step`, which Keras's loop then runs.
+    `keras_ortho.optimizers.paper_optimizer` trains all variables that
+    `build_recurrent` creates by the rule for the recurrent matrix; the class attribute
+    `optimizer_groups` maps the names of exceptions, such as the weights of gates, to
+    `"others"`.
+
+    A complex state of `n` units (`complex_state`) is stored as `2n` real numbers, the
+    real parts first: `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
+    and modReLU acts on the modulus of each unit. Other activations act on each real
+    number, and their bias has the shape `(2n,)`.
 
     Args:
         units: Number of units `n`, a positive integer.
-        activation: `"modrelu"`, with the bias inside; or, applied to
-            `x U + h W + b`, any activation of Keras, or `"oplu"`, which sorts pairs of
-            units and keeps every norm: see `keras_ortho.activations`. With complex
-            units also `"smoothed_modrelu"`, the authors' guard at zero, which has a
-            bounded gradient and loses a little of the norm. Default: `"modrelu"`.
-        use_bias: Whether there is a bias. modReLU without one is the identity,
-            so `False` needs another activation. Default: `True`.
-        kernel_initializer: Initializer of the input kernel `U`. Default:
-            `"glorot_uniform"`. Several papers have `"small_uniform"`, uniform on
+        activation: `"modrelu"`, which adds the bias itself, or an activation that is
+            applied to `x U + h W + b`: any of Keras's, or `"oplu"`, which sorts pairs
+            of units and preserves every norm, see `keras_ortho.activations`. Complex
+            units may also use `"smoothed_modrelu"`, the variant of the authors' code,
+            which is smoothed at zero: its gradient is bounded, but it loses a little of
+            the norm. Default: `"modrelu"`.
+        use_bias: Whether to use a bias. Without one, modReLU is the identity, so
+            `False` requires another activation. Default: `True`.
+        kernel_initializer: Initializer for the input kernel `U`. Default:
+            `"glorot_uniform"`. Several papers use `"small_uniform"`, uniform on
             (-0.01, 0.01): see `from_paper`.
-        recurrent_initializer: Initializer of the free variables, by default the
-            paper's. Or, where the map from them to `W` has an inverse, any
-            initializer of Keras that yields a matrix, such as `"orthogonal"` or
-            `"identity"`, or an array.
-        bias_initializer: Initializer of the bias. Default: `"zeros"`.
-        initial_state_initializer: Initializer of the initial state, where it is
+        recurrent_initializer: Initializer for the free variables, by default the
+            paper's. If the map from them to `W` has an inverse, also any Keras
+            initializer that returns a matrix, such as `"orthogonal"` or `"identity"`,
+            or an array.
+        bias_initializer: Initializer for the bias. Default: `"zeros"`.
+        initial_state_initializer: Initializer for the initial state, if it is
             trained. Default: `"small_uniform"`.
-        kernel_regularizer: Regularizer of the input kernel. Default: `None`.
-        recurrent_regularizer: Regularizer of the free variables. Default:
+        kernel_regularizer: Regularizer for the input kernel. Default: `None`.
+        recurrent_regularizer: Regularizer for the free variables. Default:
             `None`.
-        bias_regularizer: Regularizer of the bias. Default: `None`.
-        kernel_constraint: Constraint of the input kernel. Default: `None`.
-        bias_constraint: Constraint of the bias. Default: `None`.
+        bias_regularizer: Regularizer for the bias. Default: `None`.
+        kernel_constraint: Constraint for the input kernel. Default: `None`.
+        bias_constraint: Constraint for the bias. Default: `None`.
         trainable_initial_state: Whether the state before the first step is a
             trained vector, the same for every sequence, rather than zero. A
-            stateful layer begins from it in the first batch and after
-            `reset_state()`; the stock `RNN`, if stateful, does not train it and
-            sets zeros at `reset_state()`. Default: `False`.
+            stateful layer starts from it in the first batch and after
+            `reset_state()`. A stateful `keras.layers.RNN` does not train it, and
+            `reset_state()` sets the state to zero. Default: `False`.
         dropout: Fraction of the inputs to drop, in `[0, 1)`. Default: 0.
         recurrent_dropout: Fraction of the state to drop before it is multiplied
-            by `W`, in `[0, 1)`. Default: 0. Both masks stay the same over time,
-            and what is kept is scaled up, as everywhere in Keras: the state's
-            norm is then no longer preserved.
-        seed: Seed of the dropout. Default: `None`.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+            by `W`, in `[0, 1)`. Default: 0. As everywhere in Keras, both dropout
+            masks are the same at all time steps, and the remaining entries are
+            scaled up; the norm of the state is then no longer preserved.
+        seed: Seed for the dropout. Default: `None`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments:
         inputs: Tensor of shape `(batch, m)`.
-        states: The state, a tensor of shape `(batch, n)`, or a list of it.
-        training: Whether to drop out inputs and states.
+        states: The state, a tensor of shape `(batch, n)` or a list with that tensor.
+        training: Whether to apply dropout to the inputs and states.
 
     Weights:
         `kernel` of shape `(m, n)`; the free variables; `bias` of shape `(n,)`;
-        `initial_state` of shape `(n,)`, where it is trained. Complex units have
-        `kernel` and `initial_state` with `2n` for `n`.
+        `initial_state` of shape `(n,)`, if it is trained. With complex units, `kernel`
+        and `initial_state` have `2n` instead of `n`.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of range.
 
     Example:
 
@@ -110,25 +114,25 @@ class RecurrentCell(StepCell):
     (2, 8)
     """
 
-    # Whether the state is that of complex units.
+    # Whether the units, and so the state, are complex.
     complex_state: bool = False
-    # The group of each variable of `build_recurrent` that is not of `"recurrent"`, by
-    # its name: see `keras_ortho.optimizers.paper_optimizer`.
+    # The groups, by name, of the variables of `build_recurrent` that do not belong to
+    # `"recurrent"`: see `keras_ortho.optimizers.paper_optimizer`.
     optimizer_groups: ClassVar[Mapping[str, str]] = {}
-    # Defaults that differ from those of the class above. A class's `__init__` adds them
-    # to what it passes on; here they hold also those that it inherits.
+    # Defaults that differ from those of the base class. A class's `__init__` merges
+    # them into its keyword arguments. Inherited entries are added for each subclass.
     default_arguments: ClassVar[Mapping[str, Any]] = {}
-    # Arguments of the class above that a class gives itself.
+    # Arguments of the base class that a class sets itself.
     given_arguments: ClassVar[frozenset[str]] = frozenset()
-    # The paper's settings, where the defaults are others: see `from_paper`.
+    # The paper's settings that differ from the defaults: see `from_paper`.
     paper_arguments: ClassVar[Mapping[str, Any]] = {}
-    # Whether `W` is a weight: see `keras_ortho.freeze`.
+    # Whether `W` itself is a weight: see `keras_ortho.freeze`.
     frozen: bool = False
 
     __signature__: ClassVar[inspect.Signature]
-    # How `W` is made, unless the class makes it in a way of its own.
+    # How `W` is made; `None` if the class makes it itself.
     parametrization: Parametrization | None
-    # Made by `build`.
+    # Created by `build`.
     kernel: keras.Variable
     bias: keras.Variable | None
     initial_state: keras.Variable
@@ -228,26 +232,26 @@ class RecurrentCell(StepCell):
         self.seed_generator: Any = keras.random.SeedGenerator(seed)
         self.state_size: int = 2 * units if complex_state else units
         self.output_size: int = self.state_size
-        # Made by `build_recurrent`, unless a class has a way of its own.
+        # Created by `build_recurrent`, unless a class overrides that.
         self._matrix: ParametrizedMatrix | None = None
 
     @classmethod
     def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
-        """Makes a cell with the settings of the paper's experiments.
+        """Creates a cell with the settings of the paper's experiments.
 
-        The defaults are for a model of one's own, with one optimizer; where the
-        settings of the paper, or of its authors' code, are others, the class has them
-        as `paper_arguments`.
+        The defaults suit a model of your own that has a single optimizer. Where the
+        settings of the paper, or of its authors' code, differ from them, the class
+        lists these in `paper_arguments`.
 
         Args:
-            *args: Arguments of the cell, by position.
-            **kwargs: Arguments of the cell, by name; they override the paper's.
+            *args: Positional arguments of the cell.
+            **kwargs: Keyword arguments of the cell, which override the paper's.
 
         Returns:
             A new cell.
 
         Raises:
-            ValueError: As the class.
+            ValueError: If an argument is out of range.
 
         Example:
         >>> cell = ScoRNNCell.from_paper(170, negative_ones=17)
@@ -263,9 +267,9 @@ class RecurrentCell(StepCell):
             input_shape: Shape of the inputs of one step, `(batch, m)`.
 
         Raises:
-            ValueError: If the last axis is not known. With `mix_inputs=False`, if it is
-                not a multiple of the heads, or the class has a step or a matrix of its
-                own.
+            ValueError: If the last axis is unknown, or an initializer is an array of
+                the wrong shape. With `mix_inputs=False`, also if the last axis is not a
+                multiple of the heads, or the class has its own step or matrix.
         """
         self._features = checks.check_last_axis(self, input_shape)
         self.kernel = self._make_kernel(self._features)
@@ -322,18 +326,18 @@ class RecurrentCell(StepCell):
     def add_input_kernel(
         self, name: str, shape: tuple[int, ...], initializer: Any
     ) -> keras.Variable:
-        """Creates the kernel, or one of a gate, with its regularizer and constraint.
+        """Creates an input kernel with the regularizer and constraint for kernels.
 
         Args:
             name: Name of the weight.
-            shape: Its shape, inputs first.
-            initializer: Its initializer.
+            shape: Shape of the weight, inputs first.
+            initializer: Initializer for the weight.
 
         Returns:
             The weight.
 
         Raises:
-            ValueError: If the initializer is an array of another shape.
+            ValueError: If the initializer is an array of the wrong shape.
         """
         initializers.check_array("kernel_initializer", initializer, shape)
         return self.add_weight(
@@ -345,18 +349,18 @@ class RecurrentCell(StepCell):
         )
 
     def add_bias(self, name: str, size: int, initializer: Any) -> keras.Variable | None:
-        """Creates the bias, or one of a gate, with its regularizer and constraint.
+        """Creates a bias with the regularizer and constraint for biases.
 
         Args:
             name: Name of the weight.
-            size: Its size.
-            initializer: Its initializer.
+            size: Size of the weight.
+            initializer: Initializer for the weight.
 
         Returns:
-            The weight, or `None` with `use_bias=False`.
+            The weight, or `None` if `use_bias=False`.
 
         Raises:
-            ValueError: If the initializer is an array of another shape.
+            ValueError: If the initializer is an array of the wrong shape.
         """
         if not self.use_bias:
             return None
@@ -387,13 +391,13 @@ class RecurrentCell(StepCell):
             setattr(self, weight.name, weight)
 
     def regularizer_of(self, variable: FreeVariable) -> Any:
-        """Chooses the regularizer of a free variable.
+        """Returns the regularizer for a free variable.
 
         Args:
-            variable: The variable.
+            variable: The free variable.
 
         Returns:
-            `recurrent_regularizer`, unless a class has others.
+            `recurrent_regularizer`, unless a subclass overrides this method.
         """
         return self.recurrent_regularizer
 
@@ -406,10 +410,11 @@ class RecurrentCell(StepCell):
         return self._matrix
 
     def free_values(self) -> list[Tensor]:
-        """Gives the free variables as the parametrization takes them.
+        """Returns the values of the free variables that the parametrization takes.
 
         Returns:
-            Their values, the floating ones in the dtype to make `W` in.
+            A list of tensors. Those of floating-point numbers have the dtype in which
+            `W` is made.
 
         Raises:
             ValueError: If the cell is not built.
@@ -417,12 +422,12 @@ class RecurrentCell(StepCell):
         return self._built_matrix().values()
 
     def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W`, for row vectors, from its variables.
+        """Computes the recurrent matrix `W`, for row vectors, from its variables.
 
         Returns:
             Tensor of shape `(n, n)`, in the dtype of the variables and at least
-            float32. Of complex units its real form `[[Re W, Im W], [-Im W, Re W]]`, of
-            shape `(2n, 2n)`.
+            float32. With complex units, its real form `[[Re W, Im W], [-Im W, Re W]]`,
+            of shape `(2n, 2n)`.
 
         Raises:
             ValueError: If the cell is not built.
@@ -430,17 +435,18 @@ class RecurrentCell(StepCell):
         return self._built_matrix().make()
 
     def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the free variables so that `W` is a given matrix.
+        """Sets the free variables so that `W` equals a given matrix.
 
         Args:
             matrix: Tensor or array of shape `(n, n)`; with complex units real or
-                complex, or of shape `(2n, 2n)` as `recurrent_matrix` returns it. It
-                must be one that the parametrization makes, up to `100 n` times the
-                machine epsilon of its dtype; the nearest such matrix is used.
+                complex, or of shape `(2n, 2n)` as returned by `recurrent_matrix`. It
+                must be a matrix that the parametrization can make, up to `100 n` times
+                the machine epsilon of its dtype; the nearest such matrix is used.
 
         Raises:
-            ValueError: If the cell is not built, the matrix is of another shape or not
-                one of these, or the map has no inverse. No weight has then changed.
+            ValueError: If the cell is not built, the matrix has the wrong shape, the
+                parametrization cannot make it, or the map has no inverse. No weight has
+                then changed.
         """
         own = self._built_matrix()
         matrix = ops.convert_to_numpy(matrix)
@@ -451,9 +457,9 @@ class RecurrentCell(StepCell):
         own.set(matrix)
 
     def rebase(self) -> None:
-        """Moves the base of a `Rebased` parametrization to `W`, which stays as it is.
+        """Moves the base of a `Rebased` parametrization to `W`, which does not change.
 
-        The free variables are then zero.
+        The free variables are zero afterwards.
 
         Raises:
             ValueError: If the cell is not built, or its parametrization has no base.
@@ -462,11 +468,11 @@ class RecurrentCell(StepCell):
 
     @property
     def factorization_dtype(self) -> str:
-        """The dtype to make `W` in: that of the variables, at least float32."""
+        """The dtype in which `W` is made: that of the variables, at least float32."""
         return wide_dtype(self.variable_dtype)
 
     def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
-        """Gives the state before the first step.
+        """Returns the state before the first step.
 
         Args:
             batch_size: Number of sequences.
@@ -480,22 +486,22 @@ class RecurrentCell(StepCell):
         if not self.trainable_initial_state:
             return [ops.zeros(shape, dtype=self.compute_dtype)]
         state = ops.cast(self.initial_state, self.compute_dtype)
-        # A copy: on PyTorch a stateful layer writes into what it is given here.
+        # A copy: with PyTorch, a stateful layer writes into the tensor returned here.
         return [ops.copy(ops.broadcast_to(state, shape))]
 
     @property
     def step_heads(self) -> int:
-        """Number of heads that a step knows of: one, if the class makes `W` itself."""
+        """Number of heads in a step: one if the class makes `W` itself."""
         own = type(self).recurrent_matrix is not RecurrentCell.recurrent_matrix
         return 1 if own else super().step_heads
 
     def step_kernel(self) -> Tensor:
-        """Makes `W` as `step` takes it: of heads the blocks, without the zeros.
+        """Computes `W` in the form that `step` takes.
 
         Returns:
-            Tensor of shape `(n, n)` as `recurrent_matrix` returns it, or what `blocks`
-            of the parametrization returns, where that has heads, and no class of the
-            cell a step or a `recurrent_matrix` of its own.
+            Tensor of shape `(n, n)`, as returned by `recurrent_matrix`. If the
+            parametrization has heads and the class overrides neither the step nor
+            `recurrent_matrix`, only the blocks, as its method `blocks` returns them.
         """
         if self.frozen:
             return self.recurrent_kernel
@@ -504,12 +510,12 @@ class RecurrentCell(StepCell):
         return self.recurrent_matrix()
 
     def begin_training_pass(self) -> None:
-        """Lets the parametrization change what is not trained, such as its base."""
+        """Lets the parametrization update untrained variables, such as its base."""
         if self._matrix is not None and self.trainable:
             self._matrix.begin_training_pass()
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal cell."""
+        """Returns the config of the cell."""
         own = {
             name: configs.serialize(getattr(self, name))
             for name in arguments.names(type(self))
@@ -524,7 +530,7 @@ class RecurrentCell(StepCell):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "RecurrentCell":
-        """Makes a cell from a config."""
+        """Creates a cell from its config."""
         config = modrelu_names.from_config(config, cls.complex_state)
         frozen = config.get("frozen", False)
         cell = super().from_config({k: v for k, v in config.items() if k != "frozen"})
@@ -535,8 +541,8 @@ class RecurrentCell(StepCell):
     def freeze(self) -> None:
         """Makes `W` a weight, `recurrent_kernel`, in place of the free variables.
 
-        That is for a cell without weights: `keras_ortho.freeze` makes a frozen copy of
-        one that has them.
+        Use it on a cell without weights. `keras_ortho.freeze` makes a frozen copy of a
+        cell that has them.
 
         Raises:
             ValueError: If the cell is built.
@@ -552,7 +558,7 @@ class RecurrentCell(StepCell):
         self.frozen = True
 
 
-# What a user of a cell gives: its class gives the parametrization.
+# The arguments that users pass: a subclass supplies the parametrization itself.
 RecurrentCell.__signature__ = arguments.join(
     [p for p in configs.declared(RecurrentCell) if p.name != "parametrization"], []
 )

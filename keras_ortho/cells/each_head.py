@@ -1,7 +1,7 @@
-"""A kernel of blocks, one for each head: what it starts with, and what holds it.
+"""Initializers, constraints and regularizers for a kernel with one block per head.
 
-Initializers, constraints and regularizers of Keras are of a matrix. Here each acts on
-every block by itself, as if the head were a layer.
+Keras's initializers, constraints and regularizers act on a matrix. Here each acts on
+every block separately, as if each head were a layer.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,15 @@ from keras_ortho.parametrizations.free import independents
 
 
 def initialize_each_head(initializer: Any, heads: int) -> Any:
-    """Makes an initializer of blocks from one of a block.
+    """Makes an initializer for all blocks from an initializer for one block.
 
     Args:
-        initializer: An initializer of Keras, or one with an array, of all blocks.
+        initializer: A Keras initializer, or a `Constant` whose array has all blocks.
         heads: Number of blocks.
 
     Returns:
-        A function of shape and dtype that draws each block by itself.
+        A function of shape and dtype that draws each block separately, or the
+        `Constant` itself.
     """
     if isinstance(initializer, keras.initializers.Constant):
         return initializer
@@ -35,10 +36,10 @@ def initialize_each_head(initializer: Any, heads: int) -> Any:
 
 
 def constrain_each_head(constraint: Any) -> Any:
-    """Makes a constraint of blocks from one of a block.
+    """Makes a constraint for all blocks from a constraint for one block.
 
     Args:
-        constraint: A constraint of Keras, or `None`.
+        constraint: A Keras constraint, or `None`.
 
     Returns:
         A function of the blocks, of shape `(heads, j, k)`, or `None`.
@@ -47,14 +48,14 @@ def constrain_each_head(constraint: Any) -> Any:
 
 
 def regularize_each_head(regularizer: Any) -> Any:
-    """Makes a regularizer of blocks from one of a block.
+    """Makes a regularizer for all blocks from a regularizer for one block.
 
     Args:
-        regularizer: A regularizer of Keras, or `None`.
+        regularizer: A Keras regularizer, or `None`.
 
     Returns:
-        A function that adds up what it gives for each of the blocks, of shape
-        `(heads, j, k)`, or `None`.
+        A function of the blocks, of shape `(heads, j, k)`, that sums their penalties,
+        or `None`.
     """
     return regularizer and (lambda blocks: sum(_of_each(regularizer, blocks)))
 

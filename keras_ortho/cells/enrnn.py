@@ -17,7 +17,7 @@ from keras_ortho.parametrizations.spectral_radius import eigenpair_report
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ENRNNCell(RecurrentCell):
-    """Cell of the eigenvalue normalized RNN (ENRNN).
+    """Cell class for the eigenvalue normalized RNN (`ENRNN`).
 
     The state is `[h_L, h_S]`: `q` long-term units, whose recurrent matrix `W_L` is
     orthogonal as in scoRNN, and `s` short-term units, whose matrix `W_S` has a
@@ -26,11 +26,11 @@ class ENRNNCell(RecurrentCell):
         h_L' = modReLU(x U_L + h_L W_L + h_S W_C)
         h_S' = modReLU(x U_S + h_S W_S)
 
-    `W_S` is the trained matrix `T` until the spectral radius of that exceeds 1.
-    From then on it is always `T / (rho(T) + epsilon)`. The weight `normalize` records
-    that this has happened. It is set at the start of a sequence in a training call
-    (`fit`, `training=True`). A `T` with a radius above 1 is divided in any case, also
-    in inference. Two callers never set `normalize`: `stateless_call` of a stock
+    `W_S` is the trained matrix `T` until the spectral radius of `T` exceeds 1. From
+    then on it is always `T / (rho(T) + epsilon)`. The weight `normalize` records that
+    this has happened. It is set at the start of a sequence in a training call (`fit`,
+    `training=True`). A `T` with a radius above 1 is divided in any case, also in
+    inference. Two callers never set `normalize`: `stateless_call` of a
     `keras.layers.RNN` outside a model, and a cell of another class that calls this one
     at each step.
 
@@ -39,29 +39,29 @@ class ENRNNCell(RecurrentCell):
         short_term_units: Number of short-term units `s`, a positive integer.
         negative_ones: How many entries of the `D` of `W_L` are -1, as in
             `ScoRNNCell`: a count (an int) or a fraction of the long-term units (a
-            float). Not used where `recurrent_initializer` gives a matrix. Default:
+            float). Not used if `recurrent_initializer` returns a matrix. Default:
             0.5.
-        coupling: Whether the short-term units act on the long-term ones; without
-            it `W_C` is zero and not a weight. Default: `True`.
-        epsilon: What is added to the spectral radius, a number of at least 0.
-            Default: 0, as in the paper.
-        recurrent_initializer: Initializer of the free entries of `W_L`. Or any
-            initializer of Keras that yields an orthogonal matrix of shape
-            `(q, q)`, or an array. Default: `"henaff_skew"`.
-        short_term_initializer: Initializer of `T`, any that yields a matrix, or an
-            array of shape `(s, s)`. Default: `"scaled_rotations"`, blocks of order
-            two, each a rotation times a number in (-1, 1).
-        coupling_initializer: Initializer of `W_C`, or an array of shape `(s, q)`.
+        coupling: Whether the short-term units act on the long-term units. Without
+            coupling, `W_C` is zero and not a weight. Default: `True`.
+        epsilon: Number added to the spectral radius, at least 0. Default: 0, as in the
+            paper.
+        recurrent_initializer: Initializer for the free entries of `W_L`.
+            Alternatively, any Keras initializer that returns an orthogonal matrix of
+            shape `(q, q)`, or an array. Default: `"henaff_skew"`.
+        short_term_initializer: Initializer for `T`: any initializer that returns a
+            matrix, or an array of shape `(s, s)`. Default: `"scaled_rotations"`,
+            2 x 2 blocks, each a rotation times a number in (-1, 1).
+        coupling_initializer: Initializer for `W_C`, or an array of shape `(s, q)`.
             Default: `"glorot_uniform"`.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
-            There are no `units`; `recurrent_regularizer` holds for the free entries,
-            `T` and `W_C`.
+        **kwargs: Arguments of all cells except `units`, see
+            `keras_ortho.RecurrentCell`. `recurrent_regularizer` applies to the free
+            entries, `T` and `W_C`.
 
     Weights:
-        Those of every cell, with `n = q + s`; `recurrent_skew`, the free entries in row
+        Those of all cells, with `n = q + s`; `recurrent_skew`, the free entries in row
         order, of shape `(q (q - 1) / 2,)`; `recurrent_signs`, not trained, of shape
-        `(q,)`; `short_term_matrix` of shape `(s, s)`; `coupling_kernel` of shape
-        `(s, q)`, with coupling; `normalize`, a boolean, not trained.
+        `(q,)`; `short_term_matrix` of shape `(s, s)`; with coupling, `coupling_kernel`
+        of shape `(s, q)`; `normalize`, a boolean, not trained.
 
     Example:
     >>> layer = keras.layers.RNN(ENRNNCell(96, 64, negative_ones=29))
@@ -77,7 +77,7 @@ class ENRNNCell(RecurrentCell):
     default_arguments: ClassVar[Mapping[str, Any]] = {
         "recurrent_initializer": "henaff_skew"
     }
-    # Their sum.
+    # The sum of the long-term and the short-term units.
     given_arguments = frozenset({"units"})
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "kernel_initializer": "small_uniform"
@@ -108,20 +108,20 @@ class ENRNNCell(RecurrentCell):
         self.epsilon = parametrization.epsilon
         self.short_term_initializer = initializers.get(short_term_initializer)
         self.coupling_initializer = initializers.get(coupling_initializer)
-        # Only now: an initializer without a seed draws one, in the order of arguments.
+        # Set afterwards: unseeded initializers draw their seeds in argument order.
         parametrization.short_term_initializer = self.short_term_initializer
         parametrization.coupling_initializer = self.coupling_initializer
         self.coupling_kernel = None
         self._begins = False
 
     def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
-        """Begins a sequence, and writes `normalize` in training.
+        """Begins a sequence, and updates `normalize` in training.
 
         Args:
             step_input: Inputs of one step, of shape `(batch, m)`.
 
         Returns:
-            The mask of the inputs, or `None` without dropout.
+            The dropout mask of the inputs, or `None` without dropout.
         """
         self._begins = True
         try:
@@ -130,9 +130,9 @@ class ENRNNCell(RecurrentCell):
             self._begins = False
 
     def recurrent_matrix(self) -> Tensor:
-        """Makes `W = [[W_L, 0], [W_C, W_S]]`, for row vectors, from its variables.
+        """Computes `W = [[W_L, 0], [W_C, W_S]]`, for row vectors, from its variables.
 
-        In training, where a sequence begins, it writes `normalize`.
+        At the start of a sequence in training, it updates `normalize`.
 
         Returns:
             Tensor of shape `(q + s, q + s)`, in the dtype of the variables and at
@@ -147,20 +147,20 @@ class ENRNNCell(RecurrentCell):
         return self.parametrization.with_short_term(kernel, *self.free_values())
 
     def short_term_kernel(self) -> Tensor:
-        """Makes the short-term matrix `W_S`; in training it may write `normalize`.
+        """Computes the short-term matrix `W_S`; in training, may update `normalize`.
 
         Returns:
             Tensor of shape `(s, s)`, in the dtype of the variables and at least
             float32.
 
         Raises:
-            ValueError: If the cell is not built, or frozen, without a `T`.
+            ValueError: If the cell is not built, or frozen and so without `T`.
         """
         self._check_normalizes()
         matrix = ops.cast(self.short_term_matrix, self.factorization_dtype)
         kernel, divided = self.parametrization.normalized(matrix, self.normalize)
-        # Where a sequence begins or the cell is called by itself, not within a loop
-        # over time: JAX lets nothing out of that.
+        # Only where a sequence begins or the cell is called by itself, not in a loop
+        # over time: JAX does not let values out of such a loop.
         begins = self._begins or current_call(self) is None
         if begins and self.trainable and call_is_training():
             self.normalize.assign(divided)
@@ -175,15 +175,15 @@ class ENRNNCell(RecurrentCell):
             )
 
     def eigenpair_report(self) -> dict[str, Any]:
-        """Says how the dominant eigenpair of `T` is found, and what it is worth.
+        """Reports how the dominant eigenpair of `T` is found, and how accurately.
 
         Returns:
             A dict of numbers, see `keras_ortho.parametrizations.eigenpair_report`.
-            Where `gradient_found` is `False`, another gradient stands in for that of
-            the spectral radius.
+            If `gradient_found` is `False`, another gradient replaces that of the
+            spectral radius.
 
         Raises:
-            ValueError: If the cell is not built, or frozen, without a `T`.
+            ValueError: If the cell is not built, or frozen and so without `T`.
         """
         self._check_normalizes()
         return eigenpair_report(
@@ -193,7 +193,7 @@ class ENRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ENRNN(RecurrentLayer):
-    """The eigenvalue normalized RNN (ENRNN), `ENRNNCell` over a sequence.
+    """Eigenvalue normalized RNN layer: runs `ENRNNCell` over a sequence.
 
     Args:
         long_term_units: Number of long-term units `q`, a positive integer.
@@ -201,9 +201,9 @@ class ENRNN(RecurrentLayer):
         negative_ones: How many entries of the `D` of the long-term matrix are -1: a
             count (an int) or a fraction of the long-term units (a float). Default:
             0.5.
-        coupling: Whether the short-term units act on the long-term ones. Default:
+        coupling: Whether the short-term units act on the long-term units. Default:
             `True`.
-        epsilon: What is added to the spectral radius, at least 0. Default: 0.
+        epsilon: Number added to the spectral radius, at least 0. Default: 0.
         **kwargs: Other arguments of `ENRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:

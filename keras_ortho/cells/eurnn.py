@@ -12,34 +12,34 @@ from keras_ortho.parametrizations.givens import GivensUnitary
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class EURNNCell(RecurrentCell):
-    """Cell of the efficient unitary RNN (EURNN).
+    """Cell class for the efficient unitary RNN (`EURNN`).
 
-    One step is `h' = modReLU(x U + h W)` with a complex state and a unitary matrix
-    `W`, a product of layers of rotations of pairs of units and of a diagonal of
-    phases, all trained without a constraint. Inside a recurrent layer `W` is made
-    once for a sequence, not at every step.
+    Each step computes `h' = modReLU(x U + h W)` with a complex state. The unitary
+    matrix `W` is a product of layers of rotations, each acting on pairs of units, and
+    of a diagonal of phases. All of them are trained without constraints. A recurrent
+    layer computes `W` once per sequence, not at every step.
 
     Args:
         units: Number of complex units `n`: even in the tunable style, a power of
             two, at least 2, in the FFT style.
-        capacity: Number of layers of rotations of the tunable style, even and
-            positive; with `n` of them every unitary matrix is reached. Not used in
-            the FFT style, which has `log2(n)`. Default: 2.
-        style: `"tunable"`, neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`
-            by turns; or `"fft"`, pairs at the distances `n / 2`, `n / 4` ... 1.
-            Default: `"tunable"`.
+        capacity: Number of layers of rotations in the tunable style, even and
+            positive. With `n` layers, every unitary matrix can be reached. Not used in
+            the FFT style, which has `log2(n)` layers. Default: 2.
+        style: `"tunable"`, which alternates between the neighbors
+            `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`; or `"fft"`, whose layers pair
+            units at the distances `n / 2`, `n / 4` ... 1. Default: `"tunable"`.
         real_output: Whether the output is the real part of the state, of shape
-            `(batch, n)`, as in the paper's experiments, rather than the whole of
-            it. Default: `False`.
-        recurrent_initializer: Initializer of the angles and the phases; phases get
-            the next seeds. Or, in the tunable style with `capacity=n`, any
-            initializer of Keras that yields an orthogonal matrix, such as
-            `"orthogonal"` or `"identity"`, or a unitary array, taken through the
-            inverse map. Default: `"uniform_phases"`, uniform on (-pi, pi).
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+            `(batch, n)`, as in the paper's experiments, rather than the whole state.
+            Default: `False`.
+        recurrent_initializer: Initializer for the angles and, with the next seeds, for
+            the phases. In the tunable style with `capacity=n`, also any Keras
+            initializer that returns an orthogonal matrix, such as `"orthogonal"` or
+            `"identity"`, or a unitary array, converted by the inverse map. Default:
+            `"uniform_phases"`, uniform on (-pi, pi).
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `recurrent_angles` and `recurrent_phases`, both of shape
+        Those of all cells; `recurrent_angles` and `recurrent_phases`, both of shape
         `(capacity / 2, n - 1)` or, in the FFT style, `(log2(n), n / 2)`;
         `output_phases` of shape `(n,)`.
 
@@ -57,7 +57,7 @@ class EURNNCell(RecurrentCell):
     default_arguments: ClassVar[Mapping[str, Any]] = {
         "recurrent_initializer": "uniform_phases"
     }
-    # With a guard at zero, as the authors' code has one of another form.
+    # Smoothed at zero. The authors' code does so with another formula.
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "activation": "smoothed_modrelu",
         "kernel_initializer": "small_uniform",
@@ -83,19 +83,19 @@ class EURNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class EURNN(RecurrentLayer):
-    """The efficient unitary RNN (EURNN), `EURNNCell` over a sequence.
+    """Efficient unitary RNN layer: runs `EURNNCell` over a sequence.
 
     Args:
-        units: Number of complex units `n`, even; a power of two in the FFT style.
-        capacity: Number of layers of rotations of the tunable style. Default: 2.
+        units: Number of complex units `n`: even, and a power of two in the FFT style.
+        capacity: Number of layers of rotations in the tunable style. Default: 2.
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
         real_output: Whether the output is the real part of the state. Default:
             `False`.
         **kwargs: Other arguments of `EURNNCell` and `keras_ortho.RecurrentLayer`.
 
     Output shape:
-        `(batch, 2n)`, or `(batch, n)` with `real_output`, with an axis for time
-        before the last with `return_sequences`; with `return_state` a list of that
+        `(batch, 2n)`, or `(batch, n)` with `real_output`; with `return_sequences`,
+        `(batch, time, 2n)` or `(batch, time, n)`. With `return_state`, a list of that
         and the last state, `(batch, 2n)`.
 
     Example:

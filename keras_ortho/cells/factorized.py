@@ -13,37 +13,37 @@ from keras_ortho.parametrizations.factorized import FactorizedCayley
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class FactorizedRNNCell(RecurrentCell):
-    """Cell of the factorized RNN.
+    """Cell class for the factorized RNN (`FactorizedRNN`).
 
-    One step is `h' = f(x U + h W + b)` with `W = L diag(sigma) R^T`. The orthogonal
-    matrices `L` and `R` are scaled Cayley transforms `(I + A)^-1 (I - A) D`; the
-    singular values `sigma` lie in the open interval `(spectral_center -
-    spectral_margin, spectral_center + spectral_margin)`. All but the signs `D` are
-    trained, without a constraint. Inside a recurrent layer `W` is made once for a
-    sequence, not at every step.
+    Each step computes `h' = f(x U + h W + b)` with `W = L diag(sigma) R^T`. The
+    orthogonal matrices `L` and `R` are scaled Cayley transforms
+    `(I + A)^-1 (I - A) D`; the singular values `sigma` lie in the open interval
+    `(spectral_center - spectral_margin, spectral_center + spectral_margin)`. All of
+    these except the fixed signs `D` are trained, without constraints. A recurrent layer
+    computes `W` once per sequence, not at every step.
 
-    Every matrix with such singular values can be made. The paper keeps `L` and `R`
-    orthogonal by steps along Cayley transforms, which need an optimizer of their own;
-    here the transform is in the map.
+    Every matrix with such singular values can be reached. The paper keeps `L` and `R`
+    orthogonal by steps along Cayley transforms, which require a special optimizer.
+    Here the Cayley transform is part of the parametrization.
 
     Args:
         units: Number of units `n`, a positive integer.
-        spectral_margin: How far the singular values may lie from the center, at
-            least 0; with 0 they are not trained. Default: 0.1.
-        spectral_center: Center of their interval, more than 0, where they start.
-            Default: 1.
-        activation: Activation of `x U + h W + b`. Default: leaky ReLU,
+        spectral_margin: Largest distance of a singular value from the center, at
+            least 0. With 0, the singular values are not trained. Default: 0.1.
+        spectral_center: Center of the interval of the singular values and their
+            initial value, more than 0. Default: 1.
+        activation: Activation applied to `x U + h W + b`. Default: leaky ReLU,
             `keras_ortho.activations.LeakyReLU(0.1)`.
-        recurrent_initializer: Initializer of the free entries of `L`; `R` starts as
-            the identity, the singular values at the center, and all signs as 1. Or
-            any initializer of Keras that yields a matrix, or an array, with singular
-            values in their interval, such as `"orthogonal"`, taken through the
-            inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
+        recurrent_initializer: Initializer for the free entries of `L`; `R` starts as
+            the identity, the singular values at the center, and all signs as 1.
+            Alternatively, any Keras initializer that returns a matrix, or an array,
+            with singular values in the interval, such as `"orthogonal"`, converted by
+            the inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
             (0, pi / 2).
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `left_skew` and `right_skew`, free entries in row order, of
+        Those of all cells; `left_skew` and `right_skew`, free entries in row order, of
         shape `(n (n - 1) / 2,)`; `left_signs` and `right_signs`, not trained, of shape
         `(n,)`; `singular_logits` of shape `(n,)`.
 
@@ -77,13 +77,13 @@ class FactorizedRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class FactorizedRNN(RecurrentLayer):
-    """The factorized RNN, `FactorizedRNNCell` over a sequence.
+    """Factorized RNN layer: runs `FactorizedRNNCell` over a sequence.
 
     Args:
         units: Number of units `n`, a positive integer.
-        spectral_margin: How far the singular values may lie from the center.
+        spectral_margin: Largest distance of a singular value from the center.
             Default: 0.1.
-        spectral_center: Center of their interval. Default: 1.
+        spectral_center: Center of the interval of the singular values. Default: 1.
         **kwargs: Other arguments of `FactorizedRNNCell` and
             `keras_ortho.RecurrentLayer`.
 

@@ -1,4 +1,4 @@
-"""The unitary RNN of full capacity, whose matrix an optimizer keeps unitary."""
+"""Full-capacity unitary RNN, whose recurrent matrix the optimizer keeps unitary."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,35 +12,36 @@ from keras_ortho.parametrizations.full_unitary import FullUnitary
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class FullURNNCell(RecurrentCell):
-    """Cell of the full-capacity unitary RNN.
+    """Cell class for the full-capacity unitary RNN (`FullURNN`).
 
-    One step is `h' = modReLU(x U + h W)` of `n` complex units. `W` itself is the
-    variable: it starts as a unitary matrix, and `keras_ortho.optimizers.StiefelDescent`
-    keeps it unitary. `keras_ortho.optimizers.paper_optimizer` uses that for `W` and
-    other optimizers for the other variables. Any other optimizer makes `W` non-unitary
-    in its first step, which warns of it.
+    Each step computes `h' = modReLU(x U + h W)` with `n` complex units. `W` itself is
+    the variable: it starts as a unitary matrix, and
+    `keras_ortho.optimizers.StiefelDescent` keeps it unitary.
+    `keras_ortho.optimizers.paper_optimizer` uses that optimizer for `W` and other
+    optimizers for the other variables. Any other optimizer makes `W` non-unitary at its
+    first step, and a warning is issued.
 
-    State and output are `2n` reals, the real parts first.
+    The state and the output are stored as `2n` real numbers, the real parts first.
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        half_gradient: Whether the gradient for `W` leaves out what reaches it through
-            the imaginary parts of the state, as in the authors' code for the copying
-            task and for speech. Default: `False`.
-        recurrent_initializer: Initializer of `W`: by default a random matrix of the
-            restricted-capacity uRNN. Or any initializer of Keras that yields an
-            orthogonal matrix, or an array: real orthogonal or complex unitary of shape
-            `(n, n)`, or of shape `(2n, 2n)` as `recurrent_matrix` returns it. Default:
-            `"unitary_composition"`.
-        bias_initializer: Initializer of the bias. Default: `"small_uniform"`.
-        initial_state_initializer: Initializer of the initial state. Default:
-            `"lecun_uniform"`, uniform within `sqrt(3 / (2n))`.
+        half_gradient: Whether the gradient with respect to `W` omits what reaches it
+            through the imaginary parts of the state, as in the authors' code for the
+            copying task and for speech. Default: `False`.
+        recurrent_initializer: Initializer for `W`. Alternatively, any Keras
+            initializer that returns an orthogonal matrix, or an array: real orthogonal
+            or complex unitary of shape `(n, n)`, or of shape `(2n, 2n)` as returned by
+            `recurrent_matrix`. Default: `"unitary_composition"`, a random matrix of the
+            restricted-capacity uRNN.
+        bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
+        initial_state_initializer: Initializer for the initial state. Default:
+            `"lecun_uniform"`, uniform between `-sqrt(3 / (2n))` and `sqrt(3 / (2n))`.
         trainable_initial_state: Whether the initial state is trained. Default:
             `True`.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `recurrent_unitary` of shape `(2, n, n)`, real and
+        Those of all cells; `recurrent_unitary` of shape `(2, n, n)`, the real and the
         imaginary part of `W`.
 
     Example:
@@ -59,7 +60,7 @@ class FullURNNCell(RecurrentCell):
         "initial_state_initializer": "lecun_uniform",
         "trainable_initial_state": True,
     }
-    # With the guard at zero of the authors' code.
+    # Smoothed at zero, as in the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
     def __init__(self, units: int, half_gradient: bool = False, **kwargs: Any) -> None:
@@ -70,12 +71,12 @@ class FullURNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class FullURNN(RecurrentLayer):
-    """The full-capacity unitary RNN, `FullURNNCell` over a sequence.
+    """Full-capacity unitary RNN layer: runs `FullURNNCell` over a sequence.
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        half_gradient: Whether the gradient for `W` leaves out what reaches it through
-            the imaginary parts of the state. Default: `False`.
+        half_gradient: Whether the gradient with respect to `W` omits what reaches it
+            through the imaginary parts of the state. Default: `False`.
         **kwargs: Other arguments of `FullURNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:

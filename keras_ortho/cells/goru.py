@@ -16,49 +16,49 @@ from keras_ortho.recurrence import Pointwise, ResetAndUpdate, Weights
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class GORUCell(RecurrentCell):
-    """Cell of gated orthogonal recurrent units (GORU).
+    """Cell class for gated orthogonal recurrent units (`GORU`).
 
-    With an orthogonal matrix `Q` of layers of rotations one step is
+    With an orthogonal matrix `Q`, made of layers of rotations, each step computes
 
         r = sigmoid(x U_r + h W_r + b_r)
         g = sigmoid(x U_g + h W_g + b_g)
         h' = g h + (1 - g) modReLU(x U + r (h Q), b)
 
-    The reset gate `r` works on the state after it has been rotated. Inside a
-    recurrent layer `Q` is made once for a sequence, not at every step.
+    The reset gate `r` acts on the state after its rotation by `Q`. A recurrent layer
+    computes `Q` once per sequence, not at every step.
 
     Args:
         units: Number of units `n`: a power of two, at least 2, in the FFT style,
             even in the tunable style.
-        capacity: Number of layers of rotations of the tunable style, even and
-            positive; `None` for `n`, with which every orthogonal matrix of the
-            determinant of the signs is reached. The FFT style has `log2(n)`, and
-            takes no other. Default: `None`.
-        style: `"fft"`, pairs at the distances `n / 2`, `n / 4` ... 1; or
-            `"tunable"`, neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...` by
-            turns. Default: `"fft"`.
-        kernel_initializer: Initializer of `U`, and of `U_r` and `U_g`, which get the
-            next seed. Default: `"glorot_uniform"`.
-        recurrent_initializer: Initializer of the angles. Or, in the tunable style
-            with `n` layers, any initializer of Keras that yields an orthogonal
-            matrix, such as `"orthogonal"` or `"identity"`, or an array, taken
-            through the inverse map. Default: `"uniform_phases"`, uniform on
-            (-pi, pi).
-        bias_initializer: Initializer of the bias `b`. Default: `None`, 0.01.
-        gate_recurrent_initializer: Initializer of `W_r` and `W_g`. Default:
+        capacity: Number of layers of rotations in the tunable style, even and
+            positive. `None` means `n` layers, which reach every orthogonal matrix
+            whose determinant is the product of the signs. In the FFT style, which has
+            `log2(n)` layers, it must be `None`. Default: `None`.
+        style: `"fft"`, whose layers pair units at the distances `n / 2`, `n / 4` ... 1;
+            or `"tunable"`, which alternates between the neighbors
+            `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. Default: `"fft"`.
+        kernel_initializer: Initializer for `U` and, with the next seed, for `U_r` and
+            `U_g`. Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer for the angles. In the tunable style with
+            `n` layers, also any Keras initializer that returns an orthogonal matrix,
+            such as `"orthogonal"` or `"identity"`, or an array, converted by the
+            inverse map. Default: `"uniform_phases"`, uniform on (-pi, pi).
+        bias_initializer: Initializer for the bias `b`. Default: `None`, which starts it
+            at 0.01.
+        gate_recurrent_initializer: Initializer for `W_r` and `W_g`. Default:
             `"small_uniform"`, uniform on (-0.01, 0.01).
-        reset_bias_initializer: Initializer of `b_r`. Default: `None`, 2.
-        update_bias_initializer: Initializer of `b_g`. Default: `"glorot_uniform"`,
-            on a vector uniform on (-sqrt(3 / n), sqrt(3 / n)).
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
-            Regularizers and constraints of the kernel and the bias hold for those of
-            the gates, too; `recurrent_regularizer` holds for the angles and for `W_r`
-            and `W_g`.
+        reset_bias_initializer: Initializer for `b_r`. Default: `None`, which starts it
+            at 2.
+        update_bias_initializer: Initializer for `b_g`. Default: `"glorot_uniform"`,
+            which for a vector is uniform on (-sqrt(3 / n), sqrt(3 / n)).
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`. Regularizers
+            and constraints for the kernel and the bias also apply to those of the
+            gates; `recurrent_regularizer` applies to the angles, `W_r` and `W_g`.
 
     Weights:
-        Those of every cell; `recurrent_angles` of shape `(log2(n), n / 2)` or, in the
-        tunable style, `(capacity / 2, n - 1)`, and there `recurrent_signs`, not
-        trained, of shape `(n,)`; `gate_kernel` of shape `(m, 2n)` and
+        Those of all cells; `recurrent_angles` of shape `(log2(n), n / 2)` or, in the
+        tunable style, `(capacity / 2, n - 1)`; in the tunable style, `recurrent_signs`,
+        not trained, of shape `(n,)`; `gate_kernel` of shape `(m, 2n)` and
         `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate first; `reset_bias`
         and `update_bias` of shape `(n,)`.
 
@@ -113,7 +113,7 @@ class GORUCell(RecurrentCell):
         self.update_bias_initializer = initializers.get(update_bias_initializer)
 
     def build_recurrent(self) -> None:
-        """Creates the angles, the signs, and the weights of the gates."""
+        """Creates the angles, the signs if any, and the weights of the gates."""
         super().build_recurrent()
         self.gate_kernel = self.add_input_kernel(
             "gate_kernel",
@@ -134,7 +134,7 @@ class GORUCell(RecurrentCell):
         )
 
     def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
-        """Describes the step, as `RecurrentCell.step_weights`, with `Q` for `W`."""
+        """Describes the step, see `RecurrentCell.step_weights`, with `Q` as `W`."""
         gates = [
             self.bias_or_zeros(bias, self.units)
             for bias in (self.reset_bias, self.update_bias)
@@ -149,13 +149,13 @@ class GORUCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class GORU(RecurrentLayer):
-    """Gated orthogonal recurrent units (GORU), `GORUCell` over a sequence.
+    """Layer of gated orthogonal recurrent units: runs `GORUCell` over a sequence.
 
     Args:
         units: Number of units `n`: a power of two in the FFT style, even in the
             tunable style.
-        capacity: Number of layers of rotations of the tunable style. Default:
-            `None`, `n`.
+        capacity: Number of layers of rotations in the tunable style. Default:
+            `None`, which means `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
         **kwargs: Other arguments of `GORUCell` and `keras_ortho.RecurrentLayer`.
 

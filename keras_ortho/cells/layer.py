@@ -1,4 +1,4 @@
-"""The layer of a cell: `LSTM` is to `LSTMCell` what `ScoRNN` is to `ScoRNNCell`."""
+"""Base class of the layers, each of which runs a cell over a sequence."""
 
 import inspect
 import operator
@@ -26,54 +26,56 @@ from keras_ortho.recurrence import recurrence
 
 
 class RecurrentLayer(keras.layers.RNN):
-    """A recurrent layer around one kind of cell.
+    """Base class of recurrent layers, each built around one class of cells.
 
-    A subclass names its cell as `cell_class`, and has that cell's arguments and
-    those of `keras.layers.RNN`; each argument of the cell is an attribute.
+    A subclass sets `cell_class`. It takes the arguments of that cell and those of
+    `keras.layers.RNN`; each argument of the cell is also an attribute of the layer.
 
-    Where the cell describes its step by `step_weights`, as all of the package do, and
-    the derivative of its activation is known (modReLU, OPLU, ReLU, leaky ReLU, tanh,
-    sigmoid, none), the whole sequence is computed by `keras_ortho.recurrence`, with a
-    gradient of its own, which can be differentiated once, in reverse mode. Otherwise,
-    and with `unroll`, Keras's loop runs the cell, as `keras.layers.RNN(cell)` does, to
-    the same result. They differ only on JAX, for sequences that begin with masked
-    steps: for these steps Keras outputs the initial state, and this layer zeros, as
-    both do on TensorFlow.
+    `keras_ortho.recurrence` computes the whole sequence, with its own gradient, if the
+    cell describes its step with `step_weights`, as all cells of the package do, and the
+    derivative of its activation is known (modReLU, OPLU, ReLU, leaky ReLU, tanh,
+    sigmoid, linear). In training, the result can then be differentiated in reverse mode
+    only, and on TensorFlow and PyTorch only once. Otherwise, and with `unroll`, Keras's
+    loop runs the cell, as in `keras.layers.RNN(cell)`.
+
+    The results are those of `keras.layers.RNN(cell)`, with one exception: on JAX, for
+    masked steps at the start of a sequence, Keras outputs the initial state, and this
+    layer zeros, as both do on TensorFlow.
 
     Args:
         *args: Arguments of the cell.
-        recompute: Whether to keep only some states for the gradient and recompute
-            those in between, for long sequences: `True` keeps about the square root of
-            their number, an int `k` every `k`-th. Keras's loop keeps them all. Default:
-            `False`.
-        return_sequences: Whether to return all outputs, not the last. Default:
-            `False`.
-        return_state: Whether to return the last state, too. Default: `False`.
-        go_backwards: Whether to read the sequences from their end. Default: `False`.
-        stateful: Whether a batch starts where the one before ended. Default: `False`.
-        unroll: Whether to write the steps one after the other into the program.
+        recompute: Whether to save memory on long sequences by keeping only some of the
+            states for the gradient and recomputing the others: `True` keeps about the
+            square root of their number, an integer `k` keeps every `k`-th. Keras's loop
+            keeps all of them. Default: `False`.
+        return_sequences: Whether to return all outputs rather than the last one.
             Default: `False`.
-        zero_output_for_mask: Whether the output of a masked step is zero, not that of
-            the step before. Default: `False`.
-        **kwargs: Arguments of the cell, by name, and Keras's of a layer, such as `name`
-            and `dtype`.
+        return_state: Whether to return the last state as well. Default: `False`.
+        go_backwards: Whether to process the sequences backwards. Default: `False`.
+        stateful: Whether each batch starts from the last states of the previous batch.
+            Default: `False`.
+        unroll: Whether to unroll the loop over time. Default: `False`.
+        zero_output_for_mask: Whether the output of a masked step is zero rather than
+            the output of the step before it. Default: `False`.
+        **kwargs: Keyword arguments of the cell, and of `keras.layers.Layer`, such as
+            `name` and `dtype`.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`, of any real dtype.
-        initial_state: The state before the first step, a tensor of shape `(batch, n)`,
-            or a list of it. Default: the trained one, or zero.
+        initial_state: The state before the first step, a tensor of shape `(batch, n)`
+            or a list with that tensor. Default: the trained initial state, or zero.
         mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave the
-            state as it is.
-        training: Whether to drop out inputs and states.
+            state unchanged.
+        training: Whether to apply dropout to the inputs and states.
 
     Output shape:
         `(batch, n)`, or `(batch, time, n)` with `return_sequences`; with
-        `return_state` a list of that and the last state, `(batch, n)`. A layer of
-        complex units has `2n` for `n`, the real parts first.
+        `return_state`, a list of that and the last state, `(batch, n)`. With complex
+        units, `2n` instead of `n`, the real parts first.
 
     Raises:
-        ValueError: If an argument is out of its range.
-        TypeError: If one is missing, or the class names no cell.
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is missing, or the class does not set `cell_class`.
 
     Example:
 
@@ -98,7 +100,7 @@ class RecurrentLayer(keras.layers.RNN):
         )
         own = {*arguments.names(cls.cell_class), *cls.cell_class.given_arguments}
         for name in own - set(vars(cls)):
-            # Without the docstring of `attrgetter`, which says nothing of it.
+            # Without the docstring of `attrgetter`, which does not describe it.
             setattr(cls, name, property(operator.attrgetter(f"cell.{name}"), doc=""))
 
     def __init__(
@@ -127,24 +129,24 @@ class RecurrentLayer(keras.layers.RNN):
         )
         super().__init__(cell, **kwargs)
         self.recompute = recompute
-        # Of a stateful layer with a trained initial state, whether it has left that.
+        # Whether a stateful layer with a trained initial state has left that state.
         self.has_begun: keras.Variable | None = None
         self.input_spec: Any = keras.layers.InputSpec(ndim=3)
 
     @classmethod
     def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
-        """Makes a layer with the settings of the paper's experiments.
+        """Creates a layer with the settings of the paper's experiments.
 
         Args:
-            *args: Arguments of the layer, by position.
-            **kwargs: Arguments of the layer, by name; they override the paper's,
-                `paper_arguments` of its cell.
+            *args: Positional arguments of the layer.
+            **kwargs: Keyword arguments of the layer, which override the paper's
+                settings, the `paper_arguments` of the cell.
 
         Returns:
             A new layer.
 
         Raises:
-            ValueError: As the class.
+            ValueError: If an argument is out of range.
 
         Example:
         >>> from keras_ortho import ScoRNN
@@ -153,29 +155,29 @@ class RecurrentLayer(keras.layers.RNN):
         return cls(*args, **{**cls.cell_class.paper_arguments, **kwargs})
 
     def recurrent_matrix(self) -> Tensor:
-        """Makes the recurrent matrix `W`, for row vectors, from its variables.
+        """Computes the recurrent matrix `W`, for row vectors, from its variables.
 
         Returns:
-            Tensor of shape `(n, n)`, as the cell's method returns it.
+            Tensor of shape `(n, n)`, see `RecurrentCell.recurrent_matrix`.
         """
         return self.cell.recurrent_matrix()
 
     def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the free variables so that `W` is a given matrix.
+        """Sets the free variables so that `W` equals a given matrix.
 
         Args:
             matrix: Tensor or array of shape `(n, n)`.
 
         Raises:
-            ValueError: As the cell's method.
+            ValueError: See `RecurrentCell.set_recurrent_matrix`.
         """
         self.cell.set_recurrent_matrix(matrix)
 
     def rebase(self) -> None:
-        """Moves the base of a `Rebased` parametrization to `W`, see the cell's method.
+        """Moves the base of a `Rebased` parametrization, see `RecurrentCell.rebase`.
 
         Raises:
-            ValueError: As the cell's method.
+            ValueError: If the layer is not built, or its parametrization has no base.
         """
         self.cell.rebase()
 
@@ -189,8 +191,8 @@ class RecurrentLayer(keras.layers.RNN):
             initial_state_shape: Shape of the initial state. Not used.
 
         Raises:
-            ValueError: If the inputs are not sequences: the layer has been given to
-                another in place of a cell. If their last axis is not known.
+            ValueError: If the inputs are not sequences, which happens if the layer is
+                passed to another layer as a cell, or if their last axis is unknown.
         """
         if len(sequences_shape) != 3:
             name, cell = type(self).__name__, self.cell_class.__name__
@@ -207,18 +209,18 @@ class RecurrentLayer(keras.layers.RNN):
         sequences_shape: tuple[int | None, ...],
         initial_state_shape: Any = None,
     ) -> Any:
-        """Gives the shape of the output.
+        """Computes the shape of the output.
 
         Args:
             sequences_shape: Shape of the inputs.
-            initial_state_shape: Shape of the initial state, or a list of it.
+            initial_state_shape: Shape of the initial state, or a list with it.
 
         Returns:
-            The shape of the last output, or of all; with `return_state` a pair of it
-            and that of the state.
+            The shape of the last output, or of all outputs; with `return_state`, a pair
+            of that and the shape of the state.
 
         Raises:
-            ValueError: If there are several initial states.
+            ValueError: If there is more than one initial state.
         """
         if initial_state_shape and isinstance(initial_state_shape[0], list | tuple):
             _check_single(initial_state_shape)
@@ -232,21 +234,22 @@ class RecurrentLayer(keras.layers.RNN):
         mask: Tensor | None = None,
         training: bool = False,
     ) -> Any:
-        """Computes the states, all in the compute dtype.
+        """Runs the layer over the sequences, in the compute dtype.
 
         Args:
             sequences: Tensor of shape `(batch, time, m)`, of any real dtype.
-            initial_state: Tensor of shape `(batch, n)`, or a list of it. Default:
-                that of the cell.
+            initial_state: Tensor of shape `(batch, n)`, or a list with it. Default:
+                the initial state of the cell.
             mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to drop out inputs and states.
+            training: Whether to apply dropout to the inputs and states.
 
         Returns:
-            The last output, or all; with `return_state` a tuple of it and the state.
+            The last output, or all outputs; with `return_state`, a tuple of that and
+            the last state.
 
         Raises:
-            ValueError: If there is no step, `mask` or `initial_state` is of another
-                shape, or the sequences or states are complex.
+            ValueError: If the sequences have no steps, `mask` or `initial_state` has
+                another shape, or the sequences or states are complex.
         """
         checks.check_real_tensor("sequences", sequences)
         if sequences.shape[1] == 0:
@@ -258,17 +261,17 @@ class RecurrentLayer(keras.layers.RNN):
             checks.check_real_tensor("initial_state", state)
         if isinstance(initial_state, list | tuple):
             _check_single(initial_state)
-        if mask is None:  # Beside an initial state Keras does not hand it over.
+        if mask is None:  # With an initial state, Keras does not pass its mask.
             mask = get_keras_mask(sequences)
         elif not hasattr(mask, "shape"):
             raise ValueError(
                 "`mask` must be a boolean tensor of shape (batch, time). "
                 f"Received: mask={mask}"
             )
-        # Keras leaves integers as they are, and `TimeDistributed` calls `call` itself,
-        # with inputs and weights in its own precision. Where no call of Keras's is
-        # under way, the cell could not tell training, nor one sequence from the next.
-        # The cell's precision counts: that of the layer may have been changed.
+        # Keras does not cast integers, and `TimeDistributed` calls `call` directly,
+        # with inputs and weights in its own precision. Outside a Keras call, the cell
+        # could not tell whether it is training, or where a sequence ends. The cell's
+        # precision is used, as that of the layer may have been changed.
         compute_dtype = self.cell.compute_dtype
         sequences = ops.cast(sequences, compute_dtype)
         with within_call(self, training), AutocastScope(compute_dtype):
@@ -285,18 +288,18 @@ class RecurrentLayer(keras.layers.RNN):
     def _create_state_variables(self, batch_size: int) -> None:
         super()._create_state_variables(batch_size)
         if self.cell.trainable_initial_state:
-            # Beside the states, as Keras has them: of the layer, not of its weights.
+            # Like the states in Keras, a variable of the layer but not a weight.
             self.has_begun = keras.Variable(
                 False, trainable=False, dtype="bool", name="has_begun"
             )
 
     def _carried_or_trained_state(self) -> list[Tensor]:
-        """Where a stateful layer goes on, or begins.
+        """Returns the state from which a stateful layer continues or starts.
 
         The initial state may have been loaded, set or trained since `reset_state()`.
-        Read at the first batch, it is the one of now, and is trained by that batch.
+        It is read at the first batch, so that its current values are used and trained.
         """
-        # A copy: PyTorch's gradient needs it as it is here.
+        # A copy: PyTorch's gradient needs the current value.
         has_begun = ops.copy(self.has_begun)
         initial = self.get_initial_state(self.states[0].shape[0])
         return [
@@ -311,24 +314,24 @@ class RecurrentLayer(keras.layers.RNN):
         mask: Tensor | None,
         training: bool = False,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the cell over the steps.
+        """Runs the cell over the time steps.
 
         Args:
             sequences: Tensor of shape `(batch, time, m)`.
             initial_state: List with a tensor of shape `(batch, n)`, or `(1, n)` for
                 all sequences.
             mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to drop out inputs and states.
+            training: Whether to apply dropout to the inputs and states.
 
         Returns:
-            The last output, all of them, and a list with the last state.
+            The last output, all outputs, and a list with the last state.
 
         Raises:
-            ValueError: If `mask` or `initial_state` is of another shape.
+            ValueError: If `mask` or `initial_state` has the wrong shape.
         """
         if mask is not None:
             checks.check_fits("mask", mask, sequences.shape[:2], "the sequences")
-            # Of numbers, what is not zero counts, as for Keras.
+            # In a numeric mask, nonzero entries count as `True`, as in Keras.
             mask = ops.cast(mask, "bool")
         initial_state = [
             _of_each_sequence(state, sequences, self.cell.state_size)
@@ -338,7 +341,7 @@ class RecurrentLayer(keras.layers.RNN):
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         if self.stateful:
-            # PyTorch writes the next state over it, and its gradient needs this one.
+            # PyTorch overwrites the state with the next one; its gradient needs this.
             initial_state = [ops.copy(state) for state in initial_state]
         known = None if self.unroll else self.cell.known_step(training)
         if known is None:
@@ -353,9 +356,9 @@ class RecurrentLayer(keras.layers.RNN):
         if mask is not None:
             shown = mask
             if not self.zero_output_for_mask:
-                # Zero, not the initial state, until the first step that counts.
+                # Zero, not the initial state, before the first unmasked step.
                 shown = ops.cumsum(ops.cast(mask, "int32"), axis=1) > 0
-            # Keras's own loops do this on some backends, unrolled or not, only.
+            # Keras's own loops do this only on some backends, or only when unrolled.
             last_output = ops.where(shown[:, -1:], last_output, 0)
             if self.return_sequences:
                 outputs = ops.where(shown[:, :, None], outputs, 0)
@@ -368,13 +371,13 @@ class RecurrentLayer(keras.layers.RNN):
         mask: Tensor | None,
         training: bool,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the cell in Keras's loop."""
+        """Runs the cell in Keras's loop over time."""
 
         def step(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             output, new = self.cell(inputs, states, training=training)
             return (new[0] if read_out_later else output), new
 
-        # With a mask Keras's loop on JAX takes the states for outputs.
+        # With a mask, Keras's loop on JAX returns states as outputs of masked steps.
         read_out_later = self.cell.output_size != self.cell.state_size
         last_output, outputs, states = rnn(
             step,
@@ -398,7 +401,7 @@ class RecurrentLayer(keras.layers.RNN):
         mask: Tensor | None,
         training: bool,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the recurrence of a cell, with its own gradient."""
+        """Runs the recurrence over the whole sequence, with its own gradient."""
         if known.input_mask is not None:
             sequences = sequences * known.input_mask[:, None]
         states = recurrence(
@@ -417,9 +420,9 @@ class RecurrentLayer(keras.layers.RNN):
         return outputs, outputs, [states]
 
     def reset_state(self) -> None:
-        """Sets the states of a stateful layer to the initial state.
+        """Resets the states of a stateful layer to the initial state.
 
-        That is zero, or the trained initial state, as it is when the next batch begins.
+        That is zero, or the trained initial state as it is when the next batch starts.
         """
         if self.states is None:
             return
@@ -432,7 +435,7 @@ class RecurrentLayer(keras.layers.RNN):
             self.has_begun.assign(False)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
+        """Returns the config of the layer."""
         config = super().get_config()
         cell = config.pop("cell")["config"]
         own = [*arguments.names(self.cell_class), "frozen"]
@@ -446,11 +449,11 @@ class RecurrentLayer(keras.layers.RNN):
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> "RecurrentLayer":
-        """Makes a layer from a config.
+        """Creates a layer from its config.
 
         Args:
-            config: What `get_config` returned.
-            custom_objects: Classes and functions that Keras does not know.
+            config: The config, as returned by `get_config`.
+            custom_objects: Classes and functions that Keras does not know, by name.
 
         Returns:
             A new layer.
@@ -473,12 +476,12 @@ def _check_single(states: Any) -> None:
 
 
 def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:
-    """An initial state for each sequence, also of one for all of them."""
+    """Broadcasts an initial state to the batch, if it has a single row."""
     state = ops.convert_to_tensor(state)
     batch = sequences.shape[0]
     rows = 1 if tuple(state.shape[:1]) == (1,) else batch
     checks.check_fits("initial_state", state, (rows, size), "the sequences")
     if batch is not None and state.shape[0] == batch:
         return state
-    # Where the batch is not known yet, another number of states is an error then.
+    # With an unknown batch size, a wrong number of states is an error at run time.
     return ops.broadcast_to(state, (ops.shape(sequences)[0], size))

@@ -1,9 +1,9 @@
-"""The names of modReLU: as a cell takes them, and as its config holds them.
+"""Names of modReLU in the arguments of a cell and in its config.
 
-A cell knows modReLU as `"modrelu"`, and with complex units also as
-`"smoothed_modrelu"`, which is how the authors' code guards it at zero. In a config of
-complex units `"modrelu"` once meant the smoothed one, and means it there for ever, so
-that what was saved gives the values that it gave; the exact one is `"exact_modrelu"`.
+A cell calls modReLU `"modrelu"`. With complex units, `"smoothed_modrelu"` is the
+variant of the authors' code, which is smoothed at zero. In the configs of cells with
+complex units, `"modrelu"` once meant the smoothed variant and always will, so that
+saved models keep their outputs; there the exact function is `"exact_modrelu"`.
 """
 
 from typing import Any
@@ -14,30 +14,30 @@ _EXACT, _SMOOTHED, _EXACT_IN_CONFIG = "modrelu", "smoothed_modrelu", "exact_modr
 
 
 def is_modrelu(activation: Any) -> bool:
-    """Tells whether the activation of a cell is modReLU, whose bias is inside.
+    """Checks whether the activation of a cell is modReLU, which includes the bias.
 
     Args:
-        activation: The cell's attribute, what `known_name` made.
+        activation: The `activation` attribute of the cell, made by `known_name`.
 
     Returns:
-        Whether it is one of its names.
+        Whether it is a name of modReLU.
     """
     return isinstance(activation, str) and activation in (_EXACT, _SMOOTHED)
 
 
 def known_name(activation: Any, complex_state: bool) -> Any:
-    """Gives modReLU the name by which a cell knows it.
+    """Converts modReLU to the name that a cell uses for it.
 
     Args:
-        activation: Argument of a cell: a name of modReLU, one of its functions, or
+        activation: The argument of a cell: a name of modReLU, one of its functions, or
             another activation.
         complex_state: Whether the units are complex.
 
     Returns:
-        `"modrelu"`, `"smoothed_modrelu"`, or the other activation as it is.
+        `"modrelu"`, `"smoothed_modrelu"`, or another activation unchanged.
 
     Raises:
-        ValueError: If it is the smoothed one and the units are real.
+        ValueError: If the activation is the smoothed modReLU and the units are real.
     """
     if activation is smoothed_modrelu:
         activation = _SMOOTHED
@@ -52,27 +52,27 @@ def known_name(activation: Any, complex_state: bool) -> Any:
 
 
 def to_config(activation: Any, complex_state: bool) -> Any:
-    """Gives the activation of a cell the name that its config holds.
+    """Converts the activation of a cell to the name in its config.
 
     Args:
-        activation: The cell's, as `keras_ortho.configs.serialize` has it.
+        activation: The activation, serialized by `keras_ortho.configs.serialize`.
         complex_state: Whether the units are complex.
 
     Returns:
-        What a config holds.
+        The value for the config.
     """
     return _EXACT_IN_CONFIG if complex_state and activation == _EXACT else activation
 
 
 def from_config(config: dict[str, Any], complex_state: bool) -> dict[str, Any]:
-    """Gives modReLU in a config the name that its argument has.
+    """Converts the name of modReLU in a config to the argument of a cell.
 
     Args:
         config: Config of a cell or a layer.
         complex_state: Whether the units are complex.
 
     Returns:
-        The same with the argument `activation`.
+        The config with `activation` as the argument.
     """
     if complex_state and config.get("activation") == _EXACT:
         return {**config, "activation": _SMOOTHED}

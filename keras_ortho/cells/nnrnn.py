@@ -14,44 +14,44 @@ from keras_ortho.parametrizations.schur import RealSchur
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class NNRNNCell(RecurrentCell):
-    """Cell of the non-normal RNN (nnRNN).
+    """Cell class for the non-normal RNN (`NNRNN`).
 
-    One step is `h' = modReLU(x U + h W)` with the real Schur form
+    Each step computes `h' = modReLU(x U + h W)` with the real Schur form
     `W = P (Theta + T) P^T`: an orthogonal `P`, 2 x 2 blocks `Theta` that rotate by
     `t_j` and scale by `gamma_j`, and a strictly upper triangular `T`. With `T = 0`
-    and `gamma_j = 1` the matrix is orthogonal; `T` lets it be any real one. Inside
-    a recurrent layer `W` is made once for a sequence, not at every step.
+    and `gamma_j = 1`, `W` is orthogonal; with `T`, it can be any real matrix. A
+    recurrent layer computes `W` once per sequence, not at every step.
 
     Args:
         units: Number of units `n`, a positive integer.
         map: How `P` is made from a skew-symmetric matrix `A`: `"exponential"`,
-            `exp(A)`, as in the paper, or `"cayley"`, `(I + A)^-1 (I - A)`, which
-            costs less and reaches the same matrices but those with an eigenvalue
-            -1, which `W` does not need. Default: `"exponential"`.
-        recurrent_initializer: Initializer of the free entries of `A`. Or any
-            initializer of Keras that yields a matrix, orthogonal or not, or an
-            array, taken through the inverse map, which needs SciPy (the extra
-            `linalg`). Default: `"henaff_skew"`, as scoRNN's.
-        angles_initializer: Initializer of the `t_j`. Default: `"uniform_phases"`,
-            all around the circle.
-        radii_initializer: Initializer of the `gamma_j`. Default: `"ones"`.
-        upper_initializer: Initializer of `T`. Default: `"zeros"`.
-        bias_initializer: Initializer of the bias. Default: `"small_uniform"`,
+            `exp(A)`, as in the paper, or `"cayley"`, `(I + A)^-1 (I - A)`. The Cayley
+            transform costs less and reaches the same matrices except those with an
+            eigenvalue -1, which `W` does not need. Default: `"exponential"`.
+        recurrent_initializer: Initializer for the free entries of `A`. Alternatively,
+            any Keras initializer that returns a matrix, orthogonal or not, or an
+            array, converted by the inverse map, which requires SciPy (the extra
+            `linalg`). Default: `"henaff_skew"`, as in scoRNN.
+        angles_initializer: Initializer for the `t_j`. Default: `"uniform_phases"`,
+            uniform on (-pi, pi).
+        radii_initializer: Initializer for the `gamma_j`. Default: `"ones"`.
+        upper_initializer: Initializer for `T`. Default: `"zeros"`.
+        bias_initializer: Initializer for the bias. Default: `"small_uniform"`,
             uniform on (-0.01, 0.01).
-        kernel_initializer: Initializer of `U`. Default: `"glorot_normal"`.
-        radii_regularizer: Regularizer of the `gamma_j`, in place of
-            `recurrent_regularizer`; the paper's penalty is
-            `keras_ortho.regularizers.UnitRadii`. Default: `None`, the same as of the
-            other free variables.
-        upper_regularizer: Regularizer of `T`, in place of `recurrent_regularizer`;
-            the authors use a weight decay. Default: `None`, the same as of the other
-            free variables.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        kernel_initializer: Initializer for `U`. Default: `"glorot_normal"`.
+        radii_regularizer: Regularizer for the `gamma_j`, in place of
+            `recurrent_regularizer`. The paper's penalty is
+            `keras_ortho.regularizers.UnitRadii`. Default: `None`, which means
+            `recurrent_regularizer`.
+        upper_regularizer: Regularizer for `T`, in place of `recurrent_regularizer`.
+            The authors use weight decay. Default: `None`, which means
+            `recurrent_regularizer`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `recurrent_skew` and `schur_upper`, the free entries of `A`
+        Those of all cells; `recurrent_skew` and `schur_upper`, the free entries of `A`
         and of `T` in row order, of shape `(n (n - 1) / 2,)`; `schur_radii` of shape
-        `(ceil(n / 2),)`, where the last of an odd order is an entry by itself;
+        `(ceil(n / 2),)`, whose last entry is a 1 x 1 block if `n` is odd;
         `schur_angles` of shape `(floor(n / 2),)`.
 
     Example:
@@ -89,7 +89,7 @@ class NNRNNCell(RecurrentCell):
         self.angles_initializer = initializers.get(angles_initializer)
         self.radii_initializer = initializers.get(radii_initializer)
         self.upper_initializer = initializers.get(upper_initializer)
-        # Only now: an initializer without a seed draws one, in the order of arguments.
+        # Set afterwards: unseeded initializers draw their seeds in argument order.
         parametrization.angles_initializer = self.angles_initializer
         parametrization.radii_initializer = self.radii_initializer
         parametrization.upper_initializer = self.upper_initializer
@@ -97,7 +97,7 @@ class NNRNNCell(RecurrentCell):
         self.upper_regularizer = keras.regularizers.get(upper_regularizer)
 
     def regularizer_of(self, variable: FreeVariable) -> Any:
-        """Chooses the regularizer of a free variable, by its name."""
+        """Returns the regularizer for a free variable, by its name."""
         own = {
             "schur_radii": self.radii_regularizer,
             "schur_upper": self.upper_regularizer,
@@ -107,7 +107,7 @@ class NNRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class NNRNN(RecurrentLayer):
-    """The non-normal RNN (nnRNN), `NNRNNCell` over a sequence.
+    """Non-normal RNN layer: runs `NNRNNCell` over a sequence.
 
     Args:
         units: Number of units `n`, a positive integer.

@@ -1,4 +1,4 @@
-"""oRNN: the orthogonal RNN of Householder reflectors."""
+"""oRNN: orthogonal RNN with Householder reflectors."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,37 +13,37 @@ from keras_ortho.parametrizations.householder import Householder
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ORNNCell(RecurrentCell):
-    """Cell of the orthogonal RNN of Householder reflectors (oRNN).
+    """Cell class for the orthogonal RNN with Householder reflectors (`ORNN`).
 
-    One step is `h' = f(x U + h W + b)` with leaky ReLU `f`, and an orthogonal matrix
-    whose transpose is the paper's `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})`, a product of
-    `m` reflectors, `u_k` living in the last `k` units. They are trained without a
-    constraint: the length of a reflector plays no part. Inside a recurrent layer `W`
-    is made once for a sequence, not at every step.
+    Each step computes `h' = f(x U + h W + b)` with leaky ReLU `f`. The transpose of the
+    orthogonal matrix `W` is the paper's `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})`, a product
+    of `m` reflectors, where `u_k` acts on the last `k` units. The reflectors are
+    trained without constraints: `W` does not depend on their length. A recurrent layer
+    computes `W` once per sequence, not at every step.
 
     Args:
         units: Number of units `n`, a positive integer.
-        reflections: Number of reflectors `m`, in `1 .. n`. Fewer make a family of
-            matrices with fewer parameters, of the determinant `(-1)^m`. With all `n`
-            every orthogonal matrix can be made, and the last reflector, of a single
-            unit, is a sign that chooses the determinant and is not changed by
-            training. Default: `None`, all.
-        activation: Activation of `x U + h W + b`. Default: leaky ReLU with the
+        reflections: Number of reflectors `m`, in `1 .. n`. Fewer than `n` reflectors
+            have fewer parameters, and all their matrices have the determinant `(-1)^m`.
+            With all `n`, every orthogonal matrix can be reached, and the last
+            reflector, of a single unit, is a sign that determines the determinant and
+            is not changed by training. Default: `None`, all.
+        activation: Activation applied to `x U + h W + b`. Default: leaky ReLU with the
             paper's slope, `keras_ortho.activations.LeakyReLU(0.1)`. `"leaky_relu"`
-            is Keras's, of the slope 0.2.
-        recurrent_initializer: Initializer of the reflectors, which are then scaled
-            to the length 1. Or, with all reflectors, any initializer of Keras that
-            yields an orthogonal matrix, such as `"orthogonal"` or `"identity"`, or
-            an array, taken through the inverse map. Default: `"normal_reflectors"`,
-            random directions.
-        initial_state_initializer: Initializer of the initial state. Default:
-            `"state_uniform"`, uniform on `+-sqrt(3 / (2 n))`.
+            is Keras's, with the slope 0.2.
+        recurrent_initializer: Initializer for the reflectors, which are then scaled
+            to length 1. With all reflectors, also any Keras initializer that returns
+            an orthogonal matrix, such as `"orthogonal"` or `"identity"`, or an array,
+            converted by the inverse map. Default: `"normal_reflectors"`, random
+            directions.
+        initial_state_initializer: Initializer for the initial state. Default:
+            `"state_uniform"`, uniform between `-sqrt(3 / (2 n))` and `sqrt(3 / (2 n))`.
         trainable_initial_state: Whether the state before the first step is trained.
             Default: `True`.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `reflectors`, packed with the longest first, of shape
+        Those of all cells; `reflectors`, packed with the longest first, of shape
         `(m n - m (m - 1) / 2,)` for `m` reflectors.
 
     Example:
@@ -72,7 +72,7 @@ class ORNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ORNN(RecurrentLayer):
-    """The orthogonal RNN of Householder reflectors, `ORNNCell` over a sequence.
+    """Householder orthogonal RNN layer: runs `ORNNCell` over a sequence.
 
     Args:
         units: Number of units `n`, a positive integer.

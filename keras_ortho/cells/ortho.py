@@ -1,4 +1,4 @@
-"""A recurrent layer of any parametrization, without a class of its own."""
+"""Recurrent layer with any parametrization, without a class of its own."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,24 +12,24 @@ from keras_ortho.parametrizations.base import check_parametrization
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OrthoRNNCell(RecurrentCell):
-    """Cell with a recurrent matrix of any parametrization.
+    """Cell class for `OrthoRNN`, with any parametrization of the recurrent matrix.
 
-    One step is `h' = activation(x U + h W + b)`, with `W` made by the parametrization
-    once for a sequence. Every architecture of the package without gates is this cell
-    with a parametrization and defaults of its own.
+    Each step computes `h' = activation(x U + h W + b)`. The parametrization makes `W`
+    once per sequence. Every architecture of the package without gates is this cell with
+    its own parametrization and defaults.
 
     Args:
-        units: Number of units `n`, complex ones where the parametrization has these, a
-            positive integer.
-        parametrization: A `keras_ortho.parametrizations.Parametrization`, of the
+        units: Number of units `n`, a positive integer. They are complex if the
+            parametrization is.
+        parametrization: A `keras_ortho.parametrizations.Parametrization`, from the
             package or your own.
-        recurrent_initializer: Initializer of the free variables. Or, where the map to
-            `W` has an inverse, any initializer of Keras that yields a matrix, or an
-            array. Default: `None`, the parametrization's.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        recurrent_initializer: Initializer for the free variables. If the map to `W`
+            has an inverse, also any Keras initializer that returns a matrix, or an
+            array. Default: `None`, that of the parametrization.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell and of the parametrization, with its names.
+        Those of all cells, and those of the parametrization, by its names.
 
     Example:
     >>> from keras_ortho.parametrizations import Householder
@@ -48,11 +48,11 @@ class OrthoRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OrthoRNN(RecurrentLayer):
-    """A recurrent layer of any parametrization, `OrthoRNNCell` over a sequence.
+    """Recurrent layer with any parametrization: runs `OrthoRNNCell` over a sequence.
 
     Args:
         units: Number of units `n`, a positive integer.
-        parametrization: A `keras_ortho.parametrizations.Parametrization`, of the
+        parametrization: A `keras_ortho.parametrizations.Parametrization`, from the
             package or your own.
         **kwargs: Other arguments of `OrthoRNNCell` and `keras_ortho.RecurrentLayer`.
 

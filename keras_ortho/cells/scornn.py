@@ -16,42 +16,43 @@ from keras_ortho.parametrizations.rebased import rebased
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScoRNNCell(RecurrentCell):
-    """Cell of the scaled Cayley orthogonal RNN (scoRNN).
+    """Cell class for the scaled Cayley orthogonal RNN (`ScoRNN`).
 
-    One step is `h' = modReLU(x U + h W)`, with the orthogonal matrix
+    Each step computes `h' = modReLU(x U + h W)` with the orthogonal matrix
     `W = (I + A)^-1 (I - A) D`. The strict upper triangle of the skew-symmetric
-    `A` is trained without a constraint; `D` is a diagonal of fixed signs. Inside a
-    recurrent layer `W` is made once for a sequence, not at every step.
+    `A` is trained without constraints; `D` is a diagonal of fixed signs. A recurrent
+    layer computes `W` once per sequence, not at every step.
 
     Args:
         units: Number of units `n`, a positive integer.
-        negative_ones: How many entries of `D` are -1, the last ones: an int is a
-            count in `0 .. n`, a float in `[0, 1]` a fraction of the units. A
-            setting of the task; the paper takes a half for copying and permuted
-            pixels, a half or more for adding, and a tenth for pixels in their order
-            and for speech. Not used where `recurrent_initializer` gives a matrix,
-            which brings its signs along. With heads it is of each head. Default: 0.5.
-        heads: Number of blocks on the diagonal of `W`, each orthogonal and trained by
-            itself, with zeros beside them; a divisor of `n`. For large `n`: a step
-            costs `n^2 / heads` multiplications. See
+        negative_ones: How many entries of `D`, the last ones, are -1: an int is a
+            count in `0 .. n`, a float in `[0, 1]` a fraction of the units. It is a
+            hyperparameter of the task: the paper uses a half for copying and permuted
+            pixels, a half or more for adding, and a tenth for pixels in order and for
+            speech. With heads, it applies to each head. Not used if
+            `recurrent_initializer` returns a matrix, which determines the signs.
+            Default: 0.5.
+        heads: Number of diagonal blocks of `W`, a divisor of `n`. Each block is
+            orthogonal and has its own variables; all other entries are zero. Useful
+            for large `n`: a step costs `n^2 / heads` multiplications. See
             `keras_ortho.parametrizations.Heads`. Default: 1.
-        mix_inputs: Whether every head reads all inputs. Otherwise each reads its part
-            of them: the number of inputs must be a multiple of the heads, and `kernel`
-            is of blocks, of shape `(heads, m / heads, n / heads)`. Default: `True`.
-        rebase_every: After how many passes of training a base matrix moves to `W`, a
-            positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
-            `None`, there is no base.
-        recurrent_initializer: Initializer of the free entries of `A`. Or any
-            initializer of Keras that yields an orthogonal matrix, such as
-            `"orthogonal"` or `"identity"`, or an array, taken through the
-            inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
-            (0, pi / 2).
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        mix_inputs: Whether every head reads all inputs. Otherwise each head reads its
+            own part of them: the number of inputs must be a multiple of the heads, and
+            `kernel` consists of blocks, of shape `(heads, m / heads, n / heads)`.
+            Default: `True`.
+        rebase_every: Number of training passes after which a base matrix moves to `W`,
+            a positive integer, see `keras_ortho.parametrizations.Rebased`. Default:
+            `None`, no base.
+        recurrent_initializer: Initializer for the free entries of `A`. Alternatively,
+            any Keras initializer that returns an orthogonal matrix, such as
+            `"orthogonal"` or `"identity"`, or an array, converted by the inverse map.
+            Default: `"henaff_skew"`, rotations by angles uniform on (0, pi / 2).
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `recurrent_skew`, the free entries in row order, of shape
+        Those of all cells; `recurrent_skew`, the free entries in row order, of shape
         `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of shape `(n,)`; with heads
-        or a base those of `Heads` or `Rebased`.
+        or a base, those of `Heads` or `Rebased`.
 
     Example:
     >>> layer = keras.layers.RNN(ScoRNNCell(170, negative_ones=85))
@@ -99,15 +100,15 @@ class ScoRNNCell(RecurrentCell):
         """Sets the weights from the matrices of the authors' released code.
 
         Args:
-            A: Array of shape `(n, n)`, skew-symmetric but for float32 rounding.
+            A: Array of shape `(n, n)`, skew-symmetric up to float32 rounding.
             D: Diagonal of signs, of shape `(n,)` or `(n, n)`.
-            U: Input kernel of shape `(m, n)`. Default: `None`, kept as it is.
-            b: Bias of modReLU, of shape `(n,)`. Default: `None`, kept as it is.
+            U: Input kernel, of the shape of `kernel`. Default: `None`, not changed.
+            b: Bias of modReLU, of shape `(n,)`. Default: `None`, not changed.
 
         Raises:
-            ValueError: If the cell is not built, `A` is not skew-symmetric, `D`
-                not a diagonal of signs, or a shape does not agree. No weight has
-                then changed.
+            ValueError: If the cell is not built, an array has the wrong shape or is not
+                finite, `A` is not skew-symmetric, `D` is not a diagonal of signs, or
+                `b` is given but the cell has no bias. No weight has then changed.
 
         Example:
         >>> cell = ScoRNNCell(2)
@@ -124,7 +125,7 @@ class ScoRNNCell(RecurrentCell):
             D = np.diag(D)
         checks.check_shape("A", A, (n, n))
         checks.check_shape("D", D, (n,))
-        # Theirs is skew-symmetric but for rounding.
+        # The authors' matrix is skew-symmetric up to rounding.
         if np.abs(A + A.T).max() > n * np.finfo("float32").eps * np.abs(A).max():
             raise ValueError(
                 "`A` must be skew-symmetric. Received: a matrix with "
@@ -155,7 +156,7 @@ class ScoRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScoRNN(RecurrentLayer):
-    """The scaled Cayley orthogonal RNN (scoRNN), `ScoRNNCell` over a sequence.
+    """Scaled Cayley orthogonal RNN layer: runs `ScoRNNCell` over a sequence.
 
     Args:
         units: Number of units `n`, a positive integer.

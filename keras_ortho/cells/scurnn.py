@@ -14,45 +14,46 @@ from keras_ortho.parametrizations.rebased import rebased
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScuRNNCell(RecurrentCell):
-    """Cell of the scaled Cayley unitary RNN (scuRNN).
+    """Cell class for the scaled Cayley unitary RNN (`ScuRNN`).
 
-    One step is `h' = modReLU(x U + h W)` of `n` complex units, with the unitary matrix
-    `W = (I + A)^-1 (I - A) D`. The entries of the skew-Hermitian `A` and the phases of
-    the diagonal `D` are trained, without a constraint: unlike scoRNN's signs, which
-    fix the determinant, the phases need no choice. Inside a recurrent layer `W` is
-    made once for a sequence, not at every step.
+    Each step computes `h' = modReLU(x U + h W)` with `n` complex units and the unitary
+    matrix `W = (I + A)^-1 (I - A) D`. The entries of the skew-Hermitian `A` and the
+    phases of the diagonal `D` are trained without constraints: unlike scoRNN's signs,
+    which fix the determinant, the phases need not be chosen. A recurrent layer
+    computes `W` once per sequence, not at every step.
 
-    State and output are `2n` reals, the real parts first.
+    The state and the output are stored as `2n` real numbers, the real parts first.
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        heads: Number of blocks on the diagonal of `W`, each unitary and trained by
-            itself, with zeros beside them; a divisor of `n`. For large `n`: a step
-            costs `4 n^2 / heads` multiplications. See
+        heads: Number of diagonal blocks of `W`, a divisor of `n`. Each block is
+            unitary and has its own variables; all other entries are zero. Useful for
+            large `n`: a step costs `4 n^2 / heads` multiplications. See
             `keras_ortho.parametrizations.Heads`. Default: 1.
-        mix_inputs: Whether every head reads all inputs. Otherwise each reads its part
-            of them: the number of inputs must be a multiple of the heads, and `kernel`
-            is of blocks, of shape `(heads, m / heads, 2n / heads)`. Default: `True`.
-        rebase_every: After how many passes of training a base matrix moves to `W`, a
-            positive integer: see `keras_ortho.parametrizations.Rebased`. Default:
-            `None`, there is no base.
-        recurrent_initializer: Initializer of the free entries of `Re A`; `Im A` is then
-            zero, and the phases are uniform on (0, 2 pi). Or any initializer of Keras
-            that yields an orthogonal matrix, such as `"orthogonal"` or `"identity"`,
-            or an array: real orthogonal or complex unitary of shape `(n, n)`, or of
-            shape `(2n, 2n)` as `recurrent_matrix` returns it, taken through the
-            inverse map. Default: `"henaff_skew"`.
-        bias_initializer: Initializer of the bias. Default: `"small_uniform"`.
-        trainable_initial_state: Whether the initial state is trained. A fixed
-            zero lets the gradient of modReLU grow without bound where an input is
-            zero at the start and the bias positive. Default: `True`.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        mix_inputs: Whether every head reads all inputs. Otherwise each head reads its
+            own part of them: the number of inputs must be a multiple of the heads, and
+            `kernel` consists of blocks, of shape `(heads, m / heads, 2n / heads)`.
+            Default: `True`.
+        rebase_every: Number of training passes after which a base matrix moves to `W`,
+            a positive integer, see `keras_ortho.parametrizations.Rebased`. Default:
+            `None`, no base.
+        recurrent_initializer: Initializer for the free entries of `Re A`; `Im A` is
+            then zero, and the phases are uniform on (0, 2 pi). Alternatively, any Keras
+            initializer that returns an orthogonal matrix, such as `"orthogonal"` or
+            `"identity"`, or an array: real orthogonal or complex unitary of shape
+            `(n, n)`, or of shape `(2n, 2n)` as returned by `recurrent_matrix`,
+            converted by the inverse map. Default: `"henaff_skew"`.
+        bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
+        trainable_initial_state: Whether the initial state is trained. If it is
+            fixed at zero, the gradient of modReLU can grow without bound where the
+            first inputs are zero and the bias is positive. Default: `True`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `recurrent_skew_real`, the strict upper triangle of `Re A`
+        Those of all cells; `recurrent_skew_real`, the strict upper triangle of `Re A`
         in row order, of shape `(n (n - 1) / 2,)`; `recurrent_skew_imag`, the upper
         triangle of `Im A` with its diagonal, of shape `(n (n + 1) / 2,)`;
-        `recurrent_phases` of shape `(n,)`, in radians; with heads or a base those of
+        `recurrent_phases` of shape `(n,)`, in radians; with heads or a base, those of
         `Heads` or `Rebased`.
 
     Example:
@@ -70,7 +71,7 @@ class ScuRNNCell(RecurrentCell):
         "bias_initializer": "small_uniform",
         "trainable_initial_state": True,
     }
-    # With the guard at zero of the authors' code.
+    # Smoothed at zero, as in the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
     def __init__(
@@ -93,7 +94,7 @@ class ScuRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScuRNN(RecurrentLayer):
-    """The scaled Cayley unitary RNN (scuRNN), `ScuRNNCell` over a sequence.
+    """Scaled Cayley unitary RNN layer: runs `ScuRNNCell` over a sequence.
 
     Args:
         units: Number of complex units `n`, a positive integer.

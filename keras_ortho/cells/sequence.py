@@ -1,9 +1,10 @@
-"""The sequence that a cell is reading: what is made once for all its steps.
+"""The sequence that a cell is reading: what is computed once for all its steps.
 
-Keras's `RNN` calls `get_dropout_mask` and `get_recurrent_dropout_mask` of its cell
-once before its loop over time, and the two resets once after it, if the cell is a
-`DropoutRNNCell`. That is where a cell of this package makes its recurrent kernel
-from its free variables, so that the stock layer does it once per forward pass too.
+If the cell is a `DropoutRNNCell`, Keras's `RNN` calls `get_dropout_mask` and
+`get_recurrent_dropout_mask` of the cell once before its loop over time, and the two
+reset methods once after it. A cell of this package computes its recurrent kernel from
+its free variables in these calls, so that `keras.layers.RNN` also does it once per
+forward pass.
 """
 
 import contextlib
@@ -21,13 +22,13 @@ from keras_ortho.keras_internals import DropoutRNNCell, call_is_training, curren
 
 @dataclasses.dataclass
 class Sequence:
-    """What does not change from step to step while a sequence is read.
+    """What stays the same at all steps of a sequence.
 
     Attributes:
-        recurrent_kernel: `W` in the compute dtype, or its blocks.
-        input_mask: What to multiply the inputs with in training, or `None`.
-        state_mask: What to multiply the states with before `W`, or `None`.
-        call: The call into Keras that reads it.
+        recurrent_kernel: `W` or its blocks, in the compute dtype.
+        input_mask: Dropout mask that multiplies the inputs, or `None`.
+        state_mask: Dropout mask that multiplies the states before `W`, or `None`.
+        call: The Keras call that reads the sequence.
     """
 
     recurrent_kernel: Tensor
@@ -37,10 +38,10 @@ class Sequence:
 
 
 class SequenceCell(DropoutRNNCell, keras.layers.Layer):
-    """Base of a cell that makes its recurrent kernel once for a sequence.
+    """Base class of a cell that computes its recurrent kernel once per sequence.
 
     A subclass has the attributes `dropout`, `recurrent_dropout` and `seed_generator`,
-    and gives `step_kernel`.
+    and implements `step_kernel`.
     """
 
     dropout: float
@@ -48,7 +49,7 @@ class SequenceCell(DropoutRNNCell, keras.layers.Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        # A model may be called in several threads at once, as by a server.
+        # Several threads may call a model at once, for example in a server.
         self._thread = threading.local()
 
     @property
@@ -60,26 +61,26 @@ class SequenceCell(DropoutRNNCell, keras.layers.Layer):
         self._thread.sequence = sequence
 
     def step_kernel(self) -> Tensor:
-        """Makes `W` as a step takes it, in the dtype of the variables."""
+        """Computes `W` in the form that a step takes, in the dtype of the variables."""
         raise NotImplementedError
 
     def begin_training_pass(self) -> None:
-        """Changes what is not trained, before a sequence is read in training."""
+        """Updates untrained variables before a sequence is read in training."""
 
     def sequence_of(self, inputs: Tensor, state: Tensor) -> Sequence:
-        """Gives what a step needs: of the sequence that has begun, or its own.
+        """Returns what a step needs: the current sequence, or one for this step.
 
         Args:
             inputs: Inputs of the step, of shape `(batch, m)`.
-            state: The state before, of shape `(batch, state_size)`.
+            state: State before the step, of shape `(batch, state_size)`.
 
         Returns:
-            What was made for the sequence, or just now, where the cell is called by
-            itself.
+            The sequence that the current Keras call has begun. If the cell is called
+            by itself, a new one.
         """
         sequence = self._sequence
-        # Only what the call that is under way has prepared may be used: an
-        # exception in a loop leaves what it had prepared behind.
+        # Only what the current call has prepared may be used: an exception in a
+        # loop leaves the sequence of an earlier call behind.
         call = current_call(self)
         if sequence is None or call is None or sequence.call is not call:
             sequence = self._begin(inputs)
@@ -93,7 +94,7 @@ class SequenceCell(DropoutRNNCell, keras.layers.Layer):
             step_input: Inputs of one step, of shape `(batch, m)`.
 
         Returns:
-            The mask of the inputs, or `None` without dropout.
+            The dropout mask of the inputs, or `None` without dropout.
         """
         if call_is_training():
             self.begin_training_pass()
@@ -102,9 +103,9 @@ class SequenceCell(DropoutRNNCell, keras.layers.Layer):
 
     @contextlib.contextmanager
     def reading(self, step_input: Tensor) -> Iterator[None]:
-        """Makes the recurrent kernel once for all calls of the cell within.
+        """Computes the recurrent kernel once for all calls of the cell in the context.
 
-        As Keras's `RNN` does around its loop; for a loop of one's own.
+        Use it around your own loop over time, as `keras.layers.RNN` does with its loop.
 
         Args:
             step_input: Inputs of one step, of shape `(batch, m)`.
@@ -119,13 +120,13 @@ class SequenceCell(DropoutRNNCell, keras.layers.Layer):
             self.reset_dropout_mask()
 
     def get_recurrent_dropout_mask(self, step_input: Tensor) -> Tensor | None:
-        """Makes the mask of the states for the sequence that has begun.
+        """Makes the mask of the states for the current sequence.
 
         Args:
             step_input: State of shape `(batch, n)`.
 
         Returns:
-            The mask of the states, or `None` without dropout.
+            The dropout mask of the states, or `None` without dropout.
         """
         mask = self._mask(step_input, self.recurrent_dropout)
         if self._sequence is not None:
@@ -133,11 +134,11 @@ class SequenceCell(DropoutRNNCell, keras.layers.Layer):
         return mask
 
     def reset_dropout_mask(self) -> None:
-        """Ends the sequence: forgets the recurrent kernel and the masks."""
+        """Ends the sequence: discards the recurrent kernel and the masks."""
         self._sequence = None
 
     def reset_recurrent_dropout_mask(self) -> None:
-        """Ends the sequence: forgets the recurrent kernel and the masks."""
+        """Ends the sequence: discards the recurrent kernel and the masks."""
         self._sequence = None
 
     def _begin(self, inputs: Tensor) -> Sequence:

@@ -1,8 +1,8 @@
 """The step of a cell, from one state to the next.
 
-A step is described by its weights and by what becomes of the products with them. Both
-the step itself, which Keras's loop calls, and the recurrence over a whole sequence are
-made from that description.
+A step is described by its weights and by the update that it computes from the products
+with them. Both the step itself, which Keras's loop calls, and the recurrence over a
+whole sequence are made from that description.
 """
 
 import dataclasses
@@ -23,13 +23,13 @@ from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
 
 @dataclasses.dataclass(frozen=True)
 class KnownStep:
-    """A step as the recurrence takes it, for one sequence.
+    """Description of a step that the recurrence takes, for one batch of sequences.
 
     Attributes:
-        weights: The weights, and what becomes of the products with them.
-        input_mask: What to multiply the inputs with, or `None`.
-        state_mask: What to multiply the states with, in a step that adds to them only
-            in its products, or `None`.
+        weights: The weights and the update.
+        input_mask: Dropout mask that multiplies the inputs, or `None`.
+        state_mask: Dropout mask that multiplies the states, or `None`. In a step that
+            adds to the state, it affects only the products with `W`.
     """
 
     weights: Weights
@@ -38,15 +38,16 @@ class KnownStep:
 
 
 class StepCell(SequenceCell):
-    """Base of a cell whose step is `activation(x U + h W)`, or what it describes.
+    """Base class of a cell whose step is `activation(x U + h W)`, or another one.
 
     A subclass has the arguments of `keras_ortho.RecurrentCell` as attributes, creates
-    the weights, and gives `step_kernel`. With gates it has `step_weights`, or `step`.
+    the weights, and implements `step_kernel`. A subclass with gates overrides
+    `step_weights` or `step`.
     """
 
-    # Whether `step` adds to the state. Recurrent dropout takes units from the product
-    # with `W` only: their share of the sum stays, or it would vanish and the others
-    # grow from step to step.
+    # Whether `step` adds to the state. Recurrent dropout then masks only the product
+    # with `W`: masking the state itself would erase the dropped units, and scale up the
+    # others from step to step.
     residual: ClassVar[bool] = False
 
     activation: Any
@@ -56,7 +57,7 @@ class StepCell(SequenceCell):
     parametrization: Parametrization | None
     kernel: keras.Variable
     bias: keras.Variable | None
-    # The number of inputs, once that is known.
+    # Number of inputs, or `None` until it is known.
     _features: int | None = None
 
     def call(
@@ -66,15 +67,16 @@ class StepCell(SequenceCell):
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
-            states: The state, a tensor of shape `(batch, n)`, or a list of it.
-            training: Whether to drop out inputs and states.
+            states: The state, a tensor of shape `(batch, n)` or a list with that
+                tensor.
+            training: Whether to apply dropout to the inputs and states.
 
         Returns:
             A pair of the output, of shape `(batch, n)`, and the new state, a
-            list if the state was given as one.
+            list if the state was given as a list.
 
         Raises:
-            ValueError: If the inputs or the state are complex or of another shape.
+            ValueError: If the inputs or the state are complex or have the wrong shape.
         """
         nested = isinstance(states, list | tuple)
         if states is None or (nested and len(states) != 1):
@@ -87,7 +89,7 @@ class StepCell(SequenceCell):
         checks.check_real_tensor("states", before)
         state: Tensor = ops.cast(before, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
-        # Blocks, unlike a matrix, would take what is of another shape for something.
+        # Products with blocks, unlike those with a matrix, accept some wrong shapes.
         _check_reals("inputs", inputs, self._features)
         _check_reals("states", state, self.state_size)
         sequence = self.sequence_of(inputs, state)
@@ -96,7 +98,7 @@ class StepCell(SequenceCell):
         masked = state
         if training and sequence.state_mask is not None:
             masked = state * sequence.state_mask
-        with AutocastScope(self.compute_dtype):  # Also where Keras has not called it.
+        with AutocastScope(self.compute_dtype):  # Also if Keras has not opened one.
             new = self.step(inputs, masked, sequence.recurrent_kernel)
             if self.residual and masked is not state:
                 new = new + (state - masked)
@@ -109,8 +111,8 @@ class StepCell(SequenceCell):
         Args:
             inputs: Tensor of shape `(batch, m)`.
             state: Tensor of shape `(batch, state_size)`.
-            recurrent_kernel: `W` in the compute dtype, or its blocks, as `step_kernel`
-                returns it.
+            recurrent_kernel: `W` or its blocks in the compute dtype, as `step_kernel`
+                returns them.
 
         Returns:
             Tensor of shape `(batch, state_size)`.
@@ -119,14 +121,14 @@ class StepCell(SequenceCell):
         return weights.after(weights.project(inputs), state, state)[0]
 
     def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
-        """Describes the step: its weights, and what becomes of the products with them.
+        """Describes the step by its weights and its update.
 
         Args:
-            recurrent_kernel: As `step` takes it.
+            recurrent_kernel: `W` or its blocks, as in `step`.
             activation: The activation.
 
         Returns:
-            The description.
+            A `Weights`, which includes the update.
         """
         return Weights(
             (self.step_input_kernel(),),
@@ -136,19 +138,19 @@ class StepCell(SequenceCell):
         )
 
     def bias_or_zeros(self, bias: keras.Variable | None, size: int) -> Tensor:
-        """Gives a bias as `step_weights` takes it.
+        """Returns a bias, or zeros in its place, as `step_weights` takes it.
 
         Args:
             bias: The bias, or `None`.
-            size: Its size.
+            size: Size of the bias.
 
         Returns:
-            The bias, or zeros.
+            The bias, or a tensor of zeros of shape `(size,)`.
         """
         return ops.zeros((size,), dtype=self.compute_dtype) if bias is None else bias
 
     def read_out(self, states: Tensor) -> Tensor:
-        """Gives the output for a state: its first `output_size` reals, mostly all.
+        """Returns the output for a state: its first `output_size` entries.
 
         Args:
             states: Tensor of shape `(..., state_size)`.
@@ -159,10 +161,10 @@ class StepCell(SequenceCell):
         return states[..., : self.output_size]
 
     def activate(self, inputs: Tensor) -> Tensor:
-        """Applies bias and activation.
+        """Applies the bias and the activation.
 
         Args:
-            inputs: Tensor of shape `(batch, state_size)`, `x U + h W`.
+            inputs: `x U + h W`, a tensor of shape `(batch, state_size)`.
 
         Returns:
             Tensor of the same shape.
@@ -174,26 +176,27 @@ class StepCell(SequenceCell):
             return function(inputs, self.bias)
         if self.bias is not None:
             inputs = inputs + self.bias
-        # A function of a user's may change the dtype.
+        # A user-defined function may change the dtype.
         return ops.cast(precise(self.activation)(inputs), inputs.dtype)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the step is `f(x U + h W)`, and no class has one of its own."""
+        """Whether the step is `f(x U + h W)`: no subclass overrides it."""
         return self._inherits("call", "step", "activate", "step_weights")
 
     def _inherits(self, *names: str) -> bool:
         return all(getattr(type(self), x) is getattr(StepCell, x) for x in names)
 
     def known_step(self, training: bool) -> KnownStep | None:
-        """Describes the step, for the sequence that has begun.
+        """Describes the step, for the current sequences.
 
         Args:
-            training: Whether to drop out inputs and states.
+            training: Whether to apply dropout to the inputs and states.
 
         Returns:
-            The description, or `None` where a class has a `step` of its own, or the
-            derivative of the activation is not known.
+            The description, or `None` if a subclass overrides `call`, `step` or
+            `activate`, the derivative of the activation is unknown, or no sequence is
+            being read.
         """
         activation = find(self.activation, self.complex_state)
         sequence = self._sequence
@@ -208,10 +211,10 @@ class StepCell(SequenceCell):
         )
 
     def step_input_kernel(self) -> Tensor:
-        """Gives `U` as `step` takes it.
+        """Returns `U` in the form that `step` takes.
 
         Returns:
-            `kernel`, of shape `(m, state_size)`. Or, where each head reads its part of
+            `kernel`, of shape `(m, state_size)`. If each head reads its own part of
             the inputs, its blocks, as `keras_ortho.recurrence` takes them.
         """
         if self.input_heads == 1 or not self.complex_state:
@@ -221,20 +224,20 @@ class StepCell(SequenceCell):
 
     @property
     def input_heads(self) -> int:
-        """Number of parts of the inputs, each of which only its own head reads."""
+        """Number of parts of the inputs, each of which is read by one head only."""
         return 1 if self.parametrization is None else self.parametrization.input_heads
 
     @property
     def step_heads(self) -> int:
-        """Number of heads that a step knows of."""
+        """Number of heads in a step."""
         kind = self.parametrization
         return kind.heads if kind is not None and self.is_plain else 1
 
 
 def _check_reals(name: str, tensor: Tensor, size: int | None) -> None:
-    """Checks that a tensor is of shape `(batch, size)`, as far as that is known."""
+    """Checks that a tensor has the shape `(batch, size)`, as far as it is known."""
     shape = tuple(tensor.shape)
-    # A single row, or none of a batch's own, is the same for all of the batch.
+    # A vector or a single row is broadcast to the whole batch.
     if not 1 <= len(shape) <= 2 or (size is not None and shape[-1] not in (None, size)):
         raise ValueError(
             f"`{name}` must have the shape (batch, {size}). "

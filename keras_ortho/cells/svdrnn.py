@@ -1,4 +1,4 @@
-"""svdRNN: a recurrent matrix by its singular value decomposition."""
+"""svdRNN: a recurrent matrix parametrized by its singular value decomposition."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,14 +13,14 @@ from keras_ortho.parametrizations.svd import SVD
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SVDRNNCell(RecurrentCell):
-    """Cell of the svdRNN (Spectral-RNN).
+    """Cell class for the svdRNN (Spectral-RNN, `SVDRNN`).
 
-    One step is `h' = f(x U + h W + b)` with leaky ReLU `f` and
+    Each step computes `h' = f(x U + h W + b)` with leaky ReLU `f` and
     `W = L diag(sigma) R^T`. `L` and `R` are products of Householder reflectors; the
-    singular values `sigma` lie in the open interval `(spectral_center -
-    spectral_margin, spectral_center + spectral_margin)`. All are trained without a
-    constraint. Inside a recurrent layer `W` is made once for a sequence, not at every
-    step.
+    singular values `sigma` lie in the open interval
+    `(spectral_center - spectral_margin, spectral_center + spectral_margin)`. All of
+    these are trained without constraints. A recurrent layer computes `W` once per
+    sequence, not at every step.
 
     The paper writes `U diag(sigma) V^T` for column vectors: its `U` is `R` here, its
     `V` is `L`.
@@ -28,25 +28,25 @@ class SVDRNNCell(RecurrentCell):
     Args:
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors of `L` and of `R`, an int in `1 .. n` for
-            both or a pair. With all of them every matrix whose singular values lie
-            in the interval can be made. Default: `None`, all.
-        spectral_margin: How far the singular values may lie from the center, at
-            least 0; with 0 they are not trained. Default: 0.01.
-        spectral_center: Center of their interval, more than 0, where they start.
-            Default: 1.
-        activation: Activation of `x U + h W + b`. Default: leaky ReLU,
-            `keras_ortho.activations.LeakyReLU(0.1)`, whose slope the paper does not
-            tell.
-        recurrent_initializer: Initializer of the reflectors of `L`, and with the
-            next seed of `R`, which are then scaled to the length 1; the singular
-            values start at the center. Or, with all reflectors, any initializer of
-            Keras that yields a matrix, or an array, with singular values in their
-            interval, such as `"orthogonal"`, taken through the inverse map. Default:
+            both, or a pair. With all reflectors, every matrix whose singular values lie
+            in the interval can be reached. Default: `None`, all.
+        spectral_margin: Largest distance of a singular value from the center, at
+            least 0. With 0, the singular values are not trained. Default: 0.01.
+        spectral_center: Center of the interval of the singular values and their
+            initial value, more than 0. Default: 1.
+        activation: Activation applied to `x U + h W + b`. Default: leaky ReLU,
+            `keras_ortho.activations.LeakyReLU(0.1)`. The paper does not state its
+            slope.
+        recurrent_initializer: Initializer for the reflectors of `L` and, with the
+            next seed, of `R`, which are then scaled to length 1; the singular values
+            start at the center. With all reflectors, also any Keras initializer that
+            returns a matrix, or an array, with singular values in the interval, such as
+            `"orthogonal"`, converted by the inverse map. Default:
             `"uniform_reflectors"`.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `left_reflectors` and `right_reflectors`, packed with the
+        Those of all cells; `left_reflectors` and `right_reflectors`, packed with the
         longest first, of shape `(k n - k (k - 1) / 2,)` for `k` reflectors;
         `singular_logits` of shape `(n,)`.
 
@@ -82,15 +82,15 @@ class SVDRNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SVDRNN(RecurrentLayer):
-    """The svdRNN (Spectral-RNN), `SVDRNNCell` over a sequence.
+    """svdRNN (Spectral-RNN) layer: runs `SVDRNNCell` over a sequence.
 
     Args:
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors of the left and of the right factor, an int
-            for both or a pair. Default: `None`, all.
-        spectral_margin: How far the singular values may lie from the center.
+            for both, or a pair. Default: `None`, all.
+        spectral_margin: Largest distance of a singular value from the center.
             Default: 0.01.
-        spectral_center: Center of their interval. Default: 1.
+        spectral_center: Center of the interval of the singular values. Default: 1.
         **kwargs: Other arguments of `SVDRNNCell` and `keras_ortho.RecurrentLayer`.
 
     Example:

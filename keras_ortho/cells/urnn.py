@@ -1,4 +1,4 @@
-"""uRNN: the unitary evolution RNN of restricted capacity."""
+"""uRNN: the unitary evolution RNN, of restricted capacity."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,37 +13,38 @@ from keras_ortho.parametrizations.restricted_unitary import RestrictedUnitary
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class RestrictedURNNCell(RecurrentCell):
-    """Cell of the unitary evolution RNN (uRNN), of restricted capacity.
+    """Cell class for the unitary evolution RNN (uRNN, `RestrictedURNN`).
 
-    One step is `h' = modReLU(x U + h W)` of `n` complex units, with the unitary matrix
-    `W = D_1 F R_1 P D_2 F^-1 R_2 D_3`: diagonals of phases, the discrete Fourier
-    transform, reflections, and a fixed random permutation. It has `7n` free reals,
-    where every unitary matrix would take `n^2`. Inside a recurrent layer `W` is made
-    once for a sequence, not at every step.
+    Each step computes `h' = modReLU(x U + h W)` with `n` complex units and the unitary
+    matrix `W = D_1 F R_1 P D_2 F^-1 R_2 D_3`: diagonals of phases, the discrete Fourier
+    transform, reflections, and a fixed random permutation. It has `7n` free real
+    parameters; reaching every unitary matrix would require `n^2`. A recurrent layer
+    computes `W` once per sequence, not at every step.
 
-    State and output are `2n` reals, the real parts first.
+    The state and the output are stored as `2n` real numbers, the real parts first.
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        recurrent_initializer: Initializer of phases, reflectors and permutation, a
-            `keras_ortho.initializers.FreeInitializer`. The map to `W` has no inverse,
-            so none of a matrix. Default: `"unitary_composition"`.
-        bias_initializer: Initializer of the bias. Default: `"small_uniform"`.
-        initial_state_initializer: Initializer of the initial state. Default:
-            `"lecun_uniform"`, uniform within `sqrt(3 / (2n))`, so that its norm is
-            about 1.
+        recurrent_initializer: Initializer for the phases, the reflectors and the
+            permutation, a `keras_ortho.initializers.FreeInitializer`. Initializers that
+            return a matrix are not accepted, as the map to `W` has no inverse.
+            Default: `"unitary_composition"`.
+        bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
+        initial_state_initializer: Initializer for the initial state. Default:
+            `"lecun_uniform"`, uniform between `-sqrt(3 / (2n))` and `sqrt(3 / (2n))`,
+            so that its norm is about 1.
         trainable_initial_state: Whether the initial state is trained. Default:
             `True`.
-        **kwargs: The arguments of every cell, see `keras_ortho.RecurrentCell`.
+        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
 
     Weights:
-        Those of every cell; `recurrent_phases` of shape `(3, n)`, in radians;
+        Those of all cells; `recurrent_phases` of shape `(3, n)`, in radians;
         `recurrent_reflectors` of shape `(2, 2n)`, `[Re v | Im v]`; `permutation`, not
         trained, of shape `(n,)`.
 
     Raises:
-        ValueError: If an argument is out of its range, or `recurrent_initializer` one
-            of a matrix.
+        ValueError: If an argument is out of range, or `recurrent_initializer` returns a
+            matrix.
 
     Example:
     >>> keras.layers.RNN(RestrictedURNNCell(512))(np.zeros((32, 100, 1))).shape
@@ -61,7 +62,7 @@ class RestrictedURNNCell(RecurrentCell):
         "initial_state_initializer": "lecun_uniform",
         "trainable_initial_state": True,
     }
-    # With the guard at zero of the authors' code.
+    # Smoothed at zero, as in the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
     def __init__(self, units: int, **kwargs: Any) -> None:
@@ -78,7 +79,7 @@ class RestrictedURNNCell(RecurrentCell):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class RestrictedURNN(RecurrentLayer):
-    """The unitary evolution RNN (uRNN), `RestrictedURNNCell` over a sequence.
+    """Unitary evolution RNN (uRNN) layer: runs `RestrictedURNNCell` over a sequence.
 
     Args:
         units: Number of complex units `n`, a positive integer.

@@ -1,4 +1,4 @@
-"""Deployment of trained models: plain kernels, one step at a time."""
+"""Deployment of trained models: plain kernels and single-step models."""
 
 from keras_ortho.deployment.freezing import freeze
 from keras_ortho.deployment.steps import initial_states, step_model

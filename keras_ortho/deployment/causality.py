@@ -1,4 +1,4 @@
-"""What has a single step, and what has none: each layer of a model is asked."""
+"""Checks that each layer of a model can process one frame at a time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,19 +13,19 @@ from keras_ortho.deployment.overrides import method_of_ones_own
 from keras_ortho.layers import CarriedState, TrainedInitialState
 
 MIXES = "does not work on each frame by itself"
-# The frames of the check: what looks back further than these is not found out.
+# Number of frames of the check. A layer that looks back further is not detected.
 LOOK_BACK = 1024
 
 
 def no_step(operation: Any, reason: str) -> ValueError:
-    """Makes the error that names a layer without a step.
+    """Creates the error for a layer that has no single step.
 
     Args:
-        operation: The layer, or an operation of Keras.
-        reason: What it does, to follow its name.
+        operation: The layer, or another Keras operation.
+        reason: Predicate that follows the name of the layer in the message.
 
     Returns:
-        The error, to be raised.
+        The error, for the caller to raise.
     """
     return ValueError(
         f"`model` has no single step: `{operation.name}` {reason}. "
@@ -34,18 +34,19 @@ def no_step(operation: Any, reason: str) -> ValueError:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether something is a tensor, be it a symbolic one."""
+    """Returns whether `x` is a tensor, symbolic or not."""
     return isinstance(x, keras.KerasTensor) or ops.is_tensor(x)
 
 
 def recurrent_layer(operation: Any) -> keras.layers.RNN | None:
-    """Finds the recurrent layer that an operation is, or runs from other states.
+    """Returns the recurrent layer that an operation is or wraps.
 
     Args:
-        operation: A layer or an operation of Keras.
+        operation: A layer, or another Keras operation.
 
     Returns:
-        The layer, whose cell makes the step, or `None`.
+        The operation itself, the layer in a `CarriedState` or `TrainedInitialState`, or
+        `None` if neither is a recurrent layer.
     """
     if isinstance(operation, CarriedState | TrainedInitialState):
         operation = operation.layer
@@ -53,14 +54,14 @@ def recurrent_layer(operation: Any) -> keras.layers.RNN | None:
 
 
 def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
-    """Refuses cells, layers that look ahead, and masks.
+    """Rejects cells, bidirectional layers and masks.
 
     Args:
-        operation: The layer, or an operation of Keras.
-        kwargs: What it is called with by name.
+        operation: The layer, or another Keras operation.
+        kwargs: Keyword arguments of its call.
 
     Raises:
-        ValueError: If it is refused.
+        ValueError: If the call is rejected.
     """
     if hasattr(operation, "state_size") and recurrent_layer(operation) is None:
         raise no_step(operation, "is the cell of one step, not a layer of sequences")
@@ -73,13 +74,13 @@ def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
 
 
 def check_graph(model: Any) -> None:
-    """Refuses a model that does more than what its graph says.
+    """Rejects a model that overrides `call`, as its graph may be incomplete.
 
     Args:
         model: A functional or `Sequential` model.
 
     Raises:
-        ValueError: If it is refused.
+        ValueError: If the model is rejected.
     """
     if method_of_ones_own(model, "call"):
         raise no_step(model, "has a `call` of its own around its layers")
@@ -92,22 +93,23 @@ def check_recurrent(
     kwargs: dict[str, Any],
     last: list[Any],
 ) -> None:
-    """Refuses a recurrent layer that no frame can be given to by itself.
+    """Rejects a recurrent layer that cannot process one frame at a time.
 
     Args:
-        operation: The layer, or one that runs it from other states.
-        layer: The layer.
-        args: What it is called with by position.
-        kwargs: What it is called with by name.
-        last: Those of them that come from a last output, and are no sequence.
+        operation: The recurrent layer, or a layer that wraps it.
+        layer: The recurrent layer.
+        args: Positional arguments of the call of `operation`.
+        kwargs: Keyword arguments of the call of `operation`.
+        last: Those tensors among the arguments that come from a layer with
+            `return_sequences=False`, and are not sequences.
 
     Raises:
-        ValueError: If it is refused.
+        ValueError: If the layer is rejected.
     """
     if layer.go_backwards:
         raise no_step(layer, "reads the sequence from its end")
-    # Be it a tensor or an array. Keras also takes a list of the sequence and it. Behind
-    # it, by position, comes a mask.
+    # The state may be a tensor or an array. Keras also accepts a list of the sequence
+    # and the state. The third positional argument is the mask.
     named = kwargs.get("sequences"), kwargs.get("initial_state")
     given = tree.flatten([args[:3], named])
     if sum(each is not None for each in given) > 1:
@@ -128,16 +130,16 @@ def call_with_frame(
     """Calls a layer with a single frame.
 
     Args:
-        call: Function of the layer and its arguments, which calls it.
-        operation: The layer, or an operation of Keras.
-        args: Its arguments, with a time axis of length one.
-        kwargs: Those that it is given by name.
+        call: Function that calls the layer, given the layer and its arguments.
+        operation: The layer, or another Keras operation.
+        args: Its positional arguments, with a time axis of length one.
+        kwargs: Its keyword arguments.
 
     Returns:
-        What it gives.
+        The output of the layer.
 
     Raises:
-        ValueError: If it does not take the frame.
+        ValueError: If the layer does not accept the frame.
     """
     try:
         return call(operation, *args, **kwargs)
@@ -150,23 +152,24 @@ def call_with_frame(
 def check_pointwise(
     operations: tuple[Any, ...], given: tuple[Any, ...], outputs: tuple[Any, ...]
 ) -> None:
-    """Holds a layer, called with a long sequence, to what it gave for each frame.
+    """Checks that a layer's outputs for a long sequence are those for its frames.
 
     Args:
-        operations: The layer, once for each of a few frames.
-        given: Its arguments for each frame, with a time axis of length one.
-        outputs: What it gave for each.
+        operations: The layer, repeated for each of a few frames.
+        given: Pairs of its positional and keyword arguments for each frame, with a time
+            axis of length one.
+        outputs: Its outputs for each frame.
 
     Raises:
-        ValueError: If it gives something else for a long sequence of these frames.
+        ValueError: If its output for a long sequence of these frames is different.
     """
     operation = operations[0]
     if isinstance(operation, keras.layers.TimeDistributed):
-        return  # As its name says; the layer in it may be a large one.
+        return  # Pointwise by definition, and the wrapped layer may be large.
     order = np.random.default_rng(0).integers(len(given), size=LOOK_BACK)
 
     def join(*frames: Any) -> Any:
-        # A constant of the model's is the same one each time.
+        # A constant of the model is the same object for each frame.
         if not is_tensor(frames[0]) or frames[1] is frames[0]:
             return frames[0]
         return ops.take(ops.concatenate(frames, axis=1), order, axis=1)
@@ -183,24 +186,25 @@ def check_pointwise(
 
 
 def near(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors are equal but for rounding.
+    """Returns whether two tensors are equal up to rounding.
 
-    What mixes frames is off by about its own size, and rounding by some units of the
-    last place: the square root of such a unit is far from both.
+    The tolerance is the square root of the machine epsilon, relative to 1 plus the
+    largest entry. It is well above rounding errors and well below the differences
+    that a layer makes if it mixes frames, which are about as large as its outputs.
 
     Args:
         x: Tensor of any shape and dtype.
         y: Tensor of the same shape and dtype.
 
     Returns:
-        Whether they are; of integers and booleans whether they are equal. What is not
-        finite must be the same in both.
+        Whether the tensors are equal up to rounding. Integers, booleans and entries
+        that are not finite must be equal.
     """
     dtype = keras.backend.standardize_dtype(x.dtype)
     if not keras.backend.is_float_dtype(dtype):
         return bool(ops.all(x == y))
     unit = 2.0**-7 if dtype == "bfloat16" else float(np.finfo(dtype).eps)
-    # Not fewer bits than they have: two neighbors would be far apart then.
+    # Compare without rounding to a narrower dtype.
     x, y = (ops.convert_to_numpy(ops.cast(z, wide_dtype(dtype))) for z in (x, y))
     finite = np.isfinite(x) & np.isfinite(y)
     if not np.array_equal(x[~finite], y[~finite], equal_nan=True):

@@ -1,4 +1,4 @@
-"""A copy of a trained model in which no kernel is made from others any more."""
+"""Copies of trained models in which every kernel is a plain weight."""
 
 import tempfile
 from typing import Any
@@ -11,36 +11,39 @@ from keras_ortho.keras_internals import Functional, knowing_also, layers_within
 
 
 def freeze(model: keras.layers.Layer) -> Any:
-    """Copies a trained model, with every kernel a plain weight.
+    """Copies a trained model, with every kernel as a plain weight.
 
-    Where the layers of this package make their kernel from free variables at each
-    call, those of the copy have it as a weight. Nothing is factorized in any program
-    that is made from it, and it computes the same. What becomes of a layer:
+    The layers of this package compute their kernels from free variables at each call.
+    In the copy, each kernel is a weight. The copy computes the same outputs, without
+    any factorization in the programs that are compiled or exported from it. Layers are
+    replaced as follows:
 
-    - A recurrent one with an activation of Keras, no gate, no trained initial state and
-      no `activity_regularizer`: `keras.layers.SimpleRNN`, and its cell `SimpleRNNCell`.
-    - Any other recurrent layer or cell: one of the same class with a weight
-      `recurrent_kernel` in place of the free variables.
-    - `SVDDense`, `OrthoDense` and `BNPDense`: `keras.layers.Dense`.
+    - A recurrent layer of this package with a step `f(x U + h W)`, an activation other
+      than modReLU, one head, no trained initial state and no `activity_regularizer`
+      becomes a `keras.layers.SimpleRNN`, and such a cell a `SimpleRNNCell`.
+    - Any other recurrent layer or cell keeps its class, with a weight
+      `recurrent_kernel` instead of the free variables.
+    - `SVDDense`, `OrthoDense` and `BNPDense` become `keras.layers.Dense`.
 
-    The model may nest others, and layers may be wrapped: what holds them has to have
-    them in its config, as `Bidirectional`, `TimeDistributed`, `keras.layers.RNN` and
-    `StackedRNNCells` do. The copy is not compiled, and stateful layers begin anew. It
-    can be trained on, but nothing holds its kernels orthogonal then. Regularizers of
-    free variables are dropped, as the copy has none.
+    Models may be nested and layers wrapped, if the config of the outer model or
+    wrapper includes that of the inner layers, as in `Bidirectional`,
+    `TimeDistributed`, `keras.layers.RNN` and `StackedRNNCells`. The copy is not
+    compiled, and the states of its stateful layers are reset. It can be trained
+    further, but its kernels do not stay orthogonal. Regularizers of free variables are
+    dropped.
 
     Args:
-        model: A `Sequential` or functional model, or a layer, that is built.
+        model: A built `Sequential` or functional model, or a built layer.
 
     Returns:
-        The copy, of the same class.
+        The copy. A model keeps its class; a layer is replaced as above.
 
     Raises:
-        ValueError: If `model` is not built; is a subclass of `keras.Model` with its own
-            `call`; has a layer that cannot be frozen, such as a dense layer with its
-            own `call`; has a layer or cell that two wrappers share, or that is twice in
-            a `Sequential`; or has a part that Keras cannot restore from its config,
-            such as an unregistered function.
+        ValueError: If `model` is not a built Keras layer; is a subclass of
+            `keras.Model` that overrides `call`; has a layer that cannot be frozen, such
+            as a dense layer that overrides `call`; has a layer or cell that two
+            wrappers share, or that appears twice in a `Sequential`; or has a part that
+            Keras cannot restore from its config, such as an unregistered function.
 
     Example:
     >>> layers = [keras.Input((None, 3)), ScoRNN(8, activation="tanh")]
@@ -53,7 +56,7 @@ def freeze(model: keras.layers.Layer) -> Any:
     for layer in before:
         if isinstance(layer, keras.Sequential):
             _check_no_layer_twice(layer)
-    # Those that are not registered are known by their names.
+    # Classes that are not registered are looked up by name.
     own = {type(x) for x in before if not type(x).__module__.startswith("keras.")}
     classes = {cls.__name__: cls for cls in own}
     with knowing_also(classes):
@@ -76,10 +79,10 @@ def freeze(model: keras.layers.Layer) -> Any:
             )
         _copy_weights(old, new)
     for layer in after:
-        # Keras's `RNN` took them from its cell, whose initial state is another since.
+        # Keras's `RNN` set them before the weights of the initial state were copied.
         if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
             layer.reset_state()
-    # Keras exports what has been called.
+    # Keras exports only models that have been called.
     if isinstance(copy, keras.Sequential):
         copy(copy.inputs[0])
     elif isinstance(copy, keras.Model):
@@ -121,7 +124,7 @@ def _check_no_layer_twice(model: keras.Sequential) -> None:
 def _deserialized(config: dict[str, Any]) -> Any:
     try:
         return keras.saving.deserialize_keras_object(config, safe_mode=False)
-    except Exception as error:  # Keras raises of all kinds.
+    except Exception as error:  # Keras raises many types.
         raise ValueError(
             "`model` cannot be copied from its config. Register functions and classes "
             "of your own by `keras.saving.register_keras_serializable`, or call "
@@ -132,7 +135,7 @@ def _deserialized(config: dict[str, Any]) -> Any:
 
 
 def _frozen(config: Any) -> Any:
-    """A config with the twins of all layers that have one."""
+    """Returns a config in which all freezable layers are replaced by their twins."""
     if isinstance(config, list | tuple):
         return type(config)(map(_frozen, config))
     if not isinstance(config, dict):
@@ -143,12 +146,13 @@ def _frozen(config: Any) -> Any:
         if isinstance(cls, type) and issubclass(cls, FREEZABLE):
             layer = _deserialized(parts)
             return {**config, **keras.saving.serialize_keras_object(twin(layer))}
-        # Its loss may be a function of the user's own.
+        # The copy is not compiled, and the loss may be an unregistered function.
         config = {k: v for k, v in config.items() if k != "compile_config"}
     return {name: _frozen(value) for name, value in config.items()}
 
 
-# What says which object it is: a layer of a functional model has its calls there, too.
+# The keys that define an object. A layer of a functional model also has others, such as
+# its calls.
 _OF_AN_OBJECT = ("module", "class_name", "config", "registered_name")
 
 
@@ -158,9 +162,9 @@ def _is_frozen(layer: keras.layers.Layer) -> bool:
 
 
 def _copy_weights(old: Any, new: Any) -> None:
-    """Copies the variables of a layer that no layer within it has.
+    """Copies the variables of a layer, without those of the layers within it.
 
-    Not their buffers, which JAX gives away in a compiled function.
+    The buffers are not shared, because JAX may donate them in a compiled function.
     """
     if isinstance(old, FREEZABLE) and not hasattr(old, "cell"):
         values = twin_weights(old)
@@ -168,7 +172,7 @@ def _copy_weights(old: Any, new: Any) -> None:
             weight.assign(ops.copy(ops.cast(values[weight.name], weight.dtype)))
         return
     sources, targets = _own(old), _own(new)
-    # A quantized layer has its variables in another order than one from its config.
+    # A quantized layer orders its variables differently from one made from its config.
     if sorted(map(_name, sources)) == sorted(map(_name, targets)):
         sources, targets = sorted(sources, key=_name), sorted(targets, key=_name)
     for source, target in zip(sources, targets, strict=True):
@@ -177,10 +181,10 @@ def _copy_weights(old: Any, new: Any) -> None:
 
 
 def _copy_what_was_adapted(old: Any, new: Any) -> None:
-    """Copies what a layer has beside its variables, as it would through a file.
+    """Copies the state that a layer has besides its variables, as saving would.
 
-    `Normalization` divides by what it makes of its variables when it loads them, and a
-    vocabulary is a file.
+    `Normalization` derives its divisor when it loads its variables, and a vocabulary is
+    stored as a file.
     """
     store: dict[str, Any] = {}
     old.save_own_variables(store)

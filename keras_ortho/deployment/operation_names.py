@@ -1,4 +1,4 @@
-"""Names of the operations of a functional model, which must not be used twice."""
+"""Unique names for the operations of a functional model."""
 
 import itertools
 import re
@@ -10,15 +10,14 @@ from keras import tree
 
 
 class OperationNames:
-    """Calls operations with symbolic tensors, each of another name than the others.
+    """Calls operations with symbolic tensors, under unique names.
 
-    Two layers of a model may be called alike within others, as are the cells of two
-    layers of Keras. The second of them is put into a model of its own, with another
-    name.
+    Layers within others may have the same name, such as the cells of two Keras layers.
+    The second is wrapped in a model with another name.
 
     Args:
-        taken: Names that are taken, as of the inputs.
-        reserved: Pattern of names that will be.
+        taken: Names in use, such as those of the inputs.
+        reserved: Regular expression of the names to avoid.
     """
 
     def __init__(self, taken: Iterable[str], reserved: str) -> None:
@@ -30,12 +29,12 @@ class OperationNames:
         """Calls an operation.
 
         Args:
-            operation: A layer, or another operation of Keras.
-            *args: Its arguments.
-            **kwargs: Its arguments by name.
+            operation: A layer, or another Keras operation.
+            *args: Its positional arguments.
+            **kwargs: Its keyword arguments.
 
         Returns:
-            What it gives.
+            The outputs of the operation.
         """
         is_free = not re.fullmatch(self._reserved, operation.name)
         if is_free and self._owners.setdefault(operation.name, operation) is operation:
@@ -51,7 +50,7 @@ class OperationNames:
             return inner[-1]
 
         entered = tree.map_structure(enter, (args, kwargs))
-        # A file would have the layer twice, were it in two models.
+        # One model per signature: in two models, a file would store the layer twice.
         signature = (id(operation), repr(tree.map_structure(_kind, entered)))
         if signature not in self._apart:
             args, kwargs = entered

@@ -1,4 +1,4 @@
-"""Which layers have methods that neither Keras nor this package knows."""
+"""Detection of layer methods that users override."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ _KNOWN = ("keras", "keras_ortho")
 
 
 def method_of_ones_own(layer: Any, *names: str) -> str | None:
-    """Finds a method that a class of the user's defines.
+    """Finds a method that is defined outside Keras and this package.
 
     Args:
         layer: The layer.
-        *names: Names of methods.
+        *names: Names of methods to look for.
 
     Returns:
-        The first of the names whose method is neither of Keras nor of this package, or
+        The first name whose method is defined by neither Keras nor this package, or
         `None`.
 
     Example:

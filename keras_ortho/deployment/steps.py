@@ -1,9 +1,9 @@
 """One time step of a trained model, as a model without a loop.
 
-A frame goes through the layers with a time axis of length one; a recurrent layer's cell
-takes it without. The same walk over the graph serves for a symbolic frame, which makes
-the model, and for a few real ones, of which a long sequence is made that holds each
-other layer to work on every frame by itself.
+A frame passes through the layers with a time axis of length one, which is removed for
+the cell of a recurrent layer. The same walk over the graph is used for a symbolic
+frame, which builds the model, and for a few real frames. A long sequence of these
+serves to check that every other layer acts on each frame separately.
 """
 
 import re
@@ -30,47 +30,50 @@ from keras_ortho.deployment.causality import (
 from keras_ortho.deployment.operation_names import OperationNames
 from keras_ortho.keras_internals import Functional, run_through
 
-# Those that the sequence of the check is made of.
+# Number of distinct frames in the sequence of the check.
 _FRAMES = 3
 _STATE_NAME = r"state_\d+"
 
 
 def step_model(model: Any) -> keras.Model:
-    """Makes a model of one time step of a model of sequences.
+    """Creates a model of one time step of a sequence model.
 
-    It shares the weights of `model`, takes one frame of each sequence and the states of
-    all recurrent layers, and returns the output for that frame and the new states.
-    Called on successive frames with its own states, it computes what `model` computes
-    from the whole sequences; if the last recurrent layer has `return_sequences=False`,
-    what `model` would compute if the sequence ended at that frame. It has no loop, so
-    it can be exported to formats that do not support loops.
+    The step model shares the weights of `model`. It takes one frame of each sequence
+    and the states of all recurrent layers, and returns the output for that frame and
+    the new states. Called on successive frames with the states that it returned, it
+    computes what `model` computes for the whole sequences. If the last recurrent layer
+    has `return_sequences=False`, it computes what `model` would return if the sequence
+    ended at that frame. It has no loop, so it can be exported to formats that do not
+    support loops.
 
-    It verifies with 1024 frames that each layer between the recurrent ones acts on
-    every frame separately. A layer that looks back further is not detected, nor is one
+    `step_model` checks with 1024 frames that every layer that is not recurrent acts on
+    each frame separately. A layer that looks back further is not detected, nor is one
     whose output for those frames is not finite.
 
-    A recurrent matrix that is made from free variables is made in each call: see
-    `keras_ortho.freeze`, which is done first for a model that is to be deployed.
+    A recurrent matrix that depends on free variables is recomputed in each call. To
+    avoid this in deployment, apply `keras_ortho.freeze` first.
 
     Args:
-        model: A `Sequential` or functional model that is built, of recurrent layers of
-            Keras and of this package, and of layers that work on each frame by
-            themselves, such as `Dense`, `LayerNormalization`, `TimeDistributed` and
-            `Add`. Its inputs have the time as their second axis.
+        model: A built `Sequential` or functional model of recurrent layers, of Keras or
+            of this package, and layers that act on each frame separately, such as
+            `Dense`, `LayerNormalization`, `TimeDistributed` and `Add`. The second axis
+            of its inputs is time.
 
     Returns:
-        A functional model. Its inputs are `[x, state_0, state_1, ...]`, the states in
-        the order of the layers, `x` of shape `(batch, m)` (one for each input of
-        `model`); its outputs are `[y, new_state_0, new_state_1, ...]`.
-        `keras_ortho.initial_states` gives the states to begin with.
+        A functional model. Its inputs are `[x, state_0, state_1, ...]`, with the states
+        in the order of the layers and `x` of shape `(batch, m)` (one for each input of
+        `model`). Its outputs are `[y, new_state_0, new_state_1, ...]` (one `y` for each
+        output of `model`). `keras_ortho.initial_states` returns the states to start
+        with.
 
     Raises:
-        ValueError: If `model` is none of these, has no recurrent layer, or a layer has
-            no step, which is then named: `Bidirectional`, `go_backwards=True`, a mask,
-            an initial state that is given, a layer that mixes the frames, a
-            recurrent layer behind one with `return_sequences=False`, a recurrent layer
-            or a model with a `call` of its own, or a layer called with
-            `training=True`; or if an input is named as a state.
+        ValueError: If `model` is not a built `Sequential` or functional model, or has
+            no recurrent layer; if an input has no time axis, or one of several inputs
+            has a name reserved for states, such as `"state_0"`; if a layer, which the
+            message names, has no single step: `Bidirectional`, `go_backwards=True`, a
+            mask, an explicit initial state, a layer that mixes frames, a recurrent
+            layer after one with `return_sequences=False` or called with
+            `training=True`, or a recurrent layer or model that overrides `call`.
 
     Example:
     >>> rnn = ScoRNN(8, return_sequences=True)
@@ -102,23 +105,23 @@ def step_model(model: Any) -> keras.Model:
     step = keras.Model(
         [*inputs, *states], [*outputs, *frame.new_states], name=f"{model.name}_step"
     )
-    step(step.inputs)  # Keras exports what has been called.
+    step(step.inputs)  # Keras exports only models that have been called.
     return step
 
 
 def initial_states(model: Any, batch_size: int) -> list[np.ndarray]:
-    """Gives the states with which a step model begins.
+    """Returns the states with which a step model starts.
 
     Args:
-        model: The model of sequences, as `keras_ortho.step_model` takes it.
-        batch_size: Number of sequences.
+        model: The sequence model, as in `keras_ortho.step_model`.
+        batch_size: Number of sequences, a positive integer.
 
     Returns:
-        Arrays of shape `(batch_size, n)`, in the order of the step model's inputs:
-        zero, or the trained initial states.
+        List of arrays of shape `(batch_size, n)`, in the order of the step model's
+        inputs: zero, or the trained initial states.
 
     Raises:
-        ValueError: As `keras_ortho.step_model`; if `batch_size` is not a positive
+        ValueError: As in `keras_ortho.step_model`, or if `batch_size` is not a positive
             integer.
 
     Example:
@@ -133,11 +136,12 @@ def initial_states(model: Any, batch_size: int) -> list[np.ndarray]:
 
 
 class _Frame:
-    """The way of one frame through the layers of a model.
+    """The pass of one frame through the layers of a model.
 
     Args:
-        states: Function of a recurrent layer, which gives its states.
-        names: Calls operations of a symbolic frame. Default: `None`, of a real one.
+        states: Function that returns the states of a recurrent layer.
+        names: Calls the operations if the frame is symbolic. Default: `None`, for a
+            real frame.
     """
 
     def __init__(
@@ -146,13 +150,13 @@ class _Frame:
         self.states = states
         self._apply = names.call if names else _apply
         self.new_states: list[Tensor] = []
-        # What layers that are not recurrent have got and given.
+        # Calls of layers that are not recurrent: layer, arguments and outputs.
         self.calls: list[tuple[Any, Any, Any]] = []
-        # What comes from the last output of a layer alone, and has no time axis.
+        # Tensors without a time axis: last outputs, last states, and their results.
         self._last: list[Tensor] = []
 
     def through(self, model: Any, inputs: list[Tensor]) -> list[Tensor]:
-        """Takes the frame through a model, and gives its outputs."""
+        """Passes the frame through a model and returns its outputs."""
         inputs = [ops.expand_dims(x, 1) for x in inputs]
         outputs = tree.flatten(run_through(model, inputs, self._call))
         return [y if self._is_last(y) else ops.squeeze(y, 1) for y in outputs]
@@ -203,7 +207,7 @@ def _apply(operation: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _check_causal(model: Any) -> list[Any]:
-    """Takes a few frames through a model, and gives its recurrent layers in order."""
+    """Checks a model with a few frames and returns its recurrent layers in order."""
     if not isinstance(model, Functional | keras.Sequential) or not model.built:
         raise ValueError(
             "`model` must be a Sequential or functional model that is built. "
@@ -217,7 +221,7 @@ def _check_causal(model: Any) -> list[Any]:
                 f"Received: an input of shape {tuple(x.shape)}"
             )
     recurrent, frames = _walk(model, lambda x: x)
-    if any(map(_has_nan, frames)):  # Of a logarithm or a root.
+    if any(map(_has_nan, frames)):  # As from a logarithm or a root.
         recurrent, frames = _walk(model, np.abs)
     if not recurrent:
         raise ValueError(f"`model` has no recurrent layer. Received: {model.name}")
@@ -229,7 +233,7 @@ def _check_causal(model: Any) -> list[Any]:
 def _walk(
     model: Any, signs: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[list[Any], list[_Frame]]:
-    """Takes a few random frames through a model, each from the states of the last."""
+    """Passes random frames through a model, each with the states after the last."""
     batch_size = model.inputs[0].shape[0] or 2
     random = np.random.default_rng(0)
     recurrent: list[Any] = []
@@ -268,7 +272,7 @@ def _random_frame(
 
 
 def _has_nan(frame: _Frame) -> bool:
-    """Whether a layer that is not recurrent has given NaN."""
+    """Returns whether a layer that is not recurrent has returned NaN."""
     return any(
         bool(ops.any(ops.isnan(x)))
         for x in tree.flatten([outputs for _, _, outputs in frame.calls])

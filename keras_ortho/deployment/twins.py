@@ -1,4 +1,4 @@
-"""What a layer becomes when its kernel is frozen, and with which weights."""
+"""Twins: the layers that replace layers with frozen kernels, and their weights."""
 
 import functools
 from typing import Any
@@ -22,7 +22,7 @@ _OF_EVERY_LAYER = (
     "bias_regularizer",
     "bias_constraint",
 )
-# A regularizer of free variables means nothing for a matrix.
+# Without the regularizer of the free variables, which does not apply to a matrix.
 _OF_RECURRENT_CELLS = (
     *_OF_EVERY_LAYER,
     "kernel_regularizer",
@@ -39,28 +39,29 @@ _OF_RECURRENT_LAYERS = (
     "unroll",
     "zero_output_for_mask",
 )
-# Keras's orthogonal one does not know half precision; and the weights are given anyway.
+# Keras's orthogonal initializer does not support half precision, and the weights are
+# assigned later anyway.
 _UNDRAWN = {"kernel_initializer": "zeros", "recurrent_initializer": "zeros"}
 _OF_DENSE_LAYERS = (*_OF_EVERY_LAYER, "activity_regularizer")
 
-# The classes that have a twin.
+# The classes of layers that have a twin.
 FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
 
 
 @functools.singledispatch
 def twin(layer: keras.layers.Layer) -> keras.layers.Layer:
-    """Makes the layer, without weights, that computes the same from a plain kernel.
+    """Creates an unbuilt layer that computes the same from a plain kernel.
 
     Args:
         layer: A layer or cell of one of the classes `FREEZABLE`.
 
     Returns:
-        A `SimpleRNN`, `SimpleRNNCell` or `Dense` of Keras where one has the same step,
+        A `SimpleRNN`, `SimpleRNNCell` or `Dense` of Keras if it computes the same,
         otherwise a frozen layer of the same class.
 
     Raises:
-        ValueError: If a class makes its recurrent matrix in a way of its own, or a
-            dense one has a `call` of its own.
+        ValueError: If a cell has no `parametrization`, or a dense layer overrides
+            `call`.
 
     Example:
     >>> type(twin(ScoRNN(8, activation="tanh"))).__name__
@@ -73,7 +74,7 @@ def twin(layer: keras.layers.Layer) -> keras.layers.Layer:
 def _(layer: RecurrentLayer) -> keras.layers.Layer:
     _check_has_map(layer.cell)
     config = layer.get_config()
-    # Keras's `SimpleRNN` does without the one that it is given.
+    # Keras's `SimpleRNN` ignores its `activity_regularizer`.
     regularized = layer.activity_regularizer is not None
     if regularized or not (_is_ours(layer) and _is_simple(layer.cell)):
         return type(layer).from_config({**config, "frozen": True})
@@ -107,13 +108,14 @@ def _(layer: ParametrizedDense) -> keras.layers.Layer:
 
 
 def twin_weights(layer: Any) -> dict[str, Tensor]:
-    """Gives the weights of a twin.
+    """Returns the weights of a twin.
 
     Args:
-        layer: The layer that is frozen, built; of a recurrent one its cell.
+        layer: The built dense layer or recurrent cell that the twin replaces.
 
     Returns:
-        Values by the names of the twin's weights.
+        Dictionary of values, keyed by the names of the twin's weights. It also contains
+        the other weights of `layer`.
     """
     made = {}
     if isinstance(layer, RecurrentCell):
@@ -129,7 +131,7 @@ def _is_ours(layer: keras.layers.Layer) -> bool:
 
 
 def _is_simple(cell: RecurrentCell) -> bool:
-    """Whether its step is that of Keras's `SimpleRNNCell`."""
+    """Returns whether the step is that of Keras's `SimpleRNNCell`."""
     return (
         _is_ours(cell)
         and cell.is_plain

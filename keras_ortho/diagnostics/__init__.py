@@ -1,11 +1,11 @@
-"""What a recurrent network does: measured, logged during training, and drawn.
+"""Diagnostics of recurrent networks: measurements, training logs and figures.
 
 - Recurrent matrices: distance from the orthogonal ones, singular values, eigenvalues.
-- Flow of gradients: `||dL/dh_t||`, `||dh_tau/dx_t||`, `dh_T/dh_0`.
-- States of two numbers: their trajectories.
+- Gradient flow: `||dL/dh_t||`, `||dh_tau/dx_t||`, `dh_T/dh_0`.
+- Two-dimensional states: trajectories.
 
-Works on any Keras model with a recurrent layer, of this package or of Keras, and does
-not change the model.
+They work with any Keras model that has a recurrent layer, of this package or of Keras,
+and do not change the model.
 """
 
 from keras_ortho.diagnostics.callbacks import (

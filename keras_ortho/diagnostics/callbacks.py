@@ -1,4 +1,4 @@
-"""The callbacks: what each measures while a model is trained, and how it draws that."""
+"""Callbacks that log diagnostics during training and draw them."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -32,10 +32,10 @@ from keras_ortho.diagnostics.spectra import eigenvalues
 
 
 class ManifoldDistanceLog(DiagnosticLog):
-    """Logs `||W* W - I||_F` of every recurrent matrix, see `manifold_distances`.
+    """Logs `||W* W - I||_F` of the recurrent matrices, as in `manifold_distances`.
 
-    The table has the columns `epoch`, `matrix` and `distance`; the figure has one
-    curve for each matrix. The arguments are those of `DiagnosticLog`.
+    The table has the columns `epoch`, `matrix` and `distance`. The figure has one curve
+    for each matrix. The arguments are those of `DiagnosticLog`.
 
     Example:
 
@@ -54,24 +54,24 @@ class ManifoldDistanceLog(DiagnosticLog):
         ]
 
     def draw(self, path: Path, rows: list[Row]) -> None:
-        """Draws the distances over the epochs."""
+        """Draws the distances against the epochs."""
         _draw_over_epochs(path, rows, "distance", "||W* W - I||_F")
 
 
 class SpectralMarginLog(DiagnosticLog):
-    """Logs how far the singular values are from 1, see `spectral_margins`.
+    """Logs how far the singular values are from 1, as in `spectral_margins`.
 
-    The table has the columns `epoch`, `matrix`, `smallest`, `largest` and `margin`; the
+    The table has the columns `epoch`, `matrix`, `smallest`, `largest` and `margin`. The
     figure has a curve of the margin for each matrix.
 
     Args:
-        path: The CSV file, as of `DiagnosticLog`.
-        center: What the singular values are compared with. Default: 1.
-        every: After how many epochs to measure, a positive integer. Default: 1.
+        path: The CSV file, as in `DiagnosticLog`.
+        center: Value with which to compare the singular values. Default: 1.
+        every: Number of epochs between measurements, a positive integer. Default: 1.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: As `DiagnosticLog`; if `center` is not finite.
+        ValueError: As in `DiagnosticLog`, or if `center` is not finite.
 
     Example:
 
@@ -96,16 +96,16 @@ class SpectralMarginLog(DiagnosticLog):
         ]
 
     def draw(self, path: Path, rows: list[Row]) -> None:
-        """Draws the margins over the epochs."""
+        """Draws the margins against the epochs."""
         _draw_over_epochs(path, rows, "margin", f"max |sigma - {self.center:g}|")
 
 
 class KernelEigenvaluesLog(DiagnosticLog):
-    """Logs the eigenvalues of every recurrent matrix, see `kernel_eigenvalues`.
+    """Logs the eigenvalues of the recurrent matrices, as in `kernel_eigenvalues`.
 
-    The table has the columns `epoch`, `matrix`, `index`, `real` and `imaginary`; the
-    figure shows those of the first and of the latest epoch in the complex plane. The
-    arguments are those of `DiagnosticLog`.
+    The table has the columns `epoch`, `matrix`, `index`, `real` and `imaginary`. The
+    figure shows the eigenvalues of the first and the latest epoch in the complex plane.
+    The arguments are those of `DiagnosticLog`.
 
     Example:
 
@@ -121,27 +121,27 @@ class KernelEigenvaluesLog(DiagnosticLog):
         ]
 
     def draw(self, path: Path, rows: list[Row]) -> None:
-        """Draws the eigenvalues of two epochs."""
+        """Draws the eigenvalues of the first and the latest epoch."""
         _draw_eigenvalues(path, rows)
 
 
 class FlowLog(DiagnosticLog):
-    """A log of what a compiled function measures of one recurrent layer.
+    """Base of the logs that measure one recurrent layer with a compiled function.
 
-    It measures on the same data at all epochs. A subclass gives `compile_probe`,
+    Every measurement uses the same data. A subclass implements `compile_probe`,
     `measure` and `draw`.
 
     Args:
-        path: The CSV file, as of `DiagnosticLog`.
-        x: Inputs of the model to measure on, a few sequences.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
-        state: Which state of the layer; `None` is all of them. Default: 0.
-        units: Which units of the state, a slice. Default: `None`, all.
-        every: After how many epochs to measure, a positive integer. Default: 1.
+        path: The CSV file, as in `DiagnosticLog`.
+        x: Model inputs on which to measure, a few sequences.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
+        state: Index of the state of the layer. `None` selects all states. Default: 0.
+        units: Slice that selects units of the state. Default: `None`, all units.
+        every: Number of epochs between measurements, a positive integer. Default: 1.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: As `DiagnosticLog`; when training begins, if there is no such
+        ValueError: As in `DiagnosticLog`; when training begins, if there is no such
             layer, state or unit.
     """
 
@@ -163,21 +163,23 @@ class FlowLog(DiagnosticLog):
 
 
 class GradientNormsLog(FlowLog):
-    """Logs `||dL/dh_t||` for each step `t`, see `gradient_norms`.
+    """Logs `||dL/dh_t||` for each time step `t`, as in `gradient_norms`.
 
-    The table has the columns `epoch`, `t` from 1 on, and `norm`; the figure has a curve
+    The table has the columns `epoch`, `t` (from 1) and `norm`. The figure has a curve
     for each of at most ten epochs.
 
     Args:
-        path: The CSV file, as of `DiagnosticLog`.
-        x: Inputs of the model to measure on, one batch.
-        y: What the loss compares its outputs with.
-        loss: The loss. Default: `None`, the one that the model was compiled with.
-        **kwargs: `layer`, `state`, `units` and `every`, as of `FlowLog`.
+        path: The CSV file, as in `DiagnosticLog`.
+        x: Model inputs on which to measure, one batch.
+        y: Targets for `x`.
+        loss: Loss, as in `gradient_norms`. Default: `None`, the loss that the model was
+            compiled with.
+        **kwargs: `layer`, `state`, `units` and `every`, as in `FlowLog`.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: As `FlowLog`; when training begins, if there is no one loss.
+        ValueError: As in `FlowLog`; when training begins, if there is not exactly one
+            loss.
 
     Example:
 
@@ -207,7 +209,7 @@ class GradientNormsLog(FlowLog):
         )
 
     def measure(self) -> list[Row]:
-        """Measures the norm at each step."""
+        """Measures the norm at each time step."""
         norms = self.probe(self.x, self.y)
         return [{"t": t, "norm": float(norm)} for t, norm in enumerate(norms, 1)]
 
@@ -224,11 +226,11 @@ class GradientNormsLog(FlowLog):
 
 
 class InputSensitivityLog(FlowLog):
-    """Logs `||dh_tau/dx_t||` for all `tau` and `t`, see `input_sensitivity`.
+    """Logs `||dh_tau/dx_t||` for all `tau` and `t`, as in `input_sensitivity`.
 
-    The table has the columns `epoch`, `tau`, `t`, both from 1 on, and `norm`, with
-    T (T + 1) / 2 rows for T steps; the figure is the heat map of the latest epoch. The
-    arguments are those of `FlowLog`.
+    The table has the columns `epoch`, `tau`, `t` (both from 1) and `norm`, with
+    `T (T + 1) / 2` rows for `T` time steps. The figure is the heat map of the latest
+    epoch. The arguments are those of `FlowLog`.
 
     Example:
 
@@ -240,7 +242,7 @@ class InputSensitivityLog(FlowLog):
         return probe_input_sensitivity(self.model, self.layer, self.state, self.units)
 
     def measure(self) -> list[Row]:
-        """Measures the norm of each pair of steps `t <= tau`."""
+        """Measures the norm for each pair of time steps `t <= tau`."""
         return [
             {"tau": tau, "t": t, "norm": float(norm)}
             for tau, norms in enumerate(self.probe(self.x), 1)
@@ -248,7 +250,7 @@ class InputSensitivityLog(FlowLog):
         ]
 
     def draw(self, path: Path, rows: list[Row]) -> None:
-        """Draws the map of the latest epoch."""
+        """Draws the heat map of the latest epoch."""
         epoch, latest = _grouped(rows, "epoch").popitem()
         time = latest[-1]["tau"]
         norms = np.zeros((time, time))
@@ -257,11 +259,11 @@ class InputSensitivityLog(FlowLog):
 
 
 class JacobianEigenvaluesLog(FlowLog):
-    """Logs the eigenvalues of `dh_T/dh_0`, see `jacobian_eigenvalues`.
+    """Logs the eigenvalues of `dh_T/dh_0`, as in `jacobian_eigenvalues`.
 
-    The table has the columns `epoch`, `sequence`, `index`, `real` and `imaginary`; the
-    figure shows those of the first and of the latest epoch in the complex plane. The
-    arguments are those of `FlowLog`.
+    The table has the columns `epoch`, `sequence`, `index`, `real` and `imaginary`. The
+    figure shows the eigenvalues of the first and the latest epoch in the complex plane.
+    The arguments are those of `FlowLog`.
 
     Example:
 
@@ -275,7 +277,7 @@ class JacobianEigenvaluesLog(FlowLog):
         )
 
     def measure(self) -> list[Row]:
-        """Measures the eigenvalues of each sequence."""
+        """Measures the eigenvalues for each sequence."""
         return [
             {"sequence": number, **row}
             for number, values in enumerate(eigenvalues(self.probe(self.x)))
@@ -283,27 +285,27 @@ class JacobianEigenvaluesLog(FlowLog):
         ]
 
     def draw(self, path: Path, rows: list[Row]) -> None:
-        """Draws the eigenvalues of two epochs."""
+        """Draws the eigenvalues of the first and the latest epoch."""
         _draw_eigenvalues(path, rows)
 
 
 class TrajectoriesLog(DiagnosticLog):
-    """Logs how a state of two numbers moves without inputs, see `trajectories`.
+    """Logs the motion of a two-dimensional state without inputs, as in `trajectories`.
 
-    The table has the columns `epoch`, `start`, `step`, `first` and `second`; the figure
-    is that of the latest epoch, over its vector field.
+    The table has the columns `epoch`, `start`, `step`, `first` and `second`. The figure
+    shows the trajectories of the latest epoch over the vector field.
 
     Args:
-        path: The CSV file, as of `DiagnosticLog`.
-        starts: Where to start, an array of shape `(starts, 2)`. Default: three points.
-        num_steps: How many steps to take, a positive integer. Default: 100.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
+        path: The CSV file, as in `DiagnosticLog`.
+        starts: Initial states, an array of shape `(starts, 2)`. Default: three points.
+        num_steps: Number of steps, a positive integer. Default: 100.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
         extent: Half the length of each axis of the figure. Default: 1.
-        every: After how many epochs to measure, a positive integer. Default: 1.
+        every: Number of epochs between measurements, a positive integer. Default: 1.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If an argument is out of its range; when training begins, as
+        ValueError: If an argument is out of range; when training begins, as in
             `trajectories`.
 
     Example:
@@ -328,7 +330,7 @@ class TrajectoriesLog(DiagnosticLog):
         self.extent = check_number("extent", extent, positive=True)
 
     def compile_probe(self) -> Callable[[Any], np.ndarray]:
-        """Compiles a function of the starts, and one that takes a single step."""
+        """Compiles a function of `starts`, and one that takes a single step."""
         self.step: Callable[[Any], np.ndarray]
         self.step = probe_trajectories(self.model, self.layer, 1)
         return probe_trajectories(self.model, self.layer, self.num_steps)
@@ -352,7 +354,7 @@ class TrajectoriesLog(DiagnosticLog):
 
 
 def _grouped(rows: Sequence[Row], column: str) -> dict[Any, list[Row]]:
-    """The rows by what they have in a column, in the order of the table."""
+    """Groups the rows by their value in a column, in the order of the table."""
     groups: dict[Any, list[Row]] = {}
     for row in rows:
         groups.setdefault(row[column], []).append(row)
@@ -360,7 +362,7 @@ def _grouped(rows: Sequence[Row], column: str) -> dict[Any, list[Row]]:
 
 
 def _draw_over_epochs(path: Path, rows: list[Row], column: str, label: str) -> None:
-    """Draws a curve for each matrix."""
+    """Draws a column against the epochs, as one curve for each matrix."""
     matrices = _grouped(rows, "matrix")
     curves, epochs = (
         {name: [row[each] for row in group] for name, group in matrices.items()}
@@ -377,7 +379,7 @@ def _eigenvalue_rows(values: np.ndarray) -> list[Row]:
 
 
 def _draw_eigenvalues(path: Path, rows: list[Row]) -> None:
-    """Draws the eigenvalues of the first and of the latest epoch, of each matrix."""
+    """Draws the eigenvalues of each matrix at the first and the latest epoch."""
     shown: dict[str, list[complex]] = {}
     for row in rows:
         if row["epoch"] in (rows[0]["epoch"], rows[-1]["epoch"]):

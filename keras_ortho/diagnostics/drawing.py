@@ -1,4 +1,4 @@
-"""What the figures share: axes, legends, and how they are saved."""
+"""Helpers of the figures: axes, legends and saving."""
 
 import os
 import reprlib
@@ -11,15 +11,16 @@ from keras_ortho.files import replacing
 
 
 def check_figure(path: str | os.PathLike[str], argument: str, values: Any) -> None:
-    """Checks what a figure is made of, and where it goes, before it is drawn.
+    """Checks the data and path of a figure before it is drawn.
 
     Args:
         path: PNG file to write.
-        argument: Name of the argument that gave the values.
-        values: What is drawn, by name.
+        argument: Name of the argument that `values` was passed as.
+        values: Dictionary of the data to draw, by name.
 
     Raises:
-        ValueError: If `path` has another suffix, or `values` is no dictionary or empty.
+        ValueError: If `path` does not end in `.png`, or `values` is not a dictionary
+            or is empty.
     """
     if not isinstance(values, Mapping) or not values:
         raise ValueError(
@@ -33,8 +34,8 @@ def check_figure(path: str | os.PathLike[str], argument: str, values: Any) -> No
 
 
 def subplots(rows: int, size: tuple[float, float], columns: int = 1) -> tuple[Any, Any]:
-    """Makes a figure of inches `size`, and gives its axes one after the other."""
-    # Without pyplot, which keeps every figure and picks a screen to show it on.
+    """Creates a figure of `size` in inches, and returns it and its axes, flattened."""
+    # Without pyplot, which keeps every figure and chooses a display backend.
     figure = require("matplotlib.figure", extra="plot").Figure(
         figsize=size, layout="constrained"
     )
@@ -43,21 +44,21 @@ def subplots(rows: int, size: tuple[float, float], columns: int = 1) -> tuple[An
 
 
 def inches_beside(entries: Sized) -> int:
-    """Inches for a legend beside the axes, where it would fill them: else none."""
+    """Returns the width of a legend beside the axes in inches, 0 if it fits inside."""
     return 2 if len(entries) > 6 else 0
 
 
 def add_legend(axis: Any, entries: Sized) -> None:
-    """Adds a legend: beside the axes where it would fill them, else within."""
+    """Adds a legend, inside the axes if it fits, otherwise beside them."""
     if inches_beside(entries):
         axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     else:
-        # Named, as the default warns where the search for it takes a second.
+        # The default is also "best", but warns if the search takes over a second.
         axis.legend(loc="best")
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
-    """Writes a figure as PNG, aside first, and makes the folder that it goes to."""
+    """Writes a figure as PNG via a temporary file, and creates missing folders."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as aside:
         figure.savefig(aside, format="png", dpi=120)

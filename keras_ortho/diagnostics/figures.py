@@ -1,4 +1,4 @@
-"""The papers' figures of what a recurrent network does, as PNG files."""
+"""Figures of recurrent network diagnostics as in the papers, as PNG files."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,17 @@ from keras_ortho.diagnostics.plots import plot_curves
 def plot_gradient_norms(
     path: str | os.PathLike[str], norms: Mapping[str, Sequence[float]]
 ) -> None:
-    """Draws `||dL/dh_t||` over `t`, for several models, on a logarithmic axis.
+    """Draws `||dL/dh_t||` against `t` for several models, on a logarithmic axis.
 
     Args:
         path: PNG file to write.
-        norms: Norms by name, arrays of shape `(time,)` as `gradient_norms` gives them.
+        norms: Dictionary of arrays of shape `(time,)` by name, as returned by
+            `gradient_norms`.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If `path` is no PNG file, or `norms` no dictionary, or empty.
+        ValueError: If `path` does not end in `.png`, or `norms` is not a dictionary or
+            is empty.
 
     Example:
 
@@ -47,18 +49,20 @@ def plot_gradient_norms(
 def plot_heat_map(
     path: str | os.PathLike[str], maps: Mapping[str, np.ndarray], *, log: bool = False
 ) -> None:
-    """Draws `||dh_tau/dx_t||`, for one model or part of a state below the other.
+    """Draws heat maps of `||dh_tau/dx_t||` in one column.
 
     Args:
         path: PNG file to write.
-        maps: Norms by name, arrays of shape `(time, time)` as `input_sensitivity`
-            gives them. `t` goes from left to right, `tau` from top to bottom.
-        log: Whether the colors are on a logarithmic scale, of at most 10 decades.
+        maps: Dictionary of arrays of shape `(time, time)` by name, such as that of the
+            model or part of the state, as returned by `input_sensitivity`. `t`
+            increases from left to right, `tau` from top to bottom.
+        log: Whether the color scale is logarithmic, over at most 10 decades.
             Default: `False`.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If `path` is no PNG file, or `maps` no dictionary, or empty.
+        ValueError: If `path` does not end in `.png`, or `maps` is not a dictionary or
+            is empty.
 
     Example:
 
@@ -74,14 +78,14 @@ def plot_heat_map(
     figure, axes = subplots(len(maps), (5.5, 4.5 * len(maps)))
     for axis, (name, values) in zip(axes, maps.items(), strict=True):
         shown = np.asarray(values, "float64")
-        # What has not happened yet is no small number, but none.
+        # Entries with `t > tau` are undefined, not small.
         shown = np.where(np.tri(len(shown)) > 0, shown, np.nan)
         if log:
             with np.errstate(divide="ignore"):
                 shown = np.log10(shown)
             shown = np.maximum(shown, np.nanmax(shown) - 10)
         end = len(shown) + 0.5
-        # About square as the figure is; held to it, the label would be cut off.
+        # The figure is about square. With an equal aspect, the label would be cut off.
         image = axis.imshow(shown, extent=(0.5, end, end, 0.5), aspect="auto")
         axis.set(title=name, ylabel="tau")
         figure.colorbar(image, ax=axis, label="log10 of the norm" if log else "norm")
@@ -96,12 +100,13 @@ def plot_eigenvalues(
 
     Args:
         path: PNG file to write.
-        eigenvalues: Complex arrays of any shape by name, as `kernel_eigenvalues` or
-            `jacobian_eigenvalues` gives them.
+        eigenvalues: Dictionary of complex arrays of any shape by name, such as those
+            that `kernel_eigenvalues` and `jacobian_eigenvalues` return.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If `path` is no PNG file, or `eigenvalues` no dictionary, or empty.
+        ValueError: If `path` does not end in `.png`, or `eigenvalues` is not a
+            dictionary or is empty.
 
     Example:
 
@@ -127,17 +132,19 @@ def plot_eigenvalue_moduli(
     *,
     xlabel: str = "T",
 ) -> None:
-    """Draws the mean and the standard deviation of the moduli of eigenvalues.
+    """Draws the mean and standard deviation of the moduli of eigenvalues.
 
     Args:
         path: PNG file to write.
-        eigenvalues: For each model by name the eigenvalues, complex arrays of any
-            shape, at each place on the x axis, such as the length of the sequences.
-        xlabel: What the x axis shows. Default: `"T"`.
+        eigenvalues: Dictionary of dictionaries by model name. The inner ones map
+            positions on the x axis, such as sequence lengths, to eigenvalues, complex
+            arrays of any shape.
+        xlabel: Label of the x axis. Default: `"T"`.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If `path` is no PNG file, or `eigenvalues` no dictionary, or empty.
+        ValueError: If `path` does not end in `.png`, or `eigenvalues` is not a
+            dictionary or is empty.
 
     Example:
 
@@ -147,8 +154,8 @@ def plot_eigenvalue_moduli(
 
     Reference:
 
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2, which
-      does not tell of which real numbers its means are: moduli are taken here
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2. It
+      does not say how eigenvalues become real numbers; this uses their moduli.
     """
     check_figure(path, "eigenvalues", eigenvalues)
     figure, axes = subplots(2, (6 + inches_beside(eigenvalues), 6))

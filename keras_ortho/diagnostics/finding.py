@@ -6,16 +6,16 @@ from keras_ortho.keras_internals import layers_within
 
 
 def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
-    """Finds all recurrent layers in a model, also in models and wrappers within it.
+    """Finds all recurrent layers of a model, including those in nested models.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        The layers, of which there is at least one.
+        List of the layers, in models and wrappers at any depth. At least one.
 
     Raises:
-        ValueError: If the model is not built, or there is none.
+        ValueError: If the model is not built, or has no recurrent layer.
 
     Example:
 
@@ -42,19 +42,19 @@ def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
 def find_layer(
     model: keras.layers.Layer, layer: str | keras.layers.RNN | None
 ) -> keras.layers.RNN:
-    """Finds the recurrent layer that is meant.
+    """Finds the recurrent layer that an argument `layer` specifies.
 
     Args:
         model: A built model, or a built recurrent layer.
-        layer: The layer, or its name, which must be of one only. `None` where the
-            model has but one.
+        layer: The layer, or its name, which must be unique. `None` if the model has
+            only one recurrent layer.
 
     Returns:
         The layer.
 
     Raises:
-        ValueError: If it is not one of the model's, not the only one, or within
-            `TimeDistributed`.
+        ValueError: If the model has no such recurrent layer or several, or if it is
+            within `TimeDistributed`.
 
     Example:
 

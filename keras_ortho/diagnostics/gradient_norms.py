@@ -1,4 +1,4 @@
-"""`||dL/dh_t||`: how much of the loss's gradient reaches each hidden state."""
+"""`||dL/dh_t||`: norms of the gradients of the loss at each hidden state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,44 +26,42 @@ def gradient_norms(
     units: slice | None = None,
     loss: Any = None,
 ) -> np.ndarray:
-    """Computes `||dL/dh_t||_2` for each step `t`, the mean over a batch.
+    """Computes `||dL/dh_t||_2` for each time step `t`, averaged over a batch.
 
-    `L` is the loss of one sequence, or its mean over the steps if every step has an
-    output. The gradient is the total derivative: through all later steps, through the
-    output at `t` itself, and through the layers above. Dropout is off; regularizers and
-    sample weights are left out. Masked steps do not count.
+    `L` is the loss of one sequence, averaged over the time steps if each has an output.
+    The gradient is the total derivative: through all later steps, through the output at
+    `t` itself, and through the layers above. Dropout is off. Regularizers and sample
+    weights are ignored. Masked steps do not count.
 
     If there are several states, as in an LSTM, the others at `t` are held fixed: the
     gradient with respect to `h_t` keeps `c_t` constant.
 
-    It costs about what an update of training costs with Keras's loop over time, in
-    time and in memory, and the compilation of that at each call. The model is not
-    changed.
+    Each call takes about the time and memory of a training step with Keras's loop over
+    time, plus compilation. The model is not changed.
 
     Args:
-        model: A built model of one output, with a recurrent layer, of this package or
+        model: A built model with one output and a recurrent layer, of this package or
             of Keras, or such a layer.
-        x: Its inputs, as it takes them: an array of shape `(batch, ...)`, or several,
-            nested.
-        y: What the loss compares its outputs with, an array of shape `(batch, ...)`.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
-        state: Which state of the layer. Default: 0, `h` of an LSTM; 1 is its `c`;
-            `None` is all of them.
-        units: Which units of the state, a slice. Default: `None`, all.
-        loss: A loss of Keras, its name, or a function of `y` and the output, as
-            `compile` takes it; what it gives is averaged over all axes but the first,
-            and a scalar is taken for the mean over the batch. Default: `None`, the one
-            that the model was compiled with.
+        x: Inputs of the model: an array of shape `(batch, ...)`, or nested arrays.
+        y: Targets, an array of shape `(batch, ...)`.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
+        state: Index of the state of the layer. `None` selects all states. Default: 0,
+            which is `h` in an LSTM (1 is `c`).
+        units: Slice that selects units of the state. Default: `None`, all units.
+        loss: Keras loss, its name, or a function of `y` and the output, as in
+            `compile`. Its values are averaged over all axes but the first; a scalar is
+            taken as the mean over the batch. Default: `None`, the loss that the model
+            was compiled with.
 
     Returns:
-        Array of shape `(time,)`, float64, in the order in which the layer reads, which
-        is from the end with `go_backwards`.
+        Array of shape `(time,)`, float64, in the order in which the layer processes
+        the sequence. With `go_backwards`, that is from the end.
 
     Raises:
-        ValueError: If the model is not built, has no recurrent layer, or several and
-            none is named; if there is no loss, or several; if the model has several
-            outputs; if arguments are of the wrong shapes.
-        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
+        ValueError: If the model is not built or has no recurrent layer, or several and
+            `layer` is `None`; if there is no loss, or more than one; if the model has
+            several outputs; if an argument has the wrong shape.
+        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
 
     Example:
 
@@ -74,8 +72,8 @@ def gradient_norms(
     Reference:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      figure 5. What it shows is one norm a step; whether of the batch or of a
-      sequence is not told.
+      figure 5. It shows one norm per time step and does not say whether the norm is
+      that of a sequence or of the batch.
     """
     return probe_gradient_norms(model, layer, state, units, loss)(x, y)
 
@@ -87,10 +85,10 @@ def probe_gradient_norms(
     units: slice | None,
     loss: Any,
 ) -> Callable[[Any, Any], np.ndarray]:
-    """Compiles `gradient_norms` for many calls: a function of `x` and `y`."""
+    """Compiles `gradient_norms` into a function of `x` and `y`, for repeated calls."""
 
     def measure(probe: Probe, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        # For the shapes only: what is not used is not computed.
+        # Only for the shapes and the mask. Values that are not used are not computed.
         _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))
 
         def total(shift: Tensor) -> Tensor:
@@ -109,7 +107,7 @@ def probe_gradient_norms(
 
     def run(x: Any, y: Any) -> np.ndarray:
         found, counts = probe(x, y)
-        # Not in float32, where the squares of small ones would vanish.
+        # In float32, the squares of small gradients would underflow.
         norms = np.linalg.norm(found.astype("float64"), axis=-1)
         return (norms * counts).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
 
@@ -117,7 +115,7 @@ def probe_gradient_norms(
 
 
 def _of_each_sequence(values: Tensor, output: Tensor) -> Tensor:
-    """The mean of the losses, over the steps of each sequence that are not masked."""
+    """Averages the losses of each sequence over the time steps that are not masked."""
     values = ops.convert_to_tensor(values)
     size = ops.shape(output)[0]
     mask = get_keras_mask(output)
@@ -133,7 +131,7 @@ def _of_each_sequence(values: Tensor, output: Tensor) -> Tensor:
 
 
 def _loss(model: keras.layers.Layer, loss: Any) -> Callable[[Any, Any], Any]:
-    """The loss as `compile` has it, but before it is reduced."""
+    """Returns the loss as in `compile`, but without its reduction."""
     received = getattr(model, "loss", None) if loss is None else loss
     losses = [each for each in tree.flatten(received) if each is not None]
     if len(losses) != 1:
@@ -143,7 +141,7 @@ def _loss(model: keras.layers.Layer, loss: Any) -> Callable[[Any, Any], Any]:
         )
 
     def values_of(y: Tensor, output: Tensor) -> Any:
-        # Keras casts both to float32, where we keep the precision of the output.
+        # Keras would cast both to float32; this keeps the precision of the output.
         dtype = wide_dtype(output.dtype)
         y, output = ops.cast(y, dtype), ops.cast(output, dtype)
         return get_loss(losses[0], y, output).call(y, output)

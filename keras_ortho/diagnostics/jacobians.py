@@ -1,7 +1,7 @@
 """Derivatives of states through time: `||dh_tau/dx_t||` and `dh_T/dh_0`.
 
-Each step is differentiated once, in a batch of `s` copies of each sequence, `s` the
-number of entries of all states (of an LSTM 2 n), and the derivatives are multiplied.
+Each time step is differentiated once, in a batch of `s` copies of each sequence, and
+the Jacobians are multiplied. `s` is the total size of all states (`2n` for an LSTM).
 """
 
 from collections.abc import Callable
@@ -27,34 +27,35 @@ def input_sensitivity(
     state: int | None = 0,
     units: slice | None = None,
 ) -> np.ndarray:
-    """Computes `||dh_tau/dx_t||_2` for all `tau` and `t`, the mean over a batch.
+    """Computes `||dh_tau/dx_t||_2` for all `tau` and `t`, averaged over a batch.
 
-    The norm is the largest singular value; `x_t` is what the recurrent layer reads,
-    after all layers before it. Dropout is off.
+    The norm is the spectral norm, the largest singular value. `x_t` is the input of
+    the recurrent layer, after all layers before it. Dropout is off.
 
-    With `m` inputs and `s` numbers of state it costs `O(T B s^3)` operations to
-    differentiate the steps, and `O(T^2 B s^2 m)` to multiply the derivatives. They
-    take memory for `B s (s + T m)` numbers. The model is not changed.
+    For `T` time steps, a batch of `B`, `m` inputs and states of total size `s`, it
+    takes `O(T B s^3)` operations to differentiate the steps, `O(T^2 B s^2 m)` to
+    multiply the Jacobians, and memory for `B s (s + T m)` numbers. The model is not
+    changed.
 
     Args:
         model: A built model with a recurrent layer, of this package or of Keras, or
             such a layer.
-        x: Its inputs, as it takes them: an array of shape `(batch, ...)`, or several,
-            nested. A few sequences are enough.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
-        state: Which state of the layer. Default: 0, `h` of an LSTM; 1 is its `c`;
-            `None` is all of them.
-        units: Which units of the state, a slice, as `slice(0, 24)` for the long-term
-            units of an ENRNN that has 24. Default: `None`, all.
+        x: Inputs of the model: an array of shape `(batch, ...)`, or nested arrays. A
+            few sequences are enough.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
+        state: Index of the state of the layer. `None` selects all states. Default: 0,
+            which is `h` in an LSTM (1 is `c`).
+        units: Slice that selects units of the state, such as `slice(0, 24)` for the
+            long-term units of an ENRNN that has 24. Default: `None`, all units.
 
     Returns:
-        Array of shape `(time, time)`, float64: the row is `tau`, the column `t`; zero
-        for `t > tau`. Steps are in the order in which the layer reads.
+        Array of shape `(time, time)`, float64. Row `tau`, column `t`; zero for
+        `t > tau`. The time steps are in the order in which the layer processes them.
 
     Raises:
-        ValueError: If the model is not built, has no recurrent layer, or several and
-            none is named; if arguments are of the wrong shapes.
-        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
+        ValueError: If the model is not built or has no recurrent layer, or several and
+            `layer` is `None`; if an argument has the wrong shape.
+        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
 
     Example:
 
@@ -77,27 +78,27 @@ def end_to_end_jacobians(
     state: int | None = 0,
     units: slice | None = None,
 ) -> np.ndarray:
-    """Computes `dh_T/dh_0`, from the state before the first step to the last.
+    """Computes `dh_T/dh_0`, the Jacobian with respect to the initial state.
 
-    With `s` numbers of state it costs `O(T B s^3)` operations, and memory for `B s^2`
-    numbers, whatever `T` is. The model is not changed.
+    For `T` time steps, a batch of `B` and states of total size `s`, it takes
+    `O(T B s^3)` operations, and memory for `B s^2` numbers, independent of `T`. The
+    model is not changed.
 
     Args:
-        model: As of `input_sensitivity`, as all arguments.
-        x: The inputs of the model. A few sequences are enough.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
-        state: Which state, at the beginning and at the end. Default: 0, `h` of an
-            LSTM, other states before the first step held as they are; `None` is all
-            of them.
-        units: Which units of the state, a slice. Default: `None`, all.
+        model: As in `input_sensitivity`.
+        x: Inputs of the model. A few sequences are enough.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
+        state: Index of the state, both initial and last. The other initial states are
+            held fixed. `None` selects all states. Default: 0, which is `h` in an LSTM.
+        units: Slice that selects units of the state. Default: `None`, all units.
 
     Returns:
-        Array of shape `(batch, n, n)`, float64: the row is an entry of `h_T`, the
-        column one of `h_0`.
+        Array of shape `(batch, n, n)`, float64. Rows are entries of `h_T`, columns
+        those of `h_0`.
 
     Raises:
-        ValueError: As `input_sensitivity`.
-        RuntimeError: As `input_sensitivity`.
+        ValueError: As in `input_sensitivity`.
+        RuntimeError: As in `input_sensitivity`.
 
     Example:
 
@@ -117,22 +118,22 @@ def jacobian_eigenvalues(
 ) -> np.ndarray:
     """Computes the eigenvalues of `dh_T/dh_0`, the end-to-end Jacobian.
 
-    Moduli about 1 say that gradients neither explode nor vanish. It costs what
-    `end_to_end_jacobians` costs, and `O(B n^3)` for the eigenvalues.
+    Moduli near 1 indicate that gradients neither explode nor vanish. The cost is that
+    of `end_to_end_jacobians`, and `O(B n^3)` for the eigenvalues.
 
     Args:
-        model: As of `end_to_end_jacobians`, as all arguments.
-        x: The inputs of the model.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
-        state: Which state. Default: 0.
-        units: Which units of the state. Default: `None`, all.
+        model: As in `end_to_end_jacobians`.
+        x: Inputs of the model.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
+        state: Index of the state, as in `end_to_end_jacobians`. Default: 0.
+        units: Slice that selects units of the state. Default: `None`, all units.
 
     Returns:
-        Array of shape `(batch, n)`, complex128; NaN of a Jacobian that is not finite.
+        Array of shape `(batch, n)`, complex128. NaN for a Jacobian that is not finite.
 
     Raises:
-        ValueError: As `end_to_end_jacobians`.
-        RuntimeError: As `end_to_end_jacobians`.
+        ValueError: As in `end_to_end_jacobians`.
+        RuntimeError: As in `end_to_end_jacobians`.
 
     Example:
 
@@ -153,7 +154,7 @@ def probe_input_sensitivity(
     state: int | None,
     units: slice | None,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `input_sensitivity` for many calls: a function of `x`."""
+    """Compiles `input_sensitivity` into a function of `x`, for repeated calls."""
 
     def norms(
         steps: Steps, inputs: Tensor, before: Tensor, mask: Tensor | None
@@ -164,7 +165,7 @@ def probe_input_sensitivity(
 
         def step(carry: tuple, index: Tensor, given: tuple) -> tuple:
             by_state, by_inputs = steps.jacobians(*given)
-            # The columns of a step hold zeros until then.
+            # The columns of a time step are zero before it.
             now = ops.where(when == index, ops.tile(by_inputs, (1, 1, time)), 0)
             after = ops.matmul(by_state, carry[0]) + now
             blocks = ops.reshape(after[:, chosen], (batch, count, time, width))
@@ -191,7 +192,7 @@ def probe_end_to_end_jacobians(
     state: int | None,
     units: slice | None,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `end_to_end_jacobians` for many calls: a function of `x`."""
+    """Compiles `end_to_end_jacobians` into a function of `x`, for repeated calls."""
 
     def product(
         steps: Steps, inputs: Tensor, before: Tensor, mask: Tensor | None
@@ -213,10 +214,11 @@ def probe_end_to_end_jacobians(
 
 
 def _spectral_norms(matrices: Tensor) -> Tensor:
-    """The largest singular values, from the smaller of the two Gram matrices.
+    """Computes largest singular values, from the smaller of the two Gram matrices.
 
-    The matrices are scaled before, or small ones would vanish in their squares. Of one
-    that is not finite it is NaN; TensorFlow's `eigh` would raise.
+    The matrices are scaled first, because the squares of small entries would underflow.
+    The result is NaN for a matrix that is not finite, where TensorFlow's `eigh` would
+    raise.
     """
     rows, columns = matrices.shape[-2:]
     scale = ops.max(ops.abs(matrices), axis=(-2, -1), keepdims=True)

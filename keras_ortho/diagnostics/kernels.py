@@ -1,6 +1,6 @@
-"""Distance from the manifold, singular values, eigenvalues: of recurrent matrices.
+"""Manifold distance, singular values and eigenvalues of recurrent matrices.
 
-All of it in NumPy and float64, from the values that the variables have at the time.
+All are computed in NumPy in float64, from the current values of the variables.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,11 @@ from keras_ortho.parametrizations.orthogonality import orthogonality_error
 
 
 class SpectralMargin(NamedTuple):
-    """The singular values of a matrix, in short.
+    """Summary of the singular values of a matrix.
 
     Attributes:
-        smallest: The smallest of them.
-        largest: The largest of them.
+        smallest: Smallest singular value.
+        largest: Largest singular value.
         margin: `max |sigma - center|`, the spectral margin.
     """
 
@@ -29,25 +29,26 @@ class SpectralMargin(NamedTuple):
 
 
 def manifold_distances(model: keras.layers.Layer) -> dict[str, float]:
-    """Measures how far each recurrent matrix is from the orthogonal or unitary ones.
+    """Measures how far each recurrent matrix is from orthogonal or unitary.
 
-    That is `||W* W - I||_F` of the matrix that the forward pass makes, in its own
-    precision. Of `SVDRNN` and `FactorizedRNN` it is that of their two orthogonal
-    factors, of `ENRNN` that of its long-term block: the parts that a map holds on the
-    manifold. Of all others it is that of the whole matrix, be it meant to be
-    orthogonal or not.
+    The distance is `||W* W - I||_F`, where `W` is computed as in the forward pass, in
+    the layer's own precision. For `SVDRNN` and `FactorizedRNN`, it is measured for
+    each of the two orthogonal factors, and for `ENRNN`, for the long-term block: the
+    parts that the parametrization keeps on the manifold. For all other layers, it is
+    measured for the whole matrix, whether it should be orthogonal or not.
 
-    It costs making the matrices, and one product of matrices of order `n` for each.
+    The cost is that of computing the matrices, and one product of `n x n` matrices for
+    each.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        The distances, by the names of `recurrent_matrices`, with those of parts after
-        them, as in `"svdrnn/left"`.
+        Dictionary of the distances. Its keys are those of `recurrent_matrices`,
+        followed by the name of the part if there is one, as in `"svdrnn/left"`.
 
     Raises:
-        ValueError: As `recurrent_matrices`.
+        ValueError: As in `recurrent_matrices`.
 
     Example:
 
@@ -68,17 +69,18 @@ def manifold_distances(model: keras.layers.Layer) -> dict[str, float]:
 def singular_values(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Computes the singular values of all recurrent matrices of a model.
 
-    It costs making the matrices, and a singular value decomposition of each, `O(n^3)`.
+    The cost is that of computing the matrices, and a singular value decomposition of
+    each, `O(n^3)`.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        Arrays of shape `(n,)`, float64, the largest value first, by the names of
-        `recurrent_matrices`; NaN of a matrix that is not finite.
+        Dictionary of arrays of shape `(n,)`, float64, in descending order, with the
+        keys of `recurrent_matrices`. NaN for a matrix that is not finite.
 
     Raises:
-        ValueError: As `recurrent_matrices`.
+        ValueError: As in `recurrent_matrices`.
 
     Example:
 
@@ -96,18 +98,19 @@ def spectral_margins(
 ) -> dict[str, SpectralMargin]:
     """Measures how far the singular values of the recurrent matrices are from 1.
 
-    It costs what `singular_values` costs.
+    The cost is that of `singular_values`.
 
     Args:
         model: A built model, or a built recurrent layer.
-        center: What they are compared with. Default: 1.
+        center: Value with which to compare the singular values. Default: 1.
 
     Returns:
-        Triples of the smallest and the largest singular value and the margin
-        `max |sigma - center|`, by the names of `recurrent_matrices`.
+        Dictionary of `SpectralMargin` triples, which hold the smallest and the largest
+        singular value and the margin `max |sigma - center|`, with the keys of
+        `recurrent_matrices`.
 
     Raises:
-        ValueError: As `recurrent_matrices`; if `center` is not finite.
+        ValueError: As in `recurrent_matrices`, or if `center` is not finite.
 
     Example:
 
@@ -132,17 +135,18 @@ def spectral_margins(
 def kernel_eigenvalues(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Computes the eigenvalues of all recurrent matrices of a model.
 
-    It costs making the matrices, and an eigenvalue decomposition of each, `O(n^3)`.
+    The cost is that of computing the matrices, and an eigenvalue decomposition of
+    each, `O(n^3)`.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        Arrays of shape `(n,)`, complex128, by the names of `recurrent_matrices`; NaN
-        of a matrix that is not finite.
+        Dictionary of arrays of shape `(n,)`, complex128, with the keys of
+        `recurrent_matrices`. NaN for a matrix that is not finite.
 
     Raises:
-        ValueError: As `recurrent_matrices`.
+        ValueError: As in `recurrent_matrices`.
 
     Example:
 

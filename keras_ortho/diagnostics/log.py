@@ -1,4 +1,4 @@
-"""A callback that measures at epochs, keeps a table, and draws it."""
+"""The base of callbacks that log measurements to a table and a figure."""
 
 import csv
 import os
@@ -16,27 +16,27 @@ Row = dict[str, Any]
 
 
 class DiagnosticLog(keras.callbacks.Callback):
-    """Measures before the first epoch and after epochs; writes a CSV file and a PNG.
+    """Logs measurements before the first epoch and after epochs, as CSV and PNG.
 
-    Both are written aside and then renamed, so that they are always whole. In the
-    table the column `epoch` counts the epochs that are done, 0 at the beginning. A run
-    that goes on where another was killed (`initial_epoch`) keeps the rows of that. The
-    training is not changed: the weights at its end are the same, bit for bit.
+    Both files are written under a temporary name and renamed, so they are never
+    incomplete. The column `epoch` of the table counts the completed epochs, from 0. A
+    run that resumes another (`initial_epoch`) keeps its earlier rows. Training is
+    unaffected: the final weights are the same, bit for bit.
 
-    A subclass gives `measure` and `draw`, and `compile_probe` where there is something
-    to compile.
+    A subclass implements `measure` and `draw`, and `compile_probe` if there is
+    something to compile.
 
     Args:
-        path: The CSV file, with the suffix `.csv`. The figure goes beside it, with the
-            suffix `.png`. Folders are made.
-        every: After how many epochs to measure, a positive integer. Default: 1.
+        path: CSV file to write, with the suffix `.csv`. The figure has the same path
+            with the suffix `.png`. Missing folders are created.
+        every: Number of epochs between measurements, a positive integer. Default: 1.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If `path` has another suffix, or `every` is not positive.
+        ValueError: If `path` has another suffix, or `every` is not a positive integer.
     """
 
-    # Columns that hold text, and those that hold whole numbers; all others hold floats.
+    # Columns of text and columns of integers. All others hold floats.
     texts: frozenset[str] = frozenset({"matrix"})
     counts: frozenset[str] = frozenset(
         {"epoch", "t", "tau", "sequence", "index", "start", "step"}
@@ -50,19 +50,19 @@ class DiagnosticLog(keras.callbacks.Callback):
                 f"`path` must be a file with the suffix .csv. Received: path={path}"
             )
         self.every: int = check_count("every", every)
-        require("matplotlib.figure", extra="plot")  # Now, not after an epoch.
+        require("matplotlib.figure", extra="plot")  # Fail now, not after an epoch.
         self.rows: list[Row] | None = None
 
     def compile_probe(self) -> Callable[..., Any] | None:
-        """Compiles what `measure` needs, once, when training begins.
+        """Compiles the function that `measure` needs, once when training begins.
 
         Returns:
-            What `measure` finds as `self.probe`: here `None`, nothing.
+            The value that is stored as `self.probe`. By default `None`.
         """
         return None
 
     def measure(self) -> list[Row]:
-        """Measures the model as it is.
+        """Measures the current model.
 
         Returns:
             Rows of the table, all with the same columns, without `epoch`.
@@ -73,30 +73,30 @@ class DiagnosticLog(keras.callbacks.Callback):
         """Draws the table.
 
         Args:
-            path: The PNG file.
-            rows: All rows, of which there is at least one.
+            path: PNG file to write.
+            rows: All rows of the table, at least one.
         """
         raise NotImplementedError
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Forgets an earlier run, whose model may have been another."""
+        """Discards the rows of an earlier run, whose model may have been another."""
         self.rows = None
         self.probe: Any = self.compile_probe()
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Measures before the first epoch of a run, `epoch` of them being done."""
+        """Measures before the first epoch of a run, after `epoch` completed epochs."""
         if self.rows is None:
             self.rows = self._earlier(epoch)
             if not self.rows or epoch % self.every == 0:
                 self._record(epoch)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Measures after an epoch, `epoch` of them having been done before."""
+        """Measures after an epoch, when `epoch + 1` epochs are completed."""
         if (epoch + 1) % self.every == 0:
             self._record(epoch + 1)
 
     def _earlier(self, epoch: int) -> list[Row]:
-        """What a run that was killed has written before this epoch."""
+        """Reads the rows that an interrupted run wrote before this epoch."""
         if epoch == 0 or not self.path.exists():
             return []
         try:

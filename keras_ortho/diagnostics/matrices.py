@@ -1,4 +1,4 @@
-"""The recurrent matrices of a model, of layers of this package and of Keras."""
+"""The recurrent matrices of a model with layers of this package or of Keras."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from keras_ortho.cells import RecurrentCell
 from keras_ortho.diagnostics.finding import recurrent_layers
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 
-# The order in which Keras holds the matrices of the gates, side by side.
+# The order in which Keras concatenates the matrices of the gates.
 _GATES: dict[type, tuple[str, ...]] = {
     keras.layers.LSTMCell: ("input", "forget", "cell", "output"),
     keras.layers.GRUCell: ("update", "reset", "candidate"),
@@ -19,26 +19,26 @@ _GATES: dict[type, tuple[str, ...]] = {
 
 
 def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
-    """Gives the recurrent matrices of all recurrent layers of a model.
+    """Returns the recurrent matrices of all recurrent layers of a model.
 
-    Of a layer of this package `recurrent_matrix()`, complex where its units are; of
-    another its `recurrent_kernel`, which LSTM and GRU have for each gate. What a gated
-    layer of this package has beside `recurrent_matrix()` is not among them.
+    For a layer of this package, that is `recurrent_matrix()`, complex if its units are.
+    Other recurrent weights of its gated layers are not included. For any other layer,
+    it is `recurrent_kernel`, split into one matrix per gate for LSTM and GRU.
 
-    It costs making the matrices once.
+    The cost is that of computing the matrices once.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        Arrays of shape `(n, n)`, float64 or complex128, by the name of the layer; for
-        a cell of `StackedRNNCells` its name follows, for a gate that of the gate, as
-        in `"lstm/forget"`.
+        Dictionary of arrays of shape `(n, n)`, float64 or complex128. Each key is the
+        name of the layer, followed by that of the cell in `StackedRNNCells` and by that
+        of the gate if there are several matrices, as in `"lstm/forget"`.
 
     Raises:
-        ValueError: If the model is not built, contains no recurrent layer, or one
-            whose cell has neither `recurrent_matrix()` nor a `recurrent_kernel` of
-            square matrices.
+        ValueError: If the model is not built or has no recurrent layer; if a cell has
+            neither `recurrent_matrix()` nor a `recurrent_kernel` of square matrices;
+            if several recurrent layers have the same name.
 
     Example:
 
@@ -49,18 +49,18 @@ def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
 
 
 def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
-    """Gives what of the recurrent matrices a map holds on the orthogonal ones.
+    """Returns the parts of the recurrent matrices kept orthogonal or unitary.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        The two factors of `SVDRNN` and `FactorizedRNN`, the long-term block of `ENRNN`;
-        the whole matrix of all others, and of those that are frozen, as of
-        `recurrent_matrices`.
+        Dictionary of arrays: the two orthogonal factors for `SVDRNN` and
+        `FactorizedRNN`, the long-term block for `ENRNN`, and otherwise, as for frozen
+        layers, the whole matrices, as in `recurrent_matrices`.
 
     Raises:
-        ValueError: As `recurrent_matrices`.
+        ValueError: As in `recurrent_matrices`.
 
     Example:
 
@@ -73,7 +73,7 @@ def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
 def _of_cells(
     model: keras.layers.Layer, parts: Callable[[Any], dict[str, np.ndarray]]
 ) -> dict[str, np.ndarray]:
-    """What `parts` gives for each cell, by full names."""
+    """Collects the results of `parts` for all cells, by full name."""
     found = {}
     for layer in recurrent_layers(model):
         stacked = isinstance(layer.cell, keras.layers.StackedRNNCells)
@@ -81,7 +81,7 @@ def _of_cells(
             names = [layer.name, cell.name] if stacked else [layer.name]
             for part, matrix in parts(cell).items():
                 name = "/".join([*names, part] if part else names)
-                if name in found:  # In models within the model.
+                if name in found:  # Possible in nested models.
                     raise ValueError(
                         "`model` must not have several recurrent layers of one name. "
                         f"Received: model={model.name} with two named {name!r}"

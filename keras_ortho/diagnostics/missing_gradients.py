@@ -1,4 +1,4 @@
-"""A callback that counts how often ENRNN has no gradient of the spectral radius."""
+"""A callback that counts missing gradients of the spectral radius of ENRNN."""
 
 from typing import Any
 
@@ -8,22 +8,23 @@ from keras_ortho.periodic_callback import PeriodicCallback
 
 
 class MissingRadiusGradients(PeriodicCallback):
-    """Counts the matrices `T` of ENRNN for whose radius another gradient stands in.
+    """Counts ENRNN matrices `T` whose spectral radius uses a substitute gradient.
 
-    That is so where too many eigenvalues tie or the dominant one is too ill
-    conditioned: see `keras_ortho.parametrizations.spectral_radius`. The count of the
-    epoch is put into its logs as `missing_radius_gradients`, so that it is printed and
-    that `CSVLogger` and `History` keep it, if they come after this callback;
-    `count` is that of the whole training.
+    A substitute is used if too many eigenvalues tie, or the dominant one is too ill
+    conditioned: see `keras_ortho.parametrizations.spectral_radius`. The count of each
+    epoch is added to its logs as `missing_radius_gradients`, so it is printed, and
+    recorded by a `CSVLogger` or `History` that comes after this callback. The
+    attribute `count` holds the total since training began.
 
-    Each look costs finding the eigenpair once more.
+    Each check computes the dominant eigenpair once more.
 
     Args:
-        every: After how many updates to look, a positive integer; with
-            `steps_per_execution` above 1 at the first opportunity. Default: 1.
+        every: Number of updates between checks, a positive integer. With
+            `steps_per_execution` above 1, the check runs at the first opportunity.
+            Default: 1.
 
     Raises:
-        ValueError: If `every` is not positive.
+        ValueError: If `every` is not a positive integer.
 
     Example:
 
@@ -40,16 +41,16 @@ class MissingRadiusGradients(PeriodicCallback):
         self._of_epoch = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Begins to count."""
+        """Resets the total count."""
         self.count = 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Begins the count of an epoch."""
+        """Resets the count of the epoch."""
         super().on_epoch_begin(epoch, logs)
         self._of_epoch = 0
 
     def act(self) -> None:
-        """Looks at the matrices that an update has left."""
+        """Checks the matrices after an update."""
         cells = (
             layer
             for layer in layers_within(self.model)
@@ -60,6 +61,6 @@ class MissingRadiusGradients(PeriodicCallback):
         self._of_epoch += missing
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Puts the count of the epoch into its logs."""
+        """Adds the count of the epoch to its logs."""
         if logs is not None:
             logs["missing_radius_gradients"] = self._of_epoch

@@ -1,4 +1,4 @@
-"""The motion of a state of two numbers, without inputs."""
+"""Trajectories of two-dimensional states under zero inputs."""
 
 import math
 from collections.abc import Callable
@@ -22,27 +22,29 @@ def trajectories(
     *,
     layer: str | keras.layers.RNN | None = None,
 ) -> np.ndarray:
-    """Follows the state of a recurrent layer from some starts, its inputs being zero.
+    """Computes trajectories of a recurrent layer's state under zero inputs.
 
-    The bias is as it is. It costs the steps of the layer's cell, and their compilation
-    at each call. The model is not changed.
+    The bias still applies. Each call compiles the steps of the layer's cell and runs
+    them. The model is not changed.
 
     Args:
         model: A built model with a recurrent layer, of this package or of Keras, or
-            such a layer: of two units, or of one complex unit. Its state must be those
-            two numbers alone, as that of LSTM is not.
-        starts: Where to start, an array of shape `(starts, 2)`.
-        num_steps: How many steps to take, a positive integer.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
+            such a layer. The layer must have two units, or one complex unit, and no
+            other state. An LSTM does not qualify.
+        starts: Initial states, an array of shape `(starts, 2)`.
+        num_steps: Number of steps, a positive integer.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
 
     Returns:
-        Array of shape `(starts, num_steps + 1, 2)`, float64, from the starts on.
+        Array of shape `(starts, num_steps + 1, 2)`, float64, including the initial
+        states.
 
     Raises:
-        ValueError: If the model is not built, has no recurrent layer, or several and
-            none is named; if the state has not two numbers; if an argument is of
-            another shape.
-        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
+        ValueError: If the model is not built or has no recurrent layer, or several and
+            `layer` is `None`; if the cell has no `kernel` or its state is not a single
+            one of two numbers; if `starts` has the wrong shape, or `num_steps` is not
+            positive.
+        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
 
     Example:
 
@@ -63,7 +65,7 @@ def probe_trajectories(
     layer: str | keras.layers.RNN | None,
     num_steps: int,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `trajectories` for many calls: a function of the starts."""
+    """Compiles `trajectories` into a function of `starts`, for repeated calls."""
 
     def measure(probe: Probe, starts: Tensor) -> Tensor:
         return _run(probe.layer, starts, num_steps)
@@ -89,22 +91,22 @@ def vector_field(
     *,
     layer: str | keras.layers.RNN | None = None,
 ) -> np.ndarray:
-    """Computes by how much one step moves the state, `h' - h`, the inputs being zero.
+    """Computes the change `h' - h` of the state in one step with zero inputs.
 
-    It costs one step of the layer's cell, and its compilation at each call. The model
-    is not changed.
+    Each call compiles one step of the layer's cell and runs it. The model is not
+    changed.
 
     Args:
-        model: As of `trajectories`.
+        model: As in `trajectories`.
         points: The states `h`, an array of shape `(points, 2)`.
-        layer: The recurrent layer, or its name. Default: `None`, the only one.
+        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
 
     Returns:
         Array of shape `(points, 2)`, float64.
 
     Raises:
-        ValueError: As `trajectories`.
-        RuntimeError: As `trajectories`.
+        ValueError: As in `trajectories`.
+        RuntimeError: As in `trajectories`.
 
     Example:
 
@@ -118,17 +120,17 @@ def vector_field(
 
 
 def check_points(name: str, values: Any) -> np.ndarray:
-    """Checks an argument that holds points of the plane.
+    """Checks an argument that holds points in the plane.
 
     Args:
         name: Name of the argument.
-        values: Its value.
+        values: Value of the argument.
 
     Returns:
         Array of shape `(points, 2)`, float64.
 
     Raises:
-        ValueError: If it is of another shape, or empty.
+        ValueError: If `values` has another shape or is empty.
     """
     points = np.asarray(values, "float64")
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
@@ -140,7 +142,7 @@ def check_points(name: str, values: Any) -> np.ndarray:
 
 
 def _run(layer: keras.layers.RNN, starts: Tensor, num_steps: int) -> Tensor:
-    """All states, of shape `(num_steps, starts, 2)`."""
+    """Returns the state after each step, of shape `(num_steps, starts, 2)`."""
     cell = layer.cell
     state = ops.cast(starts, cell.compute_dtype)
     shape = (num_steps, int(state.shape[0]), math.prod(cell.kernel.shape[:-1]))

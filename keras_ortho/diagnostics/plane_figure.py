@@ -1,4 +1,4 @@
-"""The figure of a state of two numbers: its trajectories over its vector field."""
+"""The figure of a two-dimensional state: trajectories over the vector field."""
 
 import os
 from collections.abc import Mapping
@@ -22,23 +22,25 @@ def plot_trajectories(
     layer: str | None = None,
     extent: float = 1.0,
 ) -> None:
-    """Draws how states of two numbers move without inputs, over their vector field.
+    """Draws trajectories of two-dimensional states over their vector fields.
+
+    The inputs are zero.
 
     Args:
         path: PNG file to write.
-        models: Models or recurrent layers by name, as `trajectories` takes them.
-        starts: Where to start, marked with stars: an array of shape `(starts, 2)`.
+        models: Dictionary of models or recurrent layers by name, as in `trajectories`.
+        starts: Initial states, marked with stars: an array of shape `(starts, 2)`.
             Default: three points.
-        num_steps: How many steps to take. Default: 100.
-        layer: Name of the recurrent layer in each of the models. Default: `None`, the
-            only one.
-        extent: Half the length of each axis, which goes from `-extent` to `extent`.
-            Default: 1.
+        num_steps: Number of steps. Default: 100.
+        layer: Name of the recurrent layer in each model. Default: `None`, the only
+            recurrent layer.
+        extent: Half the length of each axis, which shows at least `-extent` to
+            `extent`. Default: 1.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: As `trajectories`; if `path` is no PNG file, or `models` no
-            dictionary, or empty.
+        ValueError: As in `trajectories`; if `path` does not end in `.png`, or `models`
+            is not a dictionary or is empty.
 
     Example:
 
@@ -69,12 +71,13 @@ def draw_trajectories(
     motions: Mapping[str, tuple[np.ndarray, np.ndarray]],
     extent: float,
 ) -> None:
-    """Draws trajectories and fields that are known.
+    """Draws trajectories and vector fields that were computed before.
 
     Args:
         path: PNG file to write.
-        motions: By name, trajectories of shape `(starts, steps + 1, 2)` and the field
-            at `grid(extent)`, of shape `(points, 2)`.
+        motions: Dictionary of pairs by name: trajectories of shape
+            `(starts, steps + 1, 2)`, and the vector field at `grid(extent)`, of shape
+            `(points, 2)`.
         extent: Half the length of each axis.
 
     Raises:
@@ -100,7 +103,7 @@ def draw_trajectories(
 
 
 def grid(extent: float) -> np.ndarray:
-    """Gives the points at which the vector field is drawn.
+    """Returns the points at which the vector field is drawn.
 
     Args:
         extent: Half the length of each axis.

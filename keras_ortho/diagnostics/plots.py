@@ -1,4 +1,4 @@
-"""Figures of training runs and of speech, as PNG files."""
+"""Figures of training curves and spectrograms, as PNG files."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -28,25 +28,27 @@ def plot_curves(
     ylabel: str = "loss",
     log: bool = False,
 ) -> None:
-    """Draws learning curves, and levels to compare them with.
+    """Draws learning curves and baselines.
 
     Args:
         path: PNG file to write.
-        curves: Values by name, one an epoch.
-        x: Where on the x axis, for each curve. Default: 1, 2, ...
-        bands: The lower and the upper end of a band around a curve, by its name, such
-            as the least and the greatest of several seeds. Default: none.
-        baselines: Horizontal lines by name. Default: none.
-        emphasized: Name of a curve that is to stand out, black and broad. Default:
-            none.
-        xlabel: What the x axis shows. Default: `"epoch"`.
-        ylabel: What the y axis shows, with its unit. Default: `"loss"`.
-        log: Whether the y axis is logarithmic, where there is a positive value at
-            all. Default: `False`.
+        curves: Dictionary of curves by name, each a sequence of y values.
+        x: Dictionary of the x values of each curve. Default: `None`, 1, 2, ...
+        bands: Dictionary of the lower and upper ends of a band around a curve, by its
+            name, such as the minimum and maximum over several seeds.
+            Default: `None`.
+        baselines: Dictionary of the y values of horizontal lines, by name.
+            Default: `None`.
+        emphasized: Name of a curve to draw thick and in black. Default: `""`, none.
+        xlabel: Label of the x axis. Default: `"epoch"`.
+        ylabel: Label of the y axis, with its unit. Default: `"loss"`.
+        log: Whether the y axis is logarithmic, if any value is positive.
+            Default: `False`.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If `path` is no PNG file, or `curves` no dictionary, or empty.
+        ValueError: If `path` does not end in `.png`, or `curves` is not a dictionary
+            or is empty.
 
     Example:
 
@@ -56,7 +58,7 @@ def plot_curves(
     figure, axes = subplots(1, (7 + inches_beside(curves), 4.5))
     for number, (name, values) in enumerate(curves.items()):
         places = np.arange(1, len(values) + 1) if x is None else x[name]
-        # There are ten colors.
+        # Matplotlib repeats its colors after ten.
         style: dict[str, Any] = {"linestyle": "-" if number < 10 else "--"}
         if name == emphasized:
             style |= {"color": "black", "linewidth": 3, "zorder": 3}
@@ -91,17 +93,19 @@ def plot_spectrograms(
     sample_rate: int = SAMPLE_RATE,
     hop_length: int = HOP_LENGTH,
 ) -> None:
-    """Draws spectrograms below each other, on one scale: 70 dB from their peak.
+    """Draws spectrograms in one column, with a common range of 70 dB from their peak.
 
     Args:
         path: PNG file to write.
-        spectrograms: Log power in dB by name, arrays of shape `(frames, bins)`.
-        sample_rate: In Hz. Default: 8000.
-        hop_length: Samples from frame to frame. Default: 128.
+        spectrograms: Dictionary of arrays of shape `(frames, bins)` by name, log power
+            in dB.
+        sample_rate: Sample rate in Hz. Default: 8000.
+        hop_length: Number of samples between successive frames. Default: 128.
 
     Raises:
         ImportError: If matplotlib is not installed.
-        ValueError: If `path` is no PNG file, or `spectrograms` no dictionary, or empty.
+        ValueError: If `path` does not end in `.png`, or `spectrograms` is not a
+            dictionary or is empty.
 
     Example:
 

@@ -1,8 +1,8 @@
-"""A model run in a compiled function, with a recurrent layer under observation.
+"""A model run in a compiled function that observes one of its recurrent layers.
 
-The layer's loop over the steps is replaced for the time of tracing: another one, of
-the same result, runs its cell, and gives what is asked of each step. So it does not
-matter where in the model the layer is, and nothing has to be known of the rest.
+During tracing, the layer's loop over the time steps is replaced by one that computes
+the same result and also answers a question about the steps. Thus the layer may be
+anywhere in the model, and nothing need be known about the other layers.
 """
 
 import contextlib
@@ -18,25 +18,26 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.diagnostics.finding import find_layer, recurrent_layers
 from keras_ortho.diagnostics.steps import Steps
 
-# What is asked of the steps, the inputs, the states before each step and the mask,
-# `[time, batch, ...]`.
+# A function of the steps, the inputs, the states before each step and the mask, which
+# have shape `(time, batch, ...)`.
 Question = Callable[[Steps, Tensor, Tensor, Tensor | None], Any]
 
 
 class Probe:
-    """A compiled measurement of a model that leaves the model as it is.
+    """A compiled measurement of a model that does not change the model.
 
-    Weights, states and random seeds are read when it is called; what the model would
-    write to them is dropped. It is compiled once for data of the same shapes.
+    Each call reads the current weights, states and random seeds, and discards the
+    model's updates of them. The function is compiled once for data of the same shapes.
 
     Args:
         model: A built model, or a built recurrent layer.
-        layer: The recurrent layer, or its name. `None` where there is but one.
+        layer: The recurrent layer, or its name. `None` if there is only one.
         measure: Function of the probe and of tensors that returns nested tensors.
 
     Raises:
-        ValueError: If the model is not built, or no one layer is meant.
-        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
+        ValueError: If the model is not built, or `layer` does not specify exactly one
+            of its recurrent layers.
+        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
     """
 
     def __init__(
@@ -51,16 +52,16 @@ class Probe:
         self._function = in_graph(self._traced)
 
     def __call__(self, *data: Any) -> Any:
-        """Measures.
+        """Runs the measurement.
 
         Args:
             *data: Nested arrays.
 
         Returns:
-            What `measure` gives for them, as arrays.
+            The result of `measure` for `data`, as nested arrays.
 
         Raises:
-            ValueError: If the data have no sequences, or not of one number.
+            ValueError: If the arrays are empty or differ in their number of sequences.
         """
         data = tree.map_structure(ops.convert_to_tensor, data)
         sizes = {x.shape[0] if x.shape else None for x in tree.flatten(data)}
@@ -78,7 +79,7 @@ class Probe:
     def _variables(self) -> list[keras.Variable]:
         variables = list(self.model.variables)
         for layer in recurrent_layers(self.model):
-            # It keeps these out of its variables.
+            # `layer.variables` does not include these.
             own = tree.flatten([layer.states, getattr(layer, "has_begun", None)])
             variables += [v for v in own if v is not None]
         return list({id(v): v for v in variables}.values())
@@ -91,20 +92,21 @@ class Probe:
     def observe(
         self, x: Any, question: Question, shift: Tensor | None = None
     ) -> tuple[Any, Any]:
-        """Runs the model and observes the layer. Only `measure` may call it.
+        """Runs the model and observes the layer. Call it only in `measure`.
 
         Args:
-            x: The inputs of the model.
-            question: What to ask of the steps.
-            shift: What to add to the states after each step, see `Steps.run`.
+            x: Inputs of the model.
+            question: Function to apply to the steps, inputs, states and mask.
+            shift: Tensor to add to the states after each step, as in `Steps.run`.
+                Default: `None`, no shift.
 
         Returns:
-            A pair of the model's output and the answer.
+            A pair of the model's output and the answer of `question`.
 
         Raises:
-            ValueError: If `x` is of other shapes than the model's inputs, the model
-                does not call the layer once, or its states are not of shape
-                `(batch, n)`.
+            ValueError: If the shapes of `x` do not match the model's inputs, the model
+                does not call the layer exactly once, or the layer's states do not have
+                shape `(batch, n)`.
         """
         self._check_inputs(x)
         answers: list[Any] = []
@@ -124,7 +126,7 @@ class Probe:
         return output, answers[0]
 
     def _check_inputs(self, x: Any) -> None:
-        """Keras itself would let a wrong width pass, or fail in some layer."""
+        """Checks input shapes: Keras would accept a wrong width or fail in a layer."""
         inputs = getattr(self.model, "inputs", None) or []
         if isinstance(x, dict):
             inputs = [tensor for tensor in inputs if tensor.name in x]
@@ -149,7 +151,7 @@ class Probe:
         shift: Tensor | None,
         answers: list[Any],
     ) -> tuple[Tensor, Tensor, list[Any]]:
-        """What the layer's `inner_loop` does, with an answer to the question."""
+        """Replaces the layer's `inner_loop`, and records the answer of `question`."""
         layer = self.layer
         states = (
             list(initial_state) if tree.is_nested(initial_state) else [initial_state]
@@ -177,11 +179,11 @@ class Probe:
 
 @contextlib.contextmanager
 def _replaced_loop(layer: Any, loop: Callable[..., Any]) -> Iterator[None]:
-    """Puts another loop in the place of a layer's, and takes it away again."""
-    attributes = vars(layer)  # Past Keras's tracking of what a layer has.
+    """Replaces the loop of a layer within the context."""
+    attributes = vars(layer)  # Bypasses Keras's tracking of attributes.
     before = {k: attributes[k] for k in ("inner_loop", "use_cudnn") if k in attributes}
     attributes["inner_loop"] = loop
-    if "use_cudnn" in attributes:  # It would pass the loop by, in `Bidirectional`.
+    if "use_cudnn" in attributes:  # In `Bidirectional`, it would bypass the loop.
         attributes["use_cudnn"] = False
     try:
         yield

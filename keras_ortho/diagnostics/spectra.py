@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values, also of matrices that training has spoilt."""
+"""Eigenvalues and singular values, also for matrices that are not finite."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 def eigenvalues(matrices: np.ndarray) -> np.ndarray:
-    """Computes eigenvalues.
+    """Computes the eigenvalues of each matrix.
 
     Args:
         matrices: Array of shape `(..., n, n)`.
 
     Returns:
-        Array of shape `(..., n)`, complex128; NaN of a matrix that is not finite.
+        Array of shape `(..., n)`, complex128. NaN for a matrix that is not finite.
 
     Example:
     >>> eigenvalues(np.array([[0.0, np.inf], [1.0, 0.0]]))
@@ -22,13 +22,13 @@ def eigenvalues(matrices: np.ndarray) -> np.ndarray:
 
 
 def singular_values(matrices: np.ndarray) -> np.ndarray:
-    """Computes singular values.
+    """Computes the singular values of each matrix.
 
     Args:
         matrices: Array of shape `(..., n, n)`.
 
     Returns:
-        Array of shape `(..., n)`, the largest value first; NaN of a matrix that is not
+        Array of shape `(..., n)`, in descending order. NaN for a matrix that is not
         finite.
 
     Example:

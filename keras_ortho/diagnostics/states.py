@@ -1,4 +1,4 @@
-"""Which part of a recurrent layer's state a diagnostic is about."""
+"""Selection of a part of a recurrent layer's state for a diagnostic."""
 
 from typing import Any
 
@@ -7,21 +7,21 @@ from keras import tree
 
 
 def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> slice:
-    """Finds a state, or some units of it, among all states side by side.
+    """Locates a state, or some of its units, in the concatenation of all states.
 
     Args:
         layer: The recurrent layer.
-        state: Which of its states: of an LSTM 0 is `h` and 1 is `c`, in
-            `StackedRNNCells` those of one cell follow those of the other. `None`: all
-            of them, side by side.
-        units: Which entries of that. `None`: all.
+        state: Index of the state. In an LSTM, 0 is `h` and 1 is `c`; in
+            `StackedRNNCells`, the states of each cell follow those of the cell before.
+            `None` selects all states, concatenated.
+        units: Slice that selects units of the state. `None` selects all units.
 
     Returns:
-        The entries, at least one.
+        Slice of the concatenated states, not empty.
 
     Raises:
         ValueError: If there is no such state, or `units` is not a slice with a
-            positive step, or leaves none.
+            positive step or selects no units.
 
     Example:
 

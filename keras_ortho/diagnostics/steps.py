@@ -1,4 +1,4 @@
-"""The steps in time of any recurrent cell, on states packed side by side."""
+"""Time steps of any recurrent cell, with its states packed into one tensor."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,14 +14,15 @@ from keras_ortho.cells import RecurrentCell
 
 
 class Steps:
-    """A cell whose states, of whatever nesting, are tensors of shape `(batch, s)`.
+    """A cell whose nested states are packed into one tensor of shape `(batch, s)`.
 
-    All of it runs where the recurrent layer has begun a sequence: in its `inner_loop`.
+    Its methods may be called only where the recurrent layer has begun a sequence, that
+    is, in its `inner_loop`.
 
     Args:
         cell: The cell, which may be `StackedRNNCells`.
-        states: List of its states, tensors of shape `(batch, n)`, nested as the cell
-            has them.
+        states: List of its states, tensors of shape `(batch, n)`, nested as in the
+            cell.
     """
 
     def __init__(self, cell: Any, states: list[Any]) -> None:
@@ -31,7 +32,7 @@ class Steps:
         self.sizes: list[int] = [int(state.shape[-1]) for state in tree.flatten(states)]
 
     def pack(self, states: Any) -> Tensor:
-        """Writes states side by side.
+        """Concatenates states.
 
         Args:
             states: Nested tensors of shape `(batch, n)`.
@@ -42,7 +43,7 @@ class Steps:
         return ops.concatenate(tree.flatten(states), axis=-1)
 
     def unpack(self, packed: Tensor) -> list[Any]:
-        """Takes states apart again.
+        """Splits packed states.
 
         Args:
             packed: Tensor of shape `(batch, s)`.
@@ -58,13 +59,13 @@ class Steps:
         return tree.pack_sequence_as(self.structure, parts)
 
     def states(self, packed: Tensor) -> list[Any]:
-        """Gives states as Keras's layer has them.
+        """Splits packed states into the structure that Keras's layer uses.
 
         Args:
             packed: Tensor of shape `(batch, s)`.
 
         Returns:
-            List of states, nested as those at the beginning.
+            List of states, nested as the states given to the constructor.
         """
         states = self.unpack(packed)
         return states if self.stacked else states[0]
@@ -72,16 +73,16 @@ class Steps:
     def advance(
         self, inputs: Tensor, packed: Tensor, shift: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Takes one step.
+        """Runs one time step.
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
             packed: The states, a tensor of shape `(batch, s)`.
-            shift: What to add to the new states, of the same shape, before anything is
-                made of them. Default: nothing.
+            shift: Tensor of shape `(batch, s)` to add to the new states before the
+                output is computed from them. Default: `None`, no shift.
 
         Returns:
-            A pair of the output and the new states, a tensor of shape `(batch, s)`.
+            A pair: the output, and the new states, a tensor of shape `(batch, s)`.
         """
         after = []
         shifts = [None] * len(self.cells) if shift is None else self.unpack(shift)
@@ -105,21 +106,21 @@ class Steps:
         mask: Tensor | None,
         shift: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Takes all steps.
+        """Runs all time steps.
 
         Args:
             sequences: Tensor of shape `(time, batch, m)`.
-            packed: The states before the first, a tensor of shape `(batch, s)`.
+            packed: The states before the first step, a tensor of shape `(batch, s)`.
             mask: Boolean tensor of shape `(time, batch)`, `False` for steps that leave
-                the states and the output as they are.
-            shift: What to add to the states after each step that the mask does not
-                leave out, of shape `(time, batch, s)`. Default: nothing.
+                the states and the output unchanged. `None` if there is no mask.
+            shift: Tensor of shape `(time, batch, s)` to add to the states after each
+                step that is not masked. Default: `None`, no shift.
 
         Returns:
             A pair of the outputs and the states after each step, tensors of shape
             `(time, batch, k)` and `(time, batch, s)`.
         """
-        # Tensors on TensorFlow, where another loop has made the sequences.
+        # On TensorFlow these are tensors if the sequences come from another loop.
         time, batch = ops.shape(sequences)[:2]
         size = getattr(self.cells[-1], "output_size", None)
         size = tree.flatten(self.cells[-1].state_size)[0] if size is None else size
@@ -153,20 +154,20 @@ class Steps:
     def jacobians(
         self, inputs: Tensor, packed: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Differentiates one step, for each sequence by itself.
+        """Computes the Jacobians of one time step for each sequence.
 
-        Each sequence is written down `s` times, so that one gradient gives all rows.
+        Each sequence is repeated `s` times, so that one gradient yields all rows.
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
-            packed: The states before it, a tensor of shape `(batch, s)`.
+            packed: The states before the step, a tensor of shape `(batch, s)`.
             mask: Boolean tensor of shape `(batch,)`, `False` where the step leaves the
-                states as they are.
+                states unchanged. Default: `None`, no mask.
 
         Returns:
             A pair of the derivatives of the new states with respect to the states and
-            to the inputs, of shape `(batch, s, s)` and `(batch, s, m)`, at least
-            float32.
+            to the inputs, of shape `(batch, s, s)` and `(batch, s, m)`, in float32 or
+            float64.
         """
         (batch, size), width = ops.shape(packed), ops.shape(inputs)[-1]
         chosen = ops.tile(ops.eye(size, dtype=packed.dtype), (batch, 1))
@@ -184,7 +185,7 @@ class Steps:
 
 
 def exact(values: Tensor) -> Tensor:
-    """Casts a tensor to float32, where it has fewer bits.
+    """Casts a tensor of a narrower dtype to float32.
 
     Args:
         values: Tensor of any floating dtype.
@@ -198,7 +199,7 @@ def exact(values: Tensor) -> Tensor:
 def _output_of(
     cell: Any, output: Tensor, new: Sequence[Tensor], moved: Sequence[Tensor]
 ) -> Tensor:
-    """The output that belongs to states that were moved."""
+    """Returns the output that corresponds to the shifted states."""
     if isinstance(cell, RecurrentCell):
         return cell.read_out(moved[0])
     for before, after in zip(new, moved, strict=True):

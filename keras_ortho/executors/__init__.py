@@ -1,4 +1,4 @@
-"""Where work is done: in processes of this machine, or on a Dask cluster."""
+"""Executors that run work on this machine or on a Dask cluster."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,27 +14,28 @@ from keras_ortho.executors.programs import program_pool
 def open_executor(
     workers: int, scheduler: str | None = None, *, programs: bool = False
 ) -> Iterator[Executor]:
-    """Opens an executor; what is left when an error ends it is given up.
+    """Opens an executor, and cancels the remaining work if an error occurs.
 
     Args:
-        workers: How much of the work is done at once on this machine. On a cluster its
-            workers say that.
+        workers: Number of tasks to run at once on this machine, a positive integer. On
+            a cluster, the number depends on its workers.
         scheduler: Address of the scheduler of a Dask cluster, such as
             `"tcp://host:8786"`. Its workers need the same packages as this process.
-            Work whose worker is lost is done again by another one, as often as the
-            cluster's `allowed-failures` has it. Default: `None`, this machine.
-        programs: Whether the work is no more than to wait for programs, by
-            `keras_ortho.executors.programs.run_program`: on this machine threads do
-            that. Default: `False`, it is done in processes, and has to be picklable.
+            If a worker is lost, its tasks are retried on others, as often as the
+            cluster's `allowed-failures` permits. Default: `None`, this machine.
+        programs: Whether the tasks only wait for programs, in
+            `keras_ortho.executors.programs.run_program`. On this machine they then run
+            in threads. Default: `False`, they run in processes and must be picklable.
 
     Yields:
         The executor.
 
     Raises:
-        BrokenExecutor: If a worker died, of a cluster too many.
+        BrokenExecutor: If a worker died; on a cluster, if a task lost more workers than
+            `allowed-failures` permits, or the scheduler was lost.
         ImportError: If `scheduler` is given and distributed is not installed.
-        ValueError: If `workers` is not positive, or no scheduler answers at the
-            address.
+        ValueError: If `workers` is not a positive integer, or no scheduler answers at
+            the address.
 
     Example:
     >>> with open_executor(1, programs=True) as executor:

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster as an executor."""
+"""Executors on the workers of a Dask cluster."""
 
 import contextlib
 import os
@@ -10,23 +10,24 @@ from pathlib import Path
 
 from keras_ortho.extras import require
 
-_TIMEOUT = "10s"  # For the scheduler to answer.
+_TIMEOUT = "10s"  # Time limit for connecting to the scheduler.
 
 
 @contextlib.contextmanager
 def cluster_pool(address: str) -> Iterator[Executor]:
-    """The workers of a Dask cluster; see `keras_ortho.executors.open_executor`.
+    """Opens an executor on a Dask cluster; see `keras_ortho.executors.open_executor`.
 
     Args:
-        address: That of the scheduler.
+        address: Address of the scheduler.
 
     Yields:
         The executor.
 
     Raises:
-        BrokenExecutor: If workers die of the work, or the scheduler is lost.
+        BrokenExecutor: If a task kills too many workers, or the connection to the
+            scheduler is lost.
         ImportError: If distributed is not installed.
-        ValueError: If no scheduler answers.
+        ValueError: If no scheduler answers at the address.
     """
     distributed = require("distributed", extra="cluster")
     try:
@@ -38,7 +39,7 @@ def cluster_pool(address: str) -> Iterator[Executor]:
             f"tcp://host:8786. {error}. Received: {address}"
         ) from error
     with client:
-        # Not pure: what was once given up would be so for good.
+        # Not pure, or a task that was once canceled would stay so.
         executor = client.get_executor(pure=False)
         try:
             yield executor
@@ -47,13 +48,13 @@ def cluster_pool(address: str) -> Iterator[Executor]:
         except CancelledError as error:
             raise BrokenExecutor("The scheduler has ended.") from error
         finally:
-            executor.shutdown(wait=False)  # Cancels what is left.
+            executor.shutdown(wait=False)  # Cancels the remaining tasks.
 
 
 def _check_address(address: str) -> None:
-    """Refuses an address that a client would wait for when it is let go."""
+    """Rejects an address for which a client would hang when it is closed."""
     distributed = require("distributed", extra="cluster")
-    if address.startswith("inproc:"):  # That of a scheduler of this process.
+    if address.startswith("inproc:"):  # A scheduler in this process.
         return
     distributed.comm.get_address_host_port(address)
     if address.startswith(("tls:", "wss:")):
@@ -65,9 +66,10 @@ def _check_address(address: str) -> None:
 
 
 def task_is_cancelled() -> bool:
-    """Whether this is a task of a cluster for which nobody waits any more.
+    """Returns whether this code runs in a cluster task that was canceled.
 
-    Dask lets what has begun go on. Here it is also so when the client was killed.
+    Dask does not interrupt a task that is running. A task also counts as canceled if
+    its client was killed.
 
     Example:
     >>> task_is_cancelled()
@@ -85,13 +87,13 @@ def task_is_cancelled() -> bool:
 
 
 def task_cores() -> int:
-    """The cores that a task on a worker has, as many tasks as it may have at once.
+    """Returns the number of cores per task when a worker runs as many as it can.
 
     Example:
     >>> task_cores() >= 1
     True
     """
-    # With what a container may use, which is not to be seen in the affinity.
+    # Respects the CPU limit of a container, which the affinity does not show.
     cores = require("dask.system", extra="cluster").CPU_COUNT
     try:
         at_once = require("distributed", extra="cluster").get_worker().state.nthreads
@@ -101,10 +103,10 @@ def task_cores() -> int:
 
 
 def check_shared(path: str | os.PathLike[str]) -> None:
-    """Checks on a worker that a file of the process that has the work is there.
+    """Checks on a worker that a file written by the submitting process exists.
 
     Raises:
-        FileNotFoundError: If it is not.
+        FileNotFoundError: If the file does not exist.
 
     Example:
     >>> check_shared(".")

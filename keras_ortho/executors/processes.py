@@ -13,15 +13,16 @@ from multiprocessing.connection import wait
 
 @contextlib.contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of fresh processes, started when they are first needed.
+    """Opens a pool of spawned processes, which start when they are first needed.
+
+    An error or a keyboard interrupt cancels the tasks that have not started. The
+    workers ignore keyboard interrupts, and exit if their parent is killed.
 
     Args:
         workers: Number of processes.
 
     Yields:
-        The pool. After an error, or an interrupt from the keyboard, which the workers
-        leave to their parent, what has not begun is given up. A killed parent takes its
-        workers with it.
+        The pool.
 
     Raises:
         BrokenProcessPool: If a worker died.
@@ -43,9 +44,9 @@ def _raise_if_broken(pool: ProcessPoolExecutor, error: Exception) -> None:
     try:
         pool.submit(int)
     except BrokenProcessPool as broken:
-        # The pool ends its other workers by itself, but for one that was being
-        # started at that moment: for that one it would wait for ever. Starting it
-        # may also have failed in some other way than by saying that it is broken.
+        # The pool ends its other workers itself, except one that was being started at
+        # that moment, for which it would wait forever. Starting that worker may also
+        # have raised an error other than `BrokenProcessPool`.
         for process in multiprocessing.active_children():
             process.terminate()
         raise broken from error

@@ -19,9 +19,9 @@ from keras_ortho.executors.cluster import (
 from keras_ortho.locks import locked
 
 LOG = "log.txt"
-# Where TensorFlow, XLA on JAX, and BLAS take the number of their threads from.
+# Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-# Without these a program elsewhere would be another one.
+# Variables that a program on another machine needs in order to behave the same.
 _HANDED_ON = ("KERAS_BACKEND", "PYTHONPATH")
 _SECONDS = 0.5
 _given_up: ContextVar[Callable[[], bool]] = ContextVar(
@@ -30,7 +30,7 @@ _given_up: ContextVar[Callable[[], bool]] = ContextVar(
 
 
 class ProgramFailedError(Exception):
-    """A program that ended with an error, or was ended."""
+    """Raised if a program fails or is terminated."""
 
 
 def _handed_on() -> dict[str, str]:
@@ -39,21 +39,22 @@ def _handed_on() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Program:
-    """A program and what it needs, to be run by any process that sees the same files.
+    """A program that any process with access to the same files can run.
 
     Attributes:
         command: Program and arguments.
-        folder: Its own folder, which exists. What it has to say goes to `log.txt`
-            there.
-        seen: A file that this process has made, by which another one knows that it
-            sees the same files.
-        resume: A file by which a program that was broken off is known, and what to add
-            to the command then. Default: `None`, nothing.
-        threads: How many it is to have. Default: `None`, the cores of a task where it
-            is run.
-        cwd: Where it is run. Default: the folder of this process.
-        environment: What is added to the environment there. Default: Keras's backend
-            and Python's path, as they are here.
+        folder: The program's own folder, which must exist. Its output is appended to
+            `log.txt` there.
+        seen: A file written by this process. Another process checks that it exists, to
+            verify that it has access to the same files.
+        resume: A pair: a file that exists if the program was interrupted, and an
+            argument to append to the command in that case. Default: `None`, no
+            argument.
+        threads: Number of threads. Default: `None`, the number of cores per task where
+            the program runs.
+        cwd: Working directory. Default: that of this process.
+        environment: Environment variables to add. Default: `KERAS_BACKEND` and
+            `PYTHONPATH` as they are set in this process.
     """
 
     command: Sequence[str]
@@ -66,16 +67,17 @@ class Program:
 
 
 def run_program(program: Program) -> None:
-    """Runs a program, which ends when this process does, or the executor gives it up.
+    """Runs a program, which ends if this process ends or the executor cancels it.
 
-    Where one that was left behind is still at it, this waits for its end.
+    If an earlier run of the program is still active in its folder, waits for its end.
 
     Args:
         program: The program.
 
     Raises:
-        FileNotFoundError: If the files that it needs are not there.
-        ProgramFailedError: If it fails. The message has the end of the log.
+        FileNotFoundError: If the file `program.seen` does not exist.
+        ProgramFailedError: If the program fails or is canceled. If it fails, the
+            message includes the last line of the log.
 
     Example:
     >>> program = Program(["true"], Path.cwd(), seen=Path.cwd())
@@ -84,7 +86,7 @@ def run_program(program: Program) -> None:
     check_shared(program.seen)
     threads = task_cores() if program.threads is None else program.threads
     own = dict.fromkeys(THREADS, str(threads))
-    # The program holds the lock, too: it may outlive this process by a moment.
+    # The program also holds the lock, as it may briefly outlive this process.
     with (
         locked(program.folder, ".program.lock", wait=True) as lock,
         open(program.folder / LOG, "ab") as log,
@@ -107,20 +109,23 @@ def run_program(program: Program) -> None:
 
 
 def wait_for(command: Sequence[str], **own: Any) -> int:
-    """Runs a command that ends when this process does; gives its status.
+    """Runs a command that ends if this process ends, and returns its exit status.
 
     Args:
         command: Program and arguments.
-        **own: What `subprocess.Popen` takes besides.
+        **own: Further arguments of `subprocess.Popen`.
+
+    Returns:
+        The exit status.
 
     Raises:
-        ProgramFailedError: If the executor that has this thread gives it up.
+        ProgramFailedError: If the executor that runs this thread or task cancels it.
 
     Example:
     >>> wait_for(["true"])
     0
     """
-    # A `preexec_fn` may hang where there are threads.
+    # A `preexec_fn` may deadlock in the presence of threads.
     ending = ["setpriv", "--pdeathsig", "TERM", "--", *command]
     with subprocess.Popen(ending, **own) as process:
         try:
@@ -134,7 +139,9 @@ def wait_for(command: Sequence[str], **own: Any) -> int:
 
 
 def share(tasks: int) -> int:
-    """The threads of each of several programs that share this process's cores.
+    """Returns the number of threads per program for `tasks` programs at once.
+
+    The programs share the cores of this process.
 
     Example:
     >>> share(10_000)
@@ -145,13 +152,13 @@ def share(tasks: int) -> int:
 
 @contextlib.contextmanager
 def program_pool(workers: int) -> Iterator[Executor]:
-    """Threads that wait for programs; see `keras_ortho.executors.open_executor`.
+    """Opens threads that wait for programs; see `keras_ortho.executors.open_executor`.
 
     Args:
         workers: Number of programs at once.
 
     Yields:
-        The executor. An error, or an interrupt from the keyboard, ends its programs.
+        The executor. An error or a keyboard interrupt ends its programs.
     """
     over = threading.Event()
     with ThreadPoolExecutor(

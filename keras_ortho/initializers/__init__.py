@@ -1,4 +1,4 @@
-"""Initializers of the papers, and of the free variables of a parametrization."""
+"""Initializers from the papers, and for the free variables of parametrizations."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ __all__ = [
     "independent",
 ]
 
-# By the name that users give.
+# The initializers that users may give by name.
 _NAMED = {
     "antisymmetric_normal": AntisymmetricNormal,
     "fan_in_normal": FanInNormal,
@@ -60,19 +60,19 @@ _NAMED = {
 
 
 def get(identifier: Any) -> Any:
-    """Finds an initializer by its name, also the papers'.
+    """Finds an initializer: one of this package, or one that Keras knows.
 
     Args:
-        identifier: A name such as `"henaff_skew"`, an array, or anything that
-            `keras.initializers.get` takes.
+        identifier: A name such as `"henaff_skew"`, an array, or any identifier that
+            `keras.initializers.get` accepts.
 
     Returns:
-        A new initializer for a name or a config, one that gives its values for
-        an array, of a complex matrix the real `[[Re W, Im W], [-Im W, Re W]]`,
-        otherwise the initializer itself.
+        For a name or a config, a new initializer. For an array, a `Constant` with its
+        values, or those of the real form `[[Re W, Im W], [-Im W, Re W]]` if it is
+        complex. Otherwise, the initializer itself.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If no such initializer exists.
 
     Example:
     >>> get("henaff_skew").maxval
@@ -81,8 +81,8 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, str) and identifier in _NAMED:
         return _NAMED[identifier]()
     if ops.is_tensor(identifier) or isinstance(identifier, np.ndarray):
-        # Keras would make a function of it, which no config can hold; nor can one
-        # hold complex numbers.
+        # Keras would make a function of it, and a config can contain neither
+        # functions nor complex numbers.
         array = ops.convert_to_numpy(identifier)
         if np.iscomplexobj(array):
             array = np.block([[array.real, array.imag], [-array.imag, array.real]])

@@ -1,4 +1,4 @@
-"""The initializer of the AntisymmetricRNN's input kernel."""
+"""Initializer for the input kernel of the AntisymmetricRNN."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -10,10 +10,10 @@ from keras_ortho.parametrizations.free import SeedOnly
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
-    """Normal entries with the variance `1 / m`, for `m` inputs, not truncated.
+    """Normal initializer with the variance `1 / m` for `m` inputs, not truncated.
 
     Args:
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Example:
     >>> kernel = FanInNormal(seed=0)((96, 256))  # a deviation of 0.1

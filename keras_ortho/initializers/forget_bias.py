@@ -1,4 +1,4 @@
-"""The initializer of an LSTM's bias."""
+"""Initializer for the bias of an LSTM."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from keras_ortho.checks import check_finite
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ForgetBias(keras.initializers.Initializer):
-    """Bias of an LSTM: a given value for the forget gates, zero for all else.
+    """Bias initializer for an LSTM: one value for the forget gates, zero elsewhere.
 
-    For `keras.layers.LSTM(..., unit_forget_bias=False)`, whose bias holds that of
-    the input gates, the forget gates, the cells and the output gates. The higher the
-    value the longer a cell remembers at first: a gate lets through `sigmoid(value)`
-    of it at each step, 0.98 at 4 and 0.02 at -4.
+    Use it with `keras.layers.LSTM(..., unit_forget_bias=False)`, whose bias contains
+    those of the input gates, the forget gates, the cells and the output gates, in this
+    order. The higher the value, the longer a cell remembers at first: at each step, its
+    gate keeps `sigmoid(value)` of the cell state, 0.98 at 4 and 0.02 at -4.
 
     Args:
         value: Value for the forget gates, finite. Default: 1.
@@ -33,11 +33,11 @@ class ForgetBias(keras.initializers.Initializer):
         self.value = check_finite("value", value)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Makes the bias.
+        """Returns the initial bias.
 
         Args:
             shape: `(4 n,)`.
-            dtype: Floating dtype. Default: Keras's.
+            dtype: Floating-point dtype. Default: that of Keras.
 
         Returns:
             Tensor of that shape and dtype.
@@ -56,5 +56,5 @@ class ForgetBias(keras.initializers.Initializer):
         return ops.concatenate([zeros, forget, zeros, zeros])
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer."""
+        """Returns the config of the initializer."""
         return {"value": self.value}

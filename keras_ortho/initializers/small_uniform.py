@@ -1,4 +1,4 @@
-"""The initializer of the papers' input kernels."""
+"""Initializer for input kernels in several of the papers."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from keras_ortho.checks import check_bounds
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SmallUniform(keras.initializers.RandomUniform):
-    """Uniform on `(-0.01, 0.01)`: the papers' input kernels.
+    """Uniform initializer on `(-0.01, 0.01)`, as for the input kernels of the papers.
 
     Args:
         minval: Lower bound. Default: -0.01.
         maxval: Upper bound. Default: 0.01.
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Raises:
-        ValueError: If a bound is not a finite number, or the lower is the larger one.
+        ValueError: If a bound is not a finite number, or `minval` exceeds `maxval`.
 
     Example:
     >>> kernel = SmallUniform(seed=0)((1, 170))

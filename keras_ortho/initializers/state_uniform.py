@@ -1,4 +1,4 @@
-"""The initializer of oRNN's initial state."""
+"""Initializer for the initial state of oRNN."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -10,10 +10,10 @@ from keras_ortho.parametrizations.free import SeedOnly
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class StateUniform(SeedOnly, keras.initializers.VarianceScaling):
-    """Uniform on `+-sqrt(3 / (2 n))` for a vector of `n`: oRNN's initial state.
+    """Uniform initializer within `+-sqrt(3 / (2 n))`, for the initial state of oRNN.
 
     Args:
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Example:
     >>> state = StateUniform(seed=0)((128,))

@@ -1,4 +1,4 @@
-"""Layers besides the recurrent ones."""
+"""Dense layers, STFT layers and wrappers of recurrent layers."""
 
 from keras_ortho.layers.bnp_dense import BNPDense
 from keras_ortho.layers.carried_state import CarriedState

@@ -1,4 +1,4 @@
-"""A dense layer whose gradient is preconditioned by the statistics of its batch."""
+"""A dense layer whose gradient is preconditioned with batch statistics."""
 
 from typing import Any
 
@@ -24,15 +24,15 @@ def _forward(
 def _backward(
     saved: tuple[Tensor, Tensor, Tensor], upstream: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    # P^T [db; dW] = [db; dW - mu db], and dW - mu db is the sum of the inputs less
-    # their mean times the upstream gradient: without the difference of two sums. With
-    # the statistics of all replicas the sum of their gradients is that of the batch.
+    # P^T [db; dW] = [db; dW - mu db], and dW - mu db is the product of the centered
+    # inputs and the upstream gradient, which avoids subtracting two large sums. All
+    # replicas share their statistics, so their gradients add up to that of the batch.
     inputs, kernel, epsilon = saved
     samples = ops.reshape(inputs, (-1, kernel.shape[0]))
     gradients = ops.reshape(upstream, (-1, kernel.shape[1]))
-    whole = ops.cast(samples, kernel.dtype)  # The square of 300 is no float16.
+    whole = ops.cast(samples, kernel.dtype)  # 300**2 overflows float16.
     count = sum_over_replicas(ops.cast(ops.shape(samples)[0], kernel.dtype))
-    count = ops.maximum(count, 1)  # An empty batch has gradients of zero.
+    count = ops.maximum(count, 1)  # The gradients of an empty batch are zero.
     mean = sum_over_replicas(ops.sum(whole, axis=0)) / count
     centered = whole - mean
     variance = sum_over_replicas(ops.sum(ops.square(centered), axis=0)) / count
@@ -53,15 +53,15 @@ def preconditioned_dense(
     """Computes `x W + b`, with a preconditioned gradient for `W` and `b`.
 
     Args:
-        inputs: Tensor of shape `(..., m)`. All axes but the last make the batch.
+        inputs: Tensor of shape `(..., m)`. All axes but the last form the batch.
         kernel: Tensor of shape `(m, n)`, float32 or float64.
-        bias: Tensor of shape `(n,)` and the dtype of `kernel`.
-        epsilon: What is added to the variances, more than 0.
+        bias: Tensor of shape `(n,)`, with the dtype of `kernel`.
+        epsilon: Positive float added to the variances.
 
     Returns:
-        Tensor of shape `(..., n)` and the dtype of `inputs`. Its gradient with
-        respect to `[b; W]` is `P D^2 P^T` times the ordinary one, that with respect
-        to the inputs the ordinary one.
+        Tensor of shape `(..., n)`, with the dtype of `inputs`. Its gradient with
+        respect to `[b; W]` is `P D^2 P^T` times the ordinary gradient (see
+        `BNPDense`). The gradient with respect to the inputs is the ordinary one.
 
     Example:
     >>> preconditioned_dense(np.ones((2, 3)), np.ones((3, 4)), np.zeros(4), 0.5).shape
@@ -79,30 +79,30 @@ def preconditioned_dense(
 class BNPDense(ParametrizedDense):
     """Dense layer with batch normalized preconditioning (BNP).
 
-    The output is that of a dense layer, `activation(x W + b)`, in training and
-    afterwards; there are no running statistics and no further weights. The gradient
-    is another: with the means `mu` and the variances `s` of the inputs over the batch,
-    the optimizer gets `P D^2 P^T [dL/db; dL/dW]` in place of `[dL/db; dL/dW]`, where
-    `P = [[1, -mu^T], [0, I]]` and `D = diag(1, 1 / sqrt(s + epsilon))`. To step by
-    it is to do gradient descent on a loss whose Hessian is better conditioned,
-    as if the inputs had been normalized.
+    In training and inference the output is that of a dense layer,
+    `activation(x W + b)`, without running statistics or additional weights. Only the
+    gradient differs. The optimizer receives `P D^2 P^T [dL/db; dL/dW]` instead of
+    `[dL/db; dL/dW]`, where `P = [[1, -mu^T], [0, I]]`,
+    `D = diag(1, 1 / sqrt(s + epsilon))`, and `mu` and `s` are the means and variances
+    of the inputs over the batch. A step along this gradient is a gradient descent step
+    on a loss with a better conditioned Hessian, as if the inputs were normalized.
 
-    It is exact for plain gradient descent, `keras.optimizers.SGD`. Optimizers that
-    scale each entry by its past, such as Adam, undo part of it, and so does clipping.
-    The gradients of regularizers are added as they are. Masked steps of a sequence
-    count in the statistics. On several devices these are of the whole batch, as with
-    `keras.layers.BatchNormalization(synchronized=True)`, and the gradients are those of
-    one device.
+    Preconditioning is exact for plain gradient descent, `keras.optimizers.SGD`.
+    Optimizers that scale each entry by its history, such as Adam, undo part of it, and
+    so does gradient clipping. Regularizer gradients are not preconditioned. Masked
+    time steps count in the statistics. On several devices, the statistics are those
+    of the whole batch, as in `keras.layers.BatchNormalization(synchronized=True)`, and
+    the gradients are the same as on one device.
 
     Args:
         units: Number of outputs `n`, a positive integer.
-        epsilon: What is added to the variances, more than 0, in units of the squared
-            inputs: where it is far above the variance of an input, its gradient is
-            centered only, and small variances are amplified by up to `1 / epsilon`.
-            Default: 0.5, that of the published experiment.
+        epsilon: Positive float added to the variances, in units of the squared inputs.
+            If it is far above the variance of an input, the gradient for that input is
+            centered but not normalized. Gradients are amplified by at most
+            `1 / epsilon`. Default: 0.5, as in the published experiment.
         activation: Activation of the output. Default: `None`.
-        kernel_initializer: Initializer of `W`. Default: `"glorot_uniform"`; the
-            published experiment takes 0.75 of it,
+        kernel_initializer: Initializer of `W`. Default: `"glorot_uniform"`. The
+            published experiment multiplies it by 0.75,
             `keras.initializers.VarianceScaling(0.75**2, "fan_avg", "uniform")`.
         bias_initializer: Initializer of `b`. Default: `"zeros"`.
         kernel_regularizer: Regularizer of `W`. Default: `None`.
@@ -110,22 +110,22 @@ class BNPDense(ParametrizedDense):
         activity_regularizer: Regularizer of the output. Default: `None`.
         kernel_constraint: Constraint of `W`. Default: `None`.
         bias_constraint: Constraint of `b`. Default: `None`.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
 
     Input shape:
-        `(batch, ..., m)`, with `m` known. All axes but the last count as the batch.
+        `(batch, ..., m)`, with `m` known. All axes but the last form the batch.
 
     Output shape:
         `(batch, ..., n)`.
 
     Weights:
         `kernel` of shape `(m, n)`; `bias` of shape `(n,)`, which the preconditioner
-        needs.
+        requires.
 
     Raises:
-        ValueError: If an argument is out of its range.
-        NotImplementedError: On a backend other than TensorFlow, JAX and PyTorch,
-            which would not know the gradient.
+        ValueError: If an argument is out of range, or `use_bias` is passed.
+        NotImplementedError: If the backend is not TensorFlow, JAX or PyTorch: others
+            do not support the custom gradient.
 
     Example:
     >>> layer = BNPDense(100, activation="relu")
@@ -188,11 +188,11 @@ class BNPDense(ParametrizedDense):
             initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
-            autocast=False,  # The gradient is scaled in whole precision.
+            autocast=False,  # The gradient is scaled in full precision.
         )
 
     def kernel_matrix(self) -> Tensor:
-        """Gives the kernel, at least in float32.
+        """Returns the kernel, in float32 or wider.
 
         Raises:
             ValueError: If the layer is not built.
@@ -222,5 +222,5 @@ class BNPDense(ParametrizedDense):
         return precise(self.activation)(output)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
-        return self._config_of(BNPDense)  # A subclass adds its own.
+        """Returns the arguments that recreate the layer."""
+        return self._config_of(BNPDense)  # Subclasses add their own arguments.

@@ -1,4 +1,4 @@
-"""A recurrent layer that goes on where the batch before ended."""
+"""A wrapper that carries the state of a recurrent layer from batch to batch."""
 
 from typing import Any
 
@@ -11,38 +11,38 @@ from keras_ortho.backend.types import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class CarriedState(keras.layers.Wrapper):
-    """Runs a recurrent layer from the state that the batch before left.
+    """Runs a recurrent layer from the final state of the previous batch.
 
-    As the argument `stateful` of Keras's recurrent layers, for truncated
-    back-propagation through a long text: the state goes on, the gradient does not.
-    But the states are weights that are not trained. So they are carried on within
-    `fit` on every backend (JAX forgets those of `stateful`), and saved with the other
-    weights: a run that is continued in the midst of the text goes on with them.
+    Like the `stateful` argument of Keras's recurrent layers, this serves truncated
+    back-propagation through a long text: the state carries over, the gradient does
+    not. Here, however, the states are non-trainable weights. They persist within `fit`
+    on every backend (`stateful` loses them on JAX), and they are saved with the other
+    weights, so a run that resumes in the middle of the text continues from them.
 
-    Nothing resets the states but `reset_state()`: see
-    `keras_ortho.training_callbacks.ResetStates`. In `fit`, `evaluate` and `predict`
-    alike a batch changes them.
+    Only `reset_state()` resets the states; see
+    `keras_ortho.training_callbacks.ResetStates`. Each batch of `fit`, `evaluate` or
+    `predict` updates them.
 
     Args:
-        layer: A recurrent layer of Keras or of this package, with
-            `return_sequences=True` and `return_state=True`, not stateful.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+        layer: Recurrent layer of Keras or of this package, with
+            `return_sequences=True`, `return_state=True` and `stateful=False`.
+        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
 
     Call arguments:
-        sequences: Tensor of shape `(batch, time, m)`, of a known batch size.
+        sequences: Tensor of shape `(batch, time, m)`, with a known batch size.
         mask: Boolean tensor of shape `(batch, time)`, or `None`.
-        training: Whether to drop out inputs and states.
+        training: Whether to run in training mode, with dropout.
 
     Output shape:
         `(batch, time, n)`.
 
     Weights:
-        Those of the layer; and, not trained, `state_0`, `state_1`, ..., one for each
-        state of the layer, and `has_begun`, a boolean.
+        Those of the layer, and the non-trainable `state_0`, `state_1`, ..., one for
+        each state of the layer, and `has_begun`, a boolean.
 
     Raises:
-        ValueError: If the layer is not such; in `build` if the batch size is not
-            known.
+        ValueError: If `layer` does not meet these conditions; in `build`, if the batch
+            size is unknown.
 
     Example:
     >>> rnn = keras.layers.LSTM(8, return_sequences=True, return_state=True)
@@ -55,7 +55,7 @@ class CarriedState(keras.layers.Wrapper):
     def __init__(self, layer: keras.layers.Layer, **kwargs: Any) -> None:
         wanted = {"return_sequences": True, "return_state": True, "stateful": False}
         received = {name: getattr(layer, name, None) for name in wanted}
-        # `Bidirectional` has these, too, but no initial state.
+        # `Bidirectional` has these attributes too, but no `get_initial_state`.
         if received != wanted or not hasattr(layer, "get_initial_state"):
             raise ValueError(
                 "`layer` must be a recurrent layer with `return_sequences=True`, "
@@ -66,13 +66,13 @@ class CarriedState(keras.layers.Wrapper):
         self.supports_masking = True
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Builds the layer, and creates the states.
+        """Builds the layer and creates the states.
 
         Args:
             input_shape: Shape of the inputs.
 
         Raises:
-            ValueError: If the batch size is not known.
+            ValueError: If the batch size is unknown.
         """
         batch_size = input_shape[0]
         if batch_size is None:
@@ -105,21 +105,22 @@ class CarriedState(keras.layers.Wrapper):
         self.reset_state()
 
     def get_initial_state(self, batch_size: int) -> list[Any]:
-        """Gives the states after `reset_state()`.
+        """Returns the states that `reset_state()` restores.
 
         Args:
             batch_size: Number of sequences.
 
         Returns:
-            Tensors of shape `(batch_size, n)`, of stacked cells in a list for each.
+            List of tensors of shape `(batch_size, n)`. For stacked cells, one entry
+            per cell, which may itself be a list.
         """
         return self.layer.get_initial_state(batch_size)
 
     def reset_state(self) -> None:
-        """Sets the states to the initial state.
+        """Resets the states to the initial state.
 
-        That is zero, or the trained one, as it is when the next batch begins. A layer
-        that is not built has none to set.
+        The initial state is zero, or the trained one as it is when the next batch
+        begins. Does nothing if the layer is not built.
         """
         if not self.built:
             return
@@ -129,10 +130,10 @@ class CarriedState(keras.layers.Wrapper):
         self.has_begun.assign(False)
 
     def load_own_variables(self, store: Any) -> None:
-        """Reads the weights, also from files of a version that had no `has_begun`.
+        """Loads the weights, including from older files without `has_begun`.
 
         Args:
-            store: What Keras saved, by number.
+            store: Saved arrays, keyed by their index as a string.
         """
         begun = {str(len(self.states)): np.array(True)}
         super().load_own_variables({**begun, **store})
@@ -140,21 +141,21 @@ class CarriedState(keras.layers.Wrapper):
     def call(
         self, sequences: Tensor, mask: Tensor | None = None, training: bool = False
     ) -> Tensor:
-        """Runs the layer, and keeps its last state.
+        """Runs the layer and stores its last states.
 
         Args:
             sequences: Tensor of shape `(batch, time, m)`.
             mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to drop out inputs and states.
+            training: Whether to run in training mode, with dropout.
 
         Returns:
             Tensor of shape `(batch, time, n)`.
 
         Raises:
-            ValueError: If there are other than as many sequences as it was built for.
+            ValueError: If the batch size is not the one that the layer was built for.
         """
         batch_size = self.states[0].shape[0]
-        # What is not known yet is `None`, or a symbol where JAX exports.
+        # An unknown size is `None`, or symbolic when JAX exports.
         given = sequences.shape[0]
         if isinstance(given, int) and given != batch_size:
             raise ValueError(
@@ -173,13 +174,13 @@ class CarriedState(keras.layers.Wrapper):
         return outputs
 
     def _carried_or_initial_state(self) -> Any:
-        """Where the layer goes on, or begins.
+        """Returns the carried states, or the initial ones before the first batch.
 
-        A trained initial state is read at the first batch, not at `reset_state()`: it
-        is then the one of now, and that batch trains it.
+        A trained initial state is read at the first batch, not in `reset_state()`, so
+        its current value is used and that batch trains it.
         """
         initial = self.get_initial_state(self.states[0].shape[0])
-        # Copies: PyTorch's gradient needs what the states are changed from.
+        # Copies, because PyTorch's gradient needs the values before `assign`.
         has_begun = ops.copy(self.has_begun)
         states = [
             ops.where(has_begun, ops.copy(ops.cast(carried, start.dtype)), start)
@@ -190,5 +191,5 @@ class CarriedState(keras.layers.Wrapper):
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]
     ) -> tuple[int | None, ...]:
-        """Gives the shape of the output, with the units as the last axis."""
+        """Returns the shape of the output sequences."""
         return tuple(self.layer.compute_output_shape(input_shape)[0])

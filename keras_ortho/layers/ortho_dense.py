@@ -1,4 +1,4 @@
-"""A dense layer whose kernel is part of a matrix of any parametrization."""
+"""A dense layer whose kernel is a submatrix of a parametrized square matrix."""
 
 from typing import Any
 
@@ -16,28 +16,29 @@ from keras_ortho.parametrized import ParametrizedMatrix
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OrthoDense(ParametrizedDense):
-    """Dense layer with a kernel of any parametrization, such as an orthogonal one.
+    """Dense layer with a parametrized kernel, such as an orthogonal one.
 
     The output is `activation(x W + b)`, for any number of inputs `m` and outputs `n`.
-    `W` is the first `m` rows or the first `n` columns of a square matrix of order
-    `p = max(m, n)`: of an orthogonal one they are orthonormal, and every matrix with
-    orthonormal rows or columns is part of one.
+    `W` consists of the first `m` rows or the first `n` columns of a square matrix of
+    order `p = max(m, n)`. If that matrix is orthogonal, these rows or columns are
+    orthonormal, and every matrix with orthonormal rows or columns can be completed to
+    an orthogonal one.
 
     Args:
         units: Number of outputs `n`, a positive integer.
         parametrization: A `keras_ortho.parametrizations.Parametrization` of real
-            matrices, of the package or your own.
+            matrices, from this package or your own.
         activation: Activation of the output. Default: `None`.
         use_bias: Whether there is a bias. Default: `True`.
-        kernel_initializer: Initializer of the free variables. Or, where the map has an
-            inverse, any initializer of Keras that yields a matrix of shape `(p, p)`,
-            or an array. Default: `None`, the parametrization's.
+        kernel_initializer: Initializer of the free variables. If the map has an
+            inverse, also any Keras initializer that yields a matrix of shape `(p, p)`,
+            or an array of that shape. Default: `None`, that of the parametrization.
         bias_initializer: Initializer of the bias. Default: `"zeros"`.
         kernel_regularizer: Regularizer of the free variables. Default: `None`.
         bias_regularizer: Regularizer of the bias. Default: `None`.
         activity_regularizer: Regularizer of the output. Default: `None`.
         bias_constraint: Constraint of the bias. Default: `None`.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
 
     Input shape:
         `(batch, ..., m)`, with `m` known.
@@ -46,12 +47,12 @@ class OrthoDense(ParametrizedDense):
         `(batch, ..., n)`.
 
     Weights:
-        Those of the parametrization, of order `p`, with its names; `bias` of shape
-        `(n,)`.
+        The variables of the parametrization for order `p`, under its names; `bias` of
+        shape `(n,)`.
 
     Raises:
-        ValueError: If an argument is out of its range; in `build` if the
-            parametrization has no matrix of that order, or not the one that
+        ValueError: If an argument is out of range; in `build`, if the parametrization
+            does not support order `p`, or cannot represent the matrix that
             `kernel_initializer` yields.
 
     Example:
@@ -122,7 +123,8 @@ class OrthoDense(ParametrizedDense):
 
         Args:
             inputs: Tensor of shape `(batch, ..., m)`.
-            training: Whether the base of a `Rebased` parametrization may move.
+            training: Whether this is a training pass, in which the base of a
+                `Rebased` parametrization may move.
 
         Returns:
             Tensor of shape `(batch, ..., n)`.
@@ -134,7 +136,7 @@ class OrthoDense(ParametrizedDense):
     def rebase(self) -> None:
         """Moves the base of a `Rebased` parametrization to the square matrix.
 
-        The kernel stays as it is, and the free variables are then zero.
+        The kernel does not change. The free variables become zero.
 
         Raises:
             ValueError: If the layer is not built, or its parametrization has no base.
@@ -143,10 +145,10 @@ class OrthoDense(ParametrizedDense):
         self._matrix.rebase()
 
     def kernel_matrix(self) -> Tensor:
-        """Makes the kernel `W`, part of the square matrix, from its variables.
+        """Computes the kernel `W`, a submatrix of the square matrix.
 
         Returns:
-            Tensor of shape `(m, n)` in the dtype of the variables and at least
+            Tensor of shape `(m, n)` in the dtype of the variables, but at least
             float32.
 
         Raises:
@@ -157,15 +159,15 @@ class OrthoDense(ParametrizedDense):
         return self._matrix.make()[:rows, :columns]
 
     def set_square_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the free variables so that the square matrix is a given one.
+        """Sets the free variables so that the square matrix equals `matrix`.
 
         Args:
-            matrix: Tensor or array of shape `(p, p)`, one that the parametrization
-                makes, up to `100 p` times the machine epsilon of its dtype.
+            matrix: Tensor or array of shape `(p, p)`. The parametrization must be able
+                to represent it, within `100 p` times the machine epsilon of its dtype.
 
         Raises:
-            ValueError: If the layer is not built, the matrix is of another shape or
-                not one of these, or the map has no inverse.
+            ValueError: If the layer is not built, `matrix` has another shape or cannot
+                be represented, or the map has no inverse.
         """
         checks.check_built(self)
         matrix = ops.convert_to_numpy(matrix)
@@ -173,5 +175,5 @@ class OrthoDense(ParametrizedDense):
         self._matrix.set(matrix)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
-        return self._config_of(OrthoDense)  # A subclass adds its own.
+        """Returns the arguments that recreate the layer."""
+        return self._config_of(OrthoDense)  # Subclasses add their own arguments.

@@ -1,4 +1,4 @@
-"""What the dense layers share."""
+"""The base class of the dense layers."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from keras_ortho.precise_activations import precise
 
 
 class ParametrizedDense(keras.layers.Layer):
-    """Base of the layers `activation(x W + b)` with a kernel `W` made of variables.
+    """Base class of layers `activation(x W + b)` that compute `W` from variables.
 
-    A subclass has the arguments below among its own, and an attribute for each of
-    them. It gives `build_kernel`, which creates the variables, and `kernel_matrix`,
-    the map from them to `W`.
+    A subclass accepts at least the arguments below and stores each of its arguments as
+    an attribute. It implements `build_kernel`, which creates the variables, and
+    `kernel_matrix`, which maps them to `W`.
 
     Args:
         units: Number of outputs `n`, a positive integer.
@@ -27,7 +27,7 @@ class ParametrizedDense(keras.layers.Layer):
         kernel_regularizer: Regularizer of the free variables. Default: `None`.
         bias_regularizer: Regularizer of the bias. Default: `None`.
         bias_constraint: Constraint of the bias. Default: `None`.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
 
     Example:
     >>> isinstance(SVDDense(3), ParametrizedDense)
@@ -67,9 +67,9 @@ class ParametrizedDense(keras.layers.Layer):
             input_shape: Shape of the inputs.
 
         Raises:
-            ValueError: If the last axis is not known, the layer cannot have the kernel
-                that `kernel_initializer` yields, or an initializer is an array of
-                another shape.
+            ValueError: If the size of the last axis is unknown, the layer cannot
+                represent the kernel that `kernel_initializer` yields, or an
+                initializer is an array of the wrong shape.
         """
         features = checks.check_last_axis(self, input_shape)
         self._shape = (features, self.units)
@@ -85,24 +85,24 @@ class ParametrizedDense(keras.layers.Layer):
                 initializer=self.bias_initializer,
                 regularizer=self.bias_regularizer,
                 constraint=self.bias_constraint,
-                autocast=False,  # It is cast where it is used.
+                autocast=False,  # Cast where it is used.
             )
         self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: features})
 
     def build_kernel(self) -> None:
-        """Creates the free variables of the kernel."""
+        """Creates the variables from which the kernel is computed."""
         raise NotImplementedError
 
     @property
     def factorization_dtype(self) -> str:
-        """The dtype to make `W` in: that of the variables, at least float32."""
+        """The dtype in which to compute `W`: that of the variables, or wider."""
         return wide_dtype(self.variable_dtype)
 
     def kernel_matrix(self) -> Tensor:
-        """Makes the kernel `W` from its variables.
+        """Computes the kernel `W` from its variables.
 
         Returns:
-            Tensor of shape `(m, n)` in the dtype of the variables and at least
+            Tensor of shape `(m, n)` in the dtype of the variables, but at least
             float32.
         """
         raise NotImplementedError
@@ -129,11 +129,11 @@ class ParametrizedDense(keras.layers.Layer):
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]
     ) -> tuple[int | None, ...]:
-        """Gives the shape of the output, with `n` as the last axis."""
+        """Returns the shape of the output, with last axis `n`."""
         return (*input_shape[:-1], self.units)
 
     def _config_of(self, cls: type) -> dict[str, Any]:
-        """The arguments that a class declares, and those of every layer."""
+        """Returns the arguments that `cls` declares and those of the base layer."""
         names = [p.name for p in configs.declared(cls) if p.name != "kwargs"]
         return {
             **super().get_config(),

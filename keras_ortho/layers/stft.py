@@ -1,4 +1,4 @@
-"""The short-time Fourier transform of the speech pipeline as layers, and back."""
+"""The speech pipeline's short-time Fourier transform and its inverse, as layers."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from keras_ortho.backend.types import Tensor
 
 
 class _Transform(keras.layers.Layer):
-    """What both directions share: the lengths, and arithmetic in float32 at least."""
+    """Base class of both transforms: lengths, and arithmetic in at least float32."""
 
     check = staticmethod(check_lengths)
 
@@ -27,18 +27,18 @@ class _Transform(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         self.check(frame_length, hop_length)
-        # Half precision has not the digits for a sum over a window.
+        # Half precision has too few digits for a sum over a window.
         super().__init__(autocast=False, **kwargs)
         self.frame_length = frame_length
         self.hop_length = hop_length
 
     @property
     def transform_dtype(self) -> str:
-        """The dtype of the arithmetic, and of what comes out."""
+        """The dtype of the arithmetic and of the output."""
         return wide_dtype(self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
+        """Returns the arguments that recreate the layer."""
         return super().get_config() | {
             "frame_length": self.frame_length,
             "hop_length": self.hop_length,
@@ -66,25 +66,25 @@ def _check_waveform(name: str, waveform: Tensor) -> None:
 class STFT(_Transform):
     """Short-time Fourier transform of waveforms, equal to `keras_ortho.audio.stft`.
 
-    The silence on both sides of a waveform, the window and the scale are that
-    function's, so a model can read waveforms where the pipeline gave it frames.
+    Padding with silence, window and scale are those of that function, so a model can
+    take waveforms in place of the pipeline's frames.
 
     Args:
-        frame_length: Even number of samples under the window. Default: 256.
-        hop_length: Number of samples from one frame to the next; a divisor of
+        frame_length: Even number of samples in each frame. Default: 256.
+        hop_length: Number of samples between successive frames, a divisor of
             `frame_length`. Default: 128.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`. The
-            transform is in float32, or in float64 where that is the dtype.
+        **kwargs: Base layer keyword arguments, such as `name` and `dtype`. The
+            transform runs in float32, or in float64 if that is the dtype.
 
     Call arguments:
         waveform: Tensor of shape `(batch, samples)`.
 
     Output shape:
         `(batch, frames, frame_length // 2 + 1, 2)`, the real and the imaginary parts;
-        with the default lengths there are `ceil(samples / 128) + 3` frames.
+        with the default lengths, there are `ceil(samples / 128) + 3` frames.
 
     Raises:
-        ValueError: If a length does not fit; if `waveform` has another shape.
+        ValueError: If a length is invalid, or `waveform` does not have two axes.
 
     Example:
     >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
@@ -93,18 +93,18 @@ class STFT(_Transform):
     """
 
     def call(self, waveform: Tensor) -> Tensor:
-        """Transforms waveforms; for the arguments see the class."""
+        """Transforms waveforms. See the class for the arguments."""
         _check_waveform("waveform", waveform)
         waveform = ops.cast(waveform, self.transform_dtype)
         if waveform.shape[0] == 0 and waveform.shape[1] is not None:
-            # JAX would lose the other axes.
+            # On JAX, the other axes would be lost.
             return ops.zeros(self.compute_output_spec(waveform).shape, waveform.dtype)
         end = self.frame_length + -ops.shape(waveform)[1] % self.hop_length
         padded = ops.pad(waveform, ((0, 0), (self.frame_length, end)))
         return ops.stack(ops.stft(padded, **self._lengths()), axis=-1)
 
     def compute_output_spec(self, waveform: keras.KerasTensor) -> keras.KerasTensor:
-        """Gives the shape and the dtype of the spectrum."""
+        """Returns the shape and dtype of the spectrum."""
         _check_waveform("waveform", waveform)
         batch, samples = waveform.shape
         frames = None
@@ -119,26 +119,26 @@ class STFT(_Transform):
 class InverseSTFT(_Transform):
     """Inverse of `STFT`, equal to `keras_ortho.audio.istft`.
 
-    Of spectra that no waveform has, such as masked ones, it gives the waveform whose
-    transform is nearest in the least-squares sense.
+    For a spectrum that is not the transform of any waveform, such as a masked one, it
+    returns the waveform whose transform is closest in the least-squares sense.
 
     Args:
-        frame_length: As for `STFT`. Default: 256.
-        hop_length: As for `STFT`, but less than `frame_length`. Default: 128.
-        **kwargs: As for `STFT`.
+        frame_length: As in `STFT`. Default: 256.
+        hop_length: As in `STFT`, but less than `frame_length`. Default: 128.
+        **kwargs: As in `STFT`.
 
     Call arguments:
         spectrum: Tensor of shape `(batch, frames, frame_length // 2 + 1, 2)`.
-        like: Tensor of shape `(batch, samples)`: the waveforms of which the spectrum
-            was taken, for their number of samples. Default: `None`, all whole hops:
-            `(frames - 1) * hop_length - frame_length` samples, or none.
+        like: Tensor of shape `(batch, samples)`, such as the waveforms that were
+            transformed. Only its number of samples is used. Default: `None`, for
+            `max(0, (frames - 1) * hop_length - frame_length)` samples.
 
     Output shape:
         `(batch, samples)`.
 
     Raises:
-        ValueError: If a length or a shape does not fit, or `like` is known to have more
-            samples than there are frames for.
+        ValueError: If a length is invalid, a shape is wrong, or `like` is known to have
+            more samples than the frames cover.
 
     Example:
     >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
@@ -155,7 +155,7 @@ class InverseSTFT(_Transform):
     check = staticmethod(check_inverse_lengths)
 
     def call(self, spectrum: Tensor, like: Tensor | None = None) -> Tensor:
-        """Transforms spectra back; for the arguments see the class."""
+        """Transforms spectra back. See the class for the arguments."""
         self._check_shapes(spectrum, like)
         spectrum = ops.cast(spectrum, self.transform_dtype)
         if 0 in spectrum.shape[:2] and None not in spectrum.shape[:2]:
@@ -172,7 +172,7 @@ class InverseSTFT(_Transform):
     def compute_output_spec(
         self, spectrum: keras.KerasTensor, like: keras.KerasTensor | None = None
     ) -> keras.KerasTensor:
-        """Gives the shape and the dtype of the waveforms."""
+        """Returns the shape and dtype of the waveforms."""
         self._check_shapes(spectrum, like)
         batch, frames, *_ = spectrum.shape
         samples = None if frames is None else max(0, self._whole(frames))
@@ -190,7 +190,7 @@ class InverseSTFT(_Transform):
         if like is None:
             return
         _check_waveform("like", like)
-        # What is not known yet is `None`, or a symbol where JAX exports.
+        # An unknown size is `None`, or symbolic when JAX exports.
         (batch, frames, *_), (others, samples) = spectrum.shape, like.shape
         if isinstance(batch, int) and isinstance(others, int) and batch != others:
             raise ValueError(

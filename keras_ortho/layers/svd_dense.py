@@ -1,4 +1,4 @@
-"""A dense layer whose kernel is held by its singular value decomposition."""
+"""A dense layer whose kernel is parametrized by its singular value decomposition."""
 
 from typing import Any
 
@@ -31,37 +31,38 @@ from keras_ortho.parametrizations.svd import (
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SVDDense(ParametrizedDense):
-    """Dense layer with a kernel `W = L Sigma R^T` of known singular values.
+    """Dense layer with a kernel `W = L Sigma R^T` of explicit singular values.
 
     The output is `activation(x W + b)`, for any number of inputs `m` and outputs `n`.
-    `L` and `R` are products of at most `p = min(m, n)` Householder reflectors each, of
-    which every kernel can be made; the `p` singular values are trained as they are, or
-    kept within a margin. With a small margin many of these layers on top of each other
-    pass on signals and gradients: the svdMLP and svdResNet.
+    `L` and `R` are each a product of at most `p = min(m, n)` Householder reflectors;
+    `p` of them suffice for every kernel. The `p` singular values are trained freely, or
+    kept within a margin. With a small margin, deep stacks of these layers preserve
+    signals and gradients: the svdMLP and svdResNet.
 
     Args:
         units: Number of outputs `n`, a positive integer.
-        reflections: Number of reflectors of `L` and of `R`, an int in `1 .. p` for
-            both or a pair. Default: `None`, all `p`.
-        spectral_margin: How far the singular values may lie from the center, at
-            least 0; with 0 they are not trained. Default: `None`, they are free.
-        spectral_center: Where the singular values start, more than 0, and the center
-            of their interval. Default: 1.
+        reflections: Number of reflectors of `L` and of `R`: an int in `1 .. p` for
+            both, or a pair. Default: `None`, all `p`.
+        spectral_margin: Largest deviation of the singular values from
+            `spectral_center`, at least 0. If 0, they stay at the center.
+            Default: `None`, no limit.
+        spectral_center: Positive float, initial value of the singular values and
+            center of their interval. Default: 1.
         activation: Activation of the output. Default: `None`.
         use_bias: Whether there is a bias. Default: `True`.
-        kernel_initializer: Initializer of the reflectors of `L`, and with the next
-            seed of `R`, which are then scaled to the length 1. Or, with all
-            reflectors, any initializer of Keras that yields a matrix, or an array,
-            with singular values in their interval, taken through the inverse map.
-            Default: `"uniform_reflectors"`.
+        kernel_initializer: Initializer of the reflectors of `L` and, with the next
+            seed, of `R`. The reflectors are then scaled to length 1. With all `p`
+            reflectors, also an array or any Keras initializer that yields a matrix,
+            with singular values in their interval, to which the inverse map is
+            applied. Default: `"uniform_reflectors"`.
         bias_initializer: Initializer of the bias. Default: `"zeros"`.
-        kernel_regularizer: Regularizer of the singular values, where they are free,
-            otherwise of their logits, 0 at the center. The sum of their squares is
-            that of the kernel's entries. Default: `None`.
+        kernel_regularizer: Regularizer of the singular values (the sum of their squares
+            is that of the kernel's entries), or with a margin, of their logits, which
+            are 0 at the center. Default: `None`.
         bias_regularizer: Regularizer of the bias. Default: `None`.
         activity_regularizer: Regularizer of the output. Default: `None`.
         bias_constraint: Constraint of the bias. Default: `None`.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
 
     Input shape:
         `(batch, ..., m)`, with `m` known.
@@ -72,13 +73,13 @@ class SVDDense(ParametrizedDense):
     Weights:
         `kernel_left_reflectors`, packed with the longest first, of shape
         `(m k - k (k - 1) / 2,)` for `k` reflectors; `kernel_right_reflectors`, the same
-        with `n` for `m`; `kernel_singular_values`, or with a margin
+        with `n` instead of `m`; `kernel_singular_values`, or with a margin
         `kernel_singular_logits`, of shape `(p,)`; `bias` of shape `(n,)`.
 
     Raises:
-        ValueError: If an argument is out of its range; in `build` for the number of
-            reflectors, inputs without features, or if `kernel_initializer` yields a
-            matrix that the layer cannot have.
+        ValueError: If an argument is out of range; in `build`, if there are more than
+            `p` reflectors, the inputs have no features, or the layer cannot represent
+            the matrix that `kernel_initializer` yields.
 
     Example:
     >>> layer = SVDDense(128, spectral_margin=0.1, activation="relu")
@@ -123,9 +124,9 @@ class SVDDense(ParametrizedDense):
             bias_constraint=bias_constraint,
             **kwargs,
         )
-        # One side has no more than that, whatever the inputs are.
+        # `p` is at most `units`, whatever the number of inputs.
         check_pair(reflections, self.units)
-        # A config holds pairs as lists.
+        # A config stores a pair as a list.
         self.reflections = (
             list(reflections) if isinstance(reflections, list | tuple) else reflections
         )
@@ -134,7 +135,7 @@ class SVDDense(ParametrizedDense):
         check_makes("kernel_initializer", self.kernel_initializer, "reflectors")
 
     def build_kernel(self) -> None:
-        """Creates the reflectors, and the singular values or their logits."""
+        """Creates the reflectors and the singular values or their logits."""
         features, rank = self._shape[0], min(self._shape)
         if not features:
             raise ValueError(
@@ -165,7 +166,7 @@ class SVDDense(ParametrizedDense):
             num_reflector_entries(size, number)
             for size, number in zip(self._shape, self._reflections, strict=True)
         ]
-        # Multiplied in the precision of the variables.
+        # No autocast: they are multiplied in the precision of the variables.
         self.kernel_left_reflectors, self.kernel_right_reflectors = (
             self.add_weight(
                 shape=(size,), name=name, initializer=initializer, autocast=False
@@ -193,10 +194,10 @@ class SVDDense(ParametrizedDense):
         return left, right, bounded_logits(values, margin, center, matrix.dtype)
 
     def kernel_matrix(self) -> Tensor:
-        """Makes the kernel `W = L Sigma R^T` from its variables.
+        """Computes the kernel `W = L Sigma R^T` from its variables.
 
         Returns:
-            Tensor of shape `(m, n)` in the dtype of the variables and at least
+            Tensor of shape `(m, n)` in the dtype of the variables, but at least
             float32.
 
         Raises:
@@ -218,16 +219,16 @@ class SVDDense(ParametrizedDense):
         return svd_matrix(left, right, values, self._shape)
 
     def set_kernel_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the reflectors and singular values so that `W` is a given matrix.
+        """Sets the reflectors and singular values so that `W` equals `matrix`.
 
         Args:
-            matrix: Tensor or array of shape `(m, n)`, whose singular values lie in
-                their interval, where there is one.
+            matrix: Tensor or array of shape `(m, n)`. With a margin, its singular
+                values must lie in their interval.
 
         Raises:
-            ValueError: If the layer is not built, the matrix is of another shape or
-                has other singular values, or the layer has fewer than `min(m, n)`
-                reflectors on a side.
+            ValueError: If the layer is not built, `matrix` has another shape or
+                singular values outside the interval, or `L` or `R` has fewer than
+                `min(m, n)` reflectors.
         """
         checks.check_built(self)
         check_invertible(self._reflections, min(self._shape))
@@ -239,5 +240,5 @@ class SVDDense(ParametrizedDense):
         self.singular.assign(values)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
-        return self._config_of(SVDDense)  # A subclass adds its own.
+        """Returns the arguments that recreate the layer."""
+        return self._config_of(SVDDense)  # Subclasses add their own arguments.

@@ -1,4 +1,4 @@
-"""A recurrent layer of Keras that starts from a trained state."""
+"""A wrapper that trains the initial state of a recurrent layer."""
 
 from typing import Any
 
@@ -12,34 +12,34 @@ from keras_ortho.keras_internals import get_keras_mask
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class TrainedInitialState(keras.layers.Wrapper):
-    """Runs a recurrent layer from a state that is trained.
+    """Runs a recurrent layer from a trained initial state.
 
-    Keras's own recurrent layers start from zero. Here the state before the first step
-    is a vector, the same for every sequence; of an LSTM there are two, `h_0` and `c_0`.
-    The layers of this package have an argument for it, `trainable_initial_state`.
+    Keras's recurrent layers start from zero by default. Here the state before the first
+    step is a trained vector shared by all sequences; an LSTM has two, `h_0` and `c_0`.
+    The layers of this package have an argument for this, `trainable_initial_state`.
 
     Args:
-        layer: A recurrent layer, not stateful.
-        initializer: Initializer of each state, a name such as `"state_uniform"`, or
-            anything that `keras.initializers.get` takes. Default: `"zeros"`.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+        layer: Recurrent layer with `stateful=False`.
+        initializer: Initializer of each state: a name such as `"state_uniform"`, or
+            any argument of `keras.initializers.get`. Default: `"zeros"`.
+        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`.
-        initial_state: List of states that take the place of the trained ones. Default:
+        initial_state: List of states to use instead of the trained ones. Default:
             `None`.
         mask: Boolean tensor of shape `(batch, time)`, or `None`.
-        training: Whether to drop out inputs and states.
+        training: Whether to run in training mode, with dropout.
 
     Output shape:
         That of the layer.
 
     Weights:
-        Those of the layer; and `initial_state_0`, `initial_state_1`, ... of shape
+        Those of the layer, and `initial_state_0`, `initial_state_1`, ... of shape
         `(n,)`, one for each state of the layer.
 
     Raises:
-        ValueError: If the layer has no states, or is stateful.
+        ValueError: If `layer` is not a recurrent layer, or is stateful.
 
     Example:
     >>> layer = TrainedInitialState(keras.layers.LSTM(8))
@@ -49,13 +49,13 @@ class TrainedInitialState(keras.layers.Wrapper):
     Reference:
 
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html), whose
-      networks start so
+      networks train the initial state
     """
 
     def __init__(
         self, layer: keras.layers.Layer, initializer: Any = "zeros", **kwargs: Any
     ) -> None:
-        # A cell has initial states, too, but carries none on or not.
+        # A cell also has `get_initial_state`, but not `stateful`.
         is_layer = hasattr(layer, "get_initial_state") and hasattr(layer, "stateful")
         if not is_layer or layer.stateful:
             raise ValueError(
@@ -68,35 +68,35 @@ class TrainedInitialState(keras.layers.Wrapper):
 
     @property
     def return_sequences(self) -> bool:
-        """Whether the layer gives its output at each step."""
+        """Whether the layer returns its output at every time step."""
         return self.layer.return_sequences
 
     @property
     def return_state(self) -> bool:
-        """Whether the layer gives its last states, too."""
+        """Whether the layer also returns its last states."""
         return self.layer.return_state
 
     @property
     def go_backwards(self) -> bool:
-        """Whether the layer reads the sequences from their end."""
+        """Whether the layer processes the sequences backwards."""
         return self.layer.go_backwards
 
     @property
     def stateful(self) -> bool:
-        """Whether the state is carried on: never."""
+        """Whether the layer is stateful: always `False`."""
         return False
 
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
     ) -> None:
-        """Builds the layer, and creates the states.
+        """Builds the layer and creates the initial states.
 
         Args:
             sequences_shape: Shape of the sequences.
-            initial_state_shape: Not used.
+            initial_state_shape: Unused.
 
         Raises:
-            ValueError: If the initializer is an array of another shape.
+            ValueError: If the initializer is an array of the wrong shape.
         """
         if not self.layer.built:
             self.layer.build(sequences_shape)
@@ -115,13 +115,14 @@ class TrainedInitialState(keras.layers.Wrapper):
         self.built = True
 
     def get_initial_state(self, batch_size: int) -> list[Any]:
-        """Gives the trained states, once for each sequence.
+        """Returns the trained states, repeated for each sequence.
 
         Args:
             batch_size: Number of sequences.
 
         Returns:
-            Tensors of shape `(batch_size, n)`, of stacked cells in a list for each.
+            List of tensors of shape `(batch_size, n)`. For stacked cells, one entry
+            per cell, which may itself be a list.
         """
         states = [
             ops.broadcast_to(
@@ -144,12 +145,12 @@ class TrainedInitialState(keras.layers.Wrapper):
             sequences: Tensor of shape `(batch, time, m)`.
             initial_state: List of states. Default: `None`, the trained ones.
             mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to drop out inputs and states.
+            training: Whether to run in training mode, with dropout.
 
         Returns:
-            What the layer gives.
+            The outputs of the layer.
         """
-        if mask is None:  # Beside an initial state Keras does not hand it over.
+        if mask is None:  # With an initial state, Keras does not pass it.
             mask = get_keras_mask(sequences)
         if initial_state is None:
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
@@ -158,22 +159,23 @@ class TrainedInitialState(keras.layers.Wrapper):
         )
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
-        """Gives the mask of the layer's output."""
+        """Returns the mask of the layer's output."""
         return self.layer.compute_mask(inputs, mask)
 
     def compute_output_shape(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
     ) -> Any:
-        """Gives the shape of the layer's output."""
+        """Returns the shape of the layer's output."""
         return self.layer.compute_output_shape(sequences_shape)
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: Any = None
     ) -> "TrainedInitialState":
-        """Makes a layer from a config.
+        """Creates a layer from its config.
 
-        `keras.layers.Bidirectional` sets `go_backwards` in it, which is the layer's.
+        `keras.layers.Bidirectional` adds `go_backwards` to the config. It is passed on
+        to the wrapped layer.
         """
         config = dict(config)
         if "go_backwards" in config:
@@ -183,7 +185,7 @@ class TrainedInitialState(keras.layers.Wrapper):
         return super().from_config(config, custom_objects)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
+        """Returns the arguments that recreate the layer."""
         return {
             **super().get_config(),
             "initializer": keras.initializers.serialize(self.initializer),

@@ -1,4 +1,4 @@
-"""Optimizers for recurrent matrices, and which variables they train."""
+"""Optimizers for recurrent matrices, and the groups of variables that they train."""
 
 from keras_ortho.optimizers.group_optimizer import GroupOptimizer
 from keras_ortho.optimizers.groups import OptimizerGroups, group_of, set_group

@@ -1,4 +1,4 @@
-"""Keras's optimizer of several, for groups that a model need not have."""
+"""A `MultiOptimizer` for groups of variables that a model may lack."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,18 +8,18 @@ import keras
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class GroupOptimizer(keras.optimizers.MultiOptimizer):
-    """A `MultiOptimizer` of which one optimizer may have nothing to train.
+    """A `MultiOptimizer` whose optimizers may have nothing to train.
 
-    That one is built, too, as `keras.callbacks.SwapEMAWeights` needs it: a model may
-    have no recurrent matrix, or one that is not trained.
+    A model may have no recurrent matrix, or one that is not trained. The optimizer
+    for it is built nevertheless, as `keras.callbacks.SwapEMAWeights` requires.
 
     Args:
         optimizer_map: A `keras.optimizers.OptimizerMap`, such as `OptimizerGroups`.
-        loss_scale_factor: As for `keras.optimizers.MultiOptimizer`. Default: `None`.
-        name: Its name. Default: `None`, made of that of the class.
+        loss_scale_factor: See `keras.optimizers.MultiOptimizer`. Default: `None`.
+        name: Name of the optimizer. Default: `None`, derived from the class name.
 
     Raises:
-        ValueError: When it is given variables that it was not built for.
+        ValueError: In `apply`, if the optimizer was built for other variables.
 
     Example:
     >>> from keras_ortho.optimizers import GroupOptimizer, OptimizerGroups
@@ -30,10 +30,10 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
     """
 
     def build(self, var_list: Sequence[Any]) -> None:
-        """Makes the variables of all optimizers.
+        """Creates the variables of all optimizers.
 
         Args:
-            var_list: What is trained.
+            var_list: The variables to train.
         """
         super().build(var_list)
         for optimizer in self.optimizers:
@@ -43,15 +43,15 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None
     ) -> None:
-        """Updates variables by their gradients.
+        """Updates the variables with their gradients.
 
         Args:
-            grads: A gradient for each variable.
-            trainable_variables: The variables. Default: `None`, those that it was
-                built for.
+            grads: List of gradients, one for each variable.
+            trainable_variables: The variables. Default: `None`, those for which the
+                optimizer was built.
 
         Raises:
-            ValueError: If it was built for others.
+            ValueError: If the optimizer was built for other variables.
         """
         if self.built:
             for variable in trainable_variables or ():

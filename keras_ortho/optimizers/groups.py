@@ -1,7 +1,7 @@
-"""The groups of variables that the papers train by rules of their own.
+"""The groups of variables for which the papers use different optimizers.
 
-A cell says which of its variables are of which group, where it creates them; optimizers
-are chosen by that, whatever the variables are called.
+A cell assigns its variables to groups when it creates them. Optimizers are chosen by
+group, whatever the names of the variables.
 """
 
 from collections.abc import Mapping
@@ -9,20 +9,20 @@ from typing import Any, ClassVar
 
 import keras
 
-# The free variables that make a recurrent matrix, without a constraint.
+# Free variables that make a recurrent matrix, trained without constraints.
 RECURRENT = "recurrent"
-# A recurrent matrix that is a variable itself, and must be kept unitary.
+# Recurrent matrices that are variables themselves, and must be kept unitary.
 UNITARY = "unitary"
-# All others.
+# All other variables.
 OTHERS = "others"
 GROUPS = (RECURRENT, UNITARY, OTHERS)
 
 
 def set_group(variable: Any, group: str) -> None:
-    """Says of which group a variable is.
+    """Assigns a variable to a group.
 
     Args:
-        variable: A variable of Keras.
+        variable: A Keras variable.
         group: `"recurrent"`, `"unitary"` or `"others"`.
 
     Raises:
@@ -37,13 +37,13 @@ def set_group(variable: Any, group: str) -> None:
 
 
 def group_of(variable: Any) -> str:
-    """Tells of which group a variable is.
+    """Returns the group of a variable.
 
     Args:
-        variable: A variable of Keras.
+        variable: A Keras variable.
 
     Returns:
-        What `set_group` was given, `"others"` without.
+        The group that `set_group` assigned, or `"others"` if it assigned none.
 
     Example:
     >>> group_of(keras.Variable([1.0]))
@@ -59,15 +59,16 @@ def _check_group(group: Any, groups: tuple[str, ...]) -> None:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OptimizerGroups(keras.optimizers.OptimizerMap):
-    """Gives a variable the optimizer of its group, in a `GroupOptimizer`.
+    """Maps each variable to the optimizer of its group, for a `GroupOptimizer`.
 
     Args:
-        default_optimizer: Optimizer of the variables of all other groups.
-        optimizer_map: A dictionary of an optimizer for each group.
+        default_optimizer: Optimizer for the variables of all other groups.
+        optimizer_map: Dictionary that maps groups to optimizers. Default: `None`.
 
     Raises:
-        ValueError: If there is no such group, or what should be an optimizer is none,
-            or holds others.
+        TypeError: If `default_optimizer` is not a Keras optimizer.
+        ValueError: If a group does not exist, or its optimizer is not a Keras optimizer
+            or wraps other optimizers.
 
     Example:
     >>> from keras_ortho.optimizers import GroupOptimizer
@@ -77,7 +78,7 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
     >>> optimizer = GroupOptimizer(groups)
     """
 
-    # A subclass that tells more apart has more.
+    # A subclass may distinguish more groups.
     groups: ClassVar[tuple[str, ...]] = GROUPS
 
     def __init__(
@@ -90,17 +91,17 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
             self[group] = optimizer
 
     def __setitem__(self, group: str, optimizer: keras.optimizers.Optimizer) -> None:
-        """Sets the optimizer of a group, once."""
+        """Sets the optimizer of a group that has none yet."""
         _check_group(group, self.groups)
         super().__setitem__(group, optimizer)
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
-        """Finds the optimizer of a variable.
+        """Returns the optimizer of a variable.
 
         Args:
-            variable: A variable of Keras.
+            variable: A Keras variable.
 
         Returns:
-            Its optimizer.
+            The optimizer of its group.
         """
         return self[group_of(variable)]

@@ -1,4 +1,4 @@
-"""RMSprop as TensorFlow 1 ran it, and so as the papers did."""
+"""RMSprop as in TensorFlow 1, which the papers used."""
 
 from typing import Any
 
@@ -10,26 +10,27 @@ from keras_ortho.checks import check_fraction, check_number
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class RMSpropTF1(keras.optimizers.RMSprop):
-    """RMSprop with the accumulator starting at 1, as in TensorFlow 1.
+    """RMSprop whose accumulator starts at 1, as in TensorFlow 1.
 
     The update is `v <- rho v + (1 - rho) g^2`, `w <- w - lr g / sqrt(v + eps)`.
-    Keras starts `v` at 0, so that its first steps have the length `3.16 lr`
-    whatever the gradient. Here they are about `lr g`: the rate warms up by itself
-    until `rho^k` falls below `g^2`, over some hundred steps.
+    Keras starts `v` at 0, so that with `rho=0.9` its first step changes every entry by
+    `3.16 lr`, whatever the gradient. Here, the first steps are about `lr g`: the
+    effective learning rate warms up by itself until `rho^k` falls below `g^2`, over
+    about a hundred steps.
 
     Args:
-        learning_rate: Rate, a float or a schedule. Default: 0.001.
-        rho: Decay of the accumulator. Default: 0.9.
+        learning_rate: Learning rate, a float or a schedule. Default: 0.001.
+        rho: Decay rate of the accumulator. Default: 0.9.
         momentum: Momentum. Default: 0.
-        epsilon: Added to the accumulator inside the root. Default: 1e-10.
+        epsilon: Number added to the accumulator inside the square root. Default: 1e-10.
         centered: Whether to subtract the square of the mean gradient. Default:
             `False`.
-        initial_accumulator_value: Where the accumulator starts. Default: 1.
-        **kwargs: The other arguments of `keras.optimizers.RMSprop`.
+        initial_accumulator_value: Initial value of the accumulator. Default: 1.
+        **kwargs: Other arguments of `keras.optimizers.RMSprop`.
 
     Raises:
-        ValueError: If `initial_accumulator_value` or `epsilon` is negative, or `rho`
-            not a fraction.
+        ValueError: If `initial_accumulator_value` or `epsilon` is negative, or `rho` is
+            not in `[0, 1)`.
 
     Example:
     >>> optimizer = RMSpropTF1(learning_rate=1e-4)
@@ -64,23 +65,23 @@ class RMSpropTF1(keras.optimizers.RMSprop):
     def add_optimizer_variables(
         self, trainable_variables: list[Any], name: Any, initializer: Any = "zeros"
     ) -> list[Tensor]:
-        """Creates the slots of the variables.
+        """Creates the optimizer variables of one slot.
 
         Args:
-            trainable_variables: The variables.
-            name: Name of the slot, or a list of them.
-            initializer: Initializer of the slot; the accumulator, which Keras
-                calls `"velocity"`, has its own.
+            trainable_variables: The variables to train.
+            name: Name of the slot, or a list of names.
+            initializer: Initializer for the slot. The accumulator, which Keras calls
+                `"velocity"`, has its own.
 
         Returns:
-            The slots, a list.
+            List of the optimizer variables.
         """
         if name == "velocity":
             initializer = keras.initializers.Constant(self.initial_accumulator_value)
         return super().add_optimizer_variables(trainable_variables, name, initializer)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal optimizer."""
+        """Returns the config of the optimizer."""
         return {
             **super().get_config(),
             "initial_accumulator_value": self.initial_accumulator_value,

@@ -1,4 +1,4 @@
-"""Which variable gets which optimizer."""
+"""Functions that combine optimizers for the groups of variables."""
 
 import contextlib
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from keras_ortho.optimizers.groups import RECURRENT, UNITARY, OptimizerGroups
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1
 from keras_ortho.optimizers.stiefel import StiefelDescent
 
-# What `compile` takes for an optimizer.
+# Types that `compile` accepts as an optimizer.
 Optimizer: TypeAlias = keras.optimizers.Optimizer | str
 Rate: TypeAlias = float | keras.optimizers.schedules.LearningRateSchedule
 
@@ -21,32 +21,33 @@ def paper_optimizer(
     others: Optimizer | None = None,
     unitary: Optimizer | None = None,
 ) -> GroupOptimizer:
-    """Makes the papers' optimizers, for `model.compile`.
+    """Makes an optimizer for `model.compile` that follows the papers.
 
-    They train the free variables of the recurrent matrix with a smaller rate than the
-    other variables, and often with another algorithm. Where the matrix itself is the
-    variable, as in `FullURNN`, they keep it unitary. Each optimizer has its own
-    schedule and clipping; `global_clipnorm` covers the variables of that optimizer
-    only. Like every `MultiOptimizer`, the result has no `learning_rate` of its own: the
-    rates are those of its `optimizers`, in the order `recurrent`, `unitary`, `others`.
+    The papers train the free variables of the recurrent matrix with a smaller learning
+    rate than the other variables, and often with another algorithm. If the matrix
+    itself is the variable, as in `FullURNN`, its optimizer keeps it unitary. Each
+    optimizer has its own schedule and clipping; `global_clipnorm` covers only the
+    variables of that optimizer. Like every `MultiOptimizer`, the result has no
+    `learning_rate` of its own: the learning rates are those of its `optimizers`, in the
+    order `recurrent`, `unitary`, `others`.
 
-    Every cell of the package says which of its variables are which, and a
-    `RecurrentCell` of your own does so, too: see its `optimizer_groups`.
+    Every cell of the package assigns its variables to these groups, and so does a
+    `RecurrentCell` of your own: see its `optimizer_groups`.
 
     Args:
-        recurrent: Optimizer of the free variables of the recurrent matrices, or its
+        recurrent: Optimizer for the free variables of the recurrent matrices, or its
             name, as in `compile`. Default: `RMSpropTF1(1e-4)`.
-        others: Optimizer of all other variables. Default:
+        others: Optimizer for all other variables. Default:
             `keras.optimizers.Adam(1e-3)`.
-        unitary: Optimizer of the recurrent matrices that are variables themselves.
+        unitary: Optimizer for recurrent matrices that are variables themselves.
             Default: `StiefelDescent(1e-3)`.
 
     Returns:
         A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
 
     Raises:
-        ValueError: If an argument is no optimizer nor the name of one, holds others, or
-            has a `loss_scale_factor` of its own.
+        ValueError: If an argument is neither a Keras optimizer nor the name of one, if
+            it wraps other optimizers, or if it has its own `loss_scale_factor`.
 
     Example:
     >>> model.compile(paper_optimizer(), loss="mse")
@@ -76,38 +77,40 @@ def two_rate_adam(
     global_clipnorm: float | None = 1.0,
     ema_momentum: float | None = None,
 ) -> GroupOptimizer:
-    """Makes Adam with a smaller rate for the recurrent matrices, for `model.compile`.
+    """Makes Adam with a smaller learning rate for recurrent matrices, for `compile`.
 
-    With it `ScoRNN` learned copying and adding in less than half of the updates that it
-    took with the papers' settings: `docs/settings.md`. A change of the recurrent matrix
-    acts once in each step, so for sequences of a thousand steps take
-    `recurrent_learning_rate=1e-4`. A single large gradient, as recurrent networks have
-    them, holds back Adam for about `1 / (1 - beta_2)` updates: 20, where Keras's
-    default 0.999 makes it 1 000.
+    With it, `ScoRNN` learned copying and adding in less than half of the updates that
+    it took with the papers' settings: see `docs/settings.md`. A change of the recurrent
+    matrix acts at every time step, so use `recurrent_learning_rate=1e-4` for sequences
+    of a thousand steps. A single large gradient, which is common in recurrent networks,
+    slows Adam down for about `1 / (1 - beta_2)` updates: 20 here, but 1 000 with
+    Keras's default of 0.999.
 
-    It is a `paper_optimizer` of two Adams: see there for which variables are which. A
-    matrix that is a variable itself, as in `FullURNN`, gets `StiefelDescent(1e-3)`.
+    The result is that of `paper_optimizer` with two Adams: see there for the groups of
+    variables. A matrix that is a variable itself, as in `FullURNN`, is trained by
+    `StiefelDescent(1e-3)`.
 
     Args:
-        learning_rate: Rate of all variables but those of the recurrent matrices, a
-            positive float or a schedule. Default: 3e-3.
-        recurrent_learning_rate: Rate of the free variables of the recurrent matrices,
-            the same. Default: 3e-4.
-        beta_2: Decay of the mean square of the gradients, at least 0 and less than 1.
-            Default: 0.95.
+        learning_rate: Learning rate of all variables except those of the recurrent
+            matrices, a positive float or a schedule. Default: 3e-3.
+        recurrent_learning_rate: Learning rate of the free variables of the recurrent
+            matrices, a positive float or a schedule. Default: 3e-4.
+        beta_2: Decay rate of the mean square of the gradients, at least 0 and less than
+            1. Default: 0.95.
         global_clipnorm: Largest norm of the gradients of all variables that one of the
-            two Adams trains, a positive float, or `None` for no limit. Default: 1.
+            two Adams trains, a positive float, or `None` for no clipping. Default: 1.
         ema_momentum: Momentum of a moving average of the weights, at least 0 and less
-            than 1. With 0.95 it is over about the last 20 updates. An average of the
-            free variables makes a recurrent matrix that is as orthogonal. Have
-            `keras.callbacks.SwapEMAWeights` among the callbacks to validate with it;
-            the model has it after `fit`. Default: `None`, no average.
+            than 1. With 0.95, it averages about the last 20 updates. An average of the
+            free variables yields a recurrent matrix that is as orthogonal. Add
+            `keras.callbacks.SwapEMAWeights` to the callbacks to validate with the
+            average; after `fit`, the model has the averaged weights. Default: `None`,
+            no average.
 
     Returns:
         A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> model.compile(two_rate_adam(), loss="mse")
@@ -145,7 +148,7 @@ def _rate(name: str, rate: Rate) -> Rate:
 def _optimizer(
     name: str, given: Optimizer | None, usual: keras.optimizers.Optimizer
 ) -> keras.optimizers.Optimizer:
-    """The optimizer that an argument stands for."""
+    """Returns the optimizer for an argument, after checking it."""
     if given is None:
         return usual
     known = None

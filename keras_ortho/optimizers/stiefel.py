@@ -1,4 +1,4 @@
-"""Descent along the unitary matrices."""
+"""Gradient descent along the unitary matrices."""
 
 from typing import Any
 
@@ -20,36 +20,36 @@ from keras_ortho.parametrizations.kept_unitary import keeping_unitary
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class StiefelDescent(keras.optimizers.Optimizer):
-    """Steps complex unitary matrices along the Stiefel manifold.
+    """Optimizer that moves complex unitary matrices along the Stiefel manifold.
 
-    With the gradient `G = dL/dRe W + i dL/dIm W` and `B = G W* - W G*` a step is
+    With the gradient `G = dL/dRe W + i dL/dIm W` and `B = G W* - W G*`, a step is
 
         W <- (I + lr/2 B)^-1 (I - lr/2 B) W,
 
-    a unitary matrix times `W`. In exact arithmetic it stays unitary; rounding takes it
-    away from there, about `n eps` at a step, and nothing brings it back unless
-    `reproject` does.
+    the product of a unitary matrix and `W`. In exact arithmetic, `W` stays unitary.
+    Rounding moves it away by about `n eps` per step, and only `reproject` corrects
+    that.
 
-    It is for variables of the shape `(2, n, n)`, real and imaginary part, as
-    `FullURNN` has one. `paper_optimizer` gives that one to it and the others to other
-    optimizers.
+    The variables must have the shape `(2, n, n)`, for the real and the imaginary part,
+    as in `FullURNN`. `paper_optimizer` assigns such variables to this optimizer and the
+    others to other optimizers.
 
     Args:
-        learning_rate: Rate, a float or a schedule. Default: 0.001.
-        rms_scaling: Whether to divide the gradient by the root of a moving average of
-            its squares, entry by entry, before the step. The rate must then be much
-            lower: the authors take 1e-6. Default: `False`.
-        rho: Decay of the moving average. Default: 0.9.
-        epsilon: Added to the root. Default: 1e-8.
-        reproject: Whether to bring `W` back to the unitary matrices after each
-            step, by a step of Newton's and Schulz's iteration, `W (3 I - W* W) / 2`.
-            The authors do not. Default: `False`.
-        **kwargs: The other arguments of `keras.optimizers.Optimizer`, but for
+        learning_rate: Learning rate, a float or a schedule. Default: 0.001.
+        rms_scaling: Whether to divide each entry of the gradient by the root of a
+            moving average of its squares before the step. The learning rate must then
+            be much lower: the authors use 1e-6. Default: `False`.
+        rho: Decay rate of the moving average. Default: 0.9.
+        epsilon: Number added to the root. Default: 1e-8.
+        reproject: Whether to move `W` back to the unitary matrices after each step,
+            by a Newton-Schulz iteration, `W (3 I - W* W) / 2`. The authors do not do
+            so. Default: `False`.
+        **kwargs: Other arguments of `keras.optimizers.Optimizer`, except for
             `weight_decay` and `use_ema`, which would leave the manifold.
 
     Raises:
-        ValueError: If an argument is out of its range, or, once the variables are
-            known, if one has another shape.
+        ValueError: If an argument is out of range, or, in `build`, if a variable has
+            the wrong shape.
 
     Example:
     >>> optimizer = StiefelDescent(1e-6, rms_scaling=True)
@@ -83,13 +83,13 @@ class StiefelDescent(keras.optimizers.Optimizer):
         self.reproject = reproject
 
     def build(self, variables: list[Any]) -> None:
-        """Creates the slots of the variables.
+        """Creates the optimizer variables.
 
         Args:
-            variables: The variables, each of the shape `(2, n, n)`.
+            variables: The variables to train, each of shape `(2, n, n)`.
 
         Raises:
-            ValueError: If one has another shape.
+            ValueError: If a variable has the wrong shape.
         """
         if self.built:
             return
@@ -107,21 +107,21 @@ class StiefelDescent(keras.optimizers.Optimizer):
             self._accumulators = self.add_optimizer_variables(variables, "accumulator")
 
     def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
-        """Steps the matrices.
+        """Updates the matrices with their gradients.
 
         Args:
             grads: The gradients, tensors of shape `(2, n, n)`.
-            trainable_variables: The variables. Default: those of `build`.
+            trainable_variables: The variables. Default: `None`, those of `build`.
         """
         with keeping_unitary():
             super().apply(grads, trainable_variables)
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Any) -> None:
-        """Steps one matrix.
+        """Updates one matrix.
 
         Args:
             gradient: Tensor of shape `(2, n, n)`.
-            variable: The variable.
+            variable: The variable of the matrix.
             learning_rate: Scalar.
         """
         dtype = wide_dtype(variable.dtype)
@@ -141,7 +141,7 @@ class StiefelDescent(keras.optimizers.Optimizer):
         self.assign(variable, ops.cast(parts, variable.dtype))
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal optimizer."""
+        """Returns the config of the optimizer."""
         return {
             **super().get_config(),
             "rms_scaling": self.rms_scaling,
@@ -156,7 +156,7 @@ def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
 
     Args:
         matrix: The rows `[Re W | Im W]`, of shape `(n, 2n)`.
-        direction: The rows of `E`, of the same shape.
+        direction: The rows `[Re E | Im E]`, of the same shape.
 
     Returns:
         The rows of `(I + K)^-1 (I - K) W` with `K = E W* - W E*`.
@@ -170,7 +170,7 @@ def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
 
 
 def newton_schulz_step(matrix: Tensor) -> Tensor:
-    """Takes a nearly unitary matrix to the nearest unitary one, to second order.
+    """Moves a nearly unitary matrix to the nearest unitary one, to second order.
 
     Args:
         matrix: The rows `[Re W | Im W]`, of shape `(n, 2n)`.

@@ -1,17 +1,17 @@
-"""The optimizers within the one that a model is compiled with."""
+"""The optimizers inside the optimizer of a compiled model."""
 
 import keras
 
 
 def optimizers_within(model: keras.Model) -> list[keras.optimizers.Optimizer]:
-    """Lists what updates the weights of a model.
+    """Lists the optimizers that update the weights of a model.
 
     Args:
         model: A compiled model.
 
     Returns:
-        The optimizers within that of the model, such as those of `paper_optimizer`; or
-        that itself, if it holds none.
+        The optimizers inside that of the model, such as those of `paper_optimizer`, or
+        a list of that optimizer itself if it contains no others.
 
     Example:
     >>> model.compile("adam", "mse")

@@ -1,4 +1,4 @@
-"""The recurrence over a whole sequence, with its gradient."""
+"""Recurrences over whole sequences, with their own gradient."""
 
 from keras_ortho.recurrence.pointwise import Opaque, Pointwise, find
 from keras_ortho.recurrence.sequence import recurrence

@@ -1,8 +1,8 @@
-"""Products with a kernel: a matrix, or the blocks of a block-diagonal one.
+"""Products with a kernel: a matrix, or the blocks of a block-diagonal matrix.
 
-Blocks have the shape `(heads, j, k)`, the rows first. Those of complex units, of which
-the state holds all real parts first, have `(heads, 2, k, 2, k)`; from real inputs to
-complex units it is `(heads, 1, j, 2, k)`.
+Blocks have the shape `(heads, j, k)`, rows first. For complex units, whose state stores
+all real parts first, it is `(heads, 2, k, 2, k)`; from real inputs to complex units, it
+is `(heads, 1, j, 2, k)`.
 """
 
 import math
@@ -29,14 +29,14 @@ def times(states: Tensor, kernel: Tensor) -> Tensor:
     """
     if len(kernel.shape) == 2:
         return ops.matmul(states, kernel)
-    # Transposed by hand: what XLA makes of an einsum takes half as long again.
+    # Explicit transposes: XLA's code for an einsum takes 1.5 times as long.
     rows, columns = _sides(kernel)
     product = ops.matmul(_of_heads(states, *rows), _as_matrices(kernel))
     return _in_a_row(product, *columns)
 
 
 def times_at_all_steps(states: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `h W` for all steps of all sequences.
+    """Computes `h W` for all time steps of all sequences.
 
     Args:
         states: Tensor of shape `(time, batch, n)`.
@@ -64,15 +64,15 @@ def transposed(kernel: Tensor) -> Tensor:
 
 
 def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `dL/dW` of `h W`, the sum of the outer products of all steps.
+    """Computes `dL/dW` for `h W`: the sum of the outer products of all time steps.
 
     Args:
         states: `h`, of shape `(batch, m)` or `(time, batch, m)`.
-        gradients: `dL/d(h W)`, with `n` for `m`.
+        gradients: `dL/d(h W)`, of the shape of `states` with `n` in place of `m`.
         kernel: `W`, of shape `(m, n)`, or its blocks.
 
     Returns:
-        Tensor of the shape of `kernel`, of blocks in float32 at least on JAX.
+        Tensor of the shape of `kernel`. For blocks on JAX, it is at least float32.
     """
     if len(kernel.shape) == 2:
         return ops.matmul(ops.transpose(_rows(states)), _rows(gradients))
@@ -90,12 +90,12 @@ def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
 
 
 def _rows(x: Tensor) -> Tensor:
-    """All steps of all sequences under each other, for one large product."""
+    """Stacks all steps of all sequences into one matrix, for one large product."""
     return ops.reshape(x, (-1, x.shape[-1]))
 
 
 def _sides(kernel: Tensor) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """For rows and columns: the heads, the parts of a unit, and the units of a head."""
+    """Returns for rows and columns: heads, parts per unit, and units per head."""
     heads, *axes = kernel.shape
     rows, columns = (
         (axes[:2], axes[2:]) if len(axes) == 4 else ((1, axes[0]), (1, axes[1]))
@@ -104,13 +104,13 @@ def _sides(kernel: Tensor) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
 
 
 def _as_matrices(kernel: Tensor) -> Tensor:
-    """Blocks as `(heads, j, k)`, of all parts of the units."""
+    """Reshapes blocks to `(heads, j, k)`, with all parts of the units."""
     (heads, *rows), (_, *columns) = _sides(kernel)
     return ops.reshape(kernel, (heads, math.prod(rows), math.prod(columns)))
 
 
 def _of_heads(states: Tensor, heads: int, parts: int, order: int) -> Tensor:
-    """From `(rows, n)` to `(heads, rows, parts * order)`."""
+    """Reshapes `(rows, n)` to `(heads, rows, parts * order)`."""
     if parts == 1:
         return ops.transpose(ops.reshape(states, (-1, heads, order)), (1, 0, 2))
     split = ops.reshape(states, (-1, parts, heads, order))
@@ -118,7 +118,7 @@ def _of_heads(states: Tensor, heads: int, parts: int, order: int) -> Tensor:
 
 
 def _in_a_row(products: Tensor, heads: int, parts: int, order: int) -> Tensor:
-    """The way back from `_of_heads`."""
+    """Inverts `_of_heads`."""
     if parts == 1:
         return ops.reshape(ops.transpose(products, (1, 0, 2)), (-1, heads * order))
     split = ops.reshape(products, (heads, -1, parts, order))

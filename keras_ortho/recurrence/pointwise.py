@@ -1,8 +1,8 @@
-"""Activations with their derivatives, as the recurrence needs them.
+"""Activations with their derivatives, in the form that the recurrence needs.
 
-Each is a class with one instance for each setting, and knows its derivative in terms
-of what the recurrence keeps: the states, and where these do not tell it, something
-more.
+Each activation is a class, with one instance per setting. It computes its derivative
+from what the recurrence keeps: its outputs, and additional tensors if the outputs do
+not determine the derivative.
 """
 
 import dataclasses
@@ -34,10 +34,11 @@ from keras_ortho.precise_activations import precise
 
 
 class Pointwise:
-    """An activation of the units of a step, with its derivative.
+    """An activation that a step applies, with its derivative.
 
     Attributes:
-        own_bias: Whether the bias is inside, rather than added before.
+        own_bias: Whether the activation adds the bias itself. Otherwise, the inputs
+            include the bias.
     """
 
     own_bias: ClassVar[bool] = False
@@ -46,52 +47,53 @@ class Pointwise:
         """Applies the activation.
 
         Args:
-            inputs: Pre-activation of shape `(batch, state_size)`, with the bias
-                unless that is inside.
+            inputs: Pre-activation of shape `(batch, state_size)`, which includes the
+                bias unless `own_bias` is `True`.
             bias: Tensor of shape `(n,)`.
 
         Returns:
-            The value, a tensor of the shape of `inputs`, and what the derivative needs
-            besides: see `kept`.
+            The output, a tensor of the shape of `inputs`, followed by the other
+            tensors that the derivative needs: see `kept`.
         """
         raise NotImplementedError
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Describes what `apply` gives, and the derivative needs.
+        """Describes the tensors that `apply` returns and `pull` needs.
 
         Args:
-            size: Entries of the state of a sequence.
-            dtype: That of the state.
+            size: Number of entries of the state of a sequence.
+            dtype: Dtype of the state.
 
         Returns:
-            For each tensor, the value first, its entries for a sequence and its dtype.
+            For each tensor, the output first, a pair of its number of entries per
+            sequence and its dtype.
         """
         return ((size, dtype),)
 
     def pull(
         self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Takes the gradient of a step from its output to its inputs.
+        """Computes the gradients with respect to the inputs and the bias.
 
         Args:
-            kept: What `apply` gave.
+            kept: The tensors that `apply` returned.
             bias: Tensor of shape `(n,)`.
-            upstream: Gradient with respect to the output.
+            upstream: Upstream gradient, with respect to the output.
 
         Returns:
-            A pair of the gradients with respect to the pre-activation, and to the
-            bias of each sequence, of shape `(batch, n)`.
+            A pair of the gradient with respect to the pre-activation, and the gradient
+            with respect to the bias for each sequence, of shape `(batch, n)`.
         """
         raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
 class Elementwise(Pointwise):
-    """A real function whose value tells its derivative, the bias added before.
+    """A real function whose derivative follows from its output, without `own_bias`.
 
     Attributes:
-        function: From a tensor to its values.
-        slope: From the values and the upstream gradient to the gradient.
+        function: Maps the inputs to the outputs.
+        slope: Maps the outputs and the upstream gradient to the gradient.
     """
 
     function: Callable[[Tensor], Tensor]
@@ -104,17 +106,17 @@ class Elementwise(Pointwise):
     def pull(
         self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Multiplies with the derivative: see `Pointwise`."""
+        """Multiplies by the derivative: see `Pointwise`."""
         gradient = self.slope(kept[0], upstream)
         return gradient, gradient
 
 
 @dataclasses.dataclass(frozen=True)
 class Opaque(Pointwise):
-    """A function that adds the bias itself, for single steps: it has no `pull`.
+    """A function that adds the bias itself. It has no `pull`: for single steps only.
 
     Attributes:
-        function: From a tensor to its values.
+        function: Maps the inputs to the outputs.
     """
 
     own_bias = True
@@ -127,7 +129,7 @@ class Opaque(Pointwise):
 
 
 class RealModReLU(Pointwise):
-    """`sign(z) relu(|z| + b)`; where it is not zero the derivative is one."""
+    """`sign(z) relu(|z| + b)`, whose derivative is 1 where the output is not zero."""
 
     own_bias = True
 
@@ -138,47 +140,47 @@ class RealModReLU(Pointwise):
     def pull(
         self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Keeps what is not zero: see `Pointwise`."""
+        """Passes the gradient where the output is not zero: see `Pointwise`."""
         return real_modrelu_gradients(kept[0], upstream)
 
 
 class OPLU(Pointwise):
-    """Pairs of units in order; the gradient goes back the way that they came."""
+    """OPLU, which sorts pairs of units. Its gradient reverses the swaps."""
 
     def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Sorts, and tells which pairs it swapped: see `Pointwise`."""
+        """Sorts the pairs, and returns which ones it swapped: see `Pointwise`."""
         swapped = is_unsorted(inputs)
         return swap_pairs(inputs, swapped), swapped
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Has the swaps, too: see `Pointwise`."""
+        """Includes the swaps: see `Pointwise`."""
         return (size, dtype), (size // 2, "bool")
 
     def pull(
         self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Swaps the same pairs: see `Pointwise`."""
+        """Swaps the same pairs in the gradient: see `Pointwise`."""
         gradient = swap_pairs(upstream, kept[1])
         return gradient, gradient
 
 
 class ComplexModReLU(Pointwise):
-    """`z relu(1 + b / |z|)`, on real parts before imaginary parts.
+    """`z relu(1 + b / |z|)`, with the real parts before the imaginary parts.
 
-    With `s = relu(1 + b / |z|)` the value is `h = s z`, and the gradient of a unit is
-    `s g`, and, where that is not zero, `(1 - s) <u, g> u` along its direction
-    `u = h / |h|`. The factor is kept: near `z = 0` the value does not tell it.
+    With `s = relu(1 + b / |z|)`, the output is `h = s z`. The gradient for a unit is
+    `s g`, plus, if `h` is not zero, `(1 - s) <u, g> u` in the direction `u = h / |h|`.
+    The factor `s` is kept: near `z = 0`, the output does not determine it.
     """
 
     own_bias = True
 
     def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies modReLU, and gives the factor: see `Pointwise`."""
+        """Applies modReLU, and returns the factor as well: see `Pointwise`."""
         scale = exact_scale(inputs, bias)
         return scale_units(inputs, scale), scale
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Has the factor, too: see `Pointwise`."""
+        """Includes the factor: see `Pointwise`."""
         return (size, dtype), (size // 2, wide_dtype(dtype))
 
     def pull(
@@ -189,9 +191,9 @@ class ComplexModReLU(Pointwise):
         inner = _inner(value, upstream, scale.dtype)
         square = _inner(value, value, scale.dtype)
         smallest = smallest_modulus(value.dtype) ** 2
-        # Not of 0, for second derivatives.
+        # Not the root of 0, whose second derivative is not finite.
         modulus = ops.sqrt(ops.maximum(square, smallest))
-        # A product, which takes less time than a choice.
+        # A product, which is faster than a selection.
         to_bias = ops.cast(square > smallest, scale.dtype) * inner / modulus
         radial = (1.0 - scale) * to_bias / modulus
         gradient = _pulled(value, upstream, scale, radial)
@@ -199,20 +201,20 @@ class ComplexModReLU(Pointwise):
 
 
 class SmoothedModReLU(Pointwise):
-    """`z relu(m + b) / (m + epsilon)`, on real parts before imaginary parts.
+    """`z relu(m + b) / (m + epsilon)`, with the real parts before the imaginary parts.
 
-    With `s(m) = relu(m + b) / (m + epsilon)` the gradient of a unit is
-    `s g + (s'(m) / m) <z, g> z`. The pre-activation is kept.
+    With the smoothed modulus `m` and `s(m) = relu(m + b) / (m + epsilon)`, the gradient
+    for a unit is `s g + (s'(m) / m) <z, g> z`. The pre-activation `z` is kept.
     """
 
     own_bias = True
 
     def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies modReLU, and gives the pre-activation: see `Pointwise`."""
+        """Applies modReLU, and returns the pre-activation as well: see `Pointwise`."""
         return smoothed_modrelu(inputs, bias), inputs
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Has the pre-activation, too: see `Pointwise`."""
+        """Includes the pre-activation: see `Pointwise`."""
         return (size, dtype), (size, dtype)
 
     def pull(
@@ -229,14 +231,14 @@ class SmoothedModReLU(Pointwise):
 
 
 def _inner(z: Tensor, gradient: Tensor, dtype: str) -> Tensor:
-    """`<z, g>` of each unit."""
+    """Computes `<z, g>` for each unit."""
     product = ops.cast(z, dtype) * ops.cast(gradient, dtype)
     real, imaginary = ops.split(product, 2, axis=-1)
     return real + imaginary
 
 
 def _pulled(z: Tensor, gradient: Tensor, scale: Tensor, radial: Tensor) -> Tensor:
-    """`scale g + radial z`, in the dtype of `g`."""
+    """Computes `scale g + radial z`, in the dtype of `g`."""
     dtype = scale.dtype
     whole = twice(scale) * ops.cast(gradient, dtype)
     whole = whole + twice(radial) * ops.cast(z, dtype)
@@ -264,14 +266,14 @@ def _leaky_relu(activation: LeakyReLU) -> Pointwise:
 
 
 def find(activation: Any, complex_state: bool) -> Pointwise | None:
-    """Finds the derivative of a cell's activation.
+    """Finds the activation of a cell with its derivative.
 
     Args:
         activation: `"modrelu"`, `"smoothed_modrelu"`, or a function.
         complex_state: Whether the units are complex.
 
     Returns:
-        The activation with its derivative, or `None` where that is not known.
+        The activation with its derivative, or `None` if the derivative is unknown.
 
     Example:
     >>> find("modrelu", complex_state=False).own_bias

@@ -1,6 +1,6 @@
-"""A segment of successive steps: its states, and the way back through it.
+"""A segment of successive time steps: its states and its gradients.
 
-Everything is time first: `(time, batch, units)`.
+All tensors are time-major, of shape `(time, batch, units)`.
 """
 
 import dataclasses
@@ -20,22 +20,22 @@ from keras_ortho.recurrence.blocks import (
 )
 from keras_ortho.recurrence.weights import Weights
 
-# Steps in a turn of a loop, at most, which share what the turn costs. Eight in place of
-# two saved a quarter of a training step at n = 64, B = 32, and 4 % at n = 128, B = 128
-# (TensorFlow, an AMD EPYC).
+# Maximum number of time steps per loop iteration, which share its overhead. Eight
+# instead of two saved a quarter of a training step at n = 64, B = 32, and 4 % at
+# n = 128, B = 128 (TensorFlow, an AMD EPYC).
 UNROLL = 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Segment:
-    """Successive steps of some sequences.
+    """Successive time steps of a batch of sequences.
 
     Attributes:
         inputs: Tensor of shape `(time, batch, m)`.
-        start: The state before, of shape `(batch, n)`.
-        mask: Tensor of shape `(time, batch, 1)`, 1 for steps that count and 0 for
+        start: The state before the segment, of shape `(batch, n)`.
+        mask: Tensor of shape `(time, batch, 1)`, 0 for masked steps and 1 for the
             others, or `None`.
-        state_mask: Tensor of shape `(batch, n)`, or `None`.
+        state_mask: Dropout mask of the states, of shape `(batch, n)`, or `None`.
     """
 
     inputs: Tensor
@@ -44,25 +44,25 @@ class Segment:
     state_mask: Tensor | None
 
     def drop(self, states: Tensor) -> Tensor:
-        """Applies the mask of the states."""
+        """Applies the dropout mask to the states."""
         return states if self.state_mask is None else states * self.state_mask
 
 
 def inferred_states(
     weights: Weights, segment: Segment, return_sequences: bool
 ) -> Tensor:
-    """Computes the states of a sequence, where no gradient is asked for.
+    """Computes the states of a sequence for which no gradient is needed.
 
-    The inputs are projected step by step: of the length of the sequence is only what is
-    asked for, and one plain loop is what every format of an exported model can hold.
+    The inputs are projected step by step, so that only the requested output grows with
+    the length of the sequence. Every export format supports such a plain loop.
 
     Args:
         weights: The weights.
-        segment: The inputs of all steps, and the state before.
+        segment: The inputs of all steps, and the initial state.
         return_sequences: Whether to return all states.
 
     Returns:
-        All states, or the last one.
+        All states, of shape `(time, batch, n)`, or the last one.
     """
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
@@ -88,11 +88,11 @@ def segment_states(
 
     Args:
         weights: The weights.
-        segment: The inputs, and the state before.
+        segment: The inputs, and the state before the segment.
 
     Returns:
-        A pair of the last state, and a tuple of all states and of what the derivative
-        of the step needs besides.
+        A pair of the last state, and a tuple of all states and of the other tensors
+        that the derivative of the step needs.
     """
     projected = weights.project_all_steps(segment.inputs)
     batch, size = ops.shape(segment.start)
@@ -126,7 +126,7 @@ def _after(
     projected: list[Tensor],
     mask: list[Tensor],
 ) -> tuple[Tensor, ...]:
-    """The state after a step, and what the derivative needs besides."""
+    """Computes the state after a step, and what else its derivative needs."""
     after, *extras = weights.after(projected, state, segment.drop(state))
     if mask:
         after = ops.where(mask[0] > 0, after, state)
@@ -140,19 +140,21 @@ def segment_gradients(
     above: Tensor | None,
     gradient: Tensor,
 ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Takes the gradient back through a segment.
+    """Propagates the gradient back through a segment.
 
     Args:
         weights: The weights.
-        segment: The inputs, and the state before.
-        kept: Its states, and what `segment_states` gave with them.
-        above: Gradient with respect to the outputs, `(time, batch, n)`, or `None`
-            where only the last one of the sequence is used.
-        gradient: Gradient with respect to the last state, from what follows.
+        segment: The inputs, and the state before the segment.
+        kept: The tensors that `segment_states` returned, the states first.
+        above: Upstream gradient with respect to the states, of shape
+            `(time, batch, n)`, or `None` if only the last state of the sequence is
+            used.
+        gradient: Gradient with respect to the last state, from the steps after the
+            segment.
 
     Returns:
-        The gradients with respect to the state before, to the inputs, and to the
-        weights in a row, the last in float32 at least.
+        The gradients with respect to the state before the segment, to the inputs, and
+        to the weights, the last a tuple of tensors of float32 or wider.
     """
     update = weights.update
     states = kept[0]
@@ -162,7 +164,7 @@ def segment_gradients(
     exact = wide_dtype(states.dtype)
 
     def back(to_products: list[Tensor], to_state: Tensor | None) -> Tensor:
-        # To the state before a step, through the products and beside them.
+        # With respect to the state before a step, via the products and directly.
         terms = list(map(times, to_products, backward_kernels))
         if to_state is None:
             return segment.drop(_sum(terms))
@@ -215,7 +217,7 @@ def segment_gradients(
     for index, first, kernel in zip(
         update.of_states, rest[:count], weights.recurrent_kernels, strict=True
     ):
-        # In two, or the states would have to be copied, a step further on.
+        # In two parts: shifting the states by one step would copy them.
         later = sums(before, gradients[index][1:], kernel)
         to_recurrent.append(sums(start, first, kernel) + later)
     to_biases = [ops.sum(each, axis=0) for each in rest[count:]]

@@ -1,11 +1,11 @@
-"""All states of a recurrence, and the gradient, without automatic differentiation.
+"""All states of a recurrence, and its gradient, without automatic differentiation.
 
-A sequence is cut into segments. The inputs of a segment are projected in one product;
-then one loop makes its states. The gradient goes back through the segments: one loop
-that holds a product a step and little else, or two where there are gates, then `dL/dW`
-and `dL/dU` as large products. What is kept in between are the states and what
-the derivatives need besides, or only the states before each segment, and the others are
-computed again. What lies within a segment is small enough to stay in a cache.
+A sequence is divided into segments. The inputs of a segment are projected in one
+product; then one loop computes its states. The gradient goes back through the segments:
+one loop with one product per step and recurrent kernel, and little else, then large
+products for `dL/dW` and `dL/dU`. The forward pass keeps the states and what else the
+derivatives need, or only the states before each segment, from which the gradient
+recomputes the others. The tensors of a segment are small enough to stay in a cache.
 """
 
 import dataclasses
@@ -37,10 +37,10 @@ from keras_ortho.recurrence.segment import (
 from keras_ortho.recurrence.updates import Update
 from keras_ortho.recurrence.weights import Weights
 
-# Steps in a segment, about: its states, 56 x 64 x 170 numbers for half a batch of 128,
-# fit a cache of some megabytes.
+# Approximate number of steps in a segment: its states, 56 x 64 x 170 numbers for half a
+# batch of 128, fit in a cache of a few megabytes.
 SEGMENT = 56
-# Steps in a segment that is computed again, where the length is not known.
+# Number of steps in a recomputed segment, if the length of the sequence is unknown.
 UNKNOWN_LENGTH_SEGMENT = 256
 
 
@@ -57,27 +57,28 @@ def recurrence(
 ) -> Tensor:
     """Computes the states of a recurrence, with its own gradient.
 
-    On TensorFlow it can be differentiated once, on JAX in reverse mode only.
+    In training, it can be differentiated in reverse mode only, and on TensorFlow and
+    PyTorch only once.
 
     Args:
         inputs: Tensor of shape `(batch, time, m)`.
-        weights: The weights, and the step.
+        weights: The weights and the update.
         initial_state: Tensor of shape `(batch, n)`.
         mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave
-            the state as it is. Default: `None`.
-        state_mask: Tensor of shape `(batch, n)` that the state is multiplied with
-            before each step; where that adds to the state, only in its products. It
-            has no gradient. Default: `None`.
+            the state unchanged. Default: `None`.
+        state_mask: Tensor of shape `(batch, n)` by which the state is multiplied
+            before each step. In a step that adds to the state, it affects only the
+            products. It has no gradient. Default: `None`.
         return_sequences: Whether to return all states. Default: `False`.
         recompute: Whether to keep only the states before each segment for the
             gradient: `True` for segments of about the square root of the number of
-            steps, an int for segments of so many. Default: `False`.
-        training: Whether a gradient will be asked for. Without it there is one loop
-            over all steps, without segments, and a gradient that is asked for all the
-            same is the backend's. Default: `True`.
+            steps, an integer for segments of that many steps. Default: `False`.
+        training: Whether a gradient will be computed. If `False`, one loop runs over
+            all steps, without segments; if a gradient is requested nevertheless, the
+            backend computes it. Default: `True`.
 
     Returns:
-        Tensor of shape `(batch, time, n)`, or `(batch, n)`, the last state.
+        Tensor of shape `(batch, time, n)`, or the last state, of shape `(batch, n)`.
     """
     plan = _Plan(
         update=weights.update,
@@ -113,21 +114,21 @@ def _segment_length(steps: int | None, recompute: bool | int) -> int:
         return recompute if steps is None else min(recompute, steps)
     if steps is None:
         return SEGMENT
-    # The one nearest to it, even, of those that leave no rest.
+    # The even divisor of the number of steps, from 32 to 64, nearest to `SEGMENT`.
     divisors = [length for length in range(32, 66, 2) if steps % length == 0]
     return min(divisors, key=lambda x: abs(x - SEGMENT), default=min(SEGMENT, steps))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """How to go through the sequences. It holds no tensor.
+    """How to process the sequences. It holds no tensors.
 
-    The batch is cut into pieces, each of which goes through all its steps by itself.
+    The batch is divided into pieces. Each piece goes through all its steps separately.
     """
 
     update: Update
     adds: bool
-    # Of input kernels and recurrent kernels.
+    # Numbers of input kernels and recurrent kernels.
     counts: tuple[int, int]
     masked: bool
     dropped: bool
@@ -145,7 +146,7 @@ class _Plan:
         return output, (tensors, output if self.return_sequences else None, saved)
 
     def backward(self, saved: Any, upstream: Tensor) -> tuple[Tensor, ...]:
-        """Computes the gradient of every tensor."""
+        """Computes the gradient with respect to every tensor."""
         tensors, output, saved_pieces = saved
         *_, mask, state_mask = tensors
         gradients = [
@@ -163,7 +164,7 @@ class _Plan:
         )
 
     def _cut(self, tensors: Sequence[Tensor]) -> list[tuple[Any, Any]]:
-        """The first sequence of each piece of the batch, and how many it has."""
+        """Returns the first sequence and the number of sequences of each piece."""
         batch = ops.shape(tensors[0])[0]
         if self.pieces == 1:
             return [(0, batch)]
@@ -171,7 +172,7 @@ class _Plan:
         return [(a, b - a) for a, b in itertools.pairwise(bounds)]
 
     def infer(self, *tensors: Tensor) -> Tensor:
-        """Computes the output alone."""
+        """Computes the output only."""
         pieces = [self._infer(tensors, piece) for piece in self._cut(tensors)]
         return _concatenate(pieces, axis=0)
 
@@ -213,8 +214,8 @@ class _Plan:
             if self.return_sequences:
                 parts.append(_in_a_row(stack(full[0])))
                 full = full[1:]
-            # What is kept without training must be tensors: a SavedModel holds
-            # the gradient, too.
+            # A tensor, also outside training: a SavedModel contains the gradient as
+            # well.
             full = (stack(full[0]), *full[1:])
         rest: tuple = (state,)
         if _any(left):
@@ -226,7 +227,7 @@ class _Plan:
         return output, (full, rest)
 
     def _saved(self, kept: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Of what a segment keeps, what the output lacks and is not computed again."""
+        """Selects what to save: neither in the output nor recomputed."""
         if self.recompute:
             return ()
         return kept[1:] if self.return_sequences else kept
@@ -240,7 +241,7 @@ class _Plan:
         full: tuple,
         rest: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...]:
-        """Computes the gradients for a piece: inputs, state before, weights."""
+        """Computes the gradients of a piece: inputs, initial state, weights."""
         inputs, *weights, state, _, _ = tensors
         length, count, left = self._lengths(inputs)
         needed = len(self.update.kept(state.shape[-1], inputs.dtype))
@@ -286,11 +287,11 @@ class _Plan:
         return _concatenate(parts, axis=1), *carry
 
     def _lengths(self, inputs: Tensor) -> tuple[Any, Any, Any]:
-        """Steps in a whole segment, how many of those, and what remains."""
+        """Returns the length of a full segment, their number, and the steps left."""
         steps = ops.shape(inputs)[1]
         length: Any = _segment_length(inputs.shape[1], self.recompute)
         if not isinstance(steps, int):
-            # XLA knows the shape by then, and compiles what will not run, too.
+            # XLA knows the shape when it compiles, and compiles unused branches too.
             length = ops.maximum(1, ops.minimum(steps, length))
         return length, steps // length, steps % length
 
@@ -313,7 +314,7 @@ class _Plan:
         start: Any,
         length: Any,
     ) -> Segment:
-        """Cuts a segment out of what is computed from."""
+        """Slices a segment out of the tensors."""
         inputs, *_, mask, state_mask = tensors
         cut = functools.partial(_steps, piece=piece, start=start, length=length)
         return Segment(
@@ -325,18 +326,18 @@ class _Plan:
 
 
 def _rows(x: Tensor, piece: tuple[Any, Any]) -> Tensor:
-    """The sequences of a piece of the batch."""
+    """Selects the sequences of a piece of the batch."""
     first, count = piece
     return x[first : first + count]
 
 
 def _steps(x: Tensor, piece: tuple[Any, Any], start: Any, length: Any) -> Tensor:
-    """Steps of the sequences of a piece of the batch, time first."""
+    """Selects steps of the sequences of a piece of the batch, time first."""
     return _swap(slice_steps(x, piece, start, length))
 
 
 def _any(count: Any) -> bool:
-    """Whether there may be any: what is not known yet is not an int."""
+    """Whether a count may be positive: one that is unknown so far is not an int."""
     return not isinstance(count, int) or count > 0
 
 
@@ -345,11 +346,11 @@ def _concatenate(parts: Sequence[Tensor], axis: int) -> Tensor:
 
 
 def _swap(x: Tensor) -> Tensor:
-    """Swaps batch and time."""
+    """Swaps the batch and time axes."""
     return ops.transpose(x, (1, 0, *range(2, len(x.shape))))
 
 
 def _in_a_row(segments: Tensor) -> Tensor:
-    """From `(segment, batch, time, n)` to `(batch, all steps, n)`."""
+    """Reshapes `(segment, batch, time, n)` to `(batch, all steps, n)`."""
     count, batch, length, units = ops.shape(segments)
     return ops.reshape(_swap(segments), (batch, count * length, units))

@@ -1,8 +1,8 @@
-"""How a step makes its state from products with the weights, and the way back.
+"""How a step computes its state from products with the weights, and its gradients.
 
-A step has a product of its inputs with each input kernel, `x U`, and one of the state
-before it with each recurrent kernel, `h W`. What it does with them works on each unit
-by itself.
+A step multiplies its inputs by each input kernel, `x U`, and the state before it by
+each recurrent kernel, `h W`. All other operations act on each unit separately, except
+for activations that act on pairs.
 """
 
 import dataclasses
@@ -16,13 +16,13 @@ from keras_ortho.recurrence.pointwise import Pointwise
 
 @dataclasses.dataclass(frozen=True)
 class Products:
-    """What a step makes its state of.
+    """The tensors from which a step computes its state.
 
     Attributes:
-        inputs: The products with the input kernels, of shape `(batch, n)` or a multiple
-            of `n`, with the biases unless the activation adds them.
-        states: The products of the state before with the recurrent kernels.
-        state: The state before, of shape `(batch, n)`.
+        inputs: The products with the input kernels, whose last axis is `n` or a
+            multiple of it, with the biases unless the activation adds them.
+        states: The products of the state before the step with the recurrent kernels.
+        state: The state before the step, of shape `(batch, n)`.
         biases: The biases.
     """
 
@@ -34,14 +34,14 @@ class Products:
 
 @dataclasses.dataclass(frozen=True)
 class Pulled:
-    """The gradient of a step.
+    """The gradients of a step.
 
     Attributes:
-        gradients: One for each distinct gradient with respect to a product:
-            `Update.of_inputs` and `Update.of_states` say which is whose.
-        to_biases: With respect to the biases of each sequence.
-        to_state: With respect to the state before, beside those through the products;
-            or `None`.
+        gradients: The distinct gradients with respect to the products.
+            `Update.of_inputs` and `Update.of_states` assign them to the products.
+        to_biases: Gradients with respect to the biases, for each sequence.
+        to_state: Gradient with respect to the state before the step, without the part
+            that flows through the products, or `None` if there is no other part.
     """
 
     gradients: tuple[Tensor, ...]
@@ -51,15 +51,15 @@ class Pulled:
 
 @dataclasses.dataclass(frozen=True)
 class Update:
-    """From the products of a step to its state, with the derivative.
+    """Computes the state of a step from its products, with the derivative.
 
     Attributes:
         activation: The activation.
-        widths: Of each gradient of `pull`, how many times as wide as the state it is.
+        widths: For each gradient of `pull`, its width divided by that of the state.
         of_inputs: For each input kernel, and its bias, the index of its gradient.
         of_states: For each recurrent kernel, the index of its gradient.
-        extras: The widths of what `apply` gives beside the state and what the
-            activation gives.
+        extras: The widths, also divided by that of the state, of the tensors that
+            `apply` returns after the state and the tensors of the activation.
     """
 
     activation: Pointwise
@@ -75,30 +75,31 @@ class Update:
         return (self.activation.own_bias, *[False] * others)
 
     def apply(self, products: Products) -> tuple[Tensor, ...]:
-        """Makes the state.
+        """Computes the state.
 
         Args:
             products: The products of the step.
 
         Returns:
-            The state, and what the derivative needs besides: see `kept`.
+            The state, followed by the other tensors that the derivative needs: see
+            `kept`.
         """
         raise NotImplementedError
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Describes what `apply` gives, as `Pointwise.kept`."""
+        """Describes the tensors that `apply` returns, see `Pointwise.kept`."""
         extras = ((width * size, dtype) for width in self.extras)
         return (size, dtype), *self.activation.kept(size, dtype), *extras
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
     ) -> Pulled:
-        """Takes the gradient of a step from its state to what it was made of.
+        """Computes the gradients with respect to the products, biases and state.
 
         Args:
-            kept: What `apply` gave.
+            kept: The tensors that `apply` returned.
             biases: The biases.
-            upstream: Gradient with respect to the state.
+            upstream: Upstream gradient, with respect to the new state.
 
         Returns:
             The gradients.
@@ -111,29 +112,29 @@ class Plain(Update):
     """`h' = f(x U + h W)`."""
 
     def apply(self, products: Products) -> tuple[Tensor, ...]:
-        """Makes the state: see `Update`."""
+        """Computes the state: see `Update`."""
         z = products.inputs[0] + products.states[0]
         return self.activation.apply(z, products.biases[0])
 
     def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """As the activation, whose value is the state: see `Update`."""
+        """Same as for the activation, whose output is the state: see `Update`."""
         return self.activation.kept(size, dtype)
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
     ) -> Pulled:
-        """As the activation: see `Update`."""
+        """Computes the gradients of the activation: see `Update`."""
         gradient, to_bias = self.activation.pull(kept, biases[0], upstream)
         return Pulled((gradient,), (to_bias,))
 
 
 @dataclasses.dataclass(frozen=True)
 class ResetAndUpdate(Update):
-    """The gates of GORU, the reset gate first.
+    """The gated step of GORU, the reset gate first.
 
-    With `r, g = sigmoid(x U' + h W')` and the candidate `c = f(x U + r (h W))` the
-    state is `h' = g h + (1 - g) c`. There are gradients of `x U`, of `h W`, and of the
-    sum in the gates.
+    With `r, g = sigmoid(x U' + h W')` and the candidate `c = f(x U + r (h W))`, the
+    state is `h' = g h + (1 - g) c`. There are separate gradients with respect to `x U`,
+    `h W`, and the pre-activation of the gates.
 
     Reference:
 
@@ -145,21 +146,21 @@ class ResetAndUpdate(Update):
     extras = (2, 1, 1)
 
     def apply(self, products: Products) -> tuple[Tensor, ...]:
-        """Makes the state: see `Update`."""
+        """Computes the state: see `Update`."""
         (of_candidate, of_gates), (turned, in_gates) = products.inputs, products.states
         gates = ops.sigmoid(of_gates + in_gates)
         reset, update = ops.split(gates, 2, axis=-1)
         value, *rest = self.activation.apply(
             of_candidate + reset * turned, products.biases[0]
         )
-        # Not `c + g (h - c)`, which in few bits loses a state that is to be kept.
+        # Not `c + g (h - c)`, which in low precision loses a state that is to be kept.
         after = update * products.state + (1.0 - update) * value
         return after, value, *rest, gates, turned, products.state - value
 
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
     ) -> Pulled:
-        """Goes through the candidate and the gates: see `Update`."""
+        """Goes back through the candidate and the gates: see `Update`."""
         _, *candidate, gates, turned, difference = kept
         reset, update = ops.split(gates, 2, axis=-1)
         to_input, to_bias = self.activation.pull(
@@ -176,12 +177,12 @@ class ResetAndUpdate(Update):
 
 @dataclasses.dataclass(frozen=True)
 class Euler(Update):
-    """A step of Euler's forward method, `h' = h + e f(x U + h W)`.
+    """A step of the forward Euler method, `h' = h + e f(x U + h W)`.
 
-    The change is kept: rounding hides it in the state.
+    The change `f(x U + h W)` is kept: after rounding, the state does not determine it.
 
     Attributes:
-        step_size: `e`.
+        step_size: The step size `e`.
 
     Reference:
 
@@ -191,7 +192,7 @@ class Euler(Update):
     step_size: float
 
     def apply(self, products: Products) -> tuple[Tensor, ...]:
-        """Makes the state: see `Update`."""
+        """Computes the state: see `Update`."""
         z = products.inputs[0] + products.states[0]
         change = self.activation.apply(z, products.biases[0])
         return products.state + self.step_size * change[0], *change
@@ -199,7 +200,7 @@ class Euler(Update):
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
     ) -> Pulled:
-        """Goes through the change: see `Update`."""
+        """Goes back through the change: see `Update`."""
         gradient, to_bias = self.activation.pull(
             kept[1:], biases[0], self.step_size * upstream
         )
@@ -208,9 +209,10 @@ class Euler(Update):
 
 @dataclasses.dataclass(frozen=True)
 class GatedEuler(Euler):
-    """Euler's method with a gate, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`.
+    """A gated Euler step, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`.
 
-    There are gradients of `x U`, of `x U'`, and of `h W`, which is in both.
+    There are separate gradients with respect to `x U`, `x U'`, and `h W`, which occurs
+    in both the gate and the change.
 
     Reference:
 
@@ -222,7 +224,7 @@ class GatedEuler(Euler):
     extras = (1,)
 
     def apply(self, products: Products) -> tuple[Tensor, ...]:
-        """Makes the state: see `Update`."""
+        """Computes the state: see `Update`."""
         (of_change, of_gate), (turned,) = products.inputs, products.states
         gate = ops.sigmoid(of_gate + turned)
         change = self.activation.apply(of_change + turned, products.biases[0])
@@ -231,7 +233,7 @@ class GatedEuler(Euler):
     def pull(
         self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
     ) -> Pulled:
-        """Goes through the change and the gate: see `Update`."""
+        """Goes back through the change and the gate: see `Update`."""
         _, *change, gate = kept
         scaled = self.step_size * upstream
         to_input, to_bias = self.activation.pull(

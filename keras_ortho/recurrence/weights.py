@@ -1,4 +1,4 @@
-"""What is the same at every step of a sequence."""
+"""The weights of a step, which are the same at every step of a sequence."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from keras_ortho.recurrence.updates import Products, Update
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
-    """The weights of a step, and what it does with the products.
+    """The weights of a step, and the update that it computes with them.
 
-    A kernel is a matrix, or the blocks of a block-diagonal one as
-    `keras_ortho.recurrence.blocks` takes them.
+    Each kernel is a matrix, or the blocks of a block-diagonal matrix, see
+    `keras_ortho.recurrence.blocks`.
 
     Attributes:
-        kernels: Input kernels `U`, of shape `(m, n)` or a multiple of `n`.
-        recurrent_kernels: Recurrent kernels `W`, of shape `(n, n)` or a multiple of
-            `n`, for row vectors.
-        biases: A bias for each input kernel.
-        update: From the products to the state.
-        adds: Whether the step adds to the state before it. Recurrent dropout then
-            leaves that summand alone. Default: `False`.
+        kernels: Input kernels `U`, of shape `(m, n)` or with a multiple of `n` columns.
+        recurrent_kernels: Recurrent kernels `W`, of shape `(n, n)` or with a multiple
+            of `n` columns, for row vectors.
+        biases: One bias for each input kernel.
+        update: Computes the state from the products.
+        adds: Whether the step adds to the state before it. Recurrent dropout then does
+            not affect that term. Default: `False`.
     """
 
     kernels: tuple[Tensor, ...]
@@ -32,43 +32,43 @@ class Weights:
     adds: bool = False
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """Gives all weights in a row."""
+        """Returns the kernels, the recurrent kernels and the biases in one tuple."""
         return (*self.kernels, *self.recurrent_kernels, *self.biases)
 
     def project(self, inputs: Tensor) -> list[Tensor]:
-        """Computes the products of the inputs of a step.
+        """Multiplies the inputs of one step by the input kernels.
 
         Args:
             inputs: Tensor of shape `(batch, m)`.
 
         Returns:
-            `x U` for each input kernel, with the bias unless that is inside.
+            `x U` for each input kernel, plus the bias unless the activation adds it.
         """
         return self._project(inputs, times)
 
     def project_all_steps(self, inputs: Tensor) -> list[Tensor]:
-        """Computes the products of the inputs of all steps.
+        """Multiplies the inputs of all steps by the input kernels.
 
         Args:
             inputs: Tensor of shape `(time, batch, m)`.
 
         Returns:
-            As `project`.
+            The same as `project`, for all steps.
         """
         return self._project(inputs, times_at_all_steps)
 
     def after(
         self, projected: list[Tensor], state: Tensor, dropped: Tensor
     ) -> tuple[Tensor, ...]:
-        """Makes the state of a step.
+        """Computes the state after a step.
 
         Args:
-            projected: What `project` gives.
-            state: The state before, of shape `(batch, n)`.
-            dropped: The same with what recurrent dropout leaves of it.
+            projected: The products that `project` returned.
+            state: The state before the step, of shape `(batch, n)`.
+            dropped: That state after recurrent dropout.
 
         Returns:
-            The state, and what the derivative needs besides.
+            The state, followed by the other tensors that the derivative needs.
         """
         products = [times(dropped, kernel) for kernel in self.recurrent_kernels]
         own = state if self.adds else dropped
