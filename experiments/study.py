@@ -268,12 +268,12 @@ def screen() -> list[Trial]:
 def finals() -> list[Trial]:
     """Lists the trials from three seeds: what is left of the settings, and baselines.
 
-    They are on the tasks that the papers, and dtriv's authors, have curves of. On
-    keras.io's addition more layers are compared, at two rates; on speech the kernel,
-    which the screen found to count there, and the layers that were ahead of scoRNN. The activation is on tasks that need
-    computation. Averages of the weights are where noise is what holds a run back. All
-    layers are on two tasks of the screen, with the settings that it found to count
-    there.
+    They are on the tasks for which the papers and dtriv's authors show curves. On
+    keras.io's addition, more layers are compared at two rates. On speech it is the
+    kernel, which the screen found to matter there, and the layers that were ahead of
+    scoRNN. The activation is varied on tasks that need computation, averages of the
+    weights where noise holds a run back. All layers run on two tasks of the screen,
+    with the settings that it found to matter there.
     """
     left = {
         "scornn": (
