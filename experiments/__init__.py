@@ -1,1 +1,1 @@
-"""The papers' experiments: settings, networks, and runs that last."""
+"""The papers' experiments: settings, networks, and resumable runs."""

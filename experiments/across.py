@@ -1,4 +1,4 @@
-"""The tables of several models on many data sets, one for each figure."""
+"""Tables of several models on many data sets, one for each figure."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from experiments.comparison import Records, row_title, spread, values_of
 from experiments.sections import Section
 from experiments.tables import table
 
-# Figures as a table by itself calls them.
+# Names of figures as titles of tables.
 ABOUT = {
     "test accuracy there": "test accuracy at the best validation",
     "best test accuracy": "best test accuracy of all epochs",
@@ -15,11 +15,12 @@ ABOUT = {
 
 
 def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]:
-    """Lays out a table for each figure of a section: a row a data set, models beside.
+    """Lays out a table of data sets by models for each figure of a section.
 
-    Below are the means over the data sets on which all models have been run, of the
-    section's own `seeds`, which all have, and on how many of these sets the published
-    figure is within two standard deviations of the mean of all seeds.
+    The last rows have the means over the data sets on which all models have been run,
+    for the section's own `seeds`, which all runs share, and the number of these data
+    sets on which the published figure is within two standard deviations of the mean of
+    all seeds.
 
     Args:
         section: The section.
@@ -56,8 +57,8 @@ def _summary(
     models: Sequence[str],
     names: Sequence[str],
 ) -> list[list[str]]:
-    """The rows over all data sets on which each model has been run from each seed."""
-    # Some rows have more seeds: the mean of a seed is over sets that have it.
+    """Returns the rows over all data sets on which every model ran from every seed."""
+    # Some rows have more seeds; a seed's mean is over data sets that all have it.
     shared = {
         row: [r for r in found if r["settings"]["seed"] in section.seeds]
         for row, found in records.items()
@@ -90,18 +91,18 @@ def _summary(
 
 
 def _is_near(published: float, values: Sequence[float]) -> bool:
-    """Whether a figure, of three places, is within two deviations of those of seeds."""
+    """Whether a figure with three decimals is within two deviations of the mean."""
     distance = abs(published - statistics.fmean(values))
     return distance <= 2 * statistics.stdev(values) + 0.0005
 
 
 def _each_seed(runs: Sequence[Sequence[float]]) -> list[float]:
-    """The mean of each seed over all data sets, which is what varies."""
+    """Returns, for each seed, the mean over all data sets, which is what varies."""
     return [statistics.fmean(seed) for seed in zip(*runs, strict=True)]
 
 
 def _constant(found: Mapping[str, Records]) -> list[float]:
-    """The accuracy of the class that is most frequent in training, for each seed."""
+    """Returns the accuracy of the most frequent class in training, for each seed."""
     known = {
         record["settings"]["seed"]: 1 - record["baseline"]
         for records in found.values()

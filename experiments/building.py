@@ -1,4 +1,4 @@
-"""The network of a run: its recurrent layer chosen, and as large as another."""
+"""Builds the network of a run, which may match the size of another."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -10,9 +10,9 @@ from experiments.layers import Units, allowed_size, make_layer, trained_paramete
 from experiments.settings import Settings
 from keras_ortho.baselines import closest_size
 
-# Units of the network of each size, where these are not the size itself.
+# Units at each size, for layers whose units are not the size itself.
 _UNITS: dict[str, Callable[[int], Units]] = {
-    # As 374 and 94 of the dissertation's network for speech.
+    # In the ratio 374 to 94, as in the dissertation's network for speech.
     "enrnn": lambda size: (size, max(1, round(size * 94 / 374))),
     "eurnn": lambda size: 2 * size,
     "goru": lambda size: 2 * size,
@@ -26,16 +26,17 @@ def build(
 ) -> tuple[keras.Model, Settings]:
     """Builds a network around the recurrent layer of the settings.
 
-    The weights of a seed are the same whatever was built before.
+    The initial weights depend on the seed only, not on what was built before.
 
     Args:
-        network: Makes the network of a recurrent layer.
-        settings: The settings. With `match` the units are those of about as many
-            trained parameters as its model has in the same network.
+        network: Makes the network from a recurrent layer.
+        settings: The settings. With `match`, the units are chosen so that the network
+            has about as many trainable parameters as the same network with the
+            matched layer.
         **returns: Arguments of the layer, such as `return_sequences=True`.
 
     Returns:
-        The network, and the settings with the units that it has.
+        The network, and the settings with its units.
     """
 
     def sized(units: Units) -> keras.Model:
@@ -62,16 +63,16 @@ def closest_units(
     count: Callable[[Any], int],
     arguments: Mapping[str, Any] = MappingProxyType({}),
 ) -> Units:
-    """Finds the units with which something has about as many parameters as another.
+    """Finds the units that bring the number of parameters closest to a given one.
 
-    They are any positive number, an even one for EURNN and GORU, and for ENRNN
-    long-term and short-term units as 374 to 94; but a multiple of the heads, and no
-    fewer than there are reflections or negative ones.
+    The units are any positive number; for EURNN and GORU, an even one; for ENRNN,
+    long-term and short-term units in the ratio 374 to 94. Their size is a multiple of
+    the number of heads, and at least the number of reflections or negative ones.
 
     Args:
         model: Name of the layer.
-        parameters: The number to come near to.
-        count: Gives the number of parameters with so many units.
+        parameters: The number of parameters to match.
+        count: Returns the number of parameters with some units.
         arguments: Arguments of the layer. Default: none.
 
     Example:

@@ -1,4 +1,4 @@
-"""The papers' tables and figures, a section for each, and the sets of their runs."""
+"""The sections for the papers' tables and figures, and the sets of their runs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,10 +7,10 @@ from experiments.layers import Units, units_text
 from experiments.presets import PRESETS, Preset
 from experiments.sections import Comparison, Run, Section
 
-# Each holds those before it.
+# Each contains those before it.
 SETS = ("quick", "standard", "full")
 PAPER = "--preset paper"
-# Takes a quarter off most runs; the LSTM's over long sequences it makes longer.
+# Shortens most runs by a quarter; lengthens the LSTM's over long sequences.
 XLA = "--jit-compile"
 # Accuracies of table 3 of Zhang et al.: RNN, LSTM, oRNN, svdRNN. FiftyWords and
 # Lightning2 are 50words and Lighting2 there.
@@ -38,13 +38,13 @@ UCR = {
     "MiddlePhalanxOutlineCorrect": (0.793, 0.783, 0.712, 0.820),
 }
 
-# Lengths of the sequences that the papers have, of tasks where they have several.
+# Sequence lengths in the papers, for tasks where they have several.
 LENGTHS = {
     "copying": (1_000, 2_000),
     "adding": (200, 400, 750),
     "sequence-mnist": (28, 112),
 }
-# Of each task a title, the folder of its data, and what is validated.
+# Title, data folder and validation figure of each task.
 TASKS = {
     "copying": ("Copying", "", "cross-entropy"),
     "adding": ("Adding", "", "MSE"),
@@ -60,11 +60,11 @@ PUBLISHED: dict[tuple[str, str, Units], str] = {
     ("permuted-mnist", "scornn", 170): "accuracy 0.943",
     ("permuted-mnist", "lstm", 128): "accuracy 0.920",
 }
-# The epoch whose test figure stands beside that of all.
+# The epoch whose test figure is shown beside the last one's.
 EARLY = {"mnist": 10, "permuted-mnist": 10, "sequence-mnist": 10, "char-ptb": 5}
-# Those of UCR are in the standard set at their own length.
+# UCR is already in the standard set at the paper's length.
 ELSEWHERE = {"ucr"}
-# Sets of UCR where a run takes over a minute, on two cores.
+# UCR data sets on which a run takes over a minute, on two cores.
 SLOW = {"Adiac", "ArrowHead", "CricketX"}
 
 
@@ -131,7 +131,7 @@ def _name(row: Preset) -> str:
 
 
 def _xla(row: Preset) -> str:
-    # Over long sequences it makes the LSTM slower.
+    # XLA makes the LSTM slower over long sequences.
     return "" if row.model == "lstm" else " --jit-compile"
 
 
@@ -153,8 +153,8 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             "scornn": PAPER,
             "scurnn": PAPER,
             "enrnn": PAPER,
-            # Without rotations at the start that move what is remembered, and a
-            # diffusion that forgets it.
+            # Without initial rotations, which move what is remembered, and with little
+            # diffusion, which forgets it.
             "antisymmetric-gated": "--units 128 --argument diffusion=0.001 --argument "
             "\"recurrent_initializer={'class_name': 'keras_ortho>AntisymmetricNormal', "
             "'config': {'sigma_w': 0.0}}\" --rate 'adam 1e-2' "
@@ -183,12 +183,12 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         "Adding, T = 750",
         "adding",
         f"--preset paper --length 750 --epochs 6 {XLA}",
-        # scoRNN falls in the seventh epoch, from seed 0.
+        # From seed 0, scoRNN's error falls in the seventh epoch.
         {"scornn": "--epochs 10", "enrnn": "", "lstm": ""},
         {},
         ylabel="validation MSE",
     ),
-    # As scoRNN's code has it; where ENRNN's has another order in each epoch.
+    # As in scoRNN's code; ENRNN's code has another order in each epoch.
     Section(
         "Adding, T = 750, in one order",
         "adding",
@@ -205,7 +205,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         "--length 1000",
         {
             "scornn": f"{PAPER} --steps 4000 {XLA}",
-            # As its paper has it for T = 2000.
+            # As in its paper for T = 2000.
             "scurnn": "--units 130 --rate 'adam 1e-3' --recurrent-rate 'rmsprop 1e-4' "
             f"--phases-rate 'adagrad 1e-4' --batch-size 20 --steps 2000 {XLA}",
             "full-urnn": f"{PAPER} --steps 4000 {XLA}",
@@ -279,7 +279,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         data="ucr",
         picture=False,
         across=("test accuracy there", "best test accuracy"),
-        # Published is the share of one class, the same of all networks.
+        # The published accuracy is the share of one class, the same for all networks.
         apart=("ECG200", "Lightning2"),
         seeds=(0, 1, 2),
         more_seeds=dict.fromkeys(set(UCR) - SLOW, tuple(range(3, 10))),
@@ -379,11 +379,11 @@ def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
     """Lists the runs of a set.
 
     Args:
-        chosen: One of `SETS`; each holds those before it.
-        prefixes: Beginnings of the names that are wanted. Default: `None`, all.
+        chosen: One of `SETS`; each contains those before it.
+        prefixes: Prefixes of the names of the runs to list. Default: `None`, all runs.
 
     Raises:
-        ValueError: If there is no such set, or none of its runs begins so.
+        ValueError: If there is no such set, or it has no run with such a prefix.
 
     Example:
     >>> [run.name for run in select("quick")]

@@ -1,4 +1,4 @@
-"""What the command line of a task does with the example that trains its network."""
+"""The command line of a task, for the example that trains its network."""
 
 import functools
 import inspect
@@ -16,11 +16,11 @@ from experiments.settings import Settings
 
 
 def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], None]]:
-    """Makes a command of a function that builds and trains a network.
+    """Makes a command from a function that builds and trains a network.
 
-    The command reads its options, whose `--help` begins with the docstring of the
-    function's module, and calls the function: with `--seeds` once for each seed, each
-    time in a process of its own.
+    The command reads its options and calls the function; with `--seeds`, it runs once
+    for each seed, each time in its own process. `--help` begins with the docstring of
+    the function's module.
 
     Args:
         task: Name of the task, one of `TASKS`.

@@ -13,38 +13,39 @@ from experiments.settings import SIZES
 from experiments.tables import write_table
 from keras_ortho.files import remove_asides
 
-# A record of each seed.
+# One record per seed.
 Records = Sequence[Mapping[str, Any]]
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 TABLE, PICTURE = "comparison.md", "comparison.png"
-# Settings that say on what a network was trained: where they are equal, networks can
-# be compared.
+# Settings that identify the data. Networks can be compared if these are equal.
 DATA = ("task", "length", "name", "unroll", "fixed_noise", "fixed_order", *SIZES)
-# What a record must have for a row of the table.
+# Entries that a record needs for a row of the table.
 NEEDED = ("figures", "monitor", "parameters", "updates", "seconds")
 
 
 def write_comparison(folder: Path, records: Records, results: Path = RESULTS) -> str:
-    """Writes `comparison.md` and `comparison.png`: runs beside those on record.
+    """Writes `comparison.md` and `comparison.png`: runs beside recorded ones.
 
     Args:
-        folder: Where to.
-        records: The record of each seed of one model, as `read_record` gives them.
-        results: Folder of the records to compare with. Default: the checkout's.
+        folder: Folder to write to.
+        records: The records of one model, one per seed, as returned by `read_record`.
+        results: Folder of the records to compare with. Default: `results` in the
+            checkout.
 
     Returns:
-        The table; empty, and nothing is written, for one seed with nothing to compare.
+        The table. For a single seed without anything to compare it with, the table is
+        empty, and nothing is written.
 
     Raises:
-        ValueError: If a record is damaged. The message names it.
+        ValueError: If a record is damaged. The message names the file.
     """
     first = records[0]
     title = title_of(first["settings"]["model"])
     own = f"{title} (here)"
     rows: dict[str, Records] = {own: records}
     for name, found in recorded(first, results):
-        # Of two runs of a model, by how long they are.
+        # Two runs of one model are told apart by their number of updates.
         known = f"{name}, {found[0]['updates'][-1]:,} updates"
         rows[known if name in rows else name] = found
     if len(rows) == len(records) == 1:
@@ -68,14 +69,14 @@ def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Reco
     """Finds the records of networks that were trained on the same data.
 
     Args:
-        like: A record of these data.
+        like: A record of a network trained on these data.
         results: Folder of the records.
 
     Yields:
-        A title, and the record of each seed.
+        A title and its records, one per seed.
 
     Raises:
-        ValueError: If a record is damaged. The message names it.
+        ValueError: If a record is damaged. The message names the file.
     """
     wanted = _data(like)
     script = like["settings"]["task"].replace("-", "_")
@@ -89,10 +90,10 @@ def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Reco
 
 
 def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]]:
-    """Reads the records of a row of a section, one for each seed that there is.
+    """Reads the existing records of a row of a section, one per seed.
 
     Raises:
-        ValueError: If one is damaged. The message names it.
+        ValueError: If a record is damaged. The message names the file.
     """
     names = [section.record(row, seed) for seed in section.seeds_of(row)]
     paths = [results / f"{name}.json" for name in names]
@@ -100,12 +101,12 @@ def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]
 
 
 def _data(record: Mapping[str, Any]) -> dict[str, Any]:
-    """On what data a record is; options that did not exist then are off."""
+    """Returns the data settings of a record; options that it predates are off."""
     return {name: record["settings"].get(name) or None for name in DATA}
 
 
 def row_title(row: str) -> str:
-    """Names a row of a section: the model, and what tells it apart.
+    """Returns the title of a section's row: the model, and what tells it apart.
 
     Example:
     >>> row_title("svdrnn as in the paper")
@@ -120,12 +121,12 @@ def model_table(
     published: Mapping[str, str] | None = None,
     early: int = 0,
 ) -> tuple[list[str], list[list[str]]]:
-    """Makes the table with a row for each model: its titles, and its rows.
+    """Makes the column titles and the rows of a table with a row for each model.
 
     Args:
-        rows: The records of each title, one a seed.
-        published: What the papers report, by title. Default: none, and no such column.
-        early: An epoch whose test figure is given, too. Default: 0, none.
+        rows: The records of each title, one per seed.
+        published: Results in the papers, by title. Default: `None`, no such column.
+        early: An epoch whose test figure is also shown. Default: 0, none.
 
     Example:
     >>> record = {"settings": {"units": 4, "epochs": 2}, "parameters": 3,
@@ -169,12 +170,12 @@ def _figure(record: Mapping[str, Any]) -> str:
 
 
 def _at_epoch(records: Records, epoch: int) -> list[float]:
-    """The figure on the test data after an epoch, in which there may be several."""
+    """Returns the test figures after an epoch, which may have several stretches."""
     found = []
     for record in records:
         monitor, updates = record["monitor"], record["updates"]
         epochs = record["settings"].get("epochs")
-        # Updates may have been counted, or what a batch is of may not be known.
+        # A run counted in updates has no epochs, and a shorter one ends before.
         if not epochs or epoch > epochs:
             continue
         wanted = epoch * updates[-1] / epochs
@@ -185,10 +186,10 @@ def _at_epoch(records: Records, epoch: int) -> list[float]:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Writes figures as their mean, and of different ones the standard deviation.
+    """Formats figures as their mean, with the standard deviation if they differ.
 
     Args:
-        values: A figure of each seed.
+        values: One figure per seed.
 
     Example:
     >>> spread([0.7, 0.8, 0.75]), spread([0.5, 0.5]), spread([])

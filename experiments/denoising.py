@@ -1,4 +1,4 @@
-"""How well denoisers do: scores by kind of noise and ratio, as tables and pictures."""
+"""Evaluates denoisers: scores by kind of noise and SNR, tables, and pictures."""
 
 import csv
 import warnings
@@ -29,7 +29,7 @@ UNTRAINED = (NOISY, WIENER)
 
 
 class Score(NamedTuple):
-    """How a score is written: its title, with its unit, and its digits."""
+    """How a score is printed: its title with unit, and its number of decimals."""
 
     title: str
     digits: int
@@ -37,31 +37,33 @@ class Score(NamedTuple):
 
 SCORES = {
     "si_sdr": Score("SI-SDR, dB", 1),
-    # Clamped, as is usual here: with clicks whole frames are without an error.
+    # Clamped, as is usual: with clicks, whole frames have no error at all.
     "segmental_snr": Score("SegSNR, dB", 1),
     "stoi": Score("STOI", 3),
     "pesq_mos_lqo": Score("PESQ MOS-LQO", 2),
 }
 
-# Of waveforms of equal length, `[mixtures, samples]`.
+# Denoises waveforms of equal length, `[mixtures, samples]`.
 Denoiser = Callable[[np.ndarray], np.ndarray]
-# A score by kind of noise, ratio in dB, and name.
+# Scores by kind of noise, SNR in dB, and name.
 Scores = dict[str, dict[str, dict[str, float]]]
 
 
 def score(denoise: Denoiser, mixtures: Sequence[Mixture]) -> Scores:
-    """Scores what a denoiser makes of mixtures.
+    """Scores a denoiser on mixtures.
 
     Args:
-        denoise: The denoiser, which must be causal: the waveforms are padded.
-        mixtures: The mixtures, those of an utterance one after another.
+        denoise: The denoiser. It must be causal, because the waveforms are padded at
+            the end.
+        mixtures: The mixtures. Those of one utterance must be adjacent.
 
     Returns:
-        The means over utterances, and the number of those that have no such score, as
-        of a silent estimate, and are not in its mean: `"stoi"` and `"stoi_unscored"`.
-        `"mixtures"` is the number of all.
+        For each kind of noise and SNR, the means of the scores, such as `"stoi"`, and,
+        as `"stoi_unscored"`, the number of mixtures that have no such score, for
+        example because the estimate is silent, and are not in its mean. `"mixtures"`
+        is the total number.
     """
-    # All of one length, or a network would be traced for each.
+    # Pad all to one length, or a network would be traced for each.
     longest = max(len(mixture.noisy) for mixture in mixtures)
     estimates: list[np.ndarray] = []
     for _, several in groupby(mixtures, key=lambda mixture: mixture.utterance):
@@ -71,7 +73,7 @@ def score(denoise: Denoiser, mixtures: Sequence[Mixture]) -> Scores:
         estimates += [x[: len(y)] for x, y in zip(cleaned, waveforms, strict=True)]
     clean = [mixture.clean for mixture in mixtures]
     with warnings.catch_warnings():
-        # They are counted instead.
+        # Mixtures without a score are counted instead.
         warnings.simplefilter("ignore", UnscoredWarning)
         scores = score_speech(estimates, clean)
         ratios = map(
@@ -106,7 +108,7 @@ def mean_over(
     """Averages a score over kinds of noise, and over runs from several seeds.
 
     Returns:
-        The mean, and the standard deviation over the runs, `None` of one run.
+        The mean, and the standard deviation over the runs, `None` for a single run.
 
     Example:
     >>> runs = [{"white": {"0": {"stoi": x}}} for x in (0.5, 0.75)]
@@ -119,10 +121,11 @@ def mean_over(
 
 
 def tables(systems: Mapping[str, Sequence[Scores]]) -> str:
-    """Lays out all scores: together, by ratio, and by kind of noise.
+    """Lays out all scores as tables: together, by SNR, and by kind of noise.
 
     Args:
-        systems: The scores of each system, of several seeds where it has such.
+        systems: The scores of each system, one entry per seed. An untrained system
+            has a single entry.
     """
     first = next(iter(systems.values()))[0]
     noises, snrs = list(first), list(next(iter(first.values())))
@@ -183,12 +186,12 @@ def _sum(runs: Sequence[Scores], name: str) -> int:
 def write_scores(
     path: Path, systems: Mapping[str, Sequence[Scores]], seed: int
 ) -> None:
-    """Writes all scores as CSV, a line for each system, seed, noise and ratio.
+    """Writes all scores as CSV, one line for each system, seed, noise and SNR.
 
     Args:
         path: The file to write.
         systems: As for `tables`.
-        seed: The first seed.
+        seed: Seed of the first run of a system. Each further run has the next one.
     """
     with replacing(path) as aside, aside.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -223,13 +226,13 @@ def show(
     mixtures: Sequence[Mixture],
     pictured: str,
 ) -> None:
-    """Writes sounds of mixtures, before and after, and spectrograms of one of them.
+    """Writes mixtures before and after denoising as sounds, and spectrograms of one.
 
     Args:
         out: Folder for `wav/` and `spectrograms.png`.
         systems: The denoisers.
-        mixtures: Those to be heard.
-        pictured: The kind of noise of the one to be seen.
+        mixtures: The mixtures to write.
+        pictured: Kind of noise of the mixture whose spectrograms are drawn.
     """
     (out / "wav").mkdir(exist_ok=True)
     for mixture in mixtures:
@@ -237,7 +240,7 @@ def show(
         for name, denoise in systems.items():
             sounds[name] = denoise(mixture.noisy[None])[0]
         sounds["clean"] = mixture.clean
-        # All by one factor, or the ratio of their levels would be lost.
+        # Scale all by one factor, to keep the ratios of their levels.
         peak = max(1.0, *(float(np.abs(sound).max()) for sound in sounds.values()))
         for name, sound in sounds.items():
             stem = f"{mixture.noise}_{mixture.snr:+g}dB_{name}".replace(" ", "-")

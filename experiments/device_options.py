@@ -1,4 +1,4 @@
-"""One network on several devices and hosts: the options and the set-up."""
+"""Options and setup to train one network on several devices and hosts."""
 
 import argparse
 import atexit
@@ -13,16 +13,16 @@ import keras
 
 from keras_ortho.backend.processes import process_index
 
-# The backend of each way.
+# The backend of each kind of distribution.
 WAYS = {"none": "", "mirrored": "tensorflow", "data-parallel": "jax"}
 AUTO = "auto"
 PROCESS_ID = "KERAS_DISTRIBUTION_PROCESS_ID"
-# They change nothing about what comes out, or `train` says so.
+# Not recorded: `train` itself records the cases in which they affect the results.
 OPTIONS = ("distribute", "hosts", "host_id", "cpu_devices")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of a network on several devices.
+    """Adds the options to train a network on several devices and hosts.
 
     Example:
     >>> parser = argparse.ArgumentParser()
@@ -76,10 +76,11 @@ def check(given: argparse.Namespace) -> None:
     """Checks the options.
 
     Args:
-        given: What the command line says.
+        given: The parsed command line.
 
     Raises:
-        ValueError: If the backend has no such way, or options contradict each other.
+        ValueError: If the backend does not support the kind of distribution, or
+            options contradict each other.
     """
     way, backend = given.distribute, keras.backend.backend()
     if way != "none" and WAYS[way] != backend:
@@ -121,16 +122,16 @@ def _initialize_from_environment() -> None:
 
 
 def set_up(given: argparse.Namespace) -> None:
-    """Sets up the devices, and meets the other hosts, before anything is computed.
+    """Sets up the devices and connects to the other hosts, before any computation.
 
-    What a process that is not the first would write to `--out`, it writes to a folder
-    that goes at its end, and it prints nothing.
+    Only the first process prints, and writes to `--out`. The others write to temporary
+    folders that are removed when they end.
 
     Args:
-        given: What the command line says; `out` may change.
+        given: The parsed command line; `out` may change.
 
     Raises:
-        ValueError: As `check`, or if it is not known which of the hosts this is.
+        ValueError: As for `check`, or if it is unknown which of the hosts this is.
     """
     check(given)
     if given.cpu_devices:

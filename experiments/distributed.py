@@ -1,4 +1,4 @@
-"""The training of one network on the devices and hosts that the options name."""
+"""Training of one network on the devices and hosts that the options name."""
 
 import contextlib
 import os
@@ -20,16 +20,16 @@ from keras_ortho.training import MODEL
 
 @contextlib.contextmanager
 def distributed(settings: Settings) -> Iterator[None]:
-    """Trains on the devices of the settings what is trained in it.
+    """Makes training in this context use the devices of the settings.
 
-    Of several processes only the first comes out of it, alone; the others end there. An
-    error in one of them ends that at once, and the others for want of it.
+    Of several processes, only the first leaves the context; the others exit at its end.
+    An error in one process ends it at once; the others then fail, too, without it.
 
     Args:
-        settings: The settings, which `experiments.device_options.set_up` has seen.
+        settings: The settings, after `experiments.device_options.set_up`.
 
     Raises:
-        ValueError: If the devices do not divide the batches.
+        ValueError: If the number of devices does not divide the batch size.
     """
     if settings.distribute == "none":
         yield
@@ -47,17 +47,17 @@ def distributed(settings: Settings) -> Iterator[None]:
             _end_at_once(error, None if first else settings.out)
     import jax
 
-    # Else the end of a process would wait for the others.
+    # Otherwise a process would wait for the others when it ends.
     jax.distributed.shutdown()
     if not first:
         raise SystemExit
 
 
 def on_one_device(model: keras.Model, folder: Path, settings: Settings) -> keras.Model:
-    """Gives a network that `train` has trained, to be used outside of `distributed`.
+    """Returns a network that `train` has trained, for use outside `distributed`.
 
     Args:
-        model: The network.
+        model: The trained network.
         folder: Folder of its run.
         settings: The settings of its training.
     """
@@ -87,7 +87,7 @@ def _check_batches(settings: Settings) -> None:
 
 
 def _end_at_once(error: BaseException, scratch: Path | None) -> NoReturn:
-    """Ends without what Python does at the end: JAX would wait for the others there."""
+    """Exits without Python's cleanup, in which JAX would wait for the others."""
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else 1
     else:

@@ -1,4 +1,4 @@
-"""Many runs at once, each in a process of its own, here or on a cluster."""
+"""Executes many runs at once, each in its own process, here or on a cluster."""
 
 import contextlib
 import functools
@@ -23,7 +23,7 @@ from keras_ortho.files import replacing
 from keras_ortho.locks import locked
 
 PROGRESS, COMMAND_LOCK = "run/progress.json", ".command.lock"
-# What is there of a run that was broken off, and how it is told to go on.
+# A file that every started run has, and the option that resumes a run.
 BEGUN, RESUME = "run/settings.json", "--resume"
 _SECONDS = 0.5
 
@@ -37,30 +37,29 @@ def run_all(
     jobs: int | None = None,
     scheduler: str | None = None,
 ) -> Iterator[tuple[str, str | None]]:
-    """Makes runs, several at once.
+    """Executes runs, several at once.
 
-    A run that was broken off goes on, so does one whose worker was lost.
+    An interrupted run is resumed, as is one whose worker is lost.
 
     Args:
-        function: Makes the run of a name, by the function that it is given, which takes
-            a script with its arguments and the folder. It is called here, in several
-            threads if several runs are made at once. An error that it raises is given
-            as its text, and the others go on.
-        folders: The folder of each run, by its name.
-        jobs: How many at once. 1: each run shows its own progress; else one display
-            shows that of all. Default: `None`, one, and on a cluster as many as it
-            takes.
-        scheduler: Address of the scheduler of a Dask cluster, whose workers are to make
+        function: Executes a run: takes a function that runs a script with its
+            arguments in a folder, and the name of the run. It is called in this
+            process, in several threads if several runs execute at once. If it fails,
+            the text of its error is yielded, and the other runs go on.
+        folders: The folder of each run, by name.
+        jobs: Number of runs at once. On this machine, a single run shows its own
+            progress; otherwise one bar shows the progress of all. Default: `None`,
+            one, or on a cluster as many as it takes.
+        scheduler: Address of the scheduler of a Dask cluster whose workers execute
             the runs; see `keras_ortho.executors.open_executor`. Default: `None`, this
             machine.
 
     Yields:
-        The name of each run that has ended and what is wrong with it, `None` if
-        nothing is.
+        The name of each finished run and its error, `None` if it succeeded.
 
     Raises:
-        ImportError: If tqdm is not installed, for several at once, or distributed, for
-            a cluster.
+        ImportError: If tqdm, for several runs at once, or distributed, for a cluster,
+            is not installed.
         ValueError: If `jobs` is not positive, or no scheduler answers.
     """
     if jobs is not None:
@@ -73,7 +72,7 @@ def run_all(
             yield name, _wrong(function, _run_here, name)
         return
     at_once = jobs or len(folders)
-    # A worker elsewhere knows itself how many cores it has.
+    # A worker of a cluster finds out itself how many cores it has.
     threads = None if scheduler else share(at_once)
     with (
         ThreadPoolExecutor(at_once) as waiting,
@@ -106,7 +105,7 @@ def run_named(
     run: RunScript,
     name: str,
 ) -> None:
-    """Makes the run of a name by its script and arguments."""
+    """Executes the run of a name with its script and arguments."""
     run(commands[name], folders[name])
 
 
@@ -133,13 +132,13 @@ def _run_on(
             executor.submit(run_program, program).result()
         except ProgramFailedError:
             raise
-        # Whatever happens to a run on its worker stops no other.
+        # No failure of a run on its worker may stop the others.
         except Exception as error:
             raise ProgramFailedError(f"{type(error).__name__}: {error}") from error
 
 
 def write_progress(folder: Path, done: int, of: int) -> None:
-    """Says in the folder of a run how far it has come."""
+    """Writes the progress of a run to its folder."""
     path = folder / PROGRESS
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as aside:
@@ -147,7 +146,7 @@ def write_progress(folder: Path, done: int, of: int) -> None:
 
 
 def read_progress(folder: Path) -> float:
-    """How far a run has come, from 0 to 1; 0 where that is not known.
+    """Reads the progress of a run, from 0 to 1; 0 if it is unknown.
 
     Example:
     >>> write_progress(Path("."), 3, 12)
@@ -163,7 +162,7 @@ def read_progress(folder: Path) -> float:
 
 @contextlib.contextmanager
 def _display(folders: Mapping[str, Path]) -> Iterator[set[str]]:
-    """Shows the progress of all runs in one bar; the names of the ended are added."""
+    """Shows the progress of all runs in a bar; the caller adds the ended to the set."""
     tqdm = require("tqdm", extra="experiments").tqdm
     ended: set[str] = set()
     over = threading.Event()
@@ -180,7 +179,7 @@ def _display(folders: Mapping[str, Path]) -> Iterator[set[str]]:
             running = [f"{name} {p:.0%}" for name, p in parts.items() if 0 < p < 1]
             done, bar.n = bar.n, sum(parts.values())
             bar.set_postfix_str(", ".join(running), refresh=False)
-            # A file need not hold how the time goes by.
+            # In a log file, the elapsed time alone is not worth a line.
             if bar.n != done or bar.fp.isatty():
                 bar.refresh()
 

@@ -1,4 +1,4 @@
-"""How a command ends that cannot go on. Loads no Keras."""
+"""Error handling of the commands. Does not import Keras."""
 
 import contextlib
 import sys
@@ -10,10 +10,10 @@ from keras_ortho.executors.programs import wait_for
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
-    """Ends the command with a line on what is wrong with its options or its data.
+    """Ends the command with a one-line message if its options or data are wrong.
 
     Raises:
-        SystemExit: For an error that a user can do something about, and for Ctrl-C.
+        SystemExit: On an error that the user can fix, and on Ctrl-C.
     """
     try:
         yield
@@ -26,13 +26,13 @@ def plain_errors() -> Iterator[None]:
 
 
 def run_python(arguments: Sequence[str]) -> None:
-    """Runs Python on a module, a script or code; a kill of this process ends it, too.
+    """Runs Python in a process that also ends if this one is killed.
 
     Args:
-        arguments: Those of the interpreter.
+        arguments: Arguments of the interpreter: a module, a script or code.
 
     Raises:
-        SystemExit: If it fails, which it has then said why, with its status.
+        SystemExit: If Python fails, with its status. It has printed the reason.
 
     Example:
     >>> run_python(["-c", "assert 1 + 1 == 2"])

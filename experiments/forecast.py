@@ -1,4 +1,4 @@
-"""How long runs will take, judged by the records of others."""
+"""Estimates how long runs will take, from the records of others."""
 
 import dataclasses
 import math
@@ -12,8 +12,8 @@ from experiments.options import TASKS, read_task
 from experiments.sections import Run
 from experiments.settings import Settings
 
-# Training examples of the tasks, less those that are set aside to validate; of the
-# characters, those that a batch's rows go through in a window of 50.
+# Training examples of the tasks, without those set aside for validation; for the
+# characters, windows of 50.
 EXAMPLES = {
     "copying": 20_000,
     "adding": 100_000,
@@ -25,31 +25,31 @@ EXAMPLES = {
     "char-ptb": 100_226,
     "addition": 45_000,
 }
-# Steps of a sequence, where they are no option.
+# Steps of a sequence, for tasks where this is not an option.
 STEPS = {
     "mnist": 784,
     "permuted-mnist": 784,
     "pixel-cifar10": 1_024,
     "noise-padded-cifar10": 1_000,
     "char-ptb": 50,
-    "addition": 12,  # Of questions of two or three digits and their answers.
-    "ucr": 300,  # Of most; the records do not say of which.
-    "speech": 300,  # Of long utterances.
+    "addition": 12,  # Questions of two or three digits and their answers.
+    "ucr": 300,  # Most series; the records do not give their length.
+    "speech": 300,  # Long utterances.
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What an update of a run costs.
+    """The cost of a run.
 
     Attributes:
         task: Name of the task.
         model: Name of the layer.
-        units: Its units, of all kinds.
+        units: Its units, of all kinds together.
         steps: Steps of a sequence.
         batch_size: Sequences in a batch.
         updates: Updates of the run.
-        seconds: Seconds of an update, validation with it; `None` if not known.
+        seconds: Seconds per update, including validation; `None` if unknown.
     """
 
     task: str
@@ -62,9 +62,9 @@ class Cost:
 
 
 def planned(run: Run) -> Cost | None:
-    """Reads what a run is to do from its arguments, but for the seconds.
+    """Reads the cost of a planned run, without the seconds, from its arguments.
 
-    Of an example that compares, whose runs are not counted in updates, that is `None`.
+    It is `None` for a comparison, whose runs are not counted in updates.
     """
     name = run.script.replace("_", "-")
     if name not in TASKS:
@@ -76,7 +76,7 @@ def planned(run: Run) -> Cost | None:
 
 
 def recorded(record: Mapping[str, Any]) -> Cost | None:
-    """Reads from its record what a run has cost; `None` of an example that compares."""
+    """Reads the cost of a run from its record; `None` for a comparison."""
     settings = record["settings"]
     if "updates" not in record or "task" not in settings:
         return None
@@ -86,13 +86,13 @@ def recorded(record: Mapping[str, Any]) -> Cost | None:
 
 
 def seconds(run: Cost, costs: Iterable[Cost]) -> float | None:
-    """Estimates how long a run takes.
+    """Estimates how many seconds a run takes.
 
-    The seconds of an update are those of the recorded run that is most alike, of the
-    same model if there is one, in proportion to the length of the sequences and to the
-    square root of units times batch: small products of matrices leave cores idle. Runs
-    of UCR, of series of all lengths, are compared with each other only. `None` if
-    nothing that is like it is recorded.
+    The seconds per update are those of the most similar recorded run, of the same model
+    if there is one, scaled by the length of the sequences and by the square root of
+    units times batch size, as small matrix products leave cores idle. Runs on UCR,
+    whose series have many lengths, are compared only with each other. The result is
+    `None` if no similar run is recorded.
     """
     known = [cost for cost in costs if (cost.task == "ucr") == (run.task == "ucr")]
     if not known:
@@ -102,11 +102,11 @@ def seconds(run: Cost, costs: Iterable[Cost]) -> float | None:
 
 
 def spread(costs: Sequence[Cost]) -> tuple[float, float] | None:
-    """Says how far the estimates are off: each recorded run by those of other tasks.
+    """Measures how far off estimates are, from runs of other tasks or lengths.
 
     Returns:
-        The factor between the estimate and the record, whichever is more, that half
-        and nine tenths of the runs keep within; `None` for too few.
+        The factors between estimate and record, in either direction, that half and
+        nine tenths of the runs do not exceed; `None` for fewer than two runs.
     """
     factors = []
     for cost in costs:
@@ -151,7 +151,7 @@ def _distance(run: Cost, other: Cost) -> tuple[bool, bool, float]:
 
 
 def duration(seconds: float) -> str:
-    """Writes a time in words, to two digits at most.
+    """Formats seconds as days, hours or minutes, to about two digits.
 
     Example:
     >>> duration(5_000), duration(400_000)

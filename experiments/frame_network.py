@@ -1,12 +1,12 @@
-"""The network that predicts the next frame of speech: linear prediction, corrected."""
+"""The network that predicts the next frame of speech: a corrected linear prediction."""
 
 import keras
 
 from experiments.linear_prediction import LinearPrediction
 from keras_ortho.audio import NUM_BINS
 
-# Numbers that the layer in the middle reads of a frame, and that the next one makes of
-# what it gives.
+# Features per frame that the layer in the middle reads, and units of the dense layer
+# that follows it.
 CHANNELS = 128
 OUTPUTS = 128
 
@@ -14,12 +14,12 @@ OUTPUTS = 128
 def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Model:
     """Makes the network that corrects a linear prediction of the next frame.
 
-    All is in standardized units but its input and its output, which are in dB. The
-    linear prediction stays as it is, and the correction starts at zero.
+    Inputs and outputs are in dB; the network works in standardized units. The linear
+    prediction is not trained, and the correction starts at zero.
 
     Args:
-        layer: Gives an output for each frame.
-        linear: The prediction.
+        layer: Layer that returns an output for each frame.
+        linear: The linear prediction.
     """
     statistics = {"mean": linear.mean, "variance": linear.std**2}
     frames = keras.Input((None, NUM_BINS))

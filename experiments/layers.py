@@ -1,4 +1,4 @@
-"""The recurrent layers that an experiment chooses from, by name."""
+"""The recurrent layers that an experiment selects by name."""
 
 import functools
 import inspect
@@ -18,18 +18,18 @@ from keras_ortho.baselines import irnn, lstm, rnn
 
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
-# Units to look at a layer with: few, and whole numbers of heads or blocks of them.
+# Units of a layer that is made for inspection: few, and divisible into heads or blocks.
 _TRIAL = 16
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A recurrent layer to choose.
+    """A recurrent layer that can be selected.
 
     Attributes:
-        title: What pictures and tables call it.
-        make: Makes it from its units and arguments.
-        extends: The layer of Keras that takes the arguments that `make` does not name.
+        title: Name in pictures and tables.
+        make: Makes the layer from its units and arguments.
+        extends: The Keras layer that takes the arguments that `make` does not name.
     """
 
     title: str
@@ -38,7 +38,7 @@ class Kind:
 
     @property
     def counts(self) -> list[str]:
-        """The numbers of units that `make` cannot do without, or else its first."""
+        """Names of the required arguments of `make` for units, or of its first."""
         arguments = inspect.signature(self.make).parameters
         units = [
             name
@@ -49,15 +49,15 @@ class Kind:
 
 
 def _of_its_paper(layer: Any, **fixed: Any) -> Callable[..., keras.layers.Layer]:
-    """What makes a layer with the settings of its paper, and some that are fixed."""
+    """Returns a maker of a layer with its paper's settings and fixed arguments."""
     make: Any = functools.partial(layer.from_paper, **fixed)
     make.__signature__ = inspect.signature(functools.partial(layer, **fixed))
     return make
 
 
 _SIMPLE = keras.layers.SimpleRNN
-# By their file, those that `--model` calls otherwise; by their class, those that the
-# papers do.
+# Layers that `--model` does not call by their file's name, and layers that the papers
+# do not call by their class's name.
 _NAMES = {"urnn": "restricted-urnn"}
 _TITLES = {
     "ScoRNN": "scoRNN",
@@ -78,7 +78,7 @@ LAYERS = {
     "antisymmetric-gated": Kind(
         "AntisymmetricRNN with gates", _of_its_paper(AntisymmetricRNN, gated=True)
     ),
-    # With gates, by the number of parameters that the paper gives.
+    # With gates, which gives the paper's number of parameters.
     "antisymmetric-ablation": Kind(
         "unstructured ablation",
         _of_its_paper(AntisymmetricRNN, gated=True, antisymmetric=False),
@@ -91,10 +91,10 @@ LAYERS = {
 
 
 def kind_of(model: str) -> Kind:
-    """Finds a recurrent layer to choose.
+    """Finds a recurrent layer by name.
 
     Args:
-        model: One of `LAYERS`, or where a user's own is: see `find_maker`.
+        model: One of `LAYERS`, or the location of a user's own: see `find_maker`.
 
     Raises:
         ValueError: If there is no such model.
@@ -117,7 +117,7 @@ def kind_of(model: str) -> Kind:
 
 
 def title_of(model: str) -> str:
-    """Names a model for pictures and tables; its module need not be there.
+    """Returns a model's title; does not import a user's own module.
 
     Example:
     >>> title_of("scornn"), title_of("mymodule:MyCell")
@@ -127,10 +127,10 @@ def title_of(model: str) -> str:
 
 
 def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
-    """Gives the least size, of those from one on, that a layer's arguments allow.
+    """Returns the smallest size from `size` on that a layer's arguments allow.
 
-    It is a multiple of the heads, and no less than there are reflections or negative
-    ones.
+    It is a multiple of the number of heads, and at least the number of reflections or
+    negative ones.
 
     Example:
     >>> allowed_size(5, {"heads": 4}), allowed_size(5, {"reflections": 9})
@@ -138,7 +138,7 @@ def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
     """
 
     def number(name: str) -> int:
-        # A fraction of the units is no bound; of what is no number the layer tells.
+        # A fraction of the units sets no bound; the layer rejects other values.
         given = arguments.get(name)
         return max(1, given) if isinstance(given, int) else 1
 
@@ -147,7 +147,7 @@ def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
 
 
 def units_text(units: Units | list[int]) -> str:
-    """Writes units as `--units` takes them.
+    """Formats units as `--units` takes them.
 
     Example:
     >>> units_text(170), units_text((310, 720))
@@ -157,7 +157,7 @@ def units_text(units: Units | list[int]) -> str:
 
 
 def trial_units(model: str, arguments: Mapping[str, Any] | None = None) -> Units:
-    """Gives units that a model takes with some arguments, to look at it with.
+    """Returns a small number of units that a model accepts with some arguments.
 
     Example:
     >>> trial_units("lstm"), trial_units("enrnn")
@@ -170,20 +170,20 @@ def trial_units(model: str, arguments: Mapping[str, Any] | None = None) -> Units
 def make_layer(
     model: str, units: Units, arguments: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> keras.layers.Layer:
-    """Makes a recurrent layer, one of this package with the settings of its paper.
+    """Makes a recurrent layer; one of this package has its paper's settings.
 
     Args:
-        model: One of `LAYERS`, or where a user's own is: see `find_maker`.
-        units: Number of units; for `"enrnn"` a pair of the long-term and the
-            short-term ones.
-        arguments: Arguments of the layer besides, as a user may choose them. Default:
-            none.
-        **kwargs: Those of the experiment, such as `return_sequences`.
+        model: One of `LAYERS`, or the location of a user's own: see `find_maker`.
+        units: Number of units; for `"enrnn"` a pair of the numbers of long-term and
+            short-term units.
+        arguments: Other arguments of the layer, which a user may choose. Default:
+            `None`.
+        **kwargs: Arguments set by the experiment, such as `return_sequences`.
 
     Raises:
-        ValueError: If there is no such model, it has no such argument or that is
-            fixed, one of a user's own lacks an argument, or `units` is a pair where it
-            takes one number, or the other way round.
+        ValueError: If there is no such model; if it has no such argument, or the
+            argument is fixed; if a user's own layer lacks an argument; or if `units`
+            is a pair and the model takes one number, or the other way round.
 
     Example:
     >>> make_layer("scornn", 170, {"negative_ones": 85}).units
@@ -195,12 +195,12 @@ def make_layer(
         wanted = "one number" if len(kind.counts) == 1 else pair
         raise ValueError(f"`units` of {model} must be {wanted}. Received: {units}")
     fixed = kind.make.keywords if isinstance(kind.make, functools.partial) else {}
-    # The experiment's own matter.
+    # Set by the experiment.
     taken = {"kwargs", *kind.counts, *fixed, "return_sequences", "return_state"}
     makers: list[Any] = [kind.make, *filter(None, [kind.extends])]
     own = {name for each in makers for name in inspect.signature(each).parameters}
     unknown = set(arguments or {}) - (own - taken)
-    # What a class of a user's own hands on by `**kwargs` is not known here.
+    # The arguments that a user's own class passes on by `**kwargs` are unknown here.
     if unknown and not (is_own(model) and "kwargs" in own and not unknown & taken):
         raise ValueError(
             f"`arguments` of {model} must be some of {sorted(own - taken)}. "
@@ -213,24 +213,24 @@ def make_layer(
 def parts_of(
     model: str, units: Units | None = None, arguments: Mapping[str, Any] | None = None
 ) -> tuple[str, ...]:
-    """Lists the parts of a layer's variables that may have an optimizer of their own.
+    """Lists the parts of a layer's variables that may have their own optimizer.
 
-    Phases belong to the recurrent matrix, too, and have its optimizer unless they are
-    given one.
+    Phases also belong to the recurrent matrix, and use its optimizer unless they are
+    given their own.
 
     Args:
         model: As for `make_layer`.
-        units: Number of units, where one is known. Default: that of `trial_units`.
-        arguments: Arguments of the layer. Default: none.
+        units: Number of units, if known. Default: `None`, that of `trial_units`.
+        arguments: Arguments of the layer. Default: `None`.
 
     Raises:
-        ValueError: As `make_layer`.
+        ValueError: As for `make_layer`.
 
     Example:
     >>> parts_of("scurnn")
     ('phases', 'recurrent')
     """
-    if not is_own(model):  # Any will do; a layer of a user's may refuse others.
+    if not is_own(model):  # Any units do; a user's own layer may reject some.
         units = arguments = None
     layer = make_layer(model, units or trial_units(model, arguments), arguments)
     layer.build((None, 1, 1))
@@ -239,7 +239,7 @@ def parts_of(
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:
-    """Counts the trained parameters of a model or a layer, which is built.
+    """Counts the trainable parameters of a built model or layer.
 
     Example:
     >>> trained_parameters(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))

@@ -1,4 +1,4 @@
-"""Prediction of the next frame by a linear map of the last ones: ridge regression."""
+"""Linear prediction of the next frame from the last ones, by ridge regression."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from keras_ortho.audio import NUM_BINS
 from keras_ortho.checks import check_count
 from keras_ortho.tasks.timit import Timit
 
-# Of the squared weights, over the number of frames; the inputs are standardized.
+# Factors of the squared weights, relative to the mean over frames; the inputs are
+# standardized.
 PENALTIES = tuple(10 ** (power / 2) for power in range(-10, 1))
 
 
@@ -19,13 +20,13 @@ class LinearPrediction:
     """A linear map from the last frames to the next one, all of them standardized.
 
     Attributes:
-        kernel: float64 `[frames, 129, 129]`: for each of the frames, the oldest first,
-            the weights of its bins (rows) in those of the next frame (columns), as
-            the kernel of a `keras.layers.Conv1D`.
+        kernel: float64 `[frames, 129, 129]`, the oldest frame first: the weights from
+            its bins (rows) to the bins of the next frame (columns), as in the kernel
+            of a `keras.layers.Conv1D`.
         bias: float64 `[129]`.
-        mean: float64 `[129]`, what is subtracted from each bin, in dB.
-        std: float64 `[129]`, what it is then divided by, in dB.
-        penalty: The one that was chosen.
+        mean: float64 `[129]`, the mean that is subtracted from each bin, in dB.
+        std: float64 `[129]`, by which it is then divided, in dB.
+        penalty: The chosen penalty.
     """
 
     kernel: np.ndarray
@@ -35,10 +36,10 @@ class LinearPrediction:
     penalty: float
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Predicts the frame after each.
+        """Predicts the frame that follows each frame.
 
         Args:
-            x: `[batch, T, 129]`, in dB. Before the first frame it reads the mean.
+            x: `[batch, T, 129]`, in dB. Frames before the first count as the mean.
 
         Returns:
             float64 of the same shape, in dB.
@@ -49,11 +50,11 @@ class LinearPrediction:
 
 
 def stack(frames: np.ndarray, count: int) -> np.ndarray:
-    """Puts the last frames side by side, the oldest first.
+    """Concatenates the last frames at each step, the oldest first.
 
     Args:
         frames: `[batch, T, bins]`.
-        count: Number of frames; zeros stand for those before the first.
+        count: Number of frames. Those before the first are zeros.
 
     Returns:
         `[batch, T, count * bins]`.
@@ -72,18 +73,18 @@ def fit(
 ) -> LinearPrediction:
     """Fits a linear prediction of the next frame, by ridge regression.
 
-    The least mean squared error over the valid frames of the training data, in
-    standardized units, plus the penalty times the squared weights, but for the bias.
+    It minimizes the mean squared error over the valid frames of the training data, in
+    standardized units, plus the penalty times the squared weights, without the bias.
 
     Args:
         data: The task, with `train` and `valid`.
-        frames: Number of the last frames that it reads.
-        penalties: The penalties to choose from, by the mean squared error over the
-            valid frames of the validation data, in dB^2. Default: 1e-5 to 1.
+        frames: Number of last frames to predict from.
+        penalties: Penalties to choose from, by the mean squared error over the valid
+            frames of the validation data, in dB^2. Default: 1e-5 to 1.
 
     Raises:
-        ValueError: If `frames` is not positive, or there is no penalty or one that is
-            not positive.
+        ValueError: If `frames` is not positive, or `penalties` is empty or has a value
+            that is not positive.
 
     Example:
     ```python
@@ -114,7 +115,7 @@ def fit(
 def _moments(
     batches: Any, frames: int, mean: np.ndarray, std: np.ndarray
 ) -> np.ndarray:
-    """The mean products of all pairs of inputs, among them a one, and targets."""
+    """Returns the mean products of all pairs of inputs, a constant 1, and targets."""
     size = (frames + 1) * NUM_BINS + 1
     total, count = np.zeros((size, size)), 0.0
     for x, y, weight in batches:
@@ -128,7 +129,7 @@ def _moments(
 
 
 def _solve(moments: np.ndarray, penalty: float) -> np.ndarray:
-    """The weights of the inputs, those of the one, the bias, in the last row."""
+    """Returns the weights of the inputs, with the bias in the last row."""
     of_inputs, with_targets = (
         moments[:-NUM_BINS, :-NUM_BINS],
         moments[:-NUM_BINS, -NUM_BINS:],
@@ -139,7 +140,7 @@ def _solve(moments: np.ndarray, penalty: float) -> np.ndarray:
 
 
 def _squared_errors(moments: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The mean squared error of each bin."""
-    # What remains of the targets where the weighted inputs are taken away.
+    """Returns the mean squared error of each bin."""
+    # The targets minus the weighted inputs.
     left = np.concatenate([-weights, np.eye(NUM_BINS)])
     return np.einsum("ib,ij,jb->b", left, moments, left, optimize=True)

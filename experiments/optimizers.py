@@ -1,4 +1,4 @@
-"""Optimizers from words and numbers: `"rmsprop 1e-3"`."""
+"""Optimizers from rules such as `"rmsprop 1e-3"`."""
 
 import functools
 import math
@@ -16,9 +16,9 @@ from keras_ortho.optimizers import (
 )
 from keras_ortho.optimizers.within import optimizers_within
 
-# The parts of a model that may have a rule of their own; all others are `others`.
+# The parts of a model that may have their own rule; the rest is `others`.
 PARTS = ("phases", "recurrent", "unitary")
-# RMSprop is TensorFlow 1's, which most of the papers ran: see docs/experiments.md.
+# RMSprop is TensorFlow 1's, which most of the papers used: see docs/experiments.md.
 KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "rmsprop": RMSpropTF1,
     "adam": keras.optimizers.Adam,
@@ -28,7 +28,7 @@ KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "stiefel": StiefelDescent,
     "stiefel-rms": functools.partial(StiefelDescent, rms_scaling=True),
 }
-# What may follow the rate, and the arguments of the optimizer that it sets.
+# Words that may follow the learning rate, and the arguments of the optimizer they set.
 WORDS: dict[str, list[str]] = {
     "clip": ["clipvalue"],
     "clipnorm": ["global_clipnorm"],
@@ -38,7 +38,7 @@ WORDS: dict[str, list[str]] = {
     "decay": [],
     "plateau": [],
 }
-# Which of them only some kinds have; these may be 0.
+# Words for some kinds only; their numbers may be 0.
 OF_KINDS = {
     "betas": ("adam", "adamw"),
     "ema": ("rmsprop", "adam", "adamw", "adagrad", "sgd"),
@@ -50,21 +50,22 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     """Makes an optimizer from its rule.
 
     Args:
-        rule: A kind and a rate, and in any order what else there is: `clip` and the
-            largest entry of a gradient, `clipnorm` and the largest norm of the
-            gradients of all that this rule is for, `betas` and Adam's two decays, `ema`
-            and the momentum of an average of the weights, which is what is validated
-            and kept, `momentum` and that of SGD or RMSprop, `decay` and what the rate
-            is multiplied with after each pass over the data, `plateau` and what it is
-            multiplied with after a pass whose validation is no better than the best
-            before, for which `Plateau` must be among the callbacks: `"adam 1e-3"`,
-            `"rmsprop 1e-3 clip 1"`, `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
-        updates: Updates in a pass over the data, for `decay`. Default: `None`, not
-            known.
+        rule: A kind and a learning rate, and then any of these in any order: `clip`
+            and the largest magnitude of a gradient's entries; `clipnorm` and the
+            largest global norm of the gradients of the variables under this rule;
+            `betas` and Adam's two decay rates; `ema` and the momentum of an average of
+            the weights, which is then validated and kept; `momentum` and that of SGD
+            or RMSprop; `decay` and the factor of the learning rate after each pass
+            over the data; `plateau` and the factor after a pass that does not improve
+            on the best validation figure, which needs the callback `Plateau`.
+            Examples: `"adam 1e-3"`, `"rmsprop 1e-3 clip 1"`,
+            `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
+        updates: Updates in a pass over the data, for `decay`. Default: `None`,
+            unknown.
 
     Raises:
-        ValueError: If the rule is none of those, or has a `decay` and `updates` is not
-            known.
+        ValueError: If the rule does not have this form, or has a `decay` and `updates`
+            is unknown.
 
     Example:
     >>> float(parse("adam 1e-3").learning_rate)
@@ -98,7 +99,7 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
         arguments |= zip(WORDS[word], numbers, strict=False)
     optimizer = make(learning_rate, **arguments)
     if "plateau" in options:
-        # Among its variables, so that a run that goes on knows it.
+        # A variable of the optimizer, so that a resumed run has it.
         best = optimizer.add_variable(
             (), initializer=keras.initializers.Constant(math.inf), name="best"
         )
@@ -107,7 +108,7 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
 
 
 def _options(kind: str, words: Sequence[str]) -> dict[str, list[float]]:
-    """Reads what follows the rate: the numbers of each word."""
+    """Reads the numbers of each word after the learning rate."""
     found: dict[str, list[float]] = {}
     while words:
         word, *words = words
@@ -124,7 +125,7 @@ def _options(kind: str, words: Sequence[str]) -> dict[str, list[float]]:
 
 
 def _between(text: str, high: float, closed: bool = False) -> float:
-    """Reads a number between 0 and another."""
+    """Reads a number between 0 and `high`, or 0 if `closed`."""
     number = float(text)
     if not (0 < number < high or (closed and number == 0)):
         raise ValueError
@@ -132,15 +133,15 @@ def _between(text: str, high: float, closed: bool = False) -> float:
 
 
 class Plateau(keras.callbacks.Callback):
-    """Lowers the rates of the rules with `plateau` where validation does not improve.
+    """Lowers the learning rates of rules with `plateau` if validation stops improving.
 
-    The best figure so far is a variable of the optimizer and so saved with it: a run
-    that goes on lowers its rates where an unbroken one does.
+    The best figure so far is a variable of the optimizer and is saved with it: a
+    resumed run lowers its learning rates where an uninterrupted one does.
 
     Args:
-        monitor: Name of the figure, of which less is better.
-        every: Number of epochs after which it is looked at, those of a pass over the
-            data. Default: 1.
+        monitor: Name of the figure. Less is better.
+        every: Number of epochs between comparisons, those of a pass over the data.
+            Default: 1.
 
     Example:
     >>> callback = Plateau("val_loss")
@@ -152,7 +153,7 @@ class Plateau(keras.callbacks.Callback):
         self.every = every
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Compares with the best figure so far."""
+        """Compares the figure with the best so far."""
         if (epoch + 1) % self.every:
             return
         figure = (logs or {})[self.monitor]
@@ -176,7 +177,7 @@ def with_plateau(model: keras.Model) -> list[keras.optimizers.Optimizer]:
 
 
 def part_of(variable: Any) -> str:
-    """Tells of which of `PARTS` a variable is, or that it is of `"others"`.
+    """Returns which of `PARTS` a variable belongs to, or `"others"`.
 
     Example:
     >>> part_of(keras.Variable([1.0]))
@@ -192,7 +193,7 @@ class OptimizerParts(OptimizerGroups):
     groups = (*OptimizerGroups.groups, "phases")
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
-        """Finds the optimizer of a variable: see `OptimizerGroups`."""
+        """Returns the optimizer of a variable: see `OptimizerGroups`."""
         return self[part_of(variable)]
 
 
@@ -202,10 +203,10 @@ def make_optimizer(
     """Makes the optimizer of a run.
 
     Args:
-        rules: Rules as `parse` reads them: of `"others"`, and, where they differ from
-            it, of `"recurrent"`, the free variables of the recurrent matrix,
-            `"phases"`, those of scuRNN's diagonal, and `"unitary"`, the matrix of
-            the full-capacity uRNN. Parts with the rule of the others share its
+        rules: Rules as `parse` reads them: of `"others"` and, if they differ from it,
+            of `"recurrent"`, the free parameters of the recurrent matrix, `"phases"`,
+            those of scuRNN's diagonal, and `"unitary"`, the matrix of the
+            full-capacity uRNN. Parts with the same rule as `"others"` share its
             optimizer.
         updates: As for `parse`. Default: `None`.
 
@@ -213,7 +214,7 @@ def make_optimizer(
         One optimizer, or a `keras.optimizers.MultiOptimizer`.
 
     Raises:
-        ValueError: If a rule or a part is none, or `"others"` is missing.
+        ValueError: If a rule or part is unknown, or `"others"` is missing.
 
     Example:
     >>> optimizer = make_optimizer({"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"})
@@ -232,6 +233,6 @@ def make_optimizer(
     }
     if not chosen:
         return others
-    # A saved network of the package's own groups loads without this module.
+    # A saved network that has only the package's own groups loads without this module.
     groups = OptimizerParts if "phases" in chosen else OptimizerGroups
     return GroupOptimizer(groups(others, chosen))

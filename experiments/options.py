@@ -17,27 +17,27 @@ from experiments.settings import SIZES, USUAL, Settings, settle, settle_run
 from keras_ortho.backend.processes import on_first
 from keras_ortho.extras import require
 
-# What `--help` says of every task.
+# The end of every task's `--help`.
 WRITES = """A run that was broken off goes on with --resume. Writes run.json (settings,
 versions, curves and figures), curve.png, and the network of the best validation to
 run/best.keras."""
 SCHEDULER = "of a Dask cluster that is to make the runs, such as tcp://host:8786"
-# What a smoke run makes of its own, and so takes from nobody.
+# Settings that a smoke run makes itself, and that cannot be given with it.
 MADE = ("data_dir", "name")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task that one recurrent network is trained on in a run.
+    """A task on which a run trains one recurrent network.
 
     Attributes:
-        smoke: Makes small data in a folder, and gives the settings that load them.
-        usual: Settings that it has unless others are given.
-        data: What `--data-dir` names; empty where no data are read.
-        length: What `--length` is the number of steps of, where there is a choice.
-        sizes: What the options of the sizes count; empty where there are none.
-        needed: Settings without which there is no run, and what each names.
-        smoke_extras: Of `EXTRAS`, what small data are made with.
+        smoke: Makes small data in a folder, and returns the settings that load them.
+        usual: Default settings.
+        data: What `--data-dir` names; empty if no data are read.
+        length: What `--length` counts the steps of; empty if there is no choice.
+        sizes: What the options for sizes count; empty if there are none.
+        needed: Required settings, and what each names.
+        smoke_extras: Keys of `EXTRAS` that are needed to make the small data.
     """
 
     smoke: Callable[[Path], Mapping[str, Any]]
@@ -81,7 +81,7 @@ TASKS = {
     ),
     "char-ptb": Task(
         smoke.ptb,
-        # Four times in an epoch of batches of 32.
+        # Four times per epoch with batches of 32.
         {"unroll": 50, "evaluate_every": 800},
         data="folder of the Penn Treebank's files",
         sizes="characters (all)",
@@ -99,7 +99,7 @@ TASKS = {
     ),
 }
 
-# What examples import of each extra, after minutes or hours of work.
+# Modules of each extra that examples import only after minutes or hours of work.
 EXTRAS = {
     "plot": ("matplotlib",),
     "speech": ("scipy", "soundfile", "librosa", "pystoi", "pesq", "tqdm"),
@@ -109,16 +109,16 @@ EXTRAS = {
 def read_task(
     name: str, description: str, argv: Sequence[str] | None = None
 ) -> Settings:
-    """Reads the command line of a task, and settles what it leaves open.
+    """Reads the command line of a task, and fills in what it leaves open.
 
     Args:
         name: Name of the task, one of `TASKS`.
-        description: What `--help` says.
+        description: Description for `--help`.
         argv: The arguments. Default: `None`, those of the process.
 
     Raises:
-        SystemExit: If an option is none, or has no such value.
-        ValueError: If options contradict each other or a value cannot be.
+        SystemExit: If an option is unknown, or its value is not allowed.
+        ValueError: If options contradict each other or a value is invalid.
     """
     task = TASKS[name]
     given = _task_parser(name, description).parse_args(argv)
@@ -136,7 +136,7 @@ def read_task(
             "--hosts make one run at a time: give them --seed. "
             f"Received: --seeds {given.seeds}"
         )
-    if given.seeds:  # The run of each does the rest.
+    if given.seeds:  # The run of each seed sets up its devices.
         device_options.check(given)
     else:
         device_options.set_up(given)
@@ -152,7 +152,7 @@ def read_task(
     if given.match:
         matched = _matched(name, given, length)
     settings = settle_run(name, vars(given), preset, matched, made, task.usual)
-    # What is wrong with the rules or the layer is said before data are read.
+    # Errors in the rules or the layer are reported before data are read.
     for part, rule in settings.rates.items():
         try:
             parse(rule, updates=1)
@@ -169,7 +169,7 @@ def read_task(
 def _matched(
     task: str, given: argparse.Namespace, length: int | None
 ) -> tuple[str, Units, Mapping[str, Any]]:
-    """Says what network is to be matched: its paper's, or one of `--units`."""
+    """Returns the network to match: its paper's, or one with `--units`."""
     of_papers = {(row.task, row.model, row.units) for row in PRESETS}
     if any(
         (task, given.match) == (of, model) and given.units in (None, units)
@@ -191,19 +191,19 @@ def read_comparison(
     small: Mapping[str, Any],
     make: Callable[[Path], Mapping[str, Any]],
 ) -> Settings:
-    """Reads the command line of networks that are compared.
+    """Reads the command line of a comparison of networks.
 
     Args:
         parser: The parser.
-        usual: Settings unless others are given.
-        small: The same of a smoke run.
-        make: Makes the data of a smoke run, as for `Task`.
+        usual: Default settings.
+        small: Default settings of a smoke run.
+        make: Makes the data of a smoke run, as `smoke` of `Task`.
 
     Returns:
-        The settings. Lists among them are what the networks go through.
+        The settings. Lists among them hold the values that are compared.
 
     Raises:
-        ValueError: If options contradict each other or a value cannot be.
+        ValueError: If options contradict each other or a value is invalid.
     """
     given = parser.parse_args()
     check_values(given)
@@ -213,7 +213,7 @@ def read_comparison(
 
 
 def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
-    """Makes a parser with the options of every experiment.
+    """Makes a parser with the options that all experiments share.
 
     Example:
     >>> new_parser("A task.").parse_args(["--out", "folder"]).seed
@@ -237,12 +237,12 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
 def comparison_parser(
     description: str, kinds: Sequence[str], data: str
 ) -> argparse.ArgumentParser:
-    """Makes a parser with the options of all comparisons of networks for images.
+    """Makes a parser with the options that all comparisons of image networks share.
 
     Args:
-        description: What `--help` says.
+        description: Description for `--help`.
         kinds: The networks to choose from.
-        data: What `--data-dir` is the folder of.
+        data: Help on `--data-dir`.
     """
     parser = new_parser(description)
     add = parser.add_argument
@@ -331,7 +331,7 @@ def read_model(text: str) -> str:
     """Checks the name of a model.
 
     Raises:
-        argparse.ArgumentTypeError: If there is none of this name.
+        argparse.ArgumentTypeError: If there is no model of this name.
 
     Example:
     >>> read_model("scornn")
@@ -341,7 +341,7 @@ def read_model(text: str) -> str:
         kind_of(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    except TypeError as error:  # Of a file of the user's; argparse would hide it.
+    except TypeError as error:  # Raised by a user's file; argparse would hide it.
         raise argparse.ArgumentTypeError(
             f"`model` cannot be imported: TypeError: {error}. Received: {text!r}"
         ) from error
@@ -352,7 +352,7 @@ def read_units(text: str) -> Units:
     """Reads `"170"`, or `"310/720"` for two kinds of units.
 
     Raises:
-        argparse.ArgumentTypeError: If it is no such text.
+        argparse.ArgumentTypeError: If the text does not have this form.
 
     Example:
     >>> read_units("310/720")
@@ -378,11 +378,11 @@ def _read_argument(text: str) -> tuple[str, Any]:
 
 
 def check_values(given: argparse.Namespace, *extras: str) -> None:
-    """Checks what can be known before any work of each option, and of what it needs.
+    """Checks the values and optional dependencies of options, before any work.
 
     Args:
-        given: The options, numbers and lists of them among others.
-        *extras: Of `EXTRAS`, what is needed besides plots.
+        given: The options, of which numbers and lists of numbers are checked.
+        *extras: Keys of `EXTRAS` that are needed besides `"plot"`.
 
     Raises:
         ValueError: If an integer or a rate is not positive and finite, a seed has more
@@ -414,14 +414,14 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
 
 
 def check_seed(seed: int, runs: int = 1) -> None:
-    """Checks a seed, for which Keras and NumPy have 32 bits.
+    """Checks that seeds fit into the 32 bits that Keras and NumPy allow.
 
     Args:
         seed: The first seed.
-        runs: Number of seeds from it on. Default: 1.
+        runs: Number of consecutive seeds. Default: 1.
 
     Raises:
-        ValueError: If it, or the last of them, is not in `[0, 2^32)`.
+        ValueError: If the first or the last seed is not in `[0, 2^32)`.
 
     Example:
     >>> check_seed(2**32 - 3, runs=3)
@@ -431,13 +431,13 @@ def check_seed(seed: int, runs: int = 1) -> None:
 
 
 def check_out(out: Path) -> None:
-    """Complains of a folder that results cannot be written to, and makes nothing.
+    """Checks that results can be written to a folder, without creating it.
 
     Args:
         out: The folder, which need not exist.
 
     Raises:
-        ValueError: If it, or what it would be made in, is no folder or not writable.
+        ValueError: If it, or its nearest existing parent, is not a writable folder.
 
     Example:
     >>> check_out(Path("out", "run"))
@@ -472,14 +472,14 @@ def _check_folder(given: argparse.Namespace) -> None:
         raise ValueError(
             f"--resume needs a folder that holds a run. Received: {given.out}"
         )
-    if given.resume and not started:  # It was broken off before its first save.
+    if given.resume and not started:  # It was interrupted before its first save.
         print(f"No run has begun in {given.out}: this one does")
 
 
 def _smoke_data(
     given: argparse.Namespace, make: Callable[[Path], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """Makes the data of a smoke run; gives the settings that load them."""
+    """Makes the data of a smoke run; returns the settings that load them."""
     if not given.smoke:
         return {}
     for name in MADE:
@@ -488,7 +488,7 @@ def _smoke_data(
                 f"--smoke has its own data: no {_flag(name)}. "
                 f"Received: {getattr(given, name)}"
             )
-    # A name that nobody else gives to a folder of data.
+    # A name that no other data folder has.
     return make(given.out / "smoke-data")
 
 

@@ -1,4 +1,4 @@
-"""Recurrent layers and cells of a user's own, from a module or a file."""
+"""A user's own recurrent layers and cells, from a module or a file."""
 
 import functools
 import importlib
@@ -14,7 +14,7 @@ import keras
 
 
 def is_own(model: str) -> bool:
-    """Whether a model is named by where its class is.
+    """Whether a model is named by the location of its class.
 
     Example:
     >>> is_own("scornn"), is_own("mymodule:MyLayer"), is_own("models/my.py:MyCell")
@@ -25,14 +25,15 @@ def is_own(model: str) -> bool:
 
 @functools.cache
 def find_maker(model: str) -> Callable[..., Any]:
-    """Finds the class, or a function that makes a layer or a cell.
+    """Finds the class or function that makes a layer or a cell.
 
     Args:
-        model: `"package.module:Name"`, where the module can be imported from the
-            folder that the command runs in, or `"folder/file.py:Name"`.
+        model: `"package.module:Name"`, with a module on the path or in the current
+            folder, or `"folder/file.py:Name"`.
 
     Raises:
-        ValueError: If there is no such module, file or name, or nothing to call.
+        ValueError: If there is no such module, file or name, if the name is not
+            callable, or if another module already has the name of the file.
 
     Example:
     >>> find_maker("keras.layers:SimpleRNN").__name__
@@ -59,7 +60,7 @@ def _from_path(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Not of a module that is there and needs another.
+        # Not if the module exists and fails to import another.
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise ValueError(
                 f"`model`: there is no module {name} on the path or in {here}. "
@@ -80,10 +81,10 @@ def _from_file(path: Path) -> ModuleType:
             f"Received: {str(path)!r}"
         )
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None  # For what ends in .py.
+    assert spec is not None  # True of a path that ends in .py.
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # What is defined in it is pickled and saved by the name of its module.
+    # Objects that it defines are pickled and saved by the name of their module.
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
@@ -100,18 +101,18 @@ def make_own(
     return_state: bool = False,
     **arguments: Any,
 ) -> keras.layers.Layer:
-    """Makes a recurrent layer, of a cell `keras.layers.RNN` around it.
+    """Makes a recurrent layer; a cell is wrapped in `keras.layers.RNN`.
 
     Args:
-        maker: As `find_maker` gives it.
-        *sizes: Its units.
-        return_sequences: As of `keras.layers.RNN`. Default: `False`.
-        return_state: As of `keras.layers.RNN`. Default: `False`.
-        **arguments: Its other arguments.
+        maker: Class or function, as returned by `find_maker`.
+        *sizes: Units of the layer or cell.
+        return_sequences: As for `keras.layers.RNN`. Default: `False`.
+        return_state: As for `keras.layers.RNN`. Default: `False`.
+        **arguments: Other arguments of the layer or cell.
 
     Raises:
-        ValueError: If it lacks an argument, is neither such a layer nor a cell, or
-            could not be saved.
+        ValueError: If an argument is missing or unknown, or if the result is neither
+            a recurrent layer nor a cell, or cannot be saved.
 
     Example:
     >>> layer = make_own(keras.layers.SimpleRNNCell, 8, return_sequences=True)
@@ -119,8 +120,8 @@ def make_own(
     'RNN'
     """
     returns = {"return_sequences": return_sequences, "return_state": return_state}
-    # Not by the signature of a class, which may list as required what its `__init__`
-    # hands on to the class above by itself.
+    # Not the signature of the class: it may list as required what its `__init__` itself
+    # passes to the base class.
     is_class = isinstance(maker, type)
     called: Any = maker.__init__ if is_class else maker
     try:
@@ -146,7 +147,7 @@ def make_own(
     try:
         made.get_config()
     except NotImplementedError as error:
-        # Else it would be known when the trained network is to be saved.
+        # Otherwise this error would come only when the trained network is saved.
         raise ValueError(
             f"`model` must make a layer that can be saved: {error} Received: {made}"
         ) from error

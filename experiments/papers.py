@@ -1,4 +1,4 @@
-"""The papers' tables and figures, and what there is of each here."""
+"""The papers' tables and figures, and what of each is reproduced here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BNP = "BNP, Helfrich, dissertation, 2020, chapter 3"
 ANTISYMMETRIC = "AntisymmetricRNN, Chang et al., 2019"
 SVDRNN = "svdRNN, Zhang et al., 2018, by the submission to ICLR"
 FULL = ", as long as the papers"
-# The network that each is about, by its name on the command line.
+# The network that each paper is about, by its name on the command line.
 OWN = {
     SCORNN: "scornn",
     SCURNN: "scurnn",
@@ -33,10 +33,11 @@ class Item:
         paper: The paper.
         number: What the paper calls it.
         shows: What it shows.
-        whole: Beginnings of the titles of the sections that have it at the paper's
-            length, on all data and with all networks.
-        part: Titles of sections that have less of it.
-        otherwise: Where else it is, or why it is not here.
+        whole: Titles of the sections that have it at the paper's length, on all data
+            and with all networks. A title that ends with a space stands for all
+            titles that begin with it.
+        part: Titles of sections that have only part of it.
+        otherwise: Where else it is, or why it is missing.
     """
 
     paper: str
@@ -218,10 +219,10 @@ ITEMS = (
 
 
 def overview(results: Path) -> list[str]:
-    """Lays out the map of the papers: what is here of each table and figure.
+    """Returns a table of the papers' tables and figures, and what is here of each.
 
     Args:
-        results: The folder of the records.
+        results: Folder of the records.
     """
     titles = ["paper", "table or figure", "shows", "here", "`reproduce.py --set`"]
     return table(titles, _rows(results))
@@ -244,7 +245,7 @@ def _rows(results: Path) -> Iterator[list[str]]:
 
 
 def _find(titles: tuple[str, ...]) -> list[Section | Comparison]:
-    """The sections of titles, or, of one that ends with a space, that begin so."""
+    """Finds sections by title; a title that ends with a space is a prefix."""
     return [
         section
         for section in SECTIONS
@@ -257,7 +258,7 @@ def _find(titles: tuple[str, ...]) -> list[Section | Comparison]:
 def _standing(
     before: str, sections: list[Section | Comparison], own: str, results: Path
 ) -> Iterator[str]:
-    """Says how many of the runs of sections are recorded, if the paper's own are."""
+    """Yields a link and a count of recorded runs, if the paper's own are recorded."""
     runs = [run for section in sections for run in section.runs()]
     done = [run for run in runs if (results / f"{run.name}.json").exists()]
     by_model = any(isinstance(section, Section) for section in sections)
@@ -270,7 +271,7 @@ def _standing(
 
 
 def anchor(title: str) -> str:
-    """The anchor that GitHub gives a heading.
+    """Returns the anchor that GitHub gives a heading.
 
     Example:
     >>> anchor("Adding, T = 200")
@@ -281,7 +282,7 @@ def anchor(title: str) -> str:
 
 
 def _prefix(sections: list[Section | Comparison]) -> str:
-    """How the names of all runs of sections begin, and those of no other."""
+    """Returns the longest common prefix of sections' names that ends at a hyphen."""
     names = [section.name for section in sections]
     first = names[0]
     while not all(name.startswith(first) for name in names):

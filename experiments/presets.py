@@ -1,8 +1,8 @@
-"""The settings of the papers, a row for each task and model.
+"""The papers' settings, one row for each task and model.
 
-A row holds what the paper says; where it is silent, what its authors' released code
-does, and where that is silent too, the nearest row's. `source` says which. Rates are
-written as `experiments.optimizers` reads them: "rmsprop" is TensorFlow 1's.
+A row holds what the paper says. Where the paper is silent, it follows the authors'
+released code, and where that is silent too, the nearest row. `source` says which. Rates
+are written as `experiments.optimizers` reads them: "rmsprop" is TensorFlow 1's.
 """
 
 import functools
@@ -25,21 +25,21 @@ EURNN = "Jing et al., ICML 2017, section 4"
 
 @dataclass(frozen=True)
 class Preset:
-    """The settings of a paper for a model on a task.
+    """A paper's settings for a model on a task.
 
     Attributes:
         task: Name of the task.
         model: Name of the layer.
-        units: Its units; for ENRNN long-term and short-term ones.
-        rates: Rule of each part's optimizer.
+        units: Units of the layer; for ENRNN, long-term and short-term units.
+        rates: Optimizer rule of each part.
         source: Where the settings come from.
         arguments: Arguments of the layer besides its units.
-        lengths: The lengths of the sequences that the row is for, where the task has
-            a choice. Empty: all.
+        lengths: Sequence lengths that the row is for, if the task has a choice.
+            Empty: all.
         batch_size: Sequences in a batch.
         epochs: Passes over the training data.
-        steps: Updates, where the paper counts these.
-        parameters: Published number of trained parameters, in thousands.
+        steps: Updates, if the paper counts these.
+        parameters: Published number of trainable parameters, in thousands.
     """
 
     task: str
@@ -56,13 +56,13 @@ class Preset:
 
 
 def _object(class_name: str, **config: Any) -> dict[str, Any]:
-    """Says an object of this package in a way that a record can hold."""
+    """Returns the configuration of an object of this package, which JSON can hold."""
     return {"class_name": f"keras_ortho>{class_name}", "config": config}
 
 
-# The slope, which the paper does not tell, is that of oRNN.
+# The paper does not give the slope; this is oRNN's.
 LEAKY_RELU = _object("LeakyReLU", negative_slope=0.1)
-# Of the RNN and the LSTM of UCR. The deviation is not told.
+# Of the RNN and the LSTM on UCR. The paper does not give the standard deviation.
 GAUSSIAN = {
     "kernel_initializer": "glorot_normal",
     "recurrent_initializer": "glorot_normal",
@@ -73,12 +73,12 @@ FAN_IN = {
     "kernel_initializer": _object("FanInNormal"),
     "recurrent_initializer": _object("FanInNormal"),
 }
-# Of scuRNN's adding: U(0, 2 pi), here the same angles from -pi to pi, which is where
-# the entries of the matrix have no bound.
+# Of scuRNN on adding: U(0, 2 pi), here as the same angles from -pi to pi. At these ends
+# the entries of the skew-symmetric matrix are unbounded.
 FULL_CIRCLE = {
     "recurrent_initializer": _object("HenaffSkew", minval=-3.14159, maxval=3.14159)
 }
-# EURNN's output is made from the real part of the state.
+# EURNN's output is the real part of the state.
 REAL = {"real_output": True}
 
 
@@ -93,7 +93,7 @@ ADAM, CLIPPED = _rates("adam 1e-3"), _rates("adam 1e-3 clip 8")
 ADAM_RMSPROP = _rates("adam 1e-3", "rmsprop 1e-4")
 PHASES = _rates("adam 1e-3", "rmsprop 1e-4", phases="adagrad 1e-3")
 
-# What the rows of a task have unless they say otherwise.
+# Defaults of the rows of each task.
 USUAL: dict[str, dict[str, Any]] = {
     "copying": {"steps": 10_000, "batch_size": 20},
     "adding": {"epochs": 10},
@@ -102,8 +102,8 @@ USUAL: dict[str, dict[str, Any]] = {
     "pixel-cifar10": {"steps": 50_000},
     "noise-padded-cifar10": {"steps": 10_000},
     "timit": {"source": DISSERTATION, "epochs": 200, "batch_size": 28},
-    # Rate, batch and updates are not published, and are one choice for all four. An
-    # epoch can be one update.
+    # The learning rate, the batch size and the number of updates are not published; all
+    # four models share them. An epoch can be a single update.
     "ucr": {"source": SVDRNN, "batch_size": 32, "steps": 4_000},
     "sequence-mnist": {
         "source": SVDRNN,
@@ -141,7 +141,7 @@ def _mnist(
     permuted: Mapping[str, Any] | None = None,
     **own: Any,
 ) -> list[Preset]:
-    """A row for pixels in order and one for permuted ones, of other arguments."""
+    """Returns a row for pixels in order and one, with `permuted`, for permuted ones."""
     return [
         _row("mnist", model, units, rates, arguments, **own),
         _row("permuted-mnist", model, units, rates, permuted or arguments, **own),
@@ -149,10 +149,10 @@ def _mnist(
 
 
 def _antisymmetric(task: str, model: str, units: int, parameters: int) -> Preset:
-    # The paper has SGD with momentum and Adagrad, and chooses which, the rate, the
-    # step, the diffusion and the deviation of the recurrent matrices on a grid, without
-    # saying what came out. Here steps are the smallest, 0.01, which over some 1000 of
-    # them is enough to move a state by 10.
+    # The paper searches a grid of optimizers (SGD with momentum and Adagrad), learning
+    # rates, step sizes, diffusions and standard deviations of the recurrent matrices,
+    # and does not report the result. Here the step size is the smallest, 0.01, which
+    # over some 1000 steps is enough to move a state by 10.
     arguments = FAN_IN if model == "lstm" else {"step_size": 0.01}
     own: dict[str, Any] = {"source": ANTISYMMETRIC, "batch_size": 128}
     if "mnist" in task:
@@ -211,7 +211,7 @@ PRESETS: tuple[Preset, ...] = (
         epochs=6,
         source=ENRNN,
     ),
-    # MNIST, a pixel a step. The -1s are a tenth in row order, half where permuted.
+    # MNIST, a pixel per step. A tenth of D is -1 in row order, half if permuted.
     *(
         preset
         for units, recurrent, parameters in (
@@ -271,7 +271,7 @@ PRESETS: tuple[Preset, ...] = (
         for task in ("mnist", "permuted-mnist")
         for model in ("antisymmetric", "antisymmetric-gated")
     ),
-    # CIFAR-10, a pixel a step, and a row a step before noise.
+    # CIFAR-10, a pixel per step, and a row per step followed by noise.
     *(
         _antisymmetric(task, model, units, parameters)
         for task, of_lstm in (("pixel-cifar10", 69), ("noise-padded-cifar10", 64))
@@ -282,7 +282,7 @@ PRESETS: tuple[Preset, ...] = (
             ("lstm", 128, of_lstm),
         )
     ),
-    # TIMIT. The LSTM's clipping is told in section 2.7 only, where all run 300 epochs.
+    # TIMIT. Only section 2.7, where all run 300 epochs, gives the LSTM's clipping.
     *(
         _timit(
             "scornn",
@@ -330,8 +330,8 @@ PRESETS: tuple[Preset, ...] = (
         _timit("full-urnn", units, UNITARY, parameters=parameters)
         for units, parameters in ((128, 83), (192, 135), (256, 200))
     ),
-    # UCR: the counts depend on the data set. The matrices of RNN and LSTM start from a
-    # Gaussian, whose deviation is not told.
+    # UCR: the parameter counts depend on the data set. The matrices of RNN and LSTM are
+    # initially Gaussian; the paper does not give the standard deviation.
     *(
         _ucr(model, 32, _rates("adam 1e-2"), arguments)
         for model, arguments in (
@@ -341,7 +341,7 @@ PRESETS: tuple[Preset, ...] = (
             ("svdrnn", {"reflections": 16, "trainable_initial_state": True}),
         )
     ),
-    # MNIST, a row or a quarter of one a step.
+    # MNIST, a row or a quarter of a row per step.
     *(
         _row("sequence-mnist", model, 128, ADAM, arguments)
         for model, arguments in (
@@ -351,8 +351,8 @@ PRESETS: tuple[Preset, ...] = (
             ("lstm", None),
         )
     ),
-    # Characters of the Penn Treebank, 50 back-propagated through at a time. 186 of 310
-    # are -1s. The sizes of the other five are what their own papers report.
+    # Characters of the Penn Treebank, with backpropagation through 50 at a time. 186 of
+    # 310 are -1s. The last five have the sizes that their own papers report.
     _text(
         "enrnn",
         (310, 720),
@@ -379,8 +379,8 @@ PRESETS: tuple[Preset, ...] = (
     _text("eurnn", 2_048, ADAM_RMSPROP, REAL),
     _text("goru", 512, ADAM_RMSPROP),
     _text("ornn", 512, ADAM, {"reflections": 256}, parameters=183),
-    # What PyTorch calls a weight decay of 1e-5 adds as much of T to its gradient, as a
-    # penalty of half of it.
+    # PyTorch's weight decay of 1e-5 adds 1e-5 T to the gradient of T, as an L2 penalty
+    # of 5e-6 does.
     _text(
         "nnrnn",
         1_024,
@@ -403,16 +403,17 @@ PRESETS: tuple[Preset, ...] = (
 def find(
     task: str, model: str, units: Units | None = None, length: int | None = None
 ) -> Preset:
-    """Finds the settings of a paper.
+    """Finds a paper's settings.
 
     Args:
         task: Name of the task.
         model: Name of the layer.
-        units: Its units, where the paper has several. Default: `None`, the first.
-        length: Length of the sequences, where the settings depend on it.
+        units: Units of the layer, if the paper has several sizes. Default: `None`, the
+            first.
+        length: Length of the sequences, if the settings depend on it. Default: `None`.
 
     Raises:
-        ValueError: If there is none; the message lists what there is.
+        ValueError: If there are no such settings. The message lists those of the task.
 
     Example:
     >>> find("adding", "scornn", length=750).arguments

@@ -1,4 +1,4 @@
-"""The record of a run: its settings, what it ran with, what came out."""
+"""Records of runs: their settings, environment and results."""
 
 import hashlib
 import math
@@ -19,15 +19,15 @@ from keras_ortho.sealed import read_sealed
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
-# What a record has of each stretch of a run, and of some of them.
+# Entries of a record that `brief` leaves out.
 CURVES = ("curves", "best_validation", "best_test", "last", "controls")
 
 
 def digest(arrays: Iterable[Any]) -> str:
-    """Tells data from others: the SHA-256 of arrays, with their shapes and dtypes.
+    """Returns the SHA-256 of arrays, their shapes and dtypes, to tell data apart.
 
     Args:
-        arrays: Arrays, or tensors.
+        arrays: Arrays or tensors.
 
     Example:
     >>> digest([np.zeros(3)]) == digest([np.zeros(4)])
@@ -41,16 +41,16 @@ def digest(arrays: Iterable[Any]) -> str:
 
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Describes a run that begins, so that it can be done again.
+    """Describes a run at its start, so that it can be repeated.
 
     Args:
-        settings: Its settings by name, the seed among them.
+        settings: Settings of the run by name, including the seed.
 
     Returns:
-        What JSON can hold: the settings, the versions of the package, of Keras, of
-        its backend and of Python, the commit of the checkout (`None` outside of
-        one, with `"-dirty"` where files differ from it that are no results), the
-        number of CPU cores, the kind of machine, and when it began, in UTC.
+        Values for JSON: the settings, the versions of the package, Keras, its backend
+        and Python, the commit of the checkout (`None` outside a checkout; with
+        `"-dirty"` appended if files other than results differ from it), the number of
+        CPU cores, the machine type, and the start time in UTC.
 
     Example:
     >>> record = run_record({"model": "scornn", "seed": 0})
@@ -78,18 +78,18 @@ def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _version(package: str) -> str | None:
     try:
         return version(package)
-    except PackageNotFoundError:  # A build of another name, such as tensorflow-cpu.
+    except PackageNotFoundError:  # A build under another name, such as tensorflow-cpu.
         return None
 
 
 def _commit() -> str | None:
     try:
         commit = _git("rev-parse", "--short=10", "HEAD").stdout.strip()
-    except FileNotFoundError:  # There is no git.
+    except FileNotFoundError:  # Git is not installed.
         return None
-    if not commit:  # No checkout.
+    if not commit:  # Not in a checkout.
         return None
-    # What earlier runs wrote changes nothing in this one.
+    # Results of earlier runs do not affect this one.
     written = (":(top,exclude)results", ":(top,exclude)RESULTS.md")
     same = _git("diff", "--quiet", "HEAD", "--", ":/", *written).returncode == 0
     return commit if same else f"{commit}-dirty"
@@ -106,20 +106,20 @@ def summary(
     updates: int,
     tested: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Sums up a run whose best stretch was chosen on the validation data.
+    """Summarizes a run whose best stretch is chosen on the validation data.
 
     Args:
-        history: What `keras_ortho.training.train` gave.
-        monitor: Name of the figure without `"val_"`, of which less is better.
-        updates: Updates in a stretch of the history.
-        tested: Figures on the test data of the weights that were best on the
-            validation data. Default: `None`, where the history has them.
+        history: The result of `keras_ortho.training.train`, one row per stretch.
+        monitor: Name of the figure without `"val_"`. Less is better.
+        updates: Updates in a stretch.
+        tested: Test figures of the weights that are best on the validation data.
+            Default: `None`, if the history has them.
 
     Returns:
-        What JSON can hold: `"updates"` and `"curves"` of all figures,
-        `"best_validation"`, `"last"`, and, where the run tested each time,
-        `"best_test"`, which is chosen on the test data: figures and updates; and
-        the `"seconds"` of training and of evaluation.
+        Values for JSON: `"updates"` and `"curves"` of all figures; the figures and
+        updates of `"best_validation"`, of `"last"` and, if the run was tested after
+        each stretch, of `"best_test"`, which is chosen on the test data; and the
+        `"seconds"` of training and evaluation.
     """
     rows = [dict(row) for row in history]
     curves = {
@@ -146,21 +146,21 @@ def summary(
 
 
 def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
-    """Reads the record of a run, which `write_sealed` wrote.
+    """Reads the record of a run, as written by `write_sealed`.
 
     Args:
         path: The file.
-        names: What it must hold besides what `run_record` makes.
+        names: Entries that it must hold besides those of `run_record`.
 
     Raises:
-        ValueError: If it is damaged. The message names it.
+        ValueError: If the record is damaged. The message names the file.
     """
     made = ("commit", "keras", "backend", "backend_version", "python", "cores")
     return read_sealed(path, ["settings.seed", *made, *names])
 
 
 def brief(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Leaves out of a record what a table of many runs does not need: the curves.
+    """Drops from a record what tables of many runs do not need, such as curves.
 
     Example:
     >>> brief({"figures": {"loss": 0.5}, "updates": [5, 10], "curves": {}})
@@ -176,14 +176,14 @@ def draw(
     monitor: str,
     **kwargs: Any,
 ) -> None:
-    """Draws a validated figure of runs against their updates.
+    """Plots a validation figure of runs against their updates.
 
-    Of several seeds that is the median, in a band from the least to the greatest.
+    Several seeds are shown as their median, in a band from minimum to maximum.
 
     Args:
         path: PNG file to write.
-        runs: The records of each name, one a seed.
-        monitor: Name of the figure.
+        runs: The records of each name, one per seed.
+        monitor: Name of the figure without `"val_"`.
         **kwargs: As for `plot_curves`.
     """
     values = {name: _stack(found, f"val_{monitor}") for name, found in runs.items()}
@@ -205,7 +205,7 @@ def draw(
 
 
 def _stack(records: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
-    """A row for each record, as long as the shortest."""
+    """Stacks a curve of each record, cut to the length of the shortest."""
     curves = [record["curves"][name] for record in records]
     length = min(map(len, curves))
     return np.array([curve[:length] for curve in curves])

@@ -1,4 +1,4 @@
-"""The report on the records of runs: `RESULTS.md`, and a figure for each section."""
+"""The report on recorded runs: `RESULTS.md`, and a figure for each section."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,16 +32,16 @@ less data; "not run" means that there is no record.
 def write_report(folder: Path) -> None:
     """Writes `RESULTS.md`, and a figure for each section, from the records of runs.
 
-    A file `results/SECTION.md` beside the records, where there is one, is put below
-    the table: what to say of the results.
+    If there is a file `results/SECTION.md` beside the records, it is inserted below
+    the table, as a comment on the results.
 
     Args:
-        folder: Folder that holds `results`. Of several processes that report on the
-            same, one waits for the other: the last has all records.
+        folder: Folder that holds `results`. Processes that report on the same folder
+            wait for each other, so that the last report covers all records.
 
     Raises:
-        ValueError: If a record is damaged, or `RESULTS.md` is another's. The message
-            names it.
+        ValueError: If a record is damaged, or `RESULTS.md` was written by something
+            else. The message names the file.
     """
     check_own(folder / "RESULTS.md", "`python examples/reproduce.py`")
     results = folder / "results"
@@ -109,7 +109,7 @@ def _from_seeds(seeds: Sequence[int]) -> str:
 
 
 def _about(records: Records) -> str:
-    """Says of which commits records are, for each environment they were made in."""
+    """Lists the commits of records, for each environment that they were made in."""
     commits: dict[str, set[str]] = {}
     for record in records:
         where = (
@@ -125,7 +125,7 @@ def _about(records: Records) -> str:
 
 
 def _by_model(section: Section, records: Mapping[str, Records]) -> list[str]:
-    """The table with a row for each model."""
+    """Returns the table with a row for each model."""
     rows = {row_title(row): found for row, found in records.items()}
     published = {row_title(row): text for row, text in section.published.items()}
     return table(*model_table(rows, published, section.early))

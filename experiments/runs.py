@@ -1,4 +1,4 @@
-"""Runs of an experiment: trained, tested, recorded and drawn."""
+"""Trains, tests, records and draws the runs of experiments."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
 
 RECORD, PICTURE = "run.json", "curve.png"
-# What Keras calls the figures that the papers report.
+# Keras's names for the figures that the papers report.
 MONITORS = {
     "mse": "loss",
     "cross-entropy": "loss",
@@ -31,13 +31,13 @@ MONITORS = {
     "bits per character": "bits_per_character",
     "error in dB^2": "valid_frame_mse",
 }
-# Settings that change nothing about what comes out, or are in it already.
+# Settings that do not affect the results, or that other settings already reflect.
 UNRECORDED = (
     *("out", "resume", "tensorboard", "data_dir", "preset"),
     *("match", "matched", "seeds", "jobs", "scheduler"),
     *OPTIONS,
 )
-# A longer run goes on from a shorter one, if its stretches are the same.
+# A longer run can resume a shorter one, if its stretches are the same.
 CHANGEABLE = ("task", "epochs", "steps")
 # Columns of the tables of all comparisons.
 SCORES = {
@@ -63,29 +63,31 @@ def fit(
 ) -> dict[str, Any]:
     """Trains a network, tests it, and writes `run.json` and `curve.png`.
 
-    Killed, and called again with the same settings, it goes on where it was, to the
-    same result: see `keras_ortho.training.train`.
+    If it is killed and called again with the same settings, it resumes, with the same
+    result: see `keras_ortho.training.train`.
 
     Args:
-        model: The network, compiled.
+        model: The compiled network.
         task: The data.
-        settings: The settings, as `read_task` gives them.
+        settings: The settings, as returned by `read_task`.
         figure: The figure to report, one of `MONITORS`.
-        tests_each_time: Whether to test whenever it is validated, for papers that
-            report the best test figure, or the curve on the test data. Default:
-            `True`.
-        baseline: What to call the task's baseline in the picture. Default: none.
-        log: Whether the axis of the picture is logarithmic. Default: `True`.
-        data: What tells the data from others that the same settings may load: a run
-            goes on with its own only. Default: the first batches to train, to validate
-            and to test on.
+        tests_each_time: Whether to test after each validation, for papers that report
+            the best test figure, or the curve on the test data. Default: `True`.
+        baseline: Name of the task's baseline in the picture. Default: `""`.
+        log: Whether the y axis of the picture is logarithmic. Default: `True`.
+        data: Identifies the data, among others that the same settings may load: a run
+            resumes only with its own. Default: a digest of the first batches for
+            training, validation and testing.
         callbacks: Callbacks of the training. Default: none.
         test_callbacks: Callbacks of the tests. Default: none.
 
+    Returns:
+        The record of the run.
+
     Raises:
-        ValueError: If the files of a run that is to go on are damaged, or the folder
-            has a record that is no run's.
-        BlockingIOError: If another process has a run in the same folder.
+        ValueError: If the files of a run to resume are damaged, or the folder has a
+            record that no run wrote.
+        BlockingIOError: If another process uses the same folder.
     """
     monitor, out = MONITORS[figure], settings.out
     each, times = schedule(settings, len(task.train))
@@ -168,12 +170,12 @@ def _first_batches(task: Task) -> str:
 
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:
-    """The settings of a run that its record has."""
+    """Returns the settings of a run that its record holds."""
     return settings.record(*UNRECORDED)
 
 
 class _Progress(keras.callbacks.Callback):
-    """Says in the folder of a run how many of its stretches are done."""
+    """Writes to the folder of a run how many of its stretches are done."""
 
     def __init__(self, folder: Path, times: int) -> None:
         super().__init__()
@@ -186,16 +188,19 @@ class _Progress(keras.callbacks.Callback):
 def fit_classifier(
     model: keras.Model, task: Task, settings: Settings
 ) -> dict[str, Any]:
-    """Trains a network that gives logits of classes, by their cross-entropy.
+    """Trains a network that returns class logits, with the cross-entropy loss.
 
     Args:
-        model: The network, which is compiled here: with the optimizers of the settings.
+        model: The network. It is compiled here, with the optimizers of the settings.
         task: The data.
-        settings: The settings, as `read_task` gives them.
+        settings: The settings, as returned by `read_task`.
+
+    Returns:
+        The record of the run.
 
     Raises:
-        ValueError: As `fit`.
-        BlockingIOError: As `fit`.
+        ValueError: As for `fit`.
+        BlockingIOError: As for `fit`.
     """
     model.compile(
         make_optimizer(settings.rates, len(task.train)),
@@ -213,20 +218,20 @@ def fit_rival(
     name: str,
     own: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Trains one of several networks for images that are compared.
+    """Trains one of several image networks that are compared.
 
     Args:
         model: The network, compiled with `ErrorRate` as a metric.
         task: The data.
-        settings: The settings of the comparison. Lists among them are what the
-            networks go through.
-        name: Name of the folder of this network.
-        own: What sets it apart from the others.
+        settings: The settings of the comparison. Lists among them hold the values
+            that are compared.
+        name: Name of the network's folder.
+        own: Settings that distinguish it from the others.
 
     Returns:
-        What JSON can hold: `"epoch"`, accuracies there, which is chosen on
-        validation data, the best test accuracy of all epochs, the curves of training
-        loss and test accuracy, and `"seconds"`.
+        Values for JSON: `"epoch"`, chosen on the validation data; the validation and
+        test accuracies there; the best test accuracy of all epochs; the curves of
+        training loss and test accuracy; and `"seconds"`.
     """
     callbacks: list[keras.callbacks.Callback] = [TestFigures(task.test)]
     if settings.tensorboard:
@@ -240,7 +245,7 @@ def fit_rival(
         settings.out / name,
         epochs=settings.epochs,
         validation_data=task.valid,
-        # Finite also where a rate is too large.
+        # Finite even if a learning rate is too large.
         monitor="val_error_rate",
         callbacks=callbacks,
         settings={**shared, "data": _first_batches(task), **own},
@@ -260,12 +265,12 @@ def fit_rival(
 def draw_rivals(
     folder: Path, results: Mapping[str, Mapping[str, Any]], suffix: str = ""
 ) -> None:
-    """Draws `loss.png`, of the training, and `accuracy.png`, of the test.
+    """Draws the training loss in `loss.png`, and the test accuracy in `accuracy.png`.
 
     Args:
-        folder: Folder for them.
-        results: What `fit_rival` gave, by title.
-        suffix: What to put behind the names of the files. Default: nothing.
+        folder: Folder for the pictures.
+        results: Results of `fit_rival`, by title.
+        suffix: Suffix of the file names, before `.png`. Default: `""`.
     """
     for figure, label, name in (
         ("training_loss", "training loss", "loss"),
@@ -278,16 +283,16 @@ def draw_rivals(
 def schedule(settings: Settings, batches: int) -> tuple[int, int]:
     """Divides a run into stretches between validations.
 
-    A stretch has about as many updates as wanted: a whole number of stretches makes an
-    epoch that is longer, or else the run, but for fewer updates than there are
-    stretches.
+    A stretch has about as many updates as requested. If the run is counted in epochs
+    and an epoch is longer than a stretch, stretches divide the epoch; otherwise they
+    divide the run. The remainder has fewer updates than there are stretches.
 
     Args:
-        settings: The settings.
+        settings: The settings, of which `evaluate_every` is the requested number.
         batches: Batches in an epoch.
 
     Returns:
-        The number of updates in a stretch, and of stretches.
+        The number of updates in a stretch, and the number of stretches.
 
     Example:
     >>> settings = Settings(steps=None, epochs=2, evaluate_every=800)
@@ -302,7 +307,7 @@ def schedule(settings: Settings, batches: int) -> tuple[int, int]:
 
 
 def figures(record: Mapping[str, Any], figure: str) -> dict[str, float]:
-    """Names the figures of a record: accuracies, where it has error rates."""
+    """Returns the figures of a record by title, with accuracies for error rates."""
     monitor, best = MONITORS[figure], record["best_validation"]
     found = {
         f"best validation {figure}": best[f"val_{monitor}"],

@@ -11,16 +11,16 @@ class Run:
     """A run of one of the examples.
 
     Attributes:
-        name: Its name, for its files.
-        script: The example, without `.py`.
-        arguments: The arguments of the example, but for folders.
-        data: Folder of the data that it needs, below the one of all data; empty for
-            none.
-        data_option: The option that takes it.
-        products: The files that are its results, by what the example calls them, and
-            what they are called among all results; the record, NAME.json, comes last.
-        brief: Whether the record among the results is without curves, in one line: of
-            runs that only a table needs.
+        name: Name of the run, used for its files.
+        script: Name of the example, without `.py`.
+        arguments: Arguments of the example, except folders.
+        data: Subfolder of the folder of all data that holds the data that it needs;
+            empty if it needs none.
+        data_option: Option of the example that takes the folder of the data.
+        products: The result files: the names that the example gives them, and their
+            names among all results. The record, NAME.json, comes last.
+        brief: Whether the record among the results has no curves and takes one line:
+            for runs that only a table needs.
     """
 
     name: str
@@ -32,15 +32,15 @@ class Run:
     brief: bool = False
 
     def has_data(self, data_dir: Path | None) -> bool:
-        """Whether there is the data that it needs, in the folder of all data."""
+        """Whether the data that it needs, if any, are in the folder of all data."""
         return not self.data or bool(data_dir and (data_dir / self.data).exists())
 
     def options(self, out: Path | str, data_dir: Path | None) -> list[str]:
-        """Lists the arguments of the example, with those for folders.
+        """Lists the arguments of the example, including folders.
 
         Args:
-            out: Folder for what the example writes.
-            data_dir: Folder of all data; `None` for the example's own.
+            out: Folder for the files that the example writes.
+            data_dir: Folder of all data; `None` for the example's default.
 
         Returns:
             The arguments.
@@ -53,29 +53,29 @@ class Run:
 
 @dataclass(frozen=True)
 class Section:
-    """Runs that stand in one table and one figure.
+    """Runs that share a table and a figure.
 
     Attributes:
         title: Heading.
-        script: The example, without `.py`.
-        arguments: Arguments of all its runs.
-        models: Arguments of each model besides, by its name; more words after the
-            name tell its rows apart.
-        published: What the paper reports, by the same names.
-        set: The smallest set that the section belongs to.
+        script: Name of the example, without `.py`.
+        arguments: Arguments common to all its runs.
+        models: Further arguments of each model, by its name; words after the name
+            tell its rows apart.
+        published: Results in the paper, by the same names.
+        set: The smallest set that contains the section.
         data: As for `Run`.
-        ylabel: Label of the figure.
-        log: Whether its axis is logarithmic.
+        ylabel: Label of the figure's y axis.
+        log: Whether the y axis is logarithmic.
         picture: Whether there is a figure.
-        across: The figures of which each has a table of all models side by side, where
-            the rows are a model and what it is run on. Empty: one table with a row
-            for each model and all figures.
-        apart: With `across`, what no model can be compared on, which the means leave
-            out.
-        early: An epoch whose test figure stands beside the last one's. 0: none.
-        seeds: The seeds of each run, whose figures the table gives the mean and the
-            standard deviation of.
-        more_seeds: Seeds besides, of the runs on what is named.
+        across: Names of the figures that each have a table with the models side by
+            side; the keys of `models` then name a model and a data set. Empty: one
+            table, with a row for each model and all figures.
+        apart: With `across`, data sets on which models cannot be compared. The means
+            leave them out.
+        early: An epoch whose test figure is shown beside the last one's. 0: none.
+        seeds: Seeds of each run. The table shows the mean and the standard deviation
+            of their figures.
+        more_seeds: Additional seeds of the runs on the named data sets.
     """
 
     title: str
@@ -96,7 +96,7 @@ class Section:
 
     @property
     def name(self) -> str:
-        """Names the section, for its files."""
+        """Name of the section, used for its files."""
         return _name(self.title)
 
     def seeds_of(self, row: str) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ class Section:
         return (*self.seeds, *self.more_seeds.get(row.partition(" ")[2], ()))
 
     def record(self, row: str, seed: int) -> str:
-        """Names the run of a key of `models` from a seed."""
+        """Returns the name of the run of a key of `models` with a seed."""
         words = [self.name, *row.lower().split()]
         return "-".join(words + [f"seed-{seed}"] * (len(self.seeds) > 1))
 
@@ -129,17 +129,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run of an example that compares, tabulates and draws by itself.
+    """A run of an example that makes a comparison with its own table and figures.
 
     Attributes:
         title: Heading.
-        script: The example, without `.py`.
-        arguments: Its arguments.
-        pictures: The figures that it writes.
-        table: The table that it writes, if it does.
-        record_file: Its record.
-        others: Other files that belong to its results.
-        set: The smallest set that the section belongs to.
+        script: Name of the example, without `.py`.
+        arguments: Arguments of the example.
+        pictures: Figures that it writes.
+        table: Table that it writes; empty if it writes none.
+        record_file: Record that it writes.
+        others: Other result files that it writes.
+        set: The smallest set that contains the section.
         data: As for `Run`.
         data_option: As for `Run`.
     """
@@ -157,11 +157,11 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        """Names the section, for its files."""
+        """Name of the section, used for its files."""
         return _name(self.title)
 
     def runs(self) -> list[Run]:
-        """Lists its run, the only one."""
+        """Lists its only run."""
         files = [*self.pictures, *([self.table] if self.table else []), *self.others]
         products = {file: f"{self.name}-{file}" for file in files}
         products[self.record_file] = f"{self.name}.json"

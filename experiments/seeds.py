@@ -1,4 +1,4 @@
-"""One run of a task from each of several seeds, and what they come to together."""
+"""Runs of a task from several seeds, with their common table and figure."""
 
 import argparse
 import functools
@@ -16,24 +16,24 @@ from experiments.runs import RECORD, recorded_settings
 from experiments.settings import Settings
 from keras_ortho.locks import locked
 
-# Of a command with `--seeds`; each run has its own, or none.
+# Options of a command with `--seeds`, of which each run has its own, or none.
 OWN = ("--seeds", "--jobs", "--scheduler", "--seed", "--out")
 
 
 def run_seeds(script: Path, settings: Settings) -> None:
-    """Runs a script from each seed, and writes their table and their figure.
+    """Runs a script from each seed, and writes a table and a figure of the runs.
 
-    Each run has its folder, `seed-0` and so on, as if it had been made by itself. With
-    `--resume` those that are done are left as they are.
+    Each run has its own folder, `seed-0` and so on, with the files of a single run.
+    With `--resume`, finished runs are left as they are.
 
     Args:
-        script: The example.
-        settings: Its settings, with `seeds`, `jobs` and `scheduler`.
+        script: Path of the example.
+        settings: Its settings, including `seeds`, `jobs` and `scheduler`.
 
     Raises:
-        BlockingIOError: If another command makes runs in the folder.
+        BlockingIOError: If another command uses the folder.
         ValueError: If a record is damaged, or no scheduler answers.
-        SystemExit: If a run failed. The message names it, and says why.
+        SystemExit: If a run fails. The message names it and the reason.
     """
     given = _without_own(sys.argv[1:])
     seeds = range(settings.seed, settings.seed + settings.seeds)
@@ -66,7 +66,7 @@ def _without_own(arguments: Sequence[str]) -> list[str]:
 
 
 def _is_done(folder: Path, settings: Settings) -> bool:
-    """Whether a folder has the record of a run by these settings."""
+    """Whether a folder has the record of a run with these settings."""
     if not (folder / RECORD).exists():
         return False
     record = read_record(folder / RECORD)

@@ -1,4 +1,4 @@
-"""The settings of a run: of the command line, else of a preset, else the usual ones."""
+"""The settings of a run: from the command line, else a preset, else the defaults."""
 
 import argparse
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from experiments.optimizers import PARTS
 from experiments.presets import Preset
 
 SIZES = ("train_size", "valid_size", "test_size")
-# What the loading of the data takes besides.
+# The other settings that loading the data takes.
 LOADED = ("data_dir", "batch_size", "seed")
-# What a run has where neither an option nor a preset says otherwise.
+# Defaults, where neither an option nor a preset says otherwise.
 USUAL: dict[str, Any] = {
     "units": 128,
     "batch_size": 50,
@@ -29,23 +29,23 @@ SMOKE = {"units": 8, "batch_size": 20, "epochs": 2}
 
 
 class Settings(argparse.Namespace):
-    """All that a run needs to know. `settle` makes it, nothing changes it."""
+    """All settings of a run. `settle` makes them; nothing changes them afterwards."""
 
     def record(self, *without: str) -> dict[str, Any]:
-        """Gives the settings by name, but for some and for what repeats others."""
+        """Returns the settings by name, except some and `data`, a copy of others."""
         left_out = {"data", *without}
         return {name: v for name, v in vars(self).items() if name not in left_out}
 
 
 def settle(given: Mapping[str, Any], *others: Mapping[str, Any]) -> Settings:
-    """Takes each setting from the first that has it.
+    """Takes each setting from the first source that has it.
 
     Args:
-        given: What the command line says; `None` where it leaves a setting open.
-        *others: What holds then, the first before the second.
+        given: Settings from the command line; `None` for those that it leaves open.
+        *others: Settings for those left open, the first before the second.
 
     Returns:
-        The settings, and as `data` those that the loading of the data takes.
+        The settings. Their `data` holds those that loading the data takes.
 
     Example:
     >>> settle({"epochs": 3, "width": None}, {"epochs": 20, "width": 32}).width
@@ -66,18 +66,18 @@ def settle_run(
     matched: tuple[str, Units, Mapping[str, Any]] | None,
     *others: Mapping[str, Any],
 ) -> Settings:
-    """Settles the training of one recurrent network.
+    """Determines the settings to train one recurrent network.
 
     Args:
         task: Name of the task.
-        given: What the command line says, as for `settle`.
-        preset: The settings of the paper, if they are wanted.
-        matched: The model, the units and the arguments of the network to have as
-            many parameters as, if that is wanted.
-        *others: What a smoke run and the task have, as for `settle`.
+        given: Settings from the command line, as for `settle`.
+        preset: The paper's settings, if requested.
+        matched: Model, units and arguments of the network whose parameter count is to
+            be matched, if requested.
+        *others: Settings of a smoke run and of the task, as for `settle`.
 
     Returns:
-        The settings. `arguments` and `rates` unite all that say something of them.
+        The settings. `arguments` and `rates` merge those of all sources.
 
     Raises:
         ValueError: If the command line has a rule for variables that the model lacks.
@@ -87,7 +87,7 @@ def settle_run(
         usual |= SMOKE | ({"units": (6, 2)} if given["model"] == "enrnn" else {})
     if preset:
         usual |= {name: getattr(preset, name) for name in USUAL}
-    if given["epochs"] or given["steps"]:  # In place of both.
+    if given["epochs"] or given["steps"]:  # Either replaces both.
         usual |= {"epochs": None, "steps": None}
     if matched:
         name, units, _ = matched
@@ -97,7 +97,7 @@ def settle_run(
     rules = {"others": own.pop("rate")}
     rules |= {part: own.pop(f"{part}_rate") for part in PARTS}
     rules = {part: rule for part, rule in rules.items() if rule is not None}
-    # The units of a network that has to match another are not known yet.
+    # The units of a network that matches another are not known yet.
     known = None if matched else given["units"] or usual["units"]
     parts = {"others", *parts_of(given["model"], known, arguments)}
     for part in rules.keys() - parts:

@@ -1,6 +1,7 @@
-"""Small data in the original formats, to try an experiment with.
+"""Small data sets in the original formats, to try experiments with.
 
-Each function writes them into a folder, and gives the settings that load them.
+Each function returns the settings that load its data. A function with a folder writes
+the data to it.
 """
 
 import gzip
@@ -23,18 +24,18 @@ def _lit(size: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sequences(length: int) -> dict[str, Any]:
-    """Gives the settings of a few short sequences, which no file holds."""
+    """Returns the settings of a few short sequences, which need no files."""
     sizes = {"train_size": 400, "valid_size": 40, "test_size": 40}
     return {"length": length, "evaluate_every": 20, **sizes}
 
 
 def sums() -> dict[str, Any]:
-    """Gives the settings of a few short sums."""
+    """Returns the settings of a few short sums."""
     return {"digits": 1, "train_size": 40, "valid_size": 7, "test_size": 7}
 
 
 def mnist(folder: Path) -> dict[str, Any]:
-    """Writes images as MNIST's files: the number of lit rows is the class.
+    """Writes images as MNIST's files; the number of lit rows tells the class.
 
     Example:
     >>> mnist(Path("small"))["valid_size"]
@@ -52,7 +53,7 @@ def mnist(folder: Path) -> dict[str, Any]:
 
 
 def cifar10(folder: Path) -> dict[str, Any]:
-    """Writes images as CIFAR-10 in one file: the number of lit rows is the class.
+    """Writes images as CIFAR-10 in one file; the number of lit rows tells the class.
 
     Example:
     >>> cifar10(Path("small"))["valid_size"]
@@ -107,7 +108,7 @@ def ptb(folder: Path) -> dict[str, Any]:
 
 
 def speech(folder: Path) -> dict[str, Any]:
-    """Synthesizes a few sentences, and prepares them as TIMIT is prepared.
+    """Synthesizes a few sentences, and prepares them like TIMIT.
 
     Example:
     ```python

@@ -1,4 +1,4 @@
-"""The settings of networks that predict the next frame of speech, and their errors."""
+"""Settings and errors of networks that predict the next frame of speech."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from keras_ortho.audio import NUM_BINS, SILENCE_DB
 from keras_ortho.metrics import ValidFrameMSE
 from keras_ortho.tasks.timit import Timit
 
-# What every table begins with.
+# The first rows of every table.
 MEAN, REPEAT = "mean frame", "previous frame"
 LINEAR_1, LINEAR_2 = "linear, 1 frame", "linear, 2 frames"
 COLUMNS = {
@@ -33,16 +33,16 @@ COLUMNS = {
     "pesq_mos_lqo": "PESQ MOS-LQO",
     "pesq_raw": "PESQ P.862",
 }
-# What stands in the network in place of a recurrent layer, to say what recurrence is
-# worth: a layer that sees each frame by itself.
+# Replaces the recurrent layer of the network, to show what recurrence is worth: a dense
+# layer that sees each frame by itself.
 FEED_FORWARD = "feed-forward"
 STOCK = ("lstm", "gru", "rnn", "irnn")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "enrnn": {"negative_ones": 1.0, "coupling": False},
     "goru": {"style": "tunable", "capacity": 2},
 }
-# Of the network on raw decibels, rules of the recurrent matrix. ENRNN's authors have
-# Adam 1e-4 for it in all of their experiments with speech and text.
+# Rules of the recurrent matrix in the network on raw decibels. ENRNN's authors use
+# Adam at 1e-4 for it in all of their experiments with speech and text.
 RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
 
 
@@ -51,10 +51,11 @@ def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Pre
 
     Args:
         models: Names of the layers.
-        units: The size of each, or `None` for the first row of each.
+        units: The size of each model, or `None` for the first row of each.
 
     Raises:
-        ValueError: If there is no such row, or not one size for each model.
+        ValueError: If there is no such row, or `units` does not have one size for
+            each model.
 
     Example:
     >>> [row.units for row in paper_rows(["scornn", "lstm"], [425, 158])]
@@ -84,30 +85,31 @@ def matched_rows(
 ) -> list[Preset]:
     """Makes settings of networks with as many parameters as that of a scoRNN.
 
-    The optimizer is Adam. The free variables of the recurrent matrix have another: Adam
-    of a tenth of the rate; the matrix of the full-capacity uRNN is trained along the
-    unitary ones. The gradients together are clipped to a norm of 1, and the rates of
-    Adam fall by 3 % after each pass over the data. ENRNN has negative ones alone and no
-    coupling, as in its paper; GORU two layers of rotations, so that its size can be
-    matched.
+    The optimizer is Adam. The free parameters of the recurrent matrix have their own:
+    Adam at a tenth of the learning rate, or for the full-capacity uRNN, descent along
+    the unitary matrices. Adam clips the global norm of the gradients to 1, and its
+    learning rate decreases by 3 % after each pass over the data. In ENRNN, all of D is
+    -1 and there is no coupling, as in its paper; GORU has two layers of rotations, so
+    that its size can be matched.
 
     Args:
         models: Names of the layers.
         units: Units of scoRNN.
-        features: Numbers that the layer reads of a frame. Default: 129.
-        outputs: Units of the dense layer that reads the layer. Default: 129.
-        raw: Whether the rates are those of the network that reads raw decibels: they
-            do not fall; the recurrent matrix has RMSprop, for ENRNN Adam of a smaller
-            rate; only of Keras's own layers gradients are clipped, each to 1. Default:
-            `False`.
-        negative_ones: Of scoRNN. Default: 0.1.
-        rate: Rate of Adam. Default: 1e-3.
-        recurrent_rate: Rate for the recurrent matrix. Default: `None`, a tenth of
-            `rate`; 1e-3 for a unitary matrix. With `raw` 1e-3, and 1e-4 for ENRNN.
+        features: Features per frame that the layer reads. Default: 129.
+        outputs: Units of the dense layer that follows the layer. Default: 129.
+        raw: Whether to use the optimizers of the network on raw decibels: their
+            learning rates are constant; the recurrent matrix has RMSprop, or for
+            ENRNN, Adam at a lower learning rate; gradients are clipped only for
+            Keras's own layers, each entry to 1. Default: `False`.
+        negative_ones: Fraction of scoRNN's -1s. Default: 0.1.
+        rate: Learning rate of Adam. Default: 1e-3.
+        recurrent_rate: Learning rate of the recurrent matrix. Default: `None`, a tenth
+            of `rate`, or 1e-3 for a unitary matrix; with `raw`, 1e-3, or 1e-4 for
+            ENRNN.
 
     Raises:
-        ValueError: If there is no such model, a number is out of its range, or none
-            of the models has variables for `recurrent_rate`.
+        ValueError: If there is no such model, a number is out of range, or
+            `recurrent_rate` is given and none of the models has variables for it.
 
     Example:
     >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
@@ -166,10 +168,10 @@ def _raw_rates(model: str, rate: float, recurrent_rate: float | None) -> dict[st
 
 
 def read_frame_model(text: str) -> str:
-    """Checks the name of a model, or of what stands in place of one.
+    """Checks the name of a model, or of the layer that replaces one.
 
     Raises:
-        argparse.ArgumentTypeError: If there is none of this name.
+        argparse.ArgumentTypeError: If there is no model of this name.
 
     Example:
     >>> read_frame_model("feed-forward")
@@ -179,7 +181,7 @@ def read_frame_model(text: str) -> str:
 
 
 def title_of_frame_model(model: str) -> str:
-    """Names a model for tables and pictures.
+    """Returns a model's title in tables and pictures.
 
     Example:
     >>> title_of_frame_model("scornn"), title_of_frame_model("feed-forward")
@@ -189,13 +191,13 @@ def title_of_frame_model(model: str) -> str:
 
 
 def check_titles(models: Sequence[str]) -> None:
-    """Complains of models that tables and pictures could not tell apart.
+    """Checks that models have different titles in tables and pictures.
 
     Args:
-        models: What `--models` names.
+        models: Models given by `--models`.
 
     Raises:
-        ValueError: If two have one title.
+        ValueError: If two models have the same title.
 
     Example:
     >>> check_titles(["scornn", "lstm"])
@@ -211,10 +213,10 @@ def check_titles(models: Sequence[str]) -> None:
 def make_frame_layer(
     model: str, units: Units, arguments: Mapping[str, Any]
 ) -> keras.layers.Layer:
-    """Makes the layer that gives an output for each frame.
+    """Makes the layer that returns an output for each frame.
 
     Args:
-        model: As for `make_layer`, or `"feed-forward"`, which is a dense layer.
+        model: As for `make_layer`, or `"feed-forward"` for a dense layer.
         units: As for `make_layer`.
         arguments: As for `make_layer`.
 
@@ -230,7 +232,7 @@ def make_frame_layer(
 def count_parameters(
     model: str, units: Units, arguments: Mapping[str, Any], features: int, outputs: int
 ) -> int:
-    """Counts the trained parameters of a recurrent layer and a dense one after it.
+    """Counts the trainable parameters of a layer and a dense layer that follows it.
 
     Example:
     >>> count_parameters("scornn", 224, {}, features=129, outputs=129)
@@ -243,7 +245,7 @@ def count_parameters(
 
 
 def describe(row: Preset) -> dict[str, Any]:
-    """Says what a network and its training are, as JSON can hold it.
+    """Describes a network and its training by values for JSON.
 
     Example:
     >>> describe(matched_rows(["lstm"], 224)[0])["rates"]
@@ -254,13 +256,13 @@ def describe(row: Preset) -> dict[str, Any]:
 
 
 def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
-    """Gives what a network reads to predict frames 1, 2, ... of an utterance.
+    """Returns what a network reads to predict frames 1, 2, ... of an utterance.
 
     Args:
         frames: All frames, of shape `(frames, 129)`, in dB.
-        swapped: Whether the network was trained with inputs and targets exchanged:
-            then it reads the very frames that it should predict, and after them
-            silence, as in its training. Default: `False`.
+        swapped: Whether the network was trained with inputs and targets exchanged. It
+            then reads the very frames that it should predict, followed by silence, as
+            in its training. Default: `False`.
 
     Example:
     >>> inputs(np.zeros((5, 129)), swapped=True)[:, 0]
@@ -273,7 +275,7 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
 
 
 def short(utterance: str) -> str:
-    """Shortens an id, which may be a long path, so that a file name can begin with it.
+    """Shortens an id, which may be a long path, for the beginning of a file name.
 
     Example:
     >>> short("fcjf0_sa1")
@@ -285,15 +287,15 @@ def short(utterance: str) -> str:
 def errors(
     predict: Callable[[np.ndarray], np.ndarray], data: Timit, split: str
 ) -> dict[str, float]:
-    """Measures the mean squared error, in dB^2, under both definitions in use.
+    """Computes the mean squared error, in dB^2, by both definitions in use.
 
-    That over all frames counts the padding up to the longest utterance of the split as
-    frames without error, however the batches are padded.
+    The error over all frames counts the padding up to the longest utterance of the
+    split as frames without error, however the batches are padded.
 
     Args:
-        predict: Gives the frames that follow those of a batch.
+        predict: Predicts the frames that follow those of a batch.
         data: The task.
-        split: `"valid"` or `"test"`, or `"train"`.
+        split: `"train"`, `"valid"` or `"test"`.
 
     Example:
     ```python

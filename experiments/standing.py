@@ -1,4 +1,4 @@
-"""What is done of the runs of a set, and how long the rest will take."""
+"""Which runs of a set are done, and how long the rest will take."""
 
 import subprocess
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from experiments.sections import Run
 
 @dataclass(frozen=True)
 class Folders:
-    """Where the files of runs are.
+    """The folders of the files of runs.
 
     Attributes:
-        results: The records, and what else is a result.
-        work: A folder for each run.
-        data: A folder for each data set; `None` for none.
+        results: Folder of the records and other results.
+        work: Folder with a subfolder for each run.
+        data: Folder with a subfolder for each data set; `None` if there is none.
     """
 
     results: Path
@@ -25,11 +25,11 @@ class Folders:
     data: Path | None = None
 
     def record(self, run: Run) -> Path:
-        """Names the record of a run."""
+        """Returns the path of the record of a run."""
         return self.results / f"{run.name}.json"
 
     def trained_here(self, run: Run) -> bool:
-        """Whether the record of a run is the one that lies in its folder of work."""
+        """Whether the record of a run is the one in its work folder."""
         own = self.work / run.name / list(run.products)[-1]
         record = self.record(run)
         if not (own.exists() and record.exists()):
@@ -39,10 +39,10 @@ class Folders:
         return own.read_bytes() == record.read_bytes()
 
     def is_done(self, run: Run, fresh: bool = False) -> bool:
-        """Whether a run need not be done; `fresh` counts only what was trained here.
+        """Whether a run is done; with `fresh`, only if it was trained here.
 
         Raises:
-            ValueError: If the record is damaged. The message names it.
+            ValueError: If the record is damaged. The message names the file.
         """
         if not self.record(run).exists():
             return False
@@ -52,7 +52,7 @@ class Folders:
         return True
 
     def committed(self) -> set[str]:
-        """The names of the records that git has; none where there is no git."""
+        """Returns the names of the records that git tracks; none without git."""
         command = ["git", "-C", str(self.results), "ls-files", "*.json"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -64,13 +64,13 @@ class Folders:
 def standing(
     runs: Sequence[Run], folders: Folders, known: Sequence[Path], fresh: bool = False
 ) -> list[str]:
-    """Says what there is of the records of a set, and how long the rest will take.
+    """Describes the existing records of a set, and how long the rest will take.
 
     Args:
         runs: The runs.
-        folders: Where their files are.
-        known: Folders of records to judge the time by.
-        fresh: As for `Folders.is_done`.
+        folders: The folders of their files.
+        known: Folders of records from which to estimate times.
+        fresh: As for `Folders.is_done`. Default: `False`.
     """
     done = [run for run in runs if folders.is_done(run, fresh)]
     lines = []
@@ -117,7 +117,7 @@ def standing(
 def listing(
     runs: Sequence[Run], folders: Folders, known: Sequence[Path], fresh: bool = False
 ) -> list[str]:
-    """Lists runs with what there is of each, or how long it takes: see `standing`."""
+    """Lists runs, each with its record or its estimated time: see `standing`."""
     costs = _costs(known)
     lines = []
     for run in runs:

@@ -1,8 +1,8 @@
 """The study of the defaults: what is varied, and on which tasks.
 
-A coarse screen varies one setting of scoRNN at a time around a common one, and the rate
-of the other layers, on tasks that take a minute, from one seed; the finals have what is
-left of them on longer tasks, from three seeds.
+A coarse screen varies one setting of scoRNN at a time around a common one, and the
+learning rates of the other layers, on tasks that take a minute, from one seed. The
+finals run the remaining settings on longer tasks, from three seeds.
 """
 
 import math
@@ -17,13 +17,13 @@ class Problem:
     """A task of the study.
 
     Attributes:
-        script: The example, without `.py`.
-        arguments: Its arguments, but for those of the setting.
-        thresholds: Figures on the validation data, the updates to which are counted,
-            the first of them the one that settings are compared by.
-        monitor: What the figures are of, in the curves of a record.
-        data: Folder of the data that it needs, below the one of all data.
-        is_short: Whether the screen has it.
+        script: Name of the example, without `.py`.
+        arguments: Arguments of the example, except those of the setting.
+        thresholds: Validation figures; the updates that reach them are counted, and
+            settings are compared by the first.
+        monitor: Name of this figure in the curves of a record.
+        data: Subfolder, in the folder of all data, of the data that it needs.
+        is_short: Whether the task is in the screen.
     """
 
     script: str
@@ -35,7 +35,7 @@ class Problem:
 
 
 def _copying(delay: int, steps: int) -> Problem:
-    # What no memory costs, halved, and a tenth of it.
+    # The loss without any memory; the thresholds are a half and a tenth of it.
     baseline = 10 * math.log(8) / (delay + 20)
     sizes = f"--train-size {32 * steps} --valid-size 200 --test-size 100"
     return Problem(
@@ -90,7 +90,7 @@ PROBLEMS = {
     "ucr-cricket": _ucr("CricketX"),
     "ucr-ecg": _ucr("ECG5000"),
     "ucr-words": _ucr("FiftyWords"),
-    # Of the sample of TIMIT that NLTK has, where linear prediction reaches 44.7 dB^2.
+    # NLTK's sample of TIMIT, on which linear prediction reaches 44.7 dB^2.
     "speech": Problem(
         "speech",
         "--epochs 40",
@@ -120,7 +120,7 @@ FINALS = (
     "adding-750",
     "adding-750-long",
 )
-# The architectures of the study, and the number of units that keeps them comparable.
+# The architectures of the study, with units that keep them comparable.
 MODELS = {
     "scornn": "128",
     "scurnn": "64",
@@ -135,7 +135,7 @@ MODELS = {
     "rnn": "128",
 }
 BASELINES = ("lstm", "gru", "rnn")
-# What all settings have unless they say otherwise: one optimizer for all variables.
+# Defaults of all settings: one optimizer for all variables.
 COMMON = {
     "kernel_initializer": "glorot_uniform",
     "rate": "adam 1e-3",
@@ -145,11 +145,11 @@ PAPERS = "two optimizers, small kernel"
 FAST = "rate 3e-3, slow matrix, clipped"
 BRISK = "rate 3e-3, matrix 3e-4, clipped, beta 0.5"
 BRISK_FOR_LONG = "rate 3e-3, matrix 1e-4, clipped, beta 0.5"
-# With a shorter memory for the size of a gradient.
+# With a shorter average of the squared gradients.
 ALERT = "clipped, beta_2 0.95"
 SWIFT = "rate 3e-3, slow matrix, clipped, beta_2 0.95"
 SWIFT_FOR_LONG = "rate 3e-3, matrix 1e-4, clipped, beta_2 0.95"
-# And what is measured is an average of the weights, over about 50 updates, 20 or 1 000.
+# These measure an average of the weights, over about 50, 20 or 1 000 updates.
 STEADY = f"{SWIFT}, averaged, 0.98"
 STEADY_FOR_LONG = f"{SWIFT_FOR_LONG}, averaged"
 CALM = "rate 3e-3, long averages"
@@ -167,7 +167,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "AdamW": {"rate": "adamw 1e-3"},
     "RMSprop": {"rate": "rmsprop 1e-3"},
     "slow matrix": {"recurrent-rate": "adam 1e-4"},
-    # A tenth for the matrix, too, or for long sequences less.
+    # The recurrent matrix also has a tenth of the rate, or less for long sequences.
     FAST: {"rate": "adam 3e-3 clipnorm 1", "recurrent-rate": "adam 3e-4 clipnorm 1"},
     BRISK: {
         "rate": "adam 3e-3 clipnorm 1 betas 0.5 0.999",
@@ -202,9 +202,9 @@ SETTINGS: dict[str, dict[str, str]] = {
     "OPLU": {"activation": "oplu"},
     WIDE: {"activation": "oplu", "units": "256"},
 }
-# Settings of the layer alone, for those that have them.
+# Arguments that only some layers have: these layers, and the arguments.
 OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
-# Those that scoRNN's screen leaves open, for the other layers.
+# For the other layers, the settings that scoRNN's screen leaves open.
 RATES = ("common", "rate 3e-4", "rate 3e-3", "clipped", SWIFT)
 
 
@@ -226,12 +226,12 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Names the trial, for its folder."""
+        """Name of the trial, used for its folder."""
         words = f"{self.problem} {self.model} {self.setting} {self.seed}"
         return "-".join(words.replace(",", "").lower().split())
 
     def run(self) -> Run:
-        """Gives the run of the example."""
+        """Returns the run of the example."""
         problem = PROBLEMS[self.problem]
         chosen = self._chosen()
         units = chosen.pop("units", MODELS[self.model])
@@ -255,7 +255,7 @@ class Trial:
 
 
 def screen() -> list[Trial]:
-    """Lists the trials of the screen: scoRNN's first, and the rates of the others."""
+    """Lists the trials of the screen: scoRNN's settings first, then others' rates."""
     return [
         Trial(problem, model, setting, 0)
         for model in MODELS
@@ -266,7 +266,7 @@ def screen() -> list[Trial]:
 
 
 def finals() -> list[Trial]:
-    """Lists the trials from three seeds: what is left of the settings, and baselines.
+    """Lists the trials from three seeds: the remaining settings, and baselines.
 
     They are on the tasks for which the papers and dtriv's authors show curves. On
     keras.io's addition, more layers are compared at two rates. On speech it is the

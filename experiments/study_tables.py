@@ -1,4 +1,4 @@
-"""What came out of the study of the defaults: a row a run, and tables."""
+"""Results of the study of the defaults: one row per run, and tables."""
 
 import csv
 from collections.abc import Mapping
@@ -16,15 +16,17 @@ TITLE = "# Settings, measured"
 
 
 def outcome(trial: Trial, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads what the table needs of a record.
+    """Extracts from a record the row of the table.
 
     Args:
         trial: The trial.
         record: The record of its run.
 
     Returns:
-        The updates to each threshold, `None` where it was not reached, the best and
-        the last figure on the validation data, and the seconds of an update.
+        The trial's attributes; the number of updates; as `"first"` and `"second"` the
+        updates to each threshold, `None` if there is none or it is not reached; the
+        best and the last validation figure; the milliseconds per update; and the
+        commit.
     """
     problem = PROBLEMS[trial.problem]
     curve = record["curves"][problem.monitor]
@@ -49,16 +51,16 @@ def outcome(trial: Trial, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_rows(path: Path) -> dict[Trial, dict[str, str]]:
-    """Reads the table of the outcomes.
+    """Reads the table of outcomes.
 
     Args:
-        path: CSV file, which need not be there.
+        path: CSV file, which need not exist.
 
     Returns:
         The row of each trial, in the order of the file.
 
     Raises:
-        ValueError: If a row is not one of `add_row`. The message names it.
+        ValueError: If a row was not written by `add_row`. The message shows it.
     """
     if not path.exists():
         return {}
@@ -80,7 +82,7 @@ def read_rows(path: Path) -> dict[Trial, dict[str, str]]:
 
 
 def add_row(path: Path, row: Mapping[str, Any]) -> None:
-    """Adds an outcome to the table, sorted so that a difference shows what is new."""
+    """Adds an outcome to the table, sorted so that a diff shows what is new."""
     with locked(path.parent, f".{path.name}.lock", wait=True):
         rows = [*read_rows(path).values(), {k: _text(v) for k, v in row.items()}]
         rows.sort(key=lambda r: (r["model"], r["problem"], r["setting"], r["seed"]))
@@ -97,16 +99,17 @@ def _text(value: Any) -> str:
 
 
 def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
-    """Writes a table for each problem, of settings by models.
+    """Writes a table of settings by models for each problem.
 
-    A cell has the updates to the first threshold, or else the last figure in brackets.
+    A cell has the median number of updates to the first threshold or, if some seed does
+    not reach it, the median of the last figures in parentheses.
 
     Args:
         path: The file.
-        rows: As `read_rows` gives them.
+        rows: As returned by `read_rows`.
 
     Raises:
-        ValueError: If the file is another's.
+        ValueError: If the file was written by something else.
     """
     check_own(path, TITLE)
     lines = [TITLE]
@@ -133,7 +136,7 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
 
 
 def _seeds(problem: str, rows: Mapping[Trial, Mapping[str, str]]) -> list[str]:
-    """A table of what was run from several seeds: medians and ranges."""
+    """Returns a table of medians and ranges of what was run from several seeds."""
     cells = []
     for model in MODELS:
         for setting in (*SETTINGS, *OF_MODELS):
@@ -156,7 +159,7 @@ def _seeds(problem: str, rows: Mapping[Trial, Mapping[str, str]]) -> list[str]:
 
 
 def _spread(rows: list[Mapping[str, str]], name: str) -> str:
-    """Median and range, where all have the figure, or how many have."""
+    """Formats median and range if all rows have the figure, else how many have it."""
     values = sorted(float(row[name]) for row in rows if row[name])
     if len(values) < len(rows):
         return f"{len(values)} of {len(rows)}"

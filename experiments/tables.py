@@ -1,4 +1,4 @@
-"""Tables in Markdown: what the examples and the report write."""
+"""Markdown tables, as the examples and the report write them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,12 +10,12 @@ from keras_ortho.files import replacing
 def table(
     titles: Iterable[str], rows: Iterable[Iterable[str]], right: bool = False
 ) -> list[str]:
-    """Lays out a table.
+    """Lays out a table as Markdown lines.
 
     Args:
-        titles: The titles of the columns.
-        rows: The cells of each row.
-        right: Whether all columns but the first are flush right. Default: `False`.
+        titles: Titles of the columns.
+        rows: Cells of each row.
+        right: Whether to right-align all columns but the first. Default: `False`.
 
     Example:
     >>> table(["model", "loss"], [["LSTM", "0.25"]])
@@ -29,7 +29,7 @@ def table(
 def write_table(
     path: Path, titles: Iterable[str], rows: Iterable[Iterable[str]], **layout: Any
 ) -> str:
-    """Writes a table as `table` lays it out to a file, and gives its text."""
+    """Writes a table, laid out as by `table`, to a file, and returns its text."""
     text = "\n".join(table(titles, rows, **layout))
     with replacing(path) as aside:
         aside.write_text(text + "\n")
@@ -37,14 +37,14 @@ def write_table(
 
 
 def check_own(path: Path, words: str) -> None:
-    """Refuses to replace a file that is another's.
+    """Refuses to replace a file that was written by something else.
 
     Args:
-        path: The file, which need not be there.
-        words: What is in each of our own.
+        path: The file, which need not exist.
+        words: Text that each file of our own contains.
 
     Raises:
-        ValueError: If it has not these words.
+        ValueError: If the file exists and does not contain this text.
     """
     if path.exists() and words not in path.read_text("utf-8", errors="replace"):
         raise ValueError(
@@ -54,7 +54,7 @@ def check_own(path: Path, words: str) -> None:
 
 
 def cell(value: Any) -> str:
-    """Writes a text or an integer, or another number to four places.
+    """Formats a text, an integer, or another number to four decimals.
 
     Example:
     >>> cell("BNP"), cell(12345), cell(0.5)

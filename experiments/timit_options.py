@@ -1,4 +1,4 @@
-"""The options of `examples/timit.py`, which `timit_splits.py` hands on to it."""
+"""The options of `examples/timit.py`, which `timit_splits.py` passes on to it."""
 
 import argparse
 import dataclasses
@@ -27,7 +27,7 @@ USUAL: dict[str, Any] = {
     "epochs": 40,
     "batch_size": 8,
 }
-# The papers', for all models.
+# Defaults of the papers' networks, for all models.
 PAPER: dict[str, Any] = {"models": ["scornn", "lstm"], "batch_size": 28}
 RAW: dict[str, Any] = PAPER | {
     "units": [224],
@@ -44,14 +44,14 @@ SMOKE: dict[str, Any] = {
 
 
 def read(description: str, argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Reads the options, and checks what can be said without the models.
+    """Reads the options, and checks what can be checked without the models.
 
     Args:
-        description: For `--help`.
-        argv: The command line. Default: that of the process.
+        description: Description for `--help`.
+        argv: The command line. Default: `None`, that of the process.
 
     Raises:
-        ValueError: If options contradict each other or a value cannot be.
+        ValueError: If options contradict each other or a value is invalid.
     """
     parser = new_parser(description)
     add = parser.add_argument
@@ -115,10 +115,10 @@ def read(description: str, argv: Sequence[str] | None = None) -> argparse.Namesp
 
 
 def settled(given: argparse.Namespace) -> tuple[Settings, list[Preset]]:
-    """Settles what the options leave open; gives the settings, and each model's own.
+    """Fills in what the options leave open; returns all settings, and each model's.
 
     Raises:
-        ValueError: If options contradict each other or a value cannot be.
+        ValueError: If options contradict each other or a value is invalid.
     """
     small = SMOKE if given.smoke else {}
     usual = PAPER if given.preset else RAW if given.raw else USUAL
@@ -145,7 +145,7 @@ def is_raw(settings: argparse.Namespace) -> bool:
 
 
 def rows_of(settings: Settings) -> list[Preset]:
-    """Finds the papers' settings of the models, or makes some of equal size."""
+    """Finds the papers' settings of the models, or makes settings of equal size."""
     names = ("negative_ones", "rate", "recurrent_rate")
     given = {name: getattr(settings, name) for name in names}
     given = {name: value for name, value in given.items() if value is not None}

@@ -1,11 +1,10 @@
-"""The adding problem: the sum of two marked numbers of a long sequence."""
+"""The adding problem: the sum of two marked numbers in a long sequence."""
 
 import numpy as np
 
 from keras_ortho.tasks.pipeline import Task, check_sizes, generator, make_task
 
-# Variance of the sum of two numbers uniform on (0, 1): what always answering 1
-# costs.
+# Variance of the sum of two numbers uniform on (0, 1): the loss of always answering 1.
 BASELINE = 1 / 6
 
 
@@ -14,9 +13,10 @@ def generate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws sequences of the adding problem.
 
-    A step holds a number, uniform on [0, 1), and a marker. The marker is 1 at one
-    step of each half: uniform on `0 .. floor((T - 1) / 2) - 1`, and on
-    `floor((T - 1) / 2) .. T - 1`. The target is the sum of the marked numbers.
+    Each step has a number, uniform on [0, 1), and a marker. The marker is 1 at one
+    step of each half, uniform on `0 .. floor((T - 1) / 2) - 1` and on
+    `floor((T - 1) / 2) .. T - 1`, and 0 elsewhere. The target is the sum of the marked
+    numbers.
 
     Args:
         num_sequences: Number of sequences.
@@ -28,8 +28,8 @@ def generate(
         of shape `(num_sequences, 1)`, both float32.
 
     Raises:
-        ValueError: If `length` is less than 3, `num_sequences` not positive, or the
-            seed negative.
+        ValueError: If `length` is less than 3, `num_sequences` is not positive, or the
+            seed is negative.
 
     Example:
     >>> x, y = generate(100_000, length=200, seed=0)
@@ -70,7 +70,7 @@ def load(
     shuffle: bool = True,
     seed: int = 0,
 ) -> Task:
-    """Makes the adding problem, with the sizes of the papers by default.
+    """Makes the adding problem, by default with the sizes of the papers.
 
     The loss is the mean squared error of the sum after the last step.
 
@@ -78,12 +78,11 @@ def load(
         length: Number of steps `T`, at least 3. Default: 200.
         batch_size: Sequences in a batch. Default: 50.
         train_size: Number of training sequences. Default: 100 000.
-        valid_size: Number of sequences to choose an epoch on; the papers have
-            none, and choose none. Default: 1 000.
+        valid_size: Number of validation sequences, to choose an epoch on. The papers
+            have none, and do not choose. Default: 1 000.
         test_size: Number of test sequences. Default: 10 000.
-        shuffle: Whether to change the order of the training sequences from epoch
-            to epoch. The code of scoRNN does not, that of ENRNN does. Default:
-            `True`.
+        shuffle: Whether to reorder the training sequences in each epoch. The code of
+            scoRNN does not; that of ENRNN does. Default: `True`.
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
@@ -91,7 +90,8 @@ def load(
         `(batch, T, 2)` and `(batch, 1)`.
 
     Raises:
-        ValueError: If a size is not positive or `length` less than 3.
+        ValueError: If a size is not positive, `length` is less than 3, or the seed is
+            negative.
         ImportError: If TensorFlow is not installed.
 
     Example:

@@ -1,8 +1,7 @@
 """Addition of numbers as text: from `"12+345"` to `"357"`.
 
-The problem of Zaremba and Sutskever, "Learning to execute", 2014, as the example of
-Keras poses it (keras.io, "Sequence to sequence learning for performing number
-addition").
+This is the problem of Zaremba and Sutskever, "Learning to execute", 2014, as in Keras's
+example (keras.io, "Sequence to sequence learning for performing number addition").
 """
 
 from collections.abc import Iterable
@@ -19,20 +18,20 @@ from keras_ortho.tasks.pipeline import (
     shuffled_batches,
 )
 
-# What the numbers of a text stand for; the space fills it up.
+# The characters that the integers of a text stand for; it is padded with spaces.
 CHARACTERS = "0123456789+ "
-# Questions in all, where there are so many.
+# Default number of questions in all, if there are so many.
 _QUESTIONS = 50_000
 
 
 def num_questions(digits: int) -> int:
-    """Counts the questions of which no two have the same numbers.
+    """Counts the questions, those with the same two numbers in either order as one.
 
     Args:
-        digits: Most digits of a number.
+        digits: Maximum number of digits of a number.
 
     Returns:
-        The number of pairs without regard to their order.
+        The number of unordered pairs of numbers.
 
     Example:
     >>> num_questions(2)
@@ -47,22 +46,23 @@ def generate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws questions and their answers.
 
-    A number has 1 to `digits` digits, each count as likely, and each digit too; zeros
-    that lead are left out. Of the questions with the same two numbers, in either order,
-    the first that is drawn is kept. A question is filled up with spaces and written
-    backwards, an answer is filled up with spaces.
+    A number has 1 to `digits` digits; all counts are equally likely, as are all digits,
+    and leading zeros are dropped. Of questions with the same two numbers, in either
+    order, only the first is kept. Questions are padded with spaces and reversed;
+    answers are padded with spaces.
 
     Args:
         num_sequences: Number of questions, at most `num_questions(digits)`.
-        digits: Most digits `D` of a number, 1 to 9.
+        digits: Maximum number of digits `D` of a number, 1 to 9.
         seed: Seed, at least 0. Default: 0.
 
     Returns:
         A pair of the questions, of shape `(num_sequences, 2 D + 1)`, and the answers,
-        `(num_sequences, D + 1)`, both places in `CHARACTERS`, uint8.
+        `(num_sequences, D + 1)`, both uint8 indices into `CHARACTERS`.
 
     Raises:
-        ValueError: If an argument is no positive integer, or too large.
+        ValueError: If a number is not a positive integer or is too large, or the seed
+            is negative.
 
     Example:
     >>> questions, answers = generate(5_000, digits=2)
@@ -85,7 +85,7 @@ def generate(
 
 
 def _pairs(count: int, digits: int, random: np.random.Generator) -> np.ndarray:
-    """Pairs of numbers, no two alike, in the order in which they are drawn."""
+    """Draws distinct pairs of numbers, and returns them in the order drawn."""
     drawn = np.empty((0, 2), "int64")
     while True:
         powers = 10 ** random.integers(1, digits + 1, (2 * count, 2))
@@ -112,18 +112,18 @@ def load(
 ) -> Task:
     """Makes the addition problem.
 
-    The loss is the cross-entropy of the characters of the answer. No question of the
-    one data set is in another, be it in the other order of its numbers.
+    The loss is the cross-entropy of the characters of the answer. No question is in two
+    data sets, not even with its numbers in the other order.
 
     Args:
-        digits: Most digits `D` of a number. Default: 3.
+        digits: Maximum number of digits `D` of a number. Default: 3.
         batch_size: Questions in a batch. Default: 32.
-        train_size: Number of questions to train on. Default: nine tenths of 50 000, or
-            of 99 % of all where these are fewer.
-        valid_size: Number of questions to choose an epoch on. Default: half of the
-            others.
-        test_size: Number of test questions. Default: half of the others.
-        seed: Seed of the questions and their order.  Default: 0.
+        train_size: Number of training questions. Default: `None`, nine tenths of
+            50 000, or of 99 % of all questions if these are fewer.
+        valid_size: Number of validation questions, to choose an epoch on. Default:
+            `None`, half of the last tenth.
+        test_size: Number of test questions. Default: `None`, half of the last tenth.
+        seed: Seed of the questions and their order. Default: 0.
 
     Returns:
         A `Task`: its `train`, `valid` and `test` yield pairs of shapes
@@ -131,8 +131,8 @@ def load(
         error rate of the most frequent character at each place.
 
     Raises:
-        ValueError: If a size is no positive integer, the seed negative, or there are
-            not so many questions.
+        ValueError: If a size is not a positive integer, the seed is negative, or there
+            are not enough questions.
         ImportError: If TensorFlow is not installed.
 
     Example:

@@ -7,24 +7,24 @@ import numpy as np
 from keras_ortho.extras import require
 from keras_ortho.tasks.pipeline import order_of_pass
 
-# By which share of its length a sequence is taken to be longer than it is, at most.
+# Largest random increase of a length for sorting, as a fraction of it.
 SPREAD = 0.1
-# By which share the lengths of a bucket differ, at most.
+# Largest difference of the lengths in a bucket, as a fraction of the shortest.
 WIDTH = 0.2
 
 
 def order_in_buckets(
     lengths: np.ndarray, number: Any, *, batch_size: int, seed: int
 ) -> Any:
-    """The order of sequences in a pass, those of a batch of about the same length.
+    """Returns an order of sequences with about the same length in each batch.
 
-    Each is taken to be longer than it is by up to a tenth, at random, and they are
-    sorted by that; the batches that this makes are put into an order at random. Where
-    the number of sequences is no multiple of their size, the smaller batch is the last.
+    The sequences are sorted by their lengths, each increased by up to a tenth at
+    random, and the resulting batches are shuffled. If the batch size does not divide
+    the number of sequences, the smaller batch is the last.
 
     Args:
         lengths: The length of each sequence, of shape `(count,)`.
-        number: Number of the pass. The order depends on nothing but it and the seed.
+        number: Number of the pass. The random choices depend only on it and the seed.
         batch_size: Sequences in a batch.
         seed: Seed of all orders.
 
@@ -52,10 +52,10 @@ def order_in_buckets(
 
 
 def bucket_boundaries(longest: int) -> list[int]:
-    """The least lengths of all buckets but the first, for sequences up to a length.
+    """Returns the smallest lengths of all buckets but the first.
 
-    The longest of a bucket is at most a fifth longer than the shortest: a sixth of a
-    batch is padding at most, and a twelfth where the lengths are spread evenly.
+    The longest sequence of a bucket is at most a fifth longer than the shortest: at
+    most a sixth of a batch is padding, and a twelfth if the lengths are evenly spread.
 
     Args:
         longest: Length of the longest sequence.

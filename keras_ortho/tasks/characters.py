@@ -13,16 +13,16 @@ from keras_ortho.tasks.ptb_files import PARTS, read
 
 @dataclass(frozen=True)
 class Characters:
-    """Text in batches for truncated back-propagation.
+    """Text in batches for truncated backpropagation through time.
 
-    Row `i` of a batch goes on where row `i` of the batch before ended, so the state
-    after a batch is the initial state of the next.
+    Row `i` of a batch continues row `i` of the previous batch, so the state after a
+    batch is the initial state of the next.
 
     Attributes:
         train: `tf.data.Dataset` of pairs of integers, both of shape `(batch_size,
             unroll)`: the characters, and those that follow them.
         valid: As `train`, to choose epochs and settings on.
-        test: As `train`, to report the figures of.
+        test: As `train`, to report figures on.
         vocabulary: The symbols, in the order of their numbers.
     """
 
@@ -43,20 +43,20 @@ def windows(
     """Cuts a text into rows that are read side by side, a window at a time.
 
     The text is cut into `batch_size` rows of equal length, and these into windows.
-    What does not fill a row or a window is left out at the end of the text, and of
-    each row: less than `batch_size (unroll + 1)` characters.
+    Characters that do not fill a row or a window are left out, at the end of the text
+    and of each row: fewer than `batch_size (unroll + 1)`.
 
     Args:
         symbols: Integers of shape `(characters,)`.
         batch_size: Number of rows `B`.
-        unroll: Number of characters `T` of a window.
+        unroll: Number of characters `T` in a window.
 
     Returns:
         A pair of arrays of shape `(w B, T)` for `w` windows, the first window of
         all rows first: the characters, and those that follow them.
 
     Raises:
-        ValueError: If a number is not positive, or the text too short for a window.
+        ValueError: If a number is not positive, or the text is too short for a window.
 
     Example:
     >>> windows(np.arange(9), batch_size=2, unroll=2)
@@ -89,37 +89,39 @@ def load(
     valid_size: int | None = None,
     test_size: int | None = None,
 ) -> Characters:
-    """Makes the character-level Penn Treebank, as in the paper by default.
+    """Makes the character-level Penn Treebank, by default as in the paper.
 
-    The loss is the cross-entropy of the next character; over `ln 2` it is the bits
-    per character. All batches have the same shape, as a state that is carried on
-    needs. So some characters at the end are left out (see `windows`): of the whole
-    text 1 482 of 5 017 482, 1 042 of 393 042, and 823 of 442 423. And each of the
-    rows begins in the midst of the text, with nothing known of what was before.
+    The loss is the cross-entropy of the next character; divided by `ln 2`, it is the
+    bits per character. All batches have the same shape, as required to carry a state
+    from batch to batch. Some characters at the end are therefore left out (see
+    `windows`): of the whole texts, 1 482 of 5 017 482, 1 042 of 393 042, and 823 of
+    442 423. Each row begins in the middle of the text, without knowledge of what
+    precedes it.
 
     Args:
         data_dir: Folder of the files, see `keras_ortho.tasks.ptb_files.read`.
-        batch_size: Rows that are read side by side. Default: 32.
-        unroll: Characters of a row in a batch. Default: 50.
-        train_size: Number of characters, of the beginning of the text. Default:
-            `None`, all.
-        valid_size: As `train_size`, of the validation text. Default: `None`.
-        test_size: As `train_size`, of the test text. Default: `None`.
+        batch_size: Number of rows that are read side by side. Default: 32.
+        unroll: Number of characters of a row in a batch. Default: 50.
+        train_size: Number of characters from the beginning of the training text.
+            Default: `None`, all.
+        valid_size: As `train_size`, for the validation text. Default: `None`.
+        test_size: As `train_size`, for the test text. Default: `None`.
 
     Returns:
-        The texts. The vocabulary is that of the whole training text, sorted.
+        The texts in batches. The vocabulary is that of the whole training text,
+        sorted.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If a size is not positive or more than there are, a text is too
-            short for a batch, or has a symbol that the training text has not.
-        ImportError: If TensorFlow, which holds `tf.data`, is not installed.
+        ValueError: If a size is not positive or exceeds its text, or if a text is too
+            short for a batch, or has a symbol that the training text lacks.
+        ImportError: If TensorFlow, which provides `tf.data`, is not installed.
 
     Reference:
 
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section 4
     - [Mikolov et al., 2010](https://www.isca-archive.org/interspeech_2010/), whose
-      selection of the Penn Treebank it is
+      selection of the Penn Treebank this is
     """
     given = (train_size, valid_size, test_size)
     sizes = dict(zip(PARTS, given, strict=True))

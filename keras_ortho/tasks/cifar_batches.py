@@ -1,4 +1,4 @@
-"""CIFAR-10's batches, as its authors give them: pickled, and binary."""
+"""Reads CIFAR-10's batches in its authors' two formats, pickled and binary."""
 
 import os
 from typing import Any
@@ -19,8 +19,8 @@ _VALUES = 3 * 32 * 32
 def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     """Reads a file of `cifar-10-batches-py`.
 
-    It is a pickled dictionary. It is not unpickled: the bytes of the images and the
-    list of labels are read off its instructions, and nothing in it is called.
+    The file is a pickled dictionary. It is not unpickled: the bytes of the images and
+    the list of labels are read from its instructions, and nothing in it is called.
 
     Args:
         path: The file.
@@ -29,7 +29,7 @@ def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
         The images, uint8 `(images, 32, 32, 3)`, and their labels.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
         ValueError: If it is not such a file.
 
     Example:
@@ -49,7 +49,7 @@ def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(
             f"A batch must be a dictionary. Received: {type(content)} in {path}"
         )
-    # The keys are texts in Python 2, and bytes where that was unpickled as such.
+    # The keys are Python 2's texts, or bytes if these were read and saved as bytes.
     values = {_text(key): value for key, value in content.items()}
     if not {"data", "labels"} <= values.keys():
         raise ValueError(
@@ -67,16 +67,16 @@ def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
 def read_binary(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     """Reads a file of `cifar-10-batches-bin`.
 
-    A record is a label and 3 072 values, a byte each.
+    A record consists of a label and 3 072 values, one byte each.
 
     Args:
         path: The file.
 
     Returns:
-        As `read_pickled`.
+        As for `read_pickled`.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
         ValueError: If it does not consist of whole records of 10 classes.
 
     Example:
@@ -106,7 +106,7 @@ def _unpacked(
             f"Images must be rows of {_VALUES} values. "
             f"Received: {found} in {os.fspath(path)}"
         )
-    # All red values of an image come first, then all green ones, all blue ones.
+    # An image has all its red values first, then all green, then all blue ones.
     images = data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     check_images(images, labels, SHAPE, CLASSES, path)
     return images, labels

@@ -1,4 +1,4 @@
-"""CIFAR-10's files: those of its authors, or one of NumPy."""
+"""Reads CIFAR-10 from its authors' files, or from a file of `numpy.savez`."""
 
 import os
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def read_npz(path: str | os.PathLike[str]) -> Images:
     """Reads images from a file of `numpy.savez`.
 
     Args:
-        path: A file of the arrays `x_train` and `x_test`, uint8
+        path: A file with the arrays `x_train` and `x_test`, uint8
             `(images, 32, 32, 3)`, and `y_train` and `y_test`, integers
             `(images,)` or `(images, 1)`.
 
@@ -36,9 +36,9 @@ def read_npz(path: str | os.PathLike[str]) -> Images:
         The images.
 
     Raises:
-        OSError: If it cannot be read.
-        ValueError: If it is not such a file. A compressed one may unpack to 48 MiB,
-            or twice its size where that is more.
+        OSError: If the file cannot be read.
+        ValueError: If it is not such a file. A compressed file may unpack to at most
+            48 MiB, or twice its size if that is more.
 
     Example:
     >>> x, y = np.zeros((4, 32, 32, 3), "uint8"), np.arange(4)
@@ -65,15 +65,15 @@ def read_cifar10(data_dir: str | os.PathLike[str]) -> Images:
     """Reads CIFAR-10 from its files.
 
     Args:
-        data_dir: The folder `cifar-10-batches-py` or `cifar-10-batches-bin`, or the
-            one that it is in; or a file for `read_npz`, or a folder with one only.
+        data_dir: The folder `cifar-10-batches-py` or `cifar-10-batches-bin`, or its
+            parent folder; or a file for `read_npz`, or a folder with a single one.
 
     Returns:
         The images.
 
     Raises:
-        FileNotFoundError: If there is none of them, or a file is missing.
-        ValueError: If a file is not as it should be.
+        FileNotFoundError: If there are no such files, or one of them is missing.
+        ValueError: If a file is damaged or has another format.
 
     Example:
     >>> x, y = np.zeros((4, 32, 32, 3), "uint8"), np.arange(4)

@@ -14,7 +14,9 @@ NUM_CLASSES = 9  # blank, symbols
 
 
 def baseline(delay: int) -> float:
-    """Cross-entropy of blanks, then symbols at random: all without memory.
+    """Computes the cross-entropy of the best answer without memory.
+
+    That answer consists of blanks, then symbols at random.
 
     Args:
         delay: Number of steps `T` between the symbols and their recall.
@@ -34,8 +36,8 @@ def generate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws sequences of the copying problem.
 
-    The input is 10 symbols uniform on 1 .. 8, `T - 1` blanks, a marker, and 10
-    blanks; the target `T + 10` blanks, then the symbols.
+    The input consists of 10 symbols, uniform on 1 .. 8, `T - 1` blanks, a marker, and
+    10 blanks; the target consists of `T + 10` blanks and the symbols.
 
     Args:
         num_sequences: Number of sequences.
@@ -47,7 +49,7 @@ def generate(
         `(num_sequences, T + 20)`.
 
     Raises:
-        ValueError: If an argument is not a positive integer, or the seed negative.
+        ValueError: If a size is not a positive integer, or the seed is negative.
 
     Example:
     >>> x, y = generate(20_000, delay=1000, seed=0)
@@ -78,20 +80,20 @@ def load(
     shuffle: bool = False,
     seed: int = 0,
 ) -> Task:
-    """Makes the copying problem, with the sizes of the papers by default.
+    """Makes the copying problem, by default with the sizes of the papers.
 
-    The loss is the cross-entropy of 9 classes, the mean over all steps.
+    The loss is the cross-entropy of 9 classes, averaged over all steps.
 
     Args:
         delay: Number of steps `T` between the symbols and their recall.
             Default: 1000.
         batch_size: Sequences in a batch. Default: 20.
         train_size: Number of training sequences. Default: 20 000.
-        valid_size: Number of sequences to choose an epoch on; the papers have
-            none, and choose none. Default: 1 000.
+        valid_size: Number of validation sequences, to choose an epoch on. The papers
+            have none, and do not choose. Default: 1 000.
         test_size: Number of test sequences. Default: 1 000.
-        shuffle: Whether to change the order of the training sequences from epoch
-            to epoch. Default: `False`, cycled in one order, as the papers did.
+        shuffle: Whether to reorder the training sequences in each epoch. Default:
+            `False`, always one order, as in the papers.
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
@@ -100,7 +102,7 @@ def load(
         `(batch, T + 20)`.
 
     Raises:
-        ValueError: If a size is not a positive integer.
+        ValueError: If a size is not a positive integer, or the seed is negative.
         ImportError: If TensorFlow is not installed.
 
     Example:

@@ -1,7 +1,7 @@
 """Denoising: from noisy speech to the clean speech in it, frame by frame.
 
 Training draws new mixtures all the time; validation and test have each utterance in
-each kind of noise. Those who babble are speakers of the same split, and no excerpt of a
+each kind of noise. Babble comes from speakers of the same split, and no excerpt of a
 noise is in two splits. Some kinds of noise are only in the test.
 """
 
@@ -20,7 +20,7 @@ from keras_ortho.tasks.timit_records import Record
 
 LEVELS = (-36.0, -16.0)  # dB, in training
 SECONDS = 2.0
-PAUSE = 0.1  # Power over that of the utterance, below which a piece is no speech.
+PAUSE = 0.1  # Power relative to the utterance's, below which a piece is a pause.
 
 
 def training_passes(
@@ -34,27 +34,27 @@ def training_passes(
     recordings: Sequence[np.ndarray] = (),
     seed: int = 0,
 ) -> Callable[[Any], Any]:
-    """Makes mixtures to train on, new ones in each pass.
+    """Makes training mixtures, new ones in each pass.
 
-    Utterance, excerpt, kind of noise, ratio and level are drawn for each mixture.
+    Utterance, excerpt, kind of noise, SNR and level are drawn for each mixture.
 
     Args:
-        records: The utterances, of two speakers at least.
+        records: The utterances, of at least two speakers.
         kinds: Kinds of noise. Default: `TRAINED`.
         batch_size: Mixtures in a batch.
         batches: Batches in a pass.
-        seconds: Length of a mixture; shorter utterances are repeated. Default: 2.
-        snrs: The least and the greatest ratio in dB. Default: -5 and 15.
+        seconds: Length of a mixture. Shorter utterances are repeated. Default: 2.
+        snrs: The lowest and the highest SNR in dB. Default: -5 and 15.
         recordings: As for `Noises`. Default: none.
-        seed: Seed of all of it. Default: 0.
+        seed: Seed of all random choices. Default: 0.
 
     Returns:
-        For `keras_ortho.training.train`: a function from the number of a pass to a
+        A function, for `keras_ortho.training.train`, from the number of a pass to a
         `tf.data.Dataset` of pairs `(noisy, clean)`, float32 `[batch_size, samples]`.
 
     Raises:
         ImportError: If TensorFlow is not installed.
-        ValueError: If an argument does not fit.
+        ValueError: If an argument is invalid.
     """
     check_count("batch_size", batch_size)
     check_count("batches", batches)
@@ -112,7 +112,7 @@ def _draw(
 
 
 def _piece(record: Record, samples: int, random: np.random.Generator) -> np.ndarray:
-    """Cuts out a piece that is no pause."""
+    """Cuts out a piece that is not a pause."""
     speech = excerpt(record.audio, samples, random)
     while np.mean(np.square(speech)) < PAUSE:  # That of the whole utterance is 1.
         speech = excerpt(record.audio, samples, random)
@@ -120,13 +120,13 @@ def _piece(record: Record, samples: int, random: np.random.Generator) -> np.ndar
 
 
 def _begins_late(speech: np.ndarray) -> bool:
-    """Whether silence lasts until the last 50 ms, so that nothing reverberates."""
+    """Whether all but the last 50 ms are silent, so that nothing reverberates."""
     before = speech[: -round(EARLY * SAMPLE_RATE)]
     return bool(before.size and not before.any())
 
 
 def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
-    """Makes batches of mixtures of any length, to validate on.
+    """Makes validation batches of mixtures of any length.
 
     Args:
         pairs: The mixtures.
@@ -134,7 +134,7 @@ def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
 
     Returns:
         A `tf.data.Dataset` of `(noisy, clean, sample_weight)`, float32 `[batch,
-        samples]`, where the weight of padding is 0. Mixtures of like length share a
+        samples]`. The weight of padding is 0. Mixtures of similar length share a
         batch.
 
     Raises:

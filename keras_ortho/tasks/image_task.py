@@ -1,4 +1,4 @@
-"""From images in files to a task."""
+"""Makes tasks from images in files."""
 
 import os
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from keras_ortho.tasks.pipeline import (
 
 
 def check_given(**sizes: int | None) -> None:
-    """Checks arguments that count, but for those that are `None`.
+    """Checks arguments that count, except those that are `None`.
 
     Args:
         **sizes: The arguments by name.
 
     Raises:
-        ValueError: If one is neither a positive integer nor `None`.
+        ValueError: If an argument is neither a positive integer nor `None`.
     """
     check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
@@ -36,19 +36,19 @@ def read_images(
     read: Callable[[str | os.PathLike[str]], Images],
     source: str,
 ) -> Images:
-    """Reads images from files, or what `tensorflow-datasets` has prepared of them.
+    """Reads images from files, or from what `tensorflow-datasets` has prepared.
 
     Args:
         name: Name of the data set in `tensorflow-datasets`.
-        data_dir: Where the files are; `None` for `tensorflow-datasets`.
-        read: Reads the files.
-        source: Where to get them, for the error.
+        data_dir: Location of the files; `None` for `tensorflow-datasets`.
+        read: Function that reads the files.
+        source: Where to get the files, for the error message.
 
     Returns:
         The images.
 
     Raises:
-        FileNotFoundError: If they are not there. Nothing is downloaded.
+        FileNotFoundError: If the images are missing. Nothing is downloaded.
         ValueError: If a file is damaged.
     """
     if data_dir is not None:
@@ -80,24 +80,25 @@ def make_image_task(
 
     Args:
         images: The images.
-        arrange: Takes some of them to what the network reads, still as bytes:
-            `(images, steps, width)` or `(images, width)`.
+        arrange: Function that reshapes images, still as bytes, as the network reads
+            them: to `(images, steps, width)` or `(images, width)`.
         num_classes: Number of classes.
         batch_size: Images in a batch.
-        valid_size: Number of images to validate on, the first training images.
+        valid_size: Number of validation images, the first training images.
         train_size: Number of images to train on, the next ones; `None` for all.
         test_size: Number of test images, the first ones; `None` for all.
         seed: Seed of the order of the training images and of the noise.
         noise: Steps of noise after those of an image. Default: 0.
-        fixed_noise: Whether a training image keeps its noise, as the others do, rather
-            than having another in each pass. Default: `False`.
+        fixed_noise: Whether a training image keeps its noise, as validation and test
+            images do, instead of new noise in each pass. Default: `False`.
 
     Returns:
-        A `Task` of values from 0 to 1 and classes; with noise its `controls` are the
-        training images with noise that no pass has, and that with blank images.
+        A `Task` of values from 0 to 1 and classes. With noise, its `controls` are the
+        training images with noise that no pass has, and blank images with the noise
+        that the training images have with `fixed_noise`.
 
     Raises:
-        ValueError: If there are fewer images than a size says.
+        ValueError: If there are too few images for the sizes.
         ImportError: If TensorFlow is not installed.
     """
     total = len(images.train)
@@ -138,7 +139,7 @@ def make_image_task(
     if noise:
 
         def other(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
-            return finish(x, y, -1)  # The passes count from 0 on.
+            return finish(x, y, -1)  # Passes count from 0 on.
 
         def blank(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
             return kept(0 * x, y, number)
@@ -152,7 +153,7 @@ def make_image_task(
     return Task(
         train,
         batches(**part(images.train, images.train_labels, slice(valid_size))),
-        # The numbers of all images differ, and so does their noise.
+        # All images have different numbers, and so different noise.
         batches(**part(images.test, images.test_labels, slice(test_size), first=total)),
         passes,
         constant_error(images.train_labels[chosen], images.test_labels[:test_size]),
@@ -162,14 +163,14 @@ def make_image_task(
 
 
 def _finisher(noise: int, seed: int) -> Finish:
-    """From bytes, and labels with numbers, to what a network reads.
+    """Returns a function from bytes, and labels with numbers, to a network's batches.
 
-    Bytes take a quarter of the memory, and what noise would take is 20 GB. The noise
-    depends on the seed and the number of the image, and on the number of the pass,
-    where there is one: a run that goes on has that of an unbroken one.
+    Bytes take a quarter of the memory, and all the noise would take 20 GB. The noise
+    depends on the seed, the number of the image and, if there is one, the number of the
+    pass, so that a resumed run has the noise of an uninterrupted one.
     """
     tf = require("tensorflow")
-    # Without a named algorithm each kind of device draws other numbers.
+    # Without a named algorithm, each kind of device draws different numbers.
     philox = tf.random.Algorithm.PHILOX
 
     def draw(image: Any, number: Any, width: int) -> Any:

@@ -1,4 +1,4 @@
-"""Arrays of images and their classes, as the readers of data sets give them."""
+"""Arrays of images and their classes, as returned by the readers of data sets."""
 
 import os
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ class Images(NamedTuple):
     Attributes:
         train: uint8 `(images, rows, columns)`, or `(images, rows, columns, 3)` in
             red, green and blue.
-        train_labels: Their classes, integers from 0 on, `(images,)`.
+        train_labels: Classes of `train`, integers from 0 on, `(images,)`.
         test: As `train`.
         test_labels: As `train_labels`.
     """
@@ -32,17 +32,17 @@ def check_images(
     classes: int,
     source: str | os.PathLike[str],
 ) -> None:
-    """Checks that images and labels are what a data set has.
+    """Checks the images and labels of a data set.
 
     Args:
-        images: What should be uint8 `(images, *shape)`.
-        labels: What should be integers below `classes`, `(images,)`.
+        images: Should be uint8 `(images, *shape)`.
+        labels: Should be integers from 0 to `classes - 1`, `(images,)`.
         shape: Shape of one image.
         classes: Number of classes.
-        source: Where they are from, for the error.
+        source: File that they come from, for the error message.
 
     Raises:
-        ValueError: If they are something else, or none.
+        ValueError: If a dtype, a shape or a label is wrong, or there are no images.
 
     Example:
     >>> check_images(np.zeros((5, 8, 8), "uint8"), np.arange(5), (8, 8), 5, "a.npz")
@@ -69,9 +69,9 @@ def check_images(
 def prepared(name: str) -> Images:
     """Reads images that `tensorflow-datasets` has prepared on this machine.
 
-    Nothing is downloaded. The order is that of its `"id"`, where the data set has
-    one: for CIFAR-10 that of the original files. MNIST has none, and comes in an
-    order of its own.
+    Nothing is downloaded. If the data set has an `"id"`, the images are sorted by it:
+    for CIFAR-10, this is the order of the original files. MNIST has none, and keeps
+    the order of `tensorflow-datasets`.
 
     Args:
         name: Name of the data set: `"mnist"` or `"cifar10"`.
@@ -80,8 +80,8 @@ def prepared(name: str) -> Images:
         The images.
 
     Raises:
-        FileNotFoundError: If it is not prepared in the folder that
-            `TFDS_DATA_DIR` names, or `~/tensorflow_datasets`.
+        FileNotFoundError: If the data set is not prepared in the folder that
+            `TFDS_DATA_DIR` names, or in `~/tensorflow_datasets`.
         ImportError: If `tensorflow-datasets` is not installed.
 
     Example:

@@ -1,6 +1,6 @@
 """Mixtures of recorded speech with noises, synthetic or from files.
 
-The speech is in the records that `keras-ortho-data` makes. Each utterance is
+The speech comes from the records that `keras-ortho-data` writes. Each utterance is
 mixed with each kind of noise at each signal-to-noise ratio.
 """
 
@@ -26,15 +26,15 @@ from keras_ortho.checks import check_decibels, check_seed
 from keras_ortho.tasks.timit_records import Record
 
 TRAINED = ("white", "pink", "hum", "clicks", "babble", "reverberation")
-UNHEARD = ("wind", "siren")  # In the test alone.
+UNHEARD = ("wind", "siren")  # Only in the test.
 RECORDED = "recorded"
 SNRS = (-5.0, 0.0, 5.0, 10.0, 15.0)  # dB
-LEVEL = -26.0  # dB below full scale, of speech in validation and test
+LEVEL = -26.0  # dB relative to full scale, of speech in validation and test
 SUFFIXES = (".wav", ".flac", ".sph", ".ogg", ".mp3", ".aiff")
 
 
 class Mixture(NamedTuple):
-    """Noisy speech, and what is clean in it.
+    """Noisy speech, and the clean speech in it.
 
     Attributes:
         utterance: Id of the utterance.
@@ -55,13 +55,13 @@ class Noises:
     """Noises to mix with the speech of a split.
 
     Args:
-        records: The utterances of the split, whose voices the babble is of: at least
-            two speakers.
-        recordings: Noises that were recorded, each int16 or floating point `[samples]`
-            at 8 kHz. Default: none.
+        records: The utterances of the split, of at least two speakers. The babble
+            consists of their voices.
+        recordings: Recorded noises, each int16 or floating point `[samples]` at
+            8 kHz. Default: none.
 
     Raises:
-        ValueError: If there are not two speakers.
+        ValueError: If there are fewer than two speakers.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Noises:
         Args:
             kind: The kind of noise: one of `TRAINED` and `UNHEARD`, or `"recorded"`.
             speech: `[samples]` at 8 kHz, floating point.
-            speaker: The speaker, who is not in the babble.
+            speaker: The speaker, whose voice is not in the babble.
             snr: Signal-to-noise ratio in dB, of the whole signals.
             random: Source of randomness.
 
@@ -100,7 +100,7 @@ class Noises:
             float64 `[samples]`.
 
         Raises:
-            ValueError: If there is no such kind, or an argument does not fit.
+            ValueError: If there is no such kind, or an argument is invalid.
         """
         self.check_kind(kind)
         samples = len(speech)
@@ -116,10 +116,10 @@ class Noises:
         return mix(speech, noise, snr)
 
     def check_kind(self, kind: str) -> None:
-        """Checks that there is a kind of noise.
+        """Checks that a kind of noise is available.
 
         Raises:
-            ValueError: If there is none.
+            ValueError: If it is not.
         """
         there = (*TRAINED, *UNHEARD, *([RECORDED] if len(self.recordings) else []))
         if kind not in there:
@@ -139,23 +139,23 @@ def mixtures(
 ) -> Iterator[Mixture]:
     """Mixes each utterance with each kind of noise at each signal-to-noise ratio.
 
-    The noise is the same at all ratios, and depends on the utterance, the kind and the
-    seed alone.
+    The noise is the same at all ratios. It depends only on the utterance, the kind and
+    the seed.
 
     Args:
-        records: The utterances, of two speakers at least.
+        records: The utterances, of at least two speakers.
         kinds: Kinds of noise.
         snrs: Signal-to-noise ratios in dB, from -200 to 200. Default: -5 to 15.
         recordings: As for `Noises`. Default: none.
         seed: Seed of the noises. Default: 0.
 
     Returns:
-        An iterator, with speech at -26 dB.
+        An iterator over the mixtures, with speech at -26 dB.
 
     Raises:
-        ValueError: As `Noises`; if a kind is unknown, a ratio out of its range, or the
-            seed negative. While it is gone through, if an utterance cannot be mixed, as
-            one of less than 50 ms has no reverberation.
+        ValueError: As for `Noises`; or if a kind is unknown, a ratio is out of range,
+            or the seed is negative. During iteration, if an utterance cannot be mixed:
+            one of less than 50 ms, for example, has no reverberation.
 
     Example:
     ```python
@@ -210,19 +210,20 @@ def _mixtures(
 def read_recordings(
     folder: str | os.PathLike[str],
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Reads recorded noises, and keeps some of the files for the test.
+    """Reads recorded noises, and reserves some of the files for the test.
 
     Args:
-        folder: A folder with at least two audio files, in it or further down; those
-            whose names begin with a dot do not count. Every fifth in the order of their
-            names, from the second on, is for the test.
+        folder: A folder with at least two audio files, directly or in subfolders.
+            Names that begin with a dot are ignored. Every fifth file in the order of
+            their paths, from the second on, is for the test.
 
     Returns:
-        Those to train on and those to test on, each int16 `[samples]` at 8 kHz.
+        The noises for training and those for the test, each int16 `[samples]` at
+        8 kHz.
 
     Raises:
         FileNotFoundError: If there is no such folder.
-        ValueError: If there are not two files, or one is no audio, or silent.
+        ValueError: If there are fewer than two files, or one is not audio or silent.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -230,7 +231,7 @@ def read_recordings(
     paths = sorted(
         path
         for path in folder.rglob("*")
-        # macOS leaves files `._x.wav` that are no sound.
+        # macOS leaves files `._x.wav` that are not audio.
         if path.suffix.lower() in SUFFIXES
         and not path.name.startswith(".")
         and path.is_file()

@@ -1,4 +1,4 @@
-"""MNIST's four files, in the idx format."""
+"""Reads MNIST's four files, in the idx format."""
 
 import gzip
 import math
@@ -29,7 +29,7 @@ def read_idx(path: str | os.PathLike[str], ndim: int) -> np.ndarray:
     """Reads an array of unsigned bytes in the idx format.
 
     The file starts with two zeros, the type (8: unsigned bytes) and the number of
-    dimensions, a byte each, and the dimensions, big-endian 32-bit integers.
+    dimensions, one byte each, and the dimensions as big-endian 32-bit integers.
 
     Args:
         path: The file, gzipped or not.
@@ -39,9 +39,9 @@ def read_idx(path: str | os.PathLike[str], ndim: int) -> np.ndarray:
         A uint8 array.
 
     Raises:
-        OSError: If it cannot be read.
-        ValueError: If it is not such an array, is cut short or goes on. What is
-            gzipped may unpack to 48 MiB, or twice its size where that is more.
+        OSError: If the file cannot be read.
+        ValueError: If it is not such an array, or is too short or too long. A gzipped
+            file may unpack to at most 48 MiB, or twice its size if that is more.
 
     Example:
     >>> with open("labels-idx1-ubyte", "wb") as file:
@@ -72,7 +72,7 @@ def read_idx(path: str | os.PathLike[str], ndim: int) -> np.ndarray:
 def _read_array(
     stream: Stream, ndim: int, limit: int, path: str | os.PathLike[str]
 ) -> np.ndarray:
-    """Reads the header, and no more values than it says and `limit` allows."""
+    """Reads the header, and no more values than it announces and `limit` allows."""
     magic = bytes([0, 0, _UNSIGNED_BYTES, ndim])
     start = len(magic) + 4 * ndim
     header = stream.read(start)
@@ -98,15 +98,15 @@ def read_mnist(folder: str | os.PathLike[str]) -> Images:
 
     Args:
         folder: Folder of `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`,
-            `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, each as it is or
-            gzipped as `.gz`.
+            `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, each uncompressed
+            or gzipped as `.gz`.
 
     Returns:
         The images, uint8 `(images, 28, 28)`.
 
     Raises:
-        FileNotFoundError: If one is missing.
-        ValueError: If one is damaged, or is not MNIST's.
+        FileNotFoundError: If a file is missing.
+        ValueError: If a file is damaged, or is not one of MNIST's.
 
     Example:
     ```python

@@ -1,7 +1,7 @@
-"""Arrays of numbers from a file of `numpy.savez`, whatever is in it.
+"""Reads arrays of numbers safely from any file of `numpy.savez`.
 
-`numpy.load` allocates what a header promises, and unpacks what a member holds; here
-both are held against the file's size first.
+`numpy.load` allocates what a header promises, and unpacks what a member holds. Here
+both are first compared with the size of the file.
 """
 
 import io
@@ -17,7 +17,7 @@ import numpy as np
 from keras_ortho.reading import fill, unpacked_limit
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those of savez
-# What zipfile, zlib and the parser of headers raise on damaged files.
+# Errors that zipfile, zlib and the parser of headers raise for damaged files.
 _DAMAGE = (
     EOFError,
     KeyError,
@@ -34,18 +34,18 @@ _DAMAGE = (
 
 
 def read_arrays(data: bytes, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Reads some arrays of a file of `numpy.savez` or `numpy.savez_compressed`.
+    """Reads arrays from a file of `numpy.savez` or `numpy.savez_compressed`.
 
     Args:
-        data: The whole file.
-        names: Names of the arrays.
+        data: Contents of the file.
+        names: Names of the arrays to read.
 
     Returns:
         The arrays by name.
 
     Raises:
-        ValueError: If it is no such file, lacks an array, holds Python objects, is
-            damaged, or unpacks to more than a file of its size should.
+        ValueError: If `data` is not such a file, lacks an array, holds Python objects,
+            is damaged, or unpacks to more than a file of its size should.
 
     Example:
     >>> np.savez("some.npz", a=np.arange(3))

@@ -1,4 +1,4 @@
-"""From arrays to `tf.data`: batches in an order that a seed fixes."""
+"""Makes `tf.data` batches from arrays, in an order that a seed determines."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,20 +15,21 @@ class Task:
     """The data of a task.
 
     Attributes:
-        train: `tf.data.Dataset` of batches to train on, in another order each time
-            that it is gone through, if the task shuffles.
+        train: `tf.data.Dataset` of training batches. If the task shuffles, each
+            iteration has a different order.
         valid: As `train`, in one order, to choose epochs and settings on.
-        test: As `valid`, to report the figures of.
-        passes: `train` for `keras_ortho.training.train`. Where the task shuffles, a
+        test: As `valid`, to report figures on.
+        passes: `train` for `keras_ortho.training.train`. If the task shuffles, a
             function from the number of a pass, an int64 tensor, to a
-            `tf.data.Dataset` in its order, which depends on nothing else.
-        baseline: What is reached by the best answer that looks at nothing: its loss;
-            of images and series of several classes, whose most frequent one in
-            training it gives, its error rate on the test data. `None` where there is
-            no such answer.
-        num_classes: Number of classes that the targets number from 0 on; `None`
-            where they are no classes.
-        controls: More data sets to evaluate a trained network on, by what they are.
+            `tf.data.Dataset` in its order, which depends only on that number.
+        baseline: Loss of the best answer that ignores the inputs. For the addition
+            task and the classification of images and series, the error rate on the
+            test data of always answering the most frequent class in training. Default:
+            `None`, if there is no such answer.
+        num_classes: Number of classes, which the targets number from 0 on. Default:
+            `None`, if the targets are not classes or the task does not state it.
+        controls: Other data sets on which to evaluate a trained network, by
+            description. Default: none.
     """
 
     train: Any
@@ -40,22 +41,22 @@ class Task:
     controls: Mapping[str, Any] = field(default_factory=dict)
 
 
-# What to make of the inputs and targets of a batch, and of the number of the pass over
-# the data that it belongs to, an int64 tensor; `None` where all passes are the same.
+# Converts the inputs and targets of a batch, given the number of its pass over the
+# data, an int64 tensor, or `None` if all passes are the same.
 Finish = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """Makes the source of what a task draws.
+    """Makes the random number generator of a task.
 
     Args:
-        seed: An integer of at least 0, or NumPy's `SeedSequence`.
+        seed: A nonnegative integer, or a `numpy.random.SeedSequence`.
 
     Returns:
-        The source.
+        The generator.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If `seed` is neither.
     """
     if not isinstance(seed, np.random.SeedSequence):
         check_seed("seed", seed)
@@ -69,24 +70,24 @@ def check_sizes(**sizes: int) -> list[int]:
         **sizes: The arguments by name.
 
     Returns:
-        Their values as ints of Python, which do not overflow.
+        Their values as Python ints, which do not overflow.
 
     Raises:
-        ValueError: If one is not a positive integer.
+        ValueError: If an argument is not a positive integer.
     """
     return [check_count(name, size) for name, size in sizes.items()]
 
 
 def constant_error(train: np.ndarray, test: np.ndarray) -> float:
-    """Error rate of the answer that is always the most frequent class.
+    """Computes the error rate of always answering the most frequent class.
 
     Args:
-        train: Classes of the training data, from 0 on, of which the most frequent is
-            taken, the first of several.
+        train: Classes of the training data, from 0 on. The most frequent one is the
+            answer, or the first of several.
         test: Classes of the test data.
 
     Returns:
-        The share of the test data that are of another class.
+        The fraction of the test data that are of another class.
 
     Example:
     >>> constant_error(np.array([0, 1, 1]), np.array([0, 1, 0, 0]))
@@ -108,13 +109,13 @@ def batches(
         inputs: Array of shape `(examples, ...)`.
         targets: Array of shape `(examples, ...)`.
         batch_size: Examples in a batch; the last one may be smaller.
-        finish: What to make of a batch. Default: `None`, as it is.
+        finish: Function that converts a batch. Default: `None`, the batch as it is.
 
     Returns:
         A `tf.data.Dataset` of pairs.
 
     Raises:
-        ImportError: If TensorFlow, which holds `tf.data`, is not installed.
+        ImportError: If TensorFlow, which provides `tf.data`, is not installed.
     """
     tf = require("tensorflow")
     indices = tf.data.Dataset.range(len(inputs)).batch(batch_size)
@@ -130,7 +131,7 @@ def shuffled_batches(
     seed: int,
     finish: Finish | None = None,
 ) -> tuple[Any, Callable[[Any], Any]]:
-    """Makes batches of arrays, in an order for each pass over them.
+    """Makes batches of arrays, in a different order in each pass over them.
 
     Args:
         inputs: As for `batches`.
@@ -149,7 +150,7 @@ def shuffled_batches(
     pick = _picker(inputs, targets, finish)
 
     def one_pass(number: Any) -> Any:
-        # Shuffling numbers and picking whole batches costs far less than shuffling
+        # Shuffling indices and gathering whole batches costs far less than shuffling
         # and stacking the sequences themselves.
         indices = tf.data.Dataset.from_tensor_slices(
             order_of_pass(len(inputs), seed, number)
@@ -160,10 +161,10 @@ def shuffled_batches(
 
 
 def order_of_pass(count: int, seed: int, number: Any) -> Any:
-    """The order of examples in a pass.
+    """Returns the order of the examples in a pass.
 
-    `tf.data.Dataset.shuffle` counts the iterators that were made, also those that Keras
-    makes only to look at a batch: its orders cannot be had again.
+    The order of `tf.data.Dataset.shuffle` cannot be reproduced: it depends on the
+    number of iterators made, including those that Keras makes only to inspect a batch.
 
     Args:
         count: Number of examples.
@@ -180,16 +181,17 @@ def order_of_pass(count: int, seed: int, number: Any) -> Any:
     return tf.random.experimental.stateless_shuffle(
         tf.range(count, dtype=tf.int64),
         tf.stack([tf.cast(seed, tf.int64), tf.cast(number, tf.int64)]),
-        # Without a named algorithm each kind of device draws other numbers.
+        # Without a named algorithm, each kind of device draws different numbers.
         alg="philox",
     )
 
 
 def another_each_time(passes: Callable[[Any], Any], seed: int) -> Any:
-    """Makes a data set that is another pass each time that it is gone through.
+    """Makes a data set that is a different pass in each iteration.
 
     Args:
-        passes: From the number of a pass to a `tf.data.Dataset` of known size.
+        passes: Function from the number of a pass to a `tf.data.Dataset` of known
+            size.
         seed: Seed of the numbers of the passes.
 
     Returns:
@@ -205,7 +207,7 @@ def another_each_time(passes: Callable[[Any], Any], seed: int) -> Any:
 
 
 def made_ahead(batches: Any, size: int) -> Any:
-    """States how many batches a data set has, and makes them ahead of their use.
+    """Sets the number of batches of a data set, and prefetches them.
 
     Args:
         batches: A `tf.data.Dataset`.
@@ -228,7 +230,7 @@ def _picker(
     finish: Finish | None,
 ) -> Callable[[Any, Any], tuple[Any, Any]]:
     tf = require("tensorflow")
-    with tf.device("CPU"):  # A batch at a time goes to the GPU, not all of them.
+    with tf.device("CPU"):  # Batches go to the GPU one at a time.
         inputs, targets = tf.constant(inputs), tf.constant(targets)
 
     def pick(indices: Any, number: Any) -> tuple[Any, Any]:
@@ -250,27 +252,27 @@ def make_task(
     seed: int,
     one_hot_depth: int | None = None,
 ) -> Task:
-    """Makes a task of sequences that are drawn.
+    """Makes a task of random sequences.
 
     Args:
-        generate: Draws a number of sequences from a seed: their inputs and targets.
-        baseline: Loss of the best answer that remembers nothing.
+        generate: Draws sequences, given their number and a seed. Returns inputs and
+            targets.
+        baseline: Loss of the best answer without memory.
         batch_size: Sequences in a batch.
         train_size: Number of training sequences.
-        valid_size: Number of sequences to choose an epoch on.
+        valid_size: Number of validation sequences, to choose an epoch on.
         test_size: Number of test sequences.
-        shuffle: Whether to change the order of the training sequences from epoch to
-            epoch.
+        shuffle: Whether to reorder the training sequences in each epoch.
         seed: Seed of the sequences and their order.
-        one_hot_depth: Number of classes where the inputs are integers to make
-            one-hot, which as integers take a fraction of the memory. Default:
+        one_hot_depth: Number of classes of integer inputs, which batches contain as
+            one-hot vectors; as integers they take a fraction of the memory. Default:
             `None`, inputs as they are.
 
     Returns:
         The task.
 
     Raises:
-        ValueError: If a size is not a positive integer, or the seed negative.
+        ValueError: If a size is not a positive integer, or the seed is negative.
         ImportError: If TensorFlow is not installed.
     """
     sizes = {"train_size": train_size, "valid_size": valid_size, "test_size": test_size}

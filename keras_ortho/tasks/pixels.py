@@ -30,23 +30,24 @@ def mnist(
     test_size: int | None = None,
     seed: int = 0,
 ) -> Task:
-    """Makes pixel-by-pixel MNIST: which digit is it?
+    """Makes pixel-by-pixel MNIST: classify the digit.
 
-    As in the authors' code, the first 5 000 training images are set aside, here to
-    validate, and the other 55 000 are trained on, in a new order each epoch.
+    As in the authors' code, the first 5 000 training images are set aside, here for
+    validation, and the other 55 000 are trained on, in a new order each epoch.
 
     Args:
         data_dir: Folder of MNIST's four files, gzipped or not. Default: `None`, what
             `tensorflow-datasets` has prepared on this machine, in its own order.
-        steps: Number of steps that the 784 pixels, row by row, are cut into: a
-            divisor of 784, as 784, 112 or 28. Default: 784, one pixel a step.
-        permuted: Whether to mix the pixels of every image, by the permutation of the
-            papers, `numpy.random.RandomState(92916).permutation(784)`.
+        steps: Number of steps into which the 784 pixels, row by row, are divided: a
+            divisor of 784, such as 784, 112 or 28. Default: 784, one pixel per step.
+        permuted: Whether to permute the pixels of every image, by the permutation of
+            the papers, `numpy.random.RandomState(92916).permutation(784)`.
             Default: `False`.
         batch_size: Images in a batch. Default: 50.
-        valid_size: Number of images to choose an epoch on. Default: 5 000.
-        train_size: Number of images to train on, the first ones after those of
-            `valid_size`. Default: `None`, all.
+        valid_size: Number of validation images, to choose an epoch on. Default:
+            5 000.
+        train_size: Number of images to train on, the first after the validation
+            images. Default: `None`, all.
         test_size: Number of test images, the first ones. Default: `None`, all.
         seed: Seed of the order of the training images. Default: 0.
 
@@ -55,8 +56,8 @@ def mnist(
         from 0 to 1, and int32 `(batch,)`, digits.
 
     Raises:
-        FileNotFoundError: If the files are not there.
-        ValueError: If an argument cannot be, or a file is damaged.
+        FileNotFoundError: If the files are missing.
+        ValueError: If an argument is invalid, or a file is damaged.
         ImportError: If TensorFlow is not installed.
 
     Example:
@@ -114,45 +115,47 @@ def cifar10(
     fixed_noise: bool = False,
     seed: int = 0,
 ) -> Task:
-    """Makes CIFAR-10, as a sequence or a vector: which of ten things is it?
+    """Makes CIFAR-10, as a sequence or a vector: classify the image.
 
-    The first `valid_size` training images are set aside to validate; the papers use
-    the 50 000 to train. They do not say how they scale the values: here to 0 .. 1.
+    The first `valid_size` training images are set aside for validation; the papers
+    train on all 50 000. They do not say how they scale the values: here to 0 .. 1.
 
     The noise is drawn batch by batch, from the seed, the number of the image in its
-    files and, of a training image, the number of the pass: so it is another in each
-    epoch, and a run that goes on has that of an unbroken one. A network that meets the
-    same noise with the same image again learns to tell the images by their noise. The
-    paper says independent standard Gaussian noise, and not whether it is drawn anew.
+    files and, for a training image, the number of the pass. It thus differs in each
+    epoch, and a resumed run has the noise of an uninterrupted one. A network that sees
+    an image with the same noise again learns to recognize images by their noise. The
+    paper specifies independent standard Gaussian noise, but not whether it is drawn
+    anew.
 
     Args:
         data_dir: Folder with `cifar-10-batches-py` or `cifar-10-batches-bin`, or a
             file of `numpy.savez` with `x_train`, `y_train`, `x_test` and `y_test`.
             Default: `None`, what `tensorflow-datasets` has prepared on this machine.
-        form: `"pixels"`, 1 024 steps of red, green and blue; `"noise-padded"`, 32
-            steps of a row of 32 pixels, and then noise; `"flat"`, no sequence but a
-            vector. Default: `"pixels"`.
-        length: Number of steps of `"noise-padded"`, noise included, at least 32.
+        form: `"pixels"`: 1 024 steps of red, green and blue; `"noise-padded"`: 32
+            steps of a row of 32 pixels each, followed by noise; `"flat"`: a vector,
+            not a sequence. Default: `"pixels"`.
+        length: Number of steps of `"noise-padded"`, including noise, at least 32.
             Default: 1 000.
         batch_size: Images in a batch. Default: 128.
-        valid_size: Number of images to choose an epoch on. Default: 5 000.
-        train_size: Number of images to train on, the first ones after those of
-            `valid_size`. Default: `None`, all.
+        valid_size: Number of validation images, to choose an epoch on. Default:
+            5 000.
+        train_size: Number of images to train on, the first after the validation
+            images. Default: `None`, all.
         test_size: Number of test images, the first ones. Default: `None`, all.
         fixed_noise: Whether a training image has the same noise in each epoch, as
-            those to validate and to test always have. Default: `False`.
+            validation and test images always do. Default: `False`.
         seed: Seed of the order of the training images and of the noise. Default: 0.
 
     Returns:
         A `Task`: its data sets yield float32 `(batch, 1024, 3)`,
-        `(batch, length, 96)` or `(batch, 3072)`, and int32 `(batch,)`, classes. That of
-        `"noise-padded"`, where there is noise, has `controls`, which tell what a
-        network has learned from: the training images with noise that no epoch has, and
-        blank images with the noise that these have with `fixed_noise`.
+        `(batch, length, 96)` or `(batch, 3072)`, and int32 `(batch,)`, classes. With
+        `"noise-padded"` and any noise, it has `controls`, which show what a network
+        has learned from: the training images with noise that no epoch has, and blank
+        images with the noise that the training images have with `fixed_noise`.
 
     Raises:
-        FileNotFoundError: If the files are not there.
-        ValueError: If an argument cannot be, or a file is damaged.
+        FileNotFoundError: If the files are missing.
+        ValueError: If an argument is invalid, or a file is damaged.
         ImportError: If TensorFlow is not installed.
 
     Example:

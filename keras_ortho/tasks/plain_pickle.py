@@ -1,7 +1,7 @@
 """Pickles of plain values and byte arrays, read without unpickling.
 
-To unpickle is to run a program that the file holds. Here its instructions are read one
-by one, and those that build dictionaries, lists, tuples, numbers, texts and NumPy's
+Unpickling runs a program that the file holds. Here its instructions are read one by
+one, and only those that build dictionaries, lists, tuples, numbers, texts and NumPy's
 uint8 arrays are carried out; any other is an error. No name in a pickle is looked up,
 and nothing in it is called.
 """
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# A batch of CIFAR-10 has about 30 000 instructions; each may make an object.
+# A batch of CIFAR-10 has about 30 000 instructions; each may create an object.
 MOST_OPCODES = 2**18
 
 _BYTE_TYPES = ("u1", "|u1", "B", "uint8")
@@ -29,11 +29,11 @@ class _Name(NamedTuple):
 
 
 class _ByteType:
-    """Stands for NumPy's dtype of uint8."""
+    """Placeholder for NumPy's dtype of uint8."""
 
 
 class _Array:
-    """Stands for an array until its contents come."""
+    """Placeholder for an array until its contents are read."""
 
     def __init__(self) -> None:
         self.values: np.ndarray | None = None
@@ -52,12 +52,12 @@ def read_plain_pickle(data: bytes) -> Any:
         data: A pickle of protocol 0 to 4, of Python 2 or 3.
 
     Returns:
-        The value: of dictionaries with texts or bytes as keys, lists, tuples,
-        numbers, texts, bytes, None, and uint8 arrays. The texts of Python 2 are
-        read as Latin-1, which keeps their bytes.
+        The value, made of dictionaries with text or bytes keys, lists, tuples,
+        numbers, texts, bytes, `None` and uint8 arrays. Texts of Python 2 are decoded
+        as Latin-1, which keeps their bytes.
 
     Raises:
-        ValueError: If it is no pickle, is damaged, or holds anything else.
+        ValueError: If `data` is not a pickle, is damaged, or holds anything else.
 
     Example:
     >>> import pickle
@@ -76,7 +76,7 @@ def read_plain_pickle(data: bytes) -> Any:
 
 
 class _Machine:
-    """The part of the pickle machine that makes plain values."""
+    """The part of the pickle machine that builds plain values."""
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -182,7 +182,7 @@ class _Machine:
         if function == _DTYPE:
             kind = arguments[0] if arguments else None
             if not isinstance(kind, str) or kind not in _BYTE_TYPES:
-                # What is no text may be too long to print.
+                # A value that is not text may be too long to print.
                 found = f" {kind[:20]!r}" if isinstance(kind, str) else ""
                 raise ValueError(f"an array must be uint8, not of another type{found}")
             self.stack.append(_ByteType())
@@ -194,7 +194,7 @@ class _Machine:
     def build(self, _: Any) -> None:
         state = self.stack.pop()
         target = self.stack[-1]
-        # A byte has no order: what a dtype's state holds is of no matter.
+        # A byte has no byte order: the state of its dtype does not matter.
         if isinstance(target, _ByteType):
             return
         if not isinstance(target, _Array) or not isinstance(state, tuple):
@@ -203,7 +203,7 @@ class _Machine:
 
 
 def _array(state: tuple[Any, ...]) -> np.ndarray:
-    """The array of `(version, shape, dtype, is_fortran, contents)`."""
+    """Makes the array of `(version, shape, dtype, is_fortran, contents)`."""
     if len(state) != 5:
         raise ValueError("damaged: an array without its contents")
     _, shape, dtype, is_fortran, contents = state
@@ -220,7 +220,7 @@ def _array(state: tuple[Any, ...]) -> np.ndarray:
 
 
 def _plain(value: Any) -> Any:
-    """A value with its arrays in place of what stands for them, one level down."""
+    """Replaces the placeholders of arrays in a value, up to one level down."""
     if isinstance(value, _Array):
         if value.values is None:
             raise ValueError("damaged: an array without its contents")
@@ -239,7 +239,7 @@ _CONSTANTS: dict[str, Any] = {
     "NEWFALSE": False,
     "EMPTY_TUPLE": (),
 }
-# What pushes its own argument.
+# Instructions that push their own argument.
 _LITERAL = re.compile(
     r"INT|LONG[14]?|BININT[12]?|(BIN)?FLOAT|(SHORT_)?BINSTRING|STRING|UNICODE"
     r"|(SHORT_)?BINUNICODE|BINUNICODE8|(SHORT_)?BINBYTES|BINBYTES8"

@@ -1,4 +1,4 @@
-"""The files of the Penn Treebank, word by word or character by character."""
+"""Reads the files of the Penn Treebank, at the word or character level."""
 
 import gzip
 import os
@@ -12,13 +12,13 @@ LARGEST = 2**24  # bytes of a file, unpacked; the largest has 10 034 964
 
 
 def from_words(text: str) -> str:
-    r"""Makes the characters of a word-level file, one sentence a line.
+    r"""Converts a word-level file, one sentence per line, to characters.
 
     Args:
         text: Contents of the file.
 
     Returns:
-        Its lines without the spaces around them, each with a newline at its end.
+        Its lines without the spaces around them, each ending in a newline.
 
     Example:
     >>> from_words(" no it was n't \n <unk> \n")
@@ -31,17 +31,17 @@ def from_words(text: str) -> str:
 
 
 def from_spaced(text: str) -> str:
-    r"""Makes the characters of a character-level file.
+    r"""Converts a character-level file to characters.
 
     Args:
-        text: Contents of the file: after each character, also a newline, a space; and
-            `_` for a space.
+        text: Contents of the file: a space follows each character, including newlines,
+            and `_` stands for a space.
 
     Returns:
         The same as `from_words` of the word-level file.
 
     Raises:
-        ValueError: If it is not such a file.
+        ValueError: If the text does not have this form.
 
     Example:
     >>> from_spaced("n o _ i t \n b u t \n ")
@@ -61,18 +61,18 @@ def read(data_dir: str | os.PathLike[str], part: str) -> str:
     """Reads a part of the Penn Treebank.
 
     Args:
-        data_dir: Folder that holds, itself or in a folder `ptb`, the word-level
-            `ptb.train.txt`, `ptb.valid.txt` and `ptb.test.txt`; or `ptb.char.*.txt`,
-            which may end with `.gz`.
+        data_dir: Folder that holds, directly or in a subfolder `ptb`, the word-level
+            `ptb.train.txt`, `ptb.valid.txt` and `ptb.test.txt`; or the character-level
+            `ptb.char.*.txt`, with or without `.gz`.
         part: `"train"`, `"valid"` or `"test"`.
 
     Returns:
-        The characters, with a newline at the end of each sentence. Of the files of
-        Mikolov they are 5 017 482, 393 042 and 442 423, of 50 kinds.
+        The characters, with a newline at the end of each sentence. Mikolov's files
+        have 5 017 482, 393 042 and 442 423 of them, of 50 kinds.
 
     Raises:
-        FileNotFoundError: If no such file is there.
-        ValueError: If there is no such part, or a file has another form.
+        FileNotFoundError: If there is no such file.
+        ValueError: If there is no such part, or a file has another format.
     """
     if part not in PARTS:
         raise ValueError(f"`part` must be one of {PARTS}. Received: part={part!r}")
@@ -105,7 +105,7 @@ def _characters(path: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    """The text of a file, gzipped or not."""
+    """Reads the text of a file, gzipped or not."""
     check_size(path, LARGEST)
     opener = gzip.open if path.suffix == ".gz" else open
     try:

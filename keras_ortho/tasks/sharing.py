@@ -1,4 +1,4 @@
-"""Batches that are divided among the devices that train a network together."""
+"""Divides batches among the devices that train a network together."""
 
 import math
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from keras_ortho.extras import require
 
 
 class Share(NamedTuple):
-    """Which part of each batch a process makes.
+    """The part of each batch that a process makes.
 
     Attributes:
-        replicas: Number of devices that each get an equal part of a batch, those of all
-            processes together.
-        processes: Number of processes, which have as many replicas each.
-        process: Number of this one, from 0 on.
+        replicas: Number of devices, in all processes together, that each get an equal
+            part of a batch.
+        processes: Number of processes. Each has the same number of replicas.
+        process: Index of this process, from 0 on.
     """
 
     replicas: int = 1
@@ -25,23 +25,24 @@ class Share(NamedTuple):
 
 
 def training_share(data: Any, share: Share) -> Any:
-    """Cuts the part of a process out of each batch to train on.
+    """Takes the part of a process from each training batch.
 
-    Every process makes the whole batches and keeps its part, so nothing depends on how
-    many there are. A batch that the replicas do not divide, such as the last of a pass,
-    is taken as many times over as they need: each of its examples counts as often as
-    the others, so its mean, its gradient and its statistics are those of the batch.
+    Every process makes whole batches and keeps its part, so the data do not depend on
+    the number of processes. If the number of replicas does not divide the size of a
+    batch, such as the last of a pass, the batch is repeated as often as needed. Each of
+    its examples then counts equally often, so that its mean, its gradient and its
+    statistics stay the same.
 
     Args:
         data: `tf.data.Dataset` of batches, the same in each process; or a function
-            from the number of a pass to one, as `passes` of the tasks is.
-        share: Which part.
+            from the number of a pass to such a data set, as `passes` of the tasks.
+        share: The part to take.
 
     Returns:
         The same with the parts of the batches.
 
     Raises:
-        ImportError: If TensorFlow, which holds `tf.data`, is not installed.
+        ImportError: If TensorFlow, which provides `tf.data`, is not installed.
         ValueError: If there is no such part.
 
     Example:
@@ -75,26 +76,28 @@ def training_share(data: Any, share: Share) -> Any:
 
 
 def evaluation_share(data: Any, share: Share) -> Any:
-    """Cuts the part of a process out of each batch to evaluate.
+    """Takes the part of a process from each evaluation batch.
 
-    A batch that the replicas do not divide is filled up with copies of its last example
-    of weight zero. All others then have one weight, the examples with those copies over
-    the examples: a loss that is the sum over a batch by its size, as Keras's are, comes
-    out as the mean over all examples. Metrics must be `weighted_metrics`. A loss that
-    divides by its weights counts such a batch as a full one.
+    If the number of replicas does not divide the size of a batch, the batch is padded
+    with copies of its last example, of weight zero. All other examples of the data then
+    have the same weight: the number of examples including the copies, divided by the
+    number without them. A loss that divides the sum over a batch by its size, as
+    Keras's losses do, is then the mean over all examples. Metrics must be
+    `weighted_metrics`. A loss that divides by the sum of its weights counts a padded
+    batch like a full one.
 
     Args:
         data: `tf.data.Dataset` of batches `(x, y)` or `(x, y, sample_weight)`, the same
             in each process.
-        share: Which part.
+        share: The part to take.
 
     Returns:
-        The same with the parts of the batches, with weights where any is filled up.
+        The same with the parts of the batches, and with weights if any is padded.
 
     Raises:
         ImportError: If TensorFlow is not installed.
-        ValueError: If there is no such part, or the batches are no such tuples, or
-            repeat for ever.
+        ValueError: If there is no such part, the batches are not such tuples, or the
+            data set is infinite.
 
     Example:
     >>> import tensorflow as tf
@@ -155,7 +158,7 @@ def _check(share: Share) -> None:
 
 
 def _weighed(given: Any, own: Any) -> Any:
-    """Multiplies sample weights, as floats, with a weight for each example."""
+    """Multiplies sample weights, as floats, by a weight for each example."""
     tf = require("tensorflow")
     given = given if given.dtype.is_floating else tf.cast(given, own.dtype)
     shape = tf.concat([tf.shape(own), tf.ones(tf.rank(given) - 1, tf.int32)], 0)

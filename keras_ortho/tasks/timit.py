@@ -1,13 +1,13 @@
 """TIMIT: predict the next frame of speech, in dB, from all frames before it.
 
-The task of Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks"
-(NeurIPS 2016), on records that `keras-ortho-data` makes.
+This is the task of Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks"
+(NeurIPS 2016), on records that `keras-ortho-data` writes.
 
-The mean squared error that they and their followers report divides the squared
-errors of the valid steps by the number of *all* steps, padding included. Keras
-computes the same from `loss="mse"` and the weights given here, as it averages
-weighted losses over all steps of a batch, where every batch is padded to the longest
-utterance of its split.
+The mean squared error that they and later papers report divides the squared errors of
+the valid steps by the number of *all* steps, including padding. If every batch is
+padded to the longest utterance of its split, Keras computes the same with `loss="mse"`
+and the weights given here, because it averages weighted losses over all steps of a
+batch.
 """
 
 import os
@@ -33,9 +33,9 @@ from keras_ortho.tasks.timit_records import (
 )
 
 PADDINGS = ("split", "batch", "bucket")
-# Of the frames of a batch in buckets: XLA compiles a program for each length.
+# Divides the length of batches in buckets: XLA compiles a program for each length.
 MULTIPLE = 8
-# Of x, y and weight.
+# Padding values of x, y and weight.
 PADDING = (SILENCE_DB, SILENCE_DB, 0.0)
 
 __all__ = ["Record", "Timit", "load", "utterances"]
@@ -47,10 +47,10 @@ class Timit:
 
     Attributes:
         train: `tf.data.Dataset` of batches `(x, y, sample_weight)`, in a new order
-            each epoch; None where it was not asked for, as the other splits.
-        valid: As `train`, in the order of the records.
+            each epoch; `None` if not requested, like the other splits.
+        valid: As `train`, in the order of the records unless in buckets.
         test: As `valid`.
-        passes: As for `keras_ortho.tasks.pipeline.Task`; None where `train` is.
+        passes: As for `keras_ortho.tasks.pipeline.Task`; `None` if `train` is.
         num_utterances: Number of utterances of each split.
         num_frames: Number of valid frames of each split.
         max_frames: Number of frames of the longest utterance of each split.
@@ -79,31 +79,34 @@ def load(
     pad_to: Literal["split", "batch", "bucket"] = "split",
     legacy_swapped_targets: bool = False,
 ) -> Timit:
-    """Datasets of the task, from the records in a folder.
+    """Makes the datasets of the task from the records in a folder.
 
-    Of an utterance of L frames, `x` holds frames 0 .. L-1 and `y` frames 1 .. L,
-    where frame L is silence: the last of the L valid targets is -50 dB throughout.
+    For an utterance of L frames, `x` holds frames 0 .. L-1 and `y` frames 1 .. L,
+    where frame L is silence: the last of the L valid targets is -50 dB in all bins.
     The steps after them are -50 dB in both, with weight 0.
 
     Args:
-        folder: What `keras-ortho-data` wrote.
-        batch_size: Number of utterances in a batch; the last batch of a split may hold
+        folder: Folder that `keras-ortho-data` wrote.
+        batch_size: Number of utterances in a batch; the last batch of a split may have
             fewer. Default: 28.
         splits: Which of `"train"`, `"valid"` and `"test"` to make. Default: all.
-        shuffle_seed: Fixes the orders of `train`; None leaves the order of the records.
-            All features of `train` are held in memory to be shuffled. Default: 0.
-        pad_to: `"split"` pads every batch to the longest utterance of the split, as the
-            papers do; `"batch"` to the longest of the batch, which changes what the
-            mean over all steps divides by; `"bucket"` up to the next multiple of 8,
-            with utterances of about the same length in a batch. Those of `train`, where
-            it is shuffled, are others in each pass. The batches of what is not shuffled
-            are in no order, and smaller where few utterances are as long: up to that
-            multiple, a sixth of each is padding at most. Default: `"split"`.
+        shuffle_seed: Seed of the orders of `train`; `None` keeps the order of the
+            records. For shuffling, all features of `train` are held in memory.
+            Default: 0.
+        pad_to: `"split"` pads every batch to the longest utterance of the split, as
+            the papers do. `"batch"` pads it to the longest of the batch, which changes
+            the divisor of the mean over all steps. `"bucket"` batches utterances of
+            about the same length, and pads them to the next multiple of 8. If `train`
+            is shuffled, its batches then differ in each pass. Batches that are not
+            shuffled are in no particular order, and smaller if few utterances are as
+            long; apart from that multiple, at most a sixth of each is padding.
+            Default: `"split"`.
         legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison only.
             The network then reads frame t+1 and outputs frame t, a delay of one step
             that it can learn without error. Published errors near 0.13 dB^2 fit that
-            task; for prediction they would mean speech that cannot be told from the
-            original, which the audio scores beside them deny. Default: `False`.
+            task; for prediction they would imply speech that is indistinguishable from
+            the original, which the published audio scores contradict. Default:
+            `False`.
 
     Returns:
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and
@@ -112,7 +115,7 @@ def load(
     Raises:
         FileNotFoundError: If the manifest or a shard that it names is missing.
         ImportError: If TensorFlow is not installed.
-        ValueError: If an argument, or the folder's contents, are not as described.
+        ValueError: If an argument is invalid, or a file is damaged.
 
     Example:
     ```python
@@ -152,7 +155,7 @@ def load(
             datasets["train"] = another_each_time(passes, shuffle_seed)
             datasets["passes"] = passes
         elif pad_to == "bucket":
-            # By the manifest, which has them in another order than the records.
+            # From the manifest, which has them in another order than the records.
             lengths = list(manifest["splits"][name]["frames"].values())
             datasets[name] = _buckets(
                 frames, lengths, batch_size, legacy_swapped_targets
@@ -233,7 +236,7 @@ def _buckets(
 
 
 def _lengthened(*batch: Any, multiple: int) -> tuple[Any, ...]:
-    """Pads a batch up to the next multiple of a number of frames."""
+    """Pads a batch to the next multiple of a number of frames."""
     tf = require("tensorflow")
     missing = -tf.shape(batch[-1])[1] % multiple
     return tuple(

@@ -1,4 +1,4 @@
-"""The records of TIMIT that `keras-ortho-data` makes, as they are in a folder."""
+"""Reads the records of TIMIT from a folder that `keras-ortho-data` wrote."""
 
 import hashlib
 import json
@@ -21,7 +21,8 @@ FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 SPLITS = ("train", "valid", "test")
 STATISTICS = ("mean", "std")
-# That of LibriSpeech has a fifth of it, with every file rejected less than half.
+# LibriSpeech's manifest has a fifth of this size, or less than half with every file
+# rejected.
 LARGEST_MANIFEST = 2**27
 SHARD_FILE = re.compile(r"[A-Za-z0-9_-]{1,200}\.tfrecord")
 
@@ -34,7 +35,7 @@ class Record(NamedTuple):
     """One utterance.
 
     Attributes:
-        id: `"{speaker}_{sentence}"`; of listed recordings what the list says.
+        id: `"{speaker}_{sentence}"`, or, for listed recordings, the id in the list.
         speaker: The speaker.
         log_power: float32 `[frames, 129]`, in dB.
         audio: int16 `[samples]`, at 8 kHz.
@@ -47,21 +48,21 @@ class Record(NamedTuple):
 
 
 def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
-    """The utterances of a split one by one, for scoring.
+    """Returns the utterances of a split one by one, for scoring.
 
     Args:
-        folder: What `keras-ortho-data` wrote.
+        folder: Folder that `keras-ortho-data` wrote.
         split: `"train"`, `"valid"` or `"test"`.
 
     Returns:
-        An iterator, in the order of the records: that of the task's batches where
-        they are not shuffled.
+        An iterator, in the order of the records, which is that of the task's batches
+        unless they are shuffled or in buckets.
 
     Raises:
-        FileNotFoundError: As `read_manifest`.
+        FileNotFoundError: As for `read_manifest`.
         ImportError: If TensorFlow is not installed.
-        ValueError: As `read_manifest`, or if there is no such split; while it is
-            gone through, if a shard is damaged.
+        ValueError: As for `read_manifest`, or if there is no such split. During
+            iteration, if a shard is damaged.
 
     Example:
     ```python
@@ -72,7 +73,7 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
     if split not in SPLITS:
         raise ValueError(f"`split` must be one of {SPLITS}. Received: {split!r}")
     shards = _shards(folder, read_manifest(folder), split)
-    # Imported before the first is asked for, so that it is missed at once.
+    # Imported here, and not with the first utterance, to fail at once if it is missing.
     tf = require("tensorflow")
     return (record for path in shards for record in _read_shard(tf, path))
 
@@ -86,18 +87,18 @@ def _read_shard(tf: Any, path: Path) -> Iterator[Record]:
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads a folder's manifest, and checks that its shards are there.
+    """Reads a folder's manifest, and checks that its shards exist.
 
     Args:
-        folder: What `keras-ortho-data` wrote.
+        folder: Folder that `keras-ortho-data` wrote.
 
     Returns:
         The contents of `manifest.json`.
 
     Raises:
-        FileNotFoundError: If it, or a shard that it names, is missing.
-        ValueError: If it is damaged or of another format, its numbers contradict each
-            other, or a shard is of another size or cut short.
+        FileNotFoundError: If the manifest, or a shard that it names, is missing.
+        ValueError: If the manifest is damaged or has another format, if its numbers
+            contradict each other, or if a shard has another size or is cut short.
     """
     path = Path(folder, MANIFEST)
     if not path.is_file():
@@ -131,17 +132,17 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def fingerprint(folder: str | os.PathLike[str]) -> str:
-    """Tells the records of a folder from others, also from those that it held before.
+    """Identifies the records of a folder, which may have held others before.
 
     Args:
-        folder: What `keras-ortho-data` wrote.
+        folder: Folder that `keras-ortho-data` wrote.
 
     Returns:
         The SHA-256 of the checksums of its shards, split by split.
 
     Raises:
-        FileNotFoundError: As `read_manifest`.
-        ValueError: As `read_manifest`.
+        FileNotFoundError: As for `read_manifest`.
+        ValueError: As for `read_manifest`.
     """
     splits = read_manifest(folder)["splits"]
     sums = {name: [s["sha256"] for s in splits[name]["shards"]] for name in SPLITS}
@@ -173,7 +174,7 @@ def _are_levels(values: Any) -> bool:
 
 
 def _check_split(split: Any, where: str) -> None:
-    """Checks what the manifest says of a split, and that its numbers agree."""
+    """Checks the manifest's description of a split, and that its numbers agree."""
     if not isinstance(split, dict):
         raise ValueError(f"A split must be described. Received: {type(split)}: {where}")
     shards, frames = split.get("shards"), split.get("frames")
@@ -214,7 +215,7 @@ def _is_shard(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and isinstance(value.get("file"), str)
-        # No other folder's file, and none that no file system has.
+        # No file in another folder, and no name that a file system cannot have.
         and SHARD_FILE.fullmatch(value["file"]) is not None
         and _is_count(value.get("bytes"))
     )
@@ -223,8 +224,9 @@ def _is_shard(value: Any) -> bool:
 def _check_shard(path: Path, size: int) -> None:
     """Checks a shard's size, and that its records fill it.
 
-    A record is its length, that length's checksum, the bytes, and their checksum.
-    TensorFlow checks the sums, and allocates any length whose sum is right.
+    A record consists of its length, the checksum of the length, the bytes, and their
+    checksum. TensorFlow compares the checksums, but allocates any length whose checksum
+    is right.
     """
     if not path.is_file():
         raise FileNotFoundError(
@@ -253,11 +255,11 @@ def _check_shard(path: Path, size: int) -> None:
 def dataset(
     folder: str | os.PathLike[str], manifest: Mapping[str, Any], split: str
 ) -> Any:
-    """A split as a `tf.data.Dataset` of `(id, speaker, log_power, audio)`.
+    """Returns a split as a `tf.data.Dataset` of `(id, speaker, log_power, audio)`.
 
     Args:
-        folder: What `keras-ortho-data` wrote.
-        manifest: Its manifest.
+        folder: Folder that `keras-ortho-data` wrote.
+        manifest: Manifest of the folder.
         split: `"train"`, `"valid"` or `"test"`.
 
     Returns:

@@ -30,17 +30,18 @@ NAMES_2018 = {
 
 
 def step_width(length: int) -> int:
-    """Number of values that a step of a series holds.
+    """Returns the number of values in a step of a series.
 
-    It is the largest divisor of the length that is not above its square root. The
-    paper says that of the number of steps, but its number of steps and parameters
-    are those of this rule, save those of 50words, which has 10 values a step.
+    It is the largest divisor of the length that does not exceed its square root. The
+    paper states this rule for the number of steps instead, but its numbers of steps and
+    parameters follow the rule given here, except those of 50words, which has 10 values
+    per step.
 
     Args:
-        length: Number of values of the series.
+        length: Number of values in the series.
 
     Returns:
-        The number; the series has `length` over it steps.
+        The number of values. The series has `length` divided by it steps.
 
     Raises:
         ValueError: If `length` is not positive.
@@ -70,36 +71,36 @@ def load(
     swap: bool = False,
     seed: int = 0,
 ) -> Task:
-    """Makes the classification of a data set of the UCR archive.
+    """Makes the classification task of a data set of the UCR archive.
 
-    A fifth of the training series, drawn from the seed whatever their classes, is
-    set aside to validate.
+    A fifth of the training series, drawn from the seed regardless of their classes, is
+    set aside for validation.
 
     Args:
         name: Name of the data set, such as `"ECG200"`, in the edition of 2018 or
             2015.
         data_dir: Folder of the data set's files `NAME_TRAIN` and `NAME_TEST`, which
-            end in `.tsv`, `.txt`, `.ts` or nothing, or the folder above it.
-        batch_size: Series in a batch. The paper has none. Default: 32.
+            end in `.tsv`, `.txt`, `.ts` or nothing, or its parent folder.
+        batch_size: Series in a batch. The paper does not give it. Default: 32.
         width: Values in a step, a divisor of the length. Default: `None`,
             `step_width(length)`.
-        swap: Whether to train on the test file and to test on the training file: the
-            editions of 2015 and 2018 have DistalPhalanxOutlineCorrect,
-            DistalPhalanxTW and MiddlePhalanxOutlineCorrect the other way round.
-            Default: `False`.
-        seed: Seed of the validation series and of the order of the others.
-            Default: 0.
+        swap: Whether to train on the test file and to test on the training file. These
+            files are exchanged between the editions of 2015 and 2018 for
+            DistalPhalanxOutlineCorrect, DistalPhalanxTW and
+            MiddlePhalanxOutlineCorrect. Default: `False`.
+        seed: Seed of the choice of validation series and of the order of the training
+            series. Default: 0.
 
     Returns:
         A `Task`: its data sets yield float32 `(batch, steps, width)` and int32
-        `(batch,)`, classes from 0 on in the order of the training file's labels. Its
-        `num_classes` is their number; the paper's parameter counts fit outputs up to
-        the highest label, some of which are no class.
+        `(batch,)`, classes from 0 on in the sorted order of the training file's
+        labels. Its `num_classes` is their number; the paper's parameter counts fit an
+        output for each number up to the highest label, even if it is not a class.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If an argument cannot be, or a file is not as it should be: the
-            error names the line.
+        ValueError: If an argument is invalid, or a file is damaged; the message then
+            names the line.
         ImportError: If TensorFlow is not installed.
 
     Example:

@@ -1,4 +1,4 @@
-"""Series and their labels, from the files that the UCR archive has come in."""
+"""Reads series and their labels from the file formats of the UCR archive."""
 
 import math
 import os
@@ -22,12 +22,12 @@ _LARGEST_FLOAT = float(np.finfo("float32").max)
 
 
 class Series(NamedTuple):
-    """Labeled series of a file.
+    """The labeled series of a file.
 
     Attributes:
         path: The file.
-        lines: Number of the line of each series, from 1 on.
-        labels: Label of each series: a number where it is one, else text.
+        lines: Line number of each series, from 1 on.
+        labels: Label of each series: a number if it is one, else text.
         values: float32 `(series, length)`.
     """
 
@@ -41,20 +41,20 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     """Reads a file of the UCR archive.
 
     Args:
-        path: A file of one series a line, all of one length: the label and the values,
-            separated by tabs, commas or spaces, as the editions of 2015 and 2018
-            have it; or, where the name ends in `.ts`, the format of sktime and
-            aeon: after `@data` the values separated by commas, a colon, the label.
+        path: A file with one series per line, all of one length: the label and the
+            values, separated by tabs, commas or spaces, as in the editions of 2015 and
+            2018. If the name ends in `.ts`, the format is that of sktime and aeon:
+            after `@data`, the values separated by commas, a colon, and the label.
 
     Returns:
         The series.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If a line has no label, a value that is missing or no finite
-            number, another number of values or more than one channel, or is longer
-            than a million characters, or there are more than 131 072 series. The
-            error names the file and the line.
+        ValueError: If a line has no label, a value that is missing or not a finite
+            number, another number of values, more than one channel, or more than
+            2^20 characters; or if there are no series, or more than 131 072. The
+            message names the file and the line.
 
     Example:
     >>> np.savetxt("Two_TRAIN.txt", [[1, 0.5, 1.5], [2, 1.0, -1.0]], delimiter=",")
@@ -98,9 +98,9 @@ def read_series(path: str | os.PathLike[str]) -> Series:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
-    """The number, the label and the values of each line that has a series."""
+    """Yields the number, the label and the values of each line that has a series."""
     check_size(path, LARGEST)
-    # Comments in .ts files come in any encoding, data do not.
+    # Comments in .ts files may have any encoding; the data are UTF-8.
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         numbered = enumerate(_bounded_lines(file, path), 1)
         lines = ((number, line) for number, line in numbered if line.strip())
@@ -170,12 +170,12 @@ def _values(fields: list[str], where: str) -> list[float]:
 
 
 def _label(text: str) -> float | str:
-    """A label as a number, where it is one: 1 and 1.0000e+00 are the same."""
+    """Returns a label as a number if it is one: 1 and 1.0000e+00 are the same."""
     return _number(text, text)
 
 
 def _number(text: str, otherwise: Any) -> Any:
-    """A number as the archive writes them, without Python's underscores."""
+    """Reads a number as the archive writes it, without Python's underscores."""
     try:
         return otherwise if "_" in text else float(text)
     except ValueError:
