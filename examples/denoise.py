@@ -387,7 +387,11 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
     parser = new_parser(__doc__)
     _add_application(parser.add_argument_group("instead, apply the first network"))
     add = parser.add_argument
-    add("--records", type=Path, help="what `keras-ortho-data` wrote (synthetic speech)")
+    add(
+        "--records",
+        type=Path,
+        help="folder that `keras-ortho-data` wrote (synthetic speech)",
+    )
     add("--noise-dir", type=Path, help="folder of recorded noises, to add to the made")
     add(
         "--models",
@@ -416,7 +420,7 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
     check_values(given, "speech")
     if given.smoke and (given.records or given.noise_dir):
         raise ValueError(
-            "--smoke has its own data: no --records or --noise-dir. "
+            "--smoke generates its own data: omit --records and --noise-dir. "
             f"Received: {given.records or given.noise_dir}"
         )
     for snr in given.snrs:

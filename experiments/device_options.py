@@ -42,13 +42,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=_read_hosts,
         metavar="HOST:PORT,HOST,...",
         help="with data-parallel: the hosts that train together, each by this command; "
-        f"'{AUTO}' asks SLURM, or KERAS_DISTRIBUTION_JOB_ADDRESSES and its like",
+        f"'{AUTO}' asks SLURM, or reads KERAS_DISTRIBUTION_JOB_ADDRESSES",
     )
     add(
         "--host-id",
         type=int,
         metavar="K",
-        help=f"which of --hosts this is, from 0 on ({PROCESS_ID}, or by its name)",
+        help=f"index of this host in --hosts, from 0 ({PROCESS_ID}, or by its name)",
     )
     add(
         "--cpu-devices",
@@ -185,7 +185,7 @@ def _host_id(hosts: list[str], given: int | None) -> int:
     ]
     if len(places) != 1:
         raise ValueError(
-            f"--hosts must name this host, {own}, once, or give --host-id. "
+            f"--hosts must name this host, {own}, once, unless --host-id is given. "
             f"Received: {','.join(hosts)}"
         )
     return places[0]

@@ -18,10 +18,12 @@ from keras_ortho.backend.processes import on_first
 from keras_ortho.extras import require
 
 # The end of every task's `--help`.
-WRITES = """A run that was broken off goes on with --resume. Writes run.json (settings,
-versions, curves and figures), curve.png, and the network of the best validation to
-run/best.keras."""
-SCHEDULER = "of a Dask cluster that is to make the runs, such as tcp://host:8786"
+WRITES = """An interrupted run is resumed with --resume. The command writes run.json
+(settings, versions, curves and figures), curve.png and, to run/best.keras, the network
+with the best validation figure."""
+SCHEDULER = (
+    "address of the scheduler of a Dask cluster for the runs, as tcp://host:8786"
+)
 # Settings that a smoke run makes itself, and that cannot be given with it.
 MADE = ("data_dir", "name")
 
@@ -92,9 +94,9 @@ TASKS = {
     "speech": Task(
         smoke.speech,
         {"batch_size": 8},
-        data="what `keras-ortho-data` wrote",
+        data="folder that `keras-ortho-data` wrote",
         sizes="",
-        needed={"data_dir": "what `keras-ortho-data` wrote"},
+        needed={"data_dir": "folder that `keras-ortho-data` wrote"},
         smoke_extras=("speech",),
     ),
 }
@@ -123,17 +125,17 @@ def read_task(
     task = TASKS[name]
     given = _task_parser(name, description).parse_args(argv)
     if given.smoke and given.preset:
-        raise ValueError("--smoke is small, and --preset is not. Received: both")
+        raise ValueError("--smoke and --preset exclude each other. Received: both")
     check_values(given, *(task.smoke_extras if given.smoke else ()))
     if given.jobs and not given.seeds:
-        raise ValueError(f"--jobs is for --seeds. Received: --jobs {given.jobs}")
+        raise ValueError(f"--jobs needs --seeds. Received: --jobs {given.jobs}")
     if given.scheduler and not given.seeds:
         raise ValueError(
-            f"--scheduler is for --seeds. Received: --scheduler {given.scheduler}"
+            f"--scheduler needs --seeds. Received: --scheduler {given.scheduler}"
         )
     if given.seeds and given.hosts:
         raise ValueError(
-            "--hosts make one run at a time: give them --seed. "
+            "--hosts execute one run at a time: give --seed, not --seeds. "
             f"Received: --seeds {given.seeds}"
         )
     if given.seeds:  # The run of each seed sets up its devices.
@@ -228,8 +230,8 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder for the results")
     add("--seed", type=int, default=0, help="(0)")
-    add("--smoke", action="store_true", help="try it, small, on data that it makes")
-    add("--tensorboard", action="store_true", help="write logs for TensorBoard, too")
+    add("--smoke", action="store_true", help="run a small trial on generated data")
+    add("--tensorboard", action="store_true", help="also write logs for TensorBoard")
     device_options.add_options(parser)
     return parser
 
@@ -267,54 +269,54 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
         "--match",
         type=read_model,
         metavar="MODEL",
-        help="have as many parameters as this model in its paper, or else with --units",
+        help="match the parameters of this model in its paper, or with --units",
     )
-    add("--preset", choices=["paper"], help="take the settings of the model's paper")
-    add("--units", type=read_units, help="or, for enrnn, LONG/SHORT (128)")
+    add("--preset", choices=["paper"], help="use the settings of the model's paper")
+    add("--units", type=read_units, help="units (128); LONG/SHORT for enrnn")
     add(
         "--argument",
         type=_read_argument,
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="of the layer, such as negative_ones=95; may be repeated",
+        help="argument of the layer, such as negative_ones=95; may be repeated",
     )
     rules = USUAL["rates"]
-    usual = f"of the optimizer, such as 'sgd 0.1' ({rules['others']})"
+    usual = f"rule of the optimizer, such as 'sgd 0.1' ({rules['others']})"
     add("--rate", metavar="RULE", help=usual)
     for part in PARTS:
         usual = rules.get(part, "that of the recurrent ones")
-        help = f"that of the {part} variables ({usual})"
+        help = f"rule for the {part} variables ({usual})"
         add(f"--{part}-rate", metavar="RULE", help=help)
     add("--batch-size", type=int, help="(50)")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--epochs", type=int, help="passes over the training data (1)")
-    length.add_argument("--steps", type=int, help="or updates")
+    length.add_argument("--steps", type=int, help="updates, instead of --epochs")
     usual = task.usual.get("evaluate_every", "an epoch")
     add(
         "--evaluate-every",
         type=int,
-        help=f"about how many updates between validations ({usual}): rounded to divide "
-        "an epoch, or --steps up to a remainder",
+        help=f"updates between validations ({usual}), rounded so that they divide an "
+        "epoch, or --steps up to a remainder",
     )
     add("--seeds", type=int, metavar="N", help="run from --seed and the next N - 1")
     add("--jobs", type=int, metavar="N", help="with --seeds: N runs at once (1)")
     add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
-    add("--resume", action="store_true", help="go on with the run in the folder")
-    add("--jit-compile", action="store_true", help="compile by XLA")
+    add("--resume", action="store_true", help="resume the run in the folder")
+    add("--jit-compile", action="store_true", help="compile with XLA")
     if task.length:
-        usual = f"of {task.length} ({task.usual['length']} steps)"
+        usual = f"length of {task.length} ({task.usual['length']} steps)"
         add("--length", type=int, help=usual)
     if task.data:
         add("--data-dir", type=Path, help=task.data)
     if name == "addition":
-        add("--digits", type=int, help="of a number, at most (3)")
+        add("--digits", type=int, help="maximum number of digits of a number (3)")
     if name == "adding":
-        add("--fixed-order", action="store_true", help="the same in each epoch")
+        add("--fixed-order", action="store_true", help="one order for all epochs")
     if name == "noise-padded-cifar10":
-        add("--fixed-noise", action="store_true", help="the same in each epoch")
+        add("--fixed-noise", action="store_true", help="one noise for all epochs")
     if name == "ucr":
-        add("--name", help="of the data set, such as ECG200")
+        add("--name", help="name of the data set, such as ECG200")
     if name == "char-ptb":
         add("--unroll", type=int, help="characters to back-propagate through (50)")
     if task.sizes:
@@ -363,7 +365,7 @@ def read_units(text: str) -> Units:
         sizes = [int(number) for number in numbers]
         return sizes[0] if len(sizes) == 1 else (sizes[0], sizes[1])
     raise argparse.ArgumentTypeError(
-        f"must be a positive number, or two as 96/64. Received: {text}"
+        f"must be a positive number, or two, such as 96/64. Received: {text}"
     )
 
 
@@ -445,8 +447,7 @@ def check_out(out: Path) -> None:
     there = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise ValueError(
-            f"--out must be a folder that can be written to, and {there} is none. "
-            f"Received: {out}"
+            f"--out must be a writable folder, which {there} is not. Received: {out}"
         )
 
 
@@ -457,15 +458,13 @@ def _check_folder(given: argparse.Namespace) -> None:
     )
     started = of_seeds if given.seeds else alone
     if (alone or of_seeds) and not started:
-        held = (
-            "runs of seeds: give --seeds" if of_seeds else "one run: leave out --seeds"
-        )
+        held = "runs of seeds: give --seeds" if of_seeds else "one run: omit --seeds"
         raise ValueError(
-            f"--out holds {held}, or name another folder. Received: {given.out}"
+            f"--out holds {held}, or choose another folder. Received: {given.out}"
         )
     if started and not given.resume:
         raise ValueError(
-            "--out holds a run: go on with it by --resume, or name another folder. "
+            "--out holds a run: resume it with --resume, or choose another folder. "
             f"Received: {given.out}"
         )
     if given.resume and not given.out.exists():
@@ -473,7 +472,7 @@ def _check_folder(given: argparse.Namespace) -> None:
             f"--resume needs a folder that holds a run. Received: {given.out}"
         )
     if given.resume and not started:  # It was interrupted before its first save.
-        print(f"No run has begun in {given.out}: this one does")
+        print(f"No run has started in {given.out}: starting a new one")
 
 
 def _smoke_data(
@@ -485,7 +484,7 @@ def _smoke_data(
     for name in MADE:
         if getattr(given, name, None) is not None:
             raise ValueError(
-                f"--smoke has its own data: no {_flag(name)}. "
+                f"--smoke generates its own data: omit {_flag(name)}. "
                 f"Received: {getattr(given, name)}"
             )
     # A name that no other data folder has.

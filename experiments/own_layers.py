@@ -77,7 +77,7 @@ def _from_file(path: Path) -> ModuleType:
         if Path(getattr(known, "__file__", None) or "").resolve() == path.resolve():
             return known
         raise ValueError(
-            f"`model`: another module is called {path.stem}: rename the file. "
+            f"`model`: another module is named {path.stem}. Rename the file. "
             f"Received: {str(path)!r}"
         )
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -128,7 +128,7 @@ def make_own(
         inspect.signature(called).bind(*[None] * is_class, *sizes, **arguments)
     except TypeError as error:
         raise ValueError(
-            f"`model` cannot be made: {error}. "
+            f"`model` cannot be constructed: {error}. "
             f"Received: units={sizes[0] if len(sizes) == 1 else sizes}, "
             f"arguments={arguments}"
         ) from error

@@ -156,7 +156,7 @@ def fit(
 def _check_record(path: Path) -> None:
     if path.exists() and not is_sealed(path):
         raise ValueError(
-            f"--out must be a folder without a file {path.name}, or that of a run. "
+            f"--out must be a folder without {path.name}, or the folder of a run. "
             f"Received: {path}, which no run has written"
         )
 

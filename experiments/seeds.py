@@ -54,7 +54,7 @@ def run_seeds(script: Path, settings: Settings) -> None:
             raise SystemExit("\n".join(failed))
         records = [read_record(folder / RECORD) for folder in folders.values()]
         text = write_comparison(settings.out, records)
-    print(f"\n{text}\n\nTable and figure are in {settings.out}")
+    print(f"\n{text}\n\nThe table and the figure are in {settings.out}")
 
 
 def _without_own(arguments: Sequence[str]) -> list[str]:

@@ -102,7 +102,7 @@ def settle_run(
     parts = {"others", *parts_of(given["model"], known, arguments)}
     for part in rules.keys() - parts:
         raise ValueError(
-            f"--{part}-rate is for variables that {given['model']} lacks. "
+            f"--{part}-rate applies to variables that {given['model']} lacks. "
             f"Received: {rules[part]}"
         )
     rates = {**usual.pop("rates"), **rules}

@@ -84,7 +84,7 @@ def standing(
             f"in {folders.work}. They were made at {', '.join(commits)}."
         )
         lines.append(
-            f"To train anew what was trained here, remove {folders.work}."
+            f"To retrain what was trained here, remove {folders.work}."
             if fresh
             else "--fresh trains them anew, --out FOLDER leaves these and has its own."
         )
@@ -94,14 +94,14 @@ def standing(
     costs = _costs(known)
     times = [_seconds(run, costs) for run in left]
     judged = [time for time in times if time is not None]
-    line = f"{len(left)} are to run."
+    line = f"{len(left)} runs remain."
     if judged:
         line += (
             f" {len(judged)} of them take about {duration(sum(judged))} on a "
             "machine like that of the records, one after the other."
         )
     if len(judged) < len(left):
-        line += f" Of {len(left) - len(judged)} no record says how long they take."
+        line += f" For {len(left) - len(judged)} no record shows how long they take."
     lines.append(line)
     factors = spread(costs)
     if judged and factors:

@@ -55,7 +55,7 @@ def read(description: str, argv: Sequence[str] | None = None) -> argparse.Namesp
     """
     parser = new_parser(description)
     add = parser.add_argument
-    add("--records", type=Path, help="what `keras-ortho-data` wrote")
+    add("--records", type=Path, help="folder that `keras-ortho-data` wrote")
     add(
         "--models",
         nargs="+",
@@ -98,9 +98,7 @@ def read(description: str, argv: Sequence[str] | None = None) -> argparse.Namesp
         which = "both" if given.smoke else "neither"
         raise ValueError(f"give either --records or --smoke. Received: {which}")
     if given.smoke and given.preset:
-        raise ValueError(
-            "--smoke is small, and --preset is not: give one of them. Received: both"
-        )
+        raise ValueError("--smoke and --preset exclude each other. Received: both")
     if given.preset and given.raw:
         raise ValueError(
             "--preset has the papers' sizes, and --raw has not: give one of them. "
@@ -131,7 +129,7 @@ def settled(given: argparse.Namespace) -> tuple[Settings, list[Preset]]:
         )
     if given.negative_ones is not None and "scornn" not in models:
         raise ValueError(
-            f"--negative-ones is for scornn. Received: --models {' '.join(models)}"
+            f"--negative-ones needs scornn. Received: --models {' '.join(models)}"
         )
     rows = rows_of(settings)
     if settings.epochs is not None:
@@ -153,7 +151,7 @@ def rows_of(settings: Settings) -> list[Preset]:
         for name, value in sorted(given.items()):
             option = f"--{name.replace('_', '-')}"
             raise ValueError(
-                f"--preset has the papers' settings: no {option}. Received: {value}"
+                f"--preset uses the papers' settings: omit {option}. Received: {value}"
             )
         return paper_rows(settings.models, settings.units)
     units, *more = settings.units

@@ -63,7 +63,7 @@ def test_networks_have_as_many_parameters(denoise):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--smoke", "--records", "r"], "--smoke has its own data.* Received: r"),
+        (["--smoke", "--records", "r"], "--smoke generates its own data.* Received: r"),
         (["--models", "lstm", "lstm"], "--models must .* Received: lstm lstm"),
         (["--snrs", "0", "0"], "--snrs names one twice. Received: 0.0 0.0"),
         (["--snrs", "0", "nan"], "--snrs.* must be from -200 .* Received: --snrs=nan"),

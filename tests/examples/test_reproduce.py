@@ -82,7 +82,7 @@ def test_says_what_has_a_record_and_trains_it_anew_when_asked(
     monkeypatch, tmp_path, runs, capsys, data
 ):
     reproduce(monkeypatch, tmp_path, *ADIAC, data)
-    assert "3 are to run. 3 of them take about" in capsys.readouterr().out
+    assert "3 runs remain. 3 of them take about" in capsys.readouterr().out
     assert len(runs) == 3
     # A record that came with the checkout is not of a run that lies here.
     came = tmp_path / "report" / "results" / "ucr-rnn-adiac-seed-1.json"

@@ -14,7 +14,7 @@ from experiments.speech import count_parameters, matched_rows
 from tests.examples.modules import load_example, start_example
 
 LADDER = ["mean frame", "previous frame", "linear, 1 frame", "linear, 2 frames"]
-BAD_UNITS = "must be a positive number, or two as 96/64"
+BAD_UNITS = "must be a positive number, or two, such as 96/64"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
         (["--smoke", "--negative-ones", "1.5"], "`negative_ones`"),
         (
             ["--smoke", "--negative-ones", "0.5", "--models", "lstm"],
-            "--negative-ones is for scornn. Received: --models lstm",
+            "--negative-ones needs scornn. Received: --models lstm",
         ),
         (
             ["--smoke", "--models", "lstm", "--recurrent-rate", "1"],

@@ -63,7 +63,7 @@ def test_a_host_that_there_is_not(monkeypatch):
 def test_seeds_are_for_one_host(monkeypatch, tmp_path):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     options = ["--distribute", "data-parallel", "--hosts", "a:1,b", "--seeds", "2"]
-    with pytest.raises(ValueError, match="--hosts make one run at a time"):
+    with pytest.raises(ValueError, match="--hosts execute one run at a time"):
         read_task("adding", "", ["--out", str(tmp_path), *options])
 
 

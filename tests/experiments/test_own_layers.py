@@ -148,7 +148,7 @@ def test_the_groups_of_our_own_cells_are_known():
         ("nomodule:Layer", "there is no module nomodule"),
         ("ownlayers.inner:Layer", "there is no module ownlayers.inner"),
         ("missing.py:Layer", "there is no such file"),
-        ("json.py:Layer", "another module is called json"),
+        ("json.py:Layer", "another module is named json"),
         (":Layer", "must be package.module:Name"),
         ("ownlayers:", "must be package.module:Name"),
         ("ownlayers:dense", "must make a recurrent layer"),

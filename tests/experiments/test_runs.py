@@ -90,7 +90,7 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
     [
         (["--smoke", "--preset", "paper"], "--smoke is small"),
         (["--resume"], "--resume needs a folder"),
-        (["--model", "goru", "--preset", "paper"], "no paper has these settings"),
+        (["--model", "goru", "--preset", "paper"], "no paper has such settings"),
         (["--argument", "negative_ones"], "NAME=VALUE"),
         (["--argument", "color=red"], "must be some of"),
         (["--argument", "units=5"], "must be some of"),
@@ -169,14 +169,14 @@ def test_the_folder_must_be_one_to_write_to(tmp_path, capsys):
         with pytest.raises(SystemExit):
             run("adding", tmp_path / out, "--smoke")
         said = capsys.readouterr().err
-        assert f"--out must be a folder that can be written to, and {tmp_path}" in said
+        assert f"--out must be a writable folder, which {tmp_path}" in said
         assert f"Received: {tmp_path / out}" in said
 
 
 def test_a_run_that_was_broken_off_before_its_first_save_begins(tmp_path, capsys):
     (tmp_path / "out").mkdir()
     run("adding", tmp_path / "out", "--smoke", "--resume")
-    assert "No run has begun" in capsys.readouterr().out
+    assert "No run has started" in capsys.readouterr().out
 
 
 def test_a_smoke_run_takes_no_data(tmp_path, capsys):

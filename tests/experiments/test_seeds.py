@@ -116,8 +116,8 @@ def test_what_is_done_is_left_and_more_seeds_are_added(seeds, tmp_path, capfd):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--jobs", "2"], "--jobs is for --seeds. Received: --jobs 2"),
-        (["--scheduler", "tcp://a:1"], "--scheduler is for --seeds. Received: "),
+        (["--jobs", "2"], "--jobs needs --seeds. Received: --jobs 2"),
+        (["--scheduler", "tcp://a:1"], "--scheduler needs --seeds. Received: "),
         (["--seeds", "0"], "--seeds must be positive. Received: 0"),
         (["--seeds", "2", "--resume"], "--resume needs a folder that holds a run"),
     ],
@@ -134,9 +134,9 @@ def test_bad_options(arguments, message, tmp_path, capsys):
     ("held", "arguments", "message"),
     [
         ("seed-0/run", ["--resume"], "runs of seeds: give --seeds,"),
-        ("run", ["--seeds", "2", "--resume"], "one run: leave out --seeds,"),
-        ("seed-0/run", ["--seeds", "2"], "go on with it by --resume"),
-        ("run", [], "go on with it by --resume"),
+        ("run", ["--seeds", "2", "--resume"], "one run: omit --seeds,"),
+        ("seed-0/run", ["--seeds", "2"], "resume it with --resume"),
+        ("run", [], "resume it with --resume"),
     ],
 )
 def test_a_folder_holds_one_run_or_those_of_seeds(
