@@ -54,15 +54,9 @@ def main() -> None:
     print(f"{len(trials) - len(left)} of {len(trials)} are done or left out")
     options.out.mkdir(parents=True, exist_ok=True)
     make = functools.partial(carry_out, left, table, options)
-    failed = []
-    for name, wrong in run_all(
-        make,
-        {name: options.work / name for name in left},
-        options.jobs,
-        options.scheduler,
-    ):
-        if wrong:
-            failed.append(f"Not done: {name}. {wrong}")
+    folders = {name: options.work / name for name in left}
+    ended = run_all(make, folders, options.jobs, options.scheduler)
+    failed = [f"Not done: {name}. {wrong}" for name, wrong in ended if wrong]
     write_tables(options.out / "defaults.md", read_rows(table))
     if failed:
         raise SystemExit("\n".join(failed))

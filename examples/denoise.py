@@ -47,7 +47,7 @@ from experiments.denoising import (
     write_scores,
 )
 from experiments.distributed import distributed, on_one_device
-from experiments.errors import plain_errors, run_python
+from experiments.errors import plain_errors
 from experiments.layers import LAYERS, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser
@@ -55,6 +55,7 @@ from experiments.own_layers import is_own
 from experiments.presets import Preset
 from experiments.records import digest, run_record
 from experiments.settings import Settings, settle
+from experiments.smoke import synthesize
 from experiments.speech import (
     FEED_FORWARD,
     check_titles,
@@ -124,7 +125,8 @@ def main() -> None:
     if settings.noise_dir:
         kinds, recorded = (*kinds, RECORDED), read_recordings(settings.noise_dir)
     with locked(out, ".corpus.lock"):
-        records = settings.records or synthesize(out, small=settings.smoke)
+        few = ["--speakers", "12", "--sentences", "3"] if settings.smoke else []
+        records = settings.records or synthesize(out, few)
     shared = {
         "records": fingerprint(records),
         "kinds": kinds,
@@ -364,18 +366,6 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
     samples = to_float(resample_to_int16(recorded, rate))
     write_wav(clean, model.predict(samples[None], verbose=0)[0], SAMPLE_RATE)
     print(f"Cleaned by {run / folder}: {clean}, at 8 kHz")
-
-
-def synthesize(out: Path, *, small: bool) -> Path:
-    """Synthesizes speech and prepares it; gives the folder of records."""
-    corpus, records = out / "corpus", out / "records"
-    few = ["--speakers", "12", "--sentences", "3"] if small else []
-    for command in (
-        ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few],
-        ["-m", "keras_ortho.data_prep", str(corpus), str(records)],
-    ):
-        run_python(command)
-    return records
 
 
 def parse(argv: Sequence[str] | None = None) -> Settings:

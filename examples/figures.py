@@ -134,13 +134,12 @@ def draw_trajectories(path: Path, options: argparse.Namespace) -> dict:
         "feedback, imaginary with diffusion": turning - 0.1 * np.eye(2),
     }
 
-    def constant(matrix: np.ndarray) -> keras.initializers.Initializer:
-        return lambda shape, dtype=None: keras.ops.convert_to_tensor(matrix, dtype)
-
     models: dict[str, keras.layers.Layer] = {}
     for name, matrix in plain.items():
         models[name] = keras.layers.SimpleRNN(
-            2, recurrent_initializer=constant(matrix), bias_initializer="zeros"
+            2,
+            recurrent_initializer=keras.initializers.Constant(matrix),
+            bias_initializer="zeros",
         )
     for name, matrix in feedback.items():
         models[name] = AntisymmetricRNN(

@@ -141,7 +141,6 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         "adding",
         "--preset paper --epochs 1",
         {"scornn": "", "lstm": ""},
-        {},
         set="quick",
         ylabel="validation MSE",
     ),
@@ -176,7 +175,6 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             "lstm": PAPER,
             "rnn": "--units 122",
         },
-        {},
         ylabel="validation MSE",
     ),
     Section(
@@ -185,7 +183,6 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         f"--preset paper --length 750 --epochs 6 {XLA}",
         # From seed 0, scoRNN's error falls in the seventh epoch.
         {"scornn": "--epochs 10", "enrnn": "", "lstm": ""},
-        {},
         ylabel="validation MSE",
     ),
     # As in scoRNN's code; ENRNN's code has another order in each epoch.
@@ -194,7 +191,6 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         "adding",
         f"--preset paper --length 750 --epochs 10 --fixed-order {XLA}",
         {"scornn": "", "enrnn": "", "lstm": ""},
-        {},
         ylabel="validation MSE",
         early=6,
         seeds=(0, 1, 2),
@@ -211,7 +207,6 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             "full-urnn": f"{PAPER} --steps 4000 {XLA}",
             "lstm": f"{PAPER} --steps 4000",
         },
-        {},
         ylabel="validation cross-entropy",
     ),
     Section(
@@ -219,7 +214,6 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         "copying",
         "--preset paper --length 2000 --steps 2000",
         {"scornn": XLA, "scurnn": XLA, "enrnn": XLA, "lstm": ""},
-        {},
         ylabel="validation cross-entropy",
     ),
     *(

@@ -5,6 +5,7 @@ the data to it.
 """
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,27 @@ def speech(folder: Path) -> dict[str, Any]:
     timit.load(speech(Path("small"))["data_dir"])
     ```
     """
-    corpus, records = (folder.resolve() / name for name in ("corpus", "records"))
     few = ["--speakers", "5", "--sentences", "3"]
-    for command in (
-        ["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few],
-        ["-m", "keras_ortho.data_prep", str(corpus), str(records), "--workers", "0"],
-    ):
-        run_python(command)
-    return {"data_dir": records, "batch_size": 2}
+    return {"data_dir": synthesize(folder, few, "--workers", "0"), "batch_size": 2}
+
+
+def synthesize(folder: Path, few: Sequence[str], *options: str) -> Path:
+    """Synthesizes speech, and prepares it like TIMIT.
+
+    Args:
+        folder: Folder for the corpus and for the records.
+        few: Options of `keras_ortho.data_prep.demo_corpus`; none for its usual size.
+        *options: Options of `keras_ortho.data_prep`.
+
+    Returns:
+        The folder of the records.
+
+    Example:
+    ```python
+    records = synthesize(Path("small"), ["--speakers", "12", "--sentences", "3"])
+    ```
+    """
+    corpus, records = (folder.resolve() / name for name in ("corpus", "records"))
+    run_python(["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few])
+    run_python(["-m", "keras_ortho.data_prep", str(corpus), str(records), *options])
+    return records

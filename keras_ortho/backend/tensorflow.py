@@ -55,9 +55,7 @@ def with_gradient(
         return [tf.raw_ops.PreventGradient(input=g, message=ONCE) for g in gradients]
 
     @tf.custom_gradient
-    def function(
-        *inputs: Tensor,
-    ) -> tuple[Tensor, Callable[[Tensor], Sequence[Tensor]]]:
+    def function(*inputs: Tensor) -> tuple[Tensor, Gradient]:
         output, saved = forward(*inputs)
         return output, lambda upstream: gradient(saved, upstream)
 

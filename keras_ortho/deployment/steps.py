@@ -6,6 +6,7 @@ frame, which builds the model, and for a few real frames. A long sequence of the
 serves to check that every other layer acts on each frame separately.
 """
 
+import operator
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -148,7 +149,7 @@ class _Frame:
         self, states: Callable[[Any], Any], names: OperationNames | None = None
     ) -> None:
         self.states = states
-        self._apply = names.call if names else _apply
+        self._apply = names.call if names else operator.call
         self.new_states: list[Tensor] = []
         # Calls of layers that are not recurrent: layer, arguments and outputs.
         self.calls: list[tuple[Any, Any, Any]] = []
@@ -200,10 +201,6 @@ class _Frame:
 
     def _is_last(self, x: Tensor) -> bool:
         return any(x is last for last in self._last)
-
-
-def _apply(operation: Any, *args: Any, **kwargs: Any) -> Any:
-    return operation(*args, **kwargs)
 
 
 def _check_causal(model: Any) -> list[Any]:

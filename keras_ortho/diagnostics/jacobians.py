@@ -17,6 +17,7 @@ from keras_ortho.diagnostics.probe import Probe
 from keras_ortho.diagnostics.spectra import eigenvalues
 from keras_ortho.diagnostics.states import entries
 from keras_ortho.diagnostics.steps import Steps, exact
+from keras_ortho.parametrizations.arithmetic import divide
 
 
 def input_sensitivity(
@@ -222,7 +223,7 @@ def _spectral_norms(matrices: Tensor) -> Tensor:
     """
     rows, columns = matrices.shape[-2:]
     scale = ops.max(ops.abs(matrices), axis=(-2, -1), keepdims=True)
-    scaled = matrices / ops.where(scale == 0, ops.ones_like(scale), scale)
+    scaled = divide(matrices, scale)
     turned = ops.swapaxes(scaled, -2, -1)
     gram = ops.matmul(turned, scaled) if columns <= rows else ops.matmul(scaled, turned)
     finite = ops.all(ops.isfinite(gram), axis=(-2, -1))

@@ -56,7 +56,7 @@ def test_each_network_has_logs_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--smoke", "--data-dir", "x"], "no --data-dir. Received: x"),
+        (["--smoke", "--data-dir", "x"], "omit --data-dir. Received: x"),
         (["--models", "cnn"], "invalid choice"),
         (["--batch-sizes", "60", "0"], "--batch-sizes must be positive. Received: 0"),
         (["--rates", "-0.1"], "--rates must be positive. Received: -0.1"),

@@ -60,8 +60,8 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--smoke", "--data-dir", "x"], "no --data-dir. Received: x"),
-        (["--smoke", "--preset", "paper"], "--smoke is small"),
+        (["--smoke", "--data-dir", "x"], "omit --data-dir. Received: x"),
+        (["--smoke", "--preset", "paper"], "exclude each other. Received: both"),
         ([], "--data-dir must name the folder"),
         (["--data-dir", "/nowhere"], "LDC99T42"),
         (["--data-dir", "x", "--model", "enrnn"], "must be a pair"),

@@ -366,5 +366,5 @@ def test_finds_the_row_of_a_length_and_of_units():
     "wanted", [{"model": "goru"}, {"units": 3}, {"length": 300}, {"task": "chess"}]
 )
 def test_says_what_there_is(wanted):
-    with pytest.raises(ValueError, match=r"There are: .*Received: "):
+    with pytest.raises(ValueError, match=r"Available: .*Received: "):
         find(**{"task": "adding", "model": "scornn"} | wanted)

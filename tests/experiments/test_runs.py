@@ -88,7 +88,7 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--smoke", "--preset", "paper"], "--smoke is small"),
+        (["--smoke", "--preset", "paper"], "exclude each other. Received: both"),
         (["--resume"], "--resume needs a folder"),
         (["--model", "goru", "--preset", "paper"], "no paper has such settings"),
         (["--argument", "negative_ones"], "NAME=VALUE"),
@@ -147,7 +147,11 @@ def test_a_run_does_not_go_on_with_records_that_were_made_anew(tmp_path, capsys)
     ("example", "arguments", "message"),
     [
         ("figures", ["jacobians", "--seed", "-1"], "--seed must be in"),
-        ("figures", ["jacobians", "--out", "/dev/null/x"], "--out must be a folder"),
+        (
+            "figures",
+            ["jacobians", "--out", "/dev/null/x"],
+            "--out must be a writable folder",
+        ),
         ("reproduce", ["--jobs", "0"], "`--jobs` must be a positive integer. Received"),
         ("defaults", ["--only", "nope"], "--only must begin .* Received: .'nope'"),
     ],
@@ -182,7 +186,7 @@ def test_a_run_that_was_broken_off_before_its_first_save_begins(tmp_path, capsys
 def test_a_smoke_run_takes_no_data(tmp_path, capsys):
     with pytest.raises(SystemExit):
         run("mnist", tmp_path / "out", "--smoke", "--data-dir", "MNIST")
-    assert "no --data-dir. Received: MNIST" in capsys.readouterr().err
+    assert "omit --data-dir. Received: MNIST" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
