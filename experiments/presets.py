@@ -435,6 +435,6 @@ def find(
         for row in rows
     )
     raise ValueError(
-        f"`preset`: no paper has such settings for {task}. Available: {known or 'none'}. "
-        f"Received: model={model!r}, units={units}, length={length}"
+        f"`preset`: no paper has such settings for {task}. Available: "
+        f"{known or 'none'}. Received: model={model!r}, units={units}, length={length}"
     )

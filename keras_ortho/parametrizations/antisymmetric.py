@@ -1,10 +1,10 @@
-"""Antisymmetric matrices with diffusion: free entries to a matrix, and back.
+"""Antisymmetric matrices with diffusion, from their free entries.
 
     W = M - gamma I
 
-with `M` skew-symmetric, given by the `n (n - 1) / 2` entries of its strict upper
-triangle in row order, and a diffusion `gamma` that is not trained. All eigenvalues of
-`W` have the real part `-gamma`. Chang, Chen, Haber and Chi, "AntisymmetricRNN: A
+where `M` is skew-symmetric, given by the `n (n - 1) / 2` entries of its strict upper
+triangle in row order, and the diffusion `gamma` is not trained. All eigenvalues of `W`
+have the real part `-gamma`. Chang, Chen, Haber and Chi, "AntisymmetricRNN: A
 dynamical system view on recurrent neural networks", ICLR 2019.
 """
 
@@ -33,7 +33,7 @@ def diffused(matrix: Tensor, diffusion: float) -> Tensor:
 
     Args:
         matrix: Tensor of shape `(n, n)`.
-        diffusion: The number `gamma`.
+        diffusion: Diffusion `gamma`.
 
     Returns:
         `M - gamma I`, a tensor of the same shape and dtype.
@@ -49,15 +49,15 @@ def antisymmetric(entries: Tensor, diffusion: float = 0.0) -> Tensor:
     """Makes `W = M - gamma I` with a skew-symmetric `M`.
 
     Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
-            `M` in row order, floating.
-        diffusion: The number `gamma`. Default: 0.
+        entries: Tensor of shape `(n (n - 1) / 2,)` and a floating dtype: the strict
+            upper triangle of `M` in row order.
+        diffusion: Diffusion `gamma`. Default: 0.
 
     Returns:
         Tensor of shape `(n, n)` and the dtype of `entries`.
 
     Raises:
-        ValueError: If no matrix has that many entries.
+        ValueError: If the number of entries is not `n (n - 1) / 2` for any `n`.
 
     Example:
     >>> antisymmetric(np.array([2.0]), diffusion=0.5)
@@ -71,20 +71,20 @@ def antisymmetric(entries: Tensor, diffusion: float = 0.0) -> Tensor:
 
 
 def antisymmetry_error(matrix: Tensor, diffusion: float = 0.0) -> float:
-    """The distance `||M + M^T||_F` of `M = W + gamma I` from skew symmetry.
+    """Computes `||M + M^T||_F`, how far `M = W + gamma I` is from skew-symmetric.
 
-    It is exactly 0 for a matrix of `antisymmetric` without diffusion, whatever its
-    precision, and otherwise the rounding of the diagonal.
+    For a matrix from `antisymmetric`, the error is exactly 0 without diffusion, in any
+    precision. With diffusion, it is the rounding error of the diagonal.
 
     Args:
         matrix: Tensor or array of shape `(n, n)`, the matrix `W`.
-        diffusion: The number `gamma`. Default: 0.
+        diffusion: Diffusion `gamma`. Default: 0.
 
     Returns:
-        The Frobenius norm, computed in float64.
+        A float, computed in float64.
 
     Raises:
-        ValueError: If the matrix is not square, or complex.
+        ValueError: If the matrix is not square or is complex.
 
     Example:
     >>> antisymmetry_error(np.array([[0.0, 3.0], [-3.0, 0.0]]))
@@ -101,17 +101,17 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
     """Finds the entries of `M` in `W = M - gamma I`.
 
     Args:
-        matrix: Real array of shape `(n, n)` with the real part of all eigenvalues
-            at `-diffusion`: `W + gamma I` is skew-symmetric up to `100 n` times the
-            rounding unit of its dtype, relative to its largest entry. The
-            skew-symmetric part is used.
-        diffusion: The number `gamma`. Default: 0.
+        matrix: Real array `W` of shape `(n, n)`. `W + gamma I` must be skew-symmetric
+            up to `100 n` times the machine epsilon of the dtype, relative to the larger
+            of `max |W|` and `gamma`. The skew-symmetric part is used.
+        diffusion: Diffusion `gamma`. Default: 0.
 
     Returns:
         Array of shape `(n (n - 1) / 2,)`, float64.
 
     Raises:
-        ValueError: If the matrix is not square, real and finite, or not of that form.
+        ValueError: If the matrix is not square, real and finite, or `W + gamma I` is
+            not skew-symmetric.
 
     Example:
     >>> antisymmetric_inverse(np.array([[-0.5, 2.0], [-2.0, -0.5]]), diffusion=0.5)
@@ -133,16 +133,16 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
-    """Free entries drawn from `N(0, sigma_w^2 / n)`, for `n` units.
+    """Initializer that draws free entries from `N(0, sigma_w^2 / n)` for `n` units.
 
-    The entries are those of the strict upper triangle of the antisymmetric matrix,
-    or all of an unstructured one. The eigenvalues of the antisymmetric matrix then
-    lie on the imaginary axis between about `-2 sigma_w i` and `2 sigma_w i`.
+    The entries are the strict upper triangle of an antisymmetric matrix, or all entries
+    of an unstructured matrix. The eigenvalues of the antisymmetric matrix then lie on
+    the imaginary axis, between about `-2 sigma_w i` and `2 sigma_w i`.
 
     Args:
-        sigma_w: The number `sigma_w`, at least 0. The paper chooses it from 0, 1,
-            2, 4, 8 and 16 for each task. Default: 1.
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        sigma_w: Standard deviation of the entries times `sqrt(n)`, at least 0. The
+            paper selects it from 0, 1, 2, 4, 8 and 16 for each task. Default: 1.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Raises:
         ValueError: If `sigma_w` is negative or not finite.
@@ -166,13 +166,13 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
 
         Args:
             shape: `(n (n - 1) / 2,)`, or `(n, n)` for an unstructured matrix.
-            dtype: Floating dtype. Default: Keras's.
+            dtype: Floating dtype. Default: `None`, that of Keras.
 
         Returns:
             Tensor of that shape and dtype.
 
         Raises:
-            ValueError: If the shape is neither.
+            ValueError: If the shape is neither of these.
         """
         square = len(shape) == 2 and shape[0] == shape[1]
         if not square and len(shape) != 1:
@@ -184,12 +184,12 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
         return self.normal(shape, dtype=dtype) * (self.sigma_w / math.sqrt(size))
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer."""
+        """Returns the config of the initializer."""
         return {"sigma_w": self.sigma_w, "seed": self.normal.get_config()["seed"]}
 
 
 class _Diffused(Parametrization):
-    """Sets of matrices `M - diffusion I`."""
+    """Base class of parametrizations `M - diffusion I`."""
 
     takes = "skew entries"
 
@@ -202,7 +202,7 @@ class Antisymmetric(_Diffused):
     """Antisymmetric matrices with diffusion, `W = M - diffusion I`.
 
     Args:
-        diffusion: The number `gamma`, at least 0. Default: 0.
+        diffusion: Diffusion `gamma`, at least 0. Default: 0.
 
     Example:
     >>> Antisymmetric().distance(np.array([[0.0, 3.0], [-3.0, 0.0]]))
@@ -210,7 +210,7 @@ class Antisymmetric(_Diffused):
     """
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the free entries of `M`."""
+        """Returns one variable, the free entries of `M`."""
         initializer = initializer or AntisymmetricNormal()
         return [FreeVariable("recurrent_skew", (num_entries(size),), initializer)]
 
@@ -220,20 +220,20 @@ class Antisymmetric(_Diffused):
         return antisymmetric(entries, self.diffusion)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the entries of `M`, see `antisymmetric_inverse`."""
+        """Finds the free entries of `M`, see `antisymmetric_inverse`."""
         return (antisymmetric_inverse(matrix, self.diffusion),)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Measures `||M + M^T||_F`."""
+        """Computes `||M + M^T||_F`, see `antisymmetry_error`."""
         return antisymmetry_error(matrix, self.diffusion)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class Unstructured(_Diffused):
-    """All matrices, `W = M - diffusion I` with every entry of `M` free.
+    """All real matrices, as `W = M - diffusion I` with all entries of `M` free.
 
     Args:
-        diffusion: The number `gamma`, at least 0. Default: 0.
+        diffusion: Diffusion `gamma`, at least 0. Default: 0.
 
     Example:
     >>> Unstructured().distance(np.ones((3, 3)))
@@ -241,7 +241,7 @@ class Unstructured(_Diffused):
     """
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the entries of `M`."""
+        """Returns one variable, the matrix `M`."""
         initializer = initializer or AntisymmetricNormal()
         return [
             FreeVariable("recurrent_kernel", (size, size), initializer, group="others")
@@ -258,6 +258,6 @@ class Unstructured(_Diffused):
         return (matrix + self.diffusion * np.eye(len(matrix)),)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Gives 0: every real matrix is one of these."""
+        """Returns 0: the set contains every real matrix."""
         check_real_square("matrix", matrix)
         return 0.0

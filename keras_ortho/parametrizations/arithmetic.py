@@ -1,4 +1,4 @@
-"""Norms and a division that do not fail at zero, and what rounding may do."""
+"""Norms, division that is safe at zero, and tolerances for rounding."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from keras_ortho.backend.types import Tensor
 
 
 def frobenius_norm(tensor: Tensor) -> Tensor:
-    """Computes the root of the sum of squares.
+    """Computes the Frobenius norm of a tensor, over all its entries.
 
     Args:
         tensor: Tensor of any shape.
@@ -22,10 +22,10 @@ def frobenius_norm(tensor: Tensor) -> Tensor:
 
 
 def frobenius_norms(tensors: Tensor) -> Tensor:
-    """Computes the root of the sum of squares of each of several matrices.
+    """Computes the Frobenius norm of each of several matrices.
 
     Args:
-        tensors: Tensor of shape `(k, m, n)`.
+        tensors: Tensor of shape `(k, m, n)`: the `k` matrices.
 
     Returns:
         Tensor of shape `(k, 1, 1)`.
@@ -34,41 +34,41 @@ def frobenius_norms(tensors: Tensor) -> Tensor:
 
 
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
-    """Divides, by 1 where the divisor is zero.
+    """Divides two tensors, by 1 where the denominator is zero.
 
     Args:
         numerator: Tensor of any shape.
-        denominator: A scalar, or a tensor that broadcasts.
+        denominator: A scalar, or a tensor that broadcasts to that shape.
 
     Returns:
-        Tensor of the shape of the numerator.
+        Tensor of the shape of `numerator`.
     """
     one = ops.ones_like(denominator)
     return numerator / ops.where(denominator == 0, one, denominator)
 
 
 def machine_epsilon(tensor: Tensor) -> float:
-    """Gives the machine epsilon of the dtype of a tensor.
+    """Returns the machine epsilon of the dtype of a tensor.
 
     Args:
-        tensor: Tensor in float32 or float64.
+        tensor: Tensor of dtype float32 or float64.
 
     Returns:
-        A number.
+        A float.
     """
     return float(np.finfo(keras.backend.standardize_dtype(tensor.dtype)).eps)
 
 
 def rounding_tolerance(size: int, dtype: Any) -> float:
-    """Says how far a given matrix may be from those of a set, for rounding alone.
+    """Returns the tolerance for rounding errors when a given matrix is checked.
 
     Args:
         size: Order `n` of the matrix.
-        dtype: Its dtype, as NumPy knows it.
+        dtype: NumPy dtype of the matrix.
 
     Returns:
-        `100 n` times the machine epsilon of a floating or complex dtype, of float64 for
-        any other.
+        `100 n` times the machine epsilon of the dtype. For dtypes that are not floating
+        or complex, that of float64 is used.
     """
     kind = np.dtype(dtype)
     return 100 * size * float(np.finfo(kind if kind.kind in "fc" else "float64").eps)

@@ -1,4 +1,4 @@
-"""What a parametrization is: a set of matrices, and free variables that reach it."""
+"""Base class of parametrizations: sets of matrices made from free variables."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -18,19 +18,20 @@ from keras_ortho.parametrizations.orthogonality import orthogonality_error
 
 @dataclasses.dataclass(frozen=True)
 class FreeVariable:
-    """A variable behind a matrix, as a layer has to create it.
+    """Specification of a variable that a layer creates for its matrix.
 
     Attributes:
-        name: Its name among the weights of the layer.
-        shape: Its shape.
-        initializer: What makes its first value.
-        trainable: Whether it is trained. Default: `True`.
-        group: The optimizer that `keras_ortho.optimizers.paper_optimizer` gives it:
+        name: Name of the weight in the layer.
+        shape: Shape of the variable.
+        initializer: Initializer for the variable.
+        trainable: Whether the variable is trained. Default: `True`.
+        group: Group of the variable in `keras_ortho.optimizers.paper_optimizer`:
             `"recurrent"`, `"unitary"` or `"others"`. Default: `"recurrent"`.
-        dtype: Its dtype, where that is not the layer's. Default: `None`.
-        constraint: Its constraint. Default: `None`.
-        exact: Whether it is held in the dtype that the matrix is made in, float32 at
-            least, as what is rounded over and over must be. Default: `False`.
+        dtype: Dtype of the variable. Default: `None`, that of the layer.
+        constraint: Constraint for the variable. Default: `None`.
+        exact: Whether to store the variable in the dtype in which the matrix is
+            computed, at least float32. A variable that is rounded repeatedly needs
+            this. Default: `False`.
     """
 
     name: str
@@ -43,13 +44,13 @@ class FreeVariable:
     exact: bool = False
 
     def weight_arguments(self, dtype: str) -> dict[str, Any]:
-        """Gives what a layer's `add_weight` takes of it.
+        """Returns the arguments for `add_weight` of a layer.
 
         Args:
-            dtype: The dtype that the matrix is made in.
+            dtype: Dtype in which the matrix is computed.
 
         Returns:
-            A dictionary of arguments, all but `group`.
+            A dictionary of keyword arguments. It does not contain `group`.
         """
         names = ("name", "shape", "initializer", "trainable", "dtype", "constraint")
         arguments = {name: getattr(self, name) for name in names}
@@ -57,16 +58,16 @@ class FreeVariable:
 
 
 def check_parametrization(parametrization: Any) -> "Parametrization":
-    """Checks the argument of a layer.
+    """Checks the `parametrization` argument of a layer.
 
     Args:
-        parametrization: A parametrization, or as a config holds it.
+        parametrization: A parametrization, or its serialized form from a config.
 
     Returns:
         The parametrization.
 
     Raises:
-        ValueError: If it is not one.
+        ValueError: If it is not a parametrization.
 
     Example:
     >>> check_parametrization(Parametrization()).takes
@@ -83,18 +84,19 @@ def check_parametrization(parametrization: Any) -> "Parametrization":
 
 
 class Parametrization:
-    """A set of square matrices, reached from variables without a constraint.
+    """Base class of parametrizations: maps from free variables to a square matrix.
 
-    What a layer needs to know of how its matrix is made, it asks this object:
-    `keras_ortho.OrthoRNN` and `keras_ortho.OrthoDense` take any, and each architecture
-    of the package has its own. A subclass gives `variables` and `matrix`; `inverse`
-    where there is one, and `distance` and `parts` where its matrices are not orthogonal
-    as a whole. It is registered as every class that a saved model holds, and keeps its
-    arguments as attributes of the same names.
+    A parametrization defines how a layer makes its matrix. `keras_ortho.OrthoRNN` and
+    `keras_ortho.OrthoDense` accept any parametrization, and each architecture of the
+    package has its own. A subclass implements `variables` and `matrix`; `inverse`, if
+    the map has an inverse; and `distance` and `parts`, if its matrices are not
+    orthogonal as a whole. Like every class that is part of a saved model, it must be
+    registered with Keras. It must store its arguments as attributes of the same names,
+    or override `get_config` and `from_config`.
 
-    A matrix of complex units (`is_complex`) is made in its real form
-    `[[Re W, Im W], [-Im W, Re W]]`, of shape `(2n, 2n)`, and given to `inverse` and
-    `distance` as a complex one of shape `(n, n)`.
+    With complex units (`is_complex`), `matrix` returns the real form
+    `[[Re W, Im W], [-Im W, Re W]]`, of shape `(2n, 2n)`; `inverse` and `distance`
+    take the complex matrix, of shape `(n, n)`.
 
     Example:
 
@@ -113,63 +115,67 @@ class Parametrization:
 
     # Whether the units are complex.
     is_complex: bool = False
-    # What an initializer of the free variables must make; `""` takes all.
+    # Kind of values that an initializer for the free variables must make, see
+    # `FreeInitializer.makes`; `""` accepts any.
     takes: str = ""
-    # Whether the map is orthogonal, or unitary, and near zero reaches every such matrix
-    # near the one of zero: see `Rebased`.
+    # Whether all matrices are orthogonal (or unitary), and variables near zero reach
+    # every orthogonal (or unitary) matrix near that of zero: see `Rebased`.
     full_at_zero: ClassVar[bool] = False
-    # Number of blocks on the diagonal, beside which there are only zeros: see `Heads`.
+    # Number of diagonal blocks of the matrix, which is zero elsewhere: see `Heads`.
     heads: int = 1
-    # Number of parts of the inputs of a layer, each of which only its own head reads.
+    # Number of parts of the inputs of a layer, each read by its own head only.
     input_heads: int = 1
-    # Whether there is a base for `rebase` to move: see `Rebased`.
+    # Whether there is a base that `rebase` can move: see `Rebased`.
     has_base: bool = False
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the variables behind a matrix.
+        """Returns the variables that make the matrix.
 
         Args:
             size: Number of units `n`.
-            initializer: Initializer of the free variables. Default: `None`, the
-                paper's.
+            initializer: Initializer for the free variables. Default: `None`, that of
+                the paper.
 
         Returns:
-            The variables, in the order in which `matrix` takes their values.
+            A list of variables, in the order in which `matrix` takes their values.
 
         Raises:
-            ValueError: If there is no such matrix of that order.
+            ValueError: If the set has no matrix of that order.
         """
         raise NotImplementedError(f"`{type(self).__name__}` must have `variables`")
 
     def check(self, size: int) -> None:
-        """Checks that there are matrices of an order; by default there are of any.
+        """Checks that the set has matrices of a given order.
+
+        By default, it has matrices of any order.
 
         Args:
             size: Number of units `n`.
 
         Raises:
-            ValueError: If there are none.
+            ValueError: If the set has no matrix of that order.
         """
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Makes the matrix, for row vectors.
+        """Makes the matrix, which row vectors multiply from the left.
 
         Args:
-            *values: The values of the variables, floating ones in float32 or float64.
+            *values: Values of the variables. Floating values are float32 or float64.
 
         Returns:
-            Tensor of shape `(n, n)`, of complex units `(2n, 2n)`, in their dtype.
+            Tensor of shape `(n, n)`, or `(2n, 2n)` with complex units, and the dtype of
+            the values.
         """
         raise NotImplementedError(f"`{type(self).__name__}` must have `matrix`")
 
     def blocks(self, *values: Tensor) -> Tensor:
-        """Makes the blocks alone, where there are several.
+        """Makes only the diagonal blocks, if there are several.
 
         Args:
-            *values: The values of the variables, as `matrix` takes them.
+            *values: Values of the variables, as for `matrix`.
 
         Returns:
-            Tensor of shape `(heads, n / heads, n / heads)`, of complex units
+            Tensor of shape `(heads, n / heads, n / heads)`, or with complex units
             `(heads, 2, n / heads, 2, n / heads)`.
         """
         raise NotImplementedError
@@ -184,7 +190,7 @@ class Parametrization:
             The values, in the order of `variables`.
 
         Raises:
-            ValueError: If the set does not hold the matrix, or the map has no inverse.
+            ValueError: If the matrix is not in the set, or the map has no inverse.
         """
         raise ValueError(
             f"`{type(self).__name__}` cannot be set to a given matrix: its map has no "
@@ -192,14 +198,15 @@ class Parametrization:
         )
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Gives the matrix, or those of its blocks that are held orthogonal or unitary.
+        """Returns the parts of the matrix that are kept orthogonal or unitary.
 
         Args:
-            *values: The values of the variables.
+            *values: Values of the variables, as for `matrix`.
 
         Returns:
-            The parts by name, for `keras_ortho.diagnostics` to show how far each is
-            from that. `""` is the whole matrix, and the only one by default.
+            A dictionary of parts by name. `keras_ortho.diagnostics` shows how far each
+            part is from orthogonal or unitary. By default, the only part is the whole
+            matrix, whose name is `""`.
         """
         return {"": self.matrix(*values)}
 
@@ -210,8 +217,8 @@ class Parametrization:
             matrix: Array of shape `(n, n)`.
 
         Returns:
-            By default `||W* W - I||_F`, the distance from the orthogonal or unitary
-            matrices. 0 for one that the map makes, but for rounding.
+            The distance, 0 up to rounding for a matrix of the set. Default:
+            `||W* W - I||_F`, the error of orthogonality or unitarity.
         """
         return orthogonality_error(matrix)
 
@@ -220,12 +227,13 @@ class Parametrization:
 
         Args:
             size: Order `n`.
-            seed: Seed of the random numbers. Default: `None`, another at each call.
+            seed: Random seed. Default: `None`, a new seed at each call.
 
         Returns:
-            Array of shape `(n, n)`, real, or complex where the units are: by default
-            that of standard normal variables, those that are not trained as they
-            start, in float64 where the backend has it.
+            Array of shape `(n, n)`, complex if the units are. By default, the trainable
+            variables are drawn from the standard normal distribution, and the others
+            have their initial values. The matrix is computed in float64 if the backend
+            supports it.
         """
         random = np.random.default_rng(seed)
         with eagerly():
@@ -241,22 +249,22 @@ class Parametrization:
         return self._of_units(matrix, size)
 
     def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
-        """Changes variables that are not trained, before a layer makes its matrix.
+        """Updates non-trainable variables before a layer makes its matrix.
 
-        A layer calls it once in each of its calls for training, within the compiled
-        step. By default nothing changes.
+        A layer calls this method once in each training call, within the compiled
+        training step. By default, it does nothing.
 
         Args:
-            variables: What a layer has created for `variables`.
-            dtype: Dtype to make the matrix in.
+            variables: The variables that a layer created from `variables`.
+            dtype: Dtype in which to compute the matrix.
         """
 
     def rebase(self, variables: Sequence[Any], dtype: str) -> None:
-        """Moves the base of a `Rebased` to the matrix as it is.
+        """Moves the base of a `Rebased` parametrization to the current matrix.
 
         Args:
-            variables: What a layer has created for `variables`.
-            dtype: Dtype to make the matrix in.
+            variables: The variables that a layer created from `variables`.
+            dtype: Dtype in which to compute the matrix.
 
         Raises:
             ValueError: If there is no base.
@@ -269,26 +277,26 @@ class Parametrization:
     def start(
         self, name: str, initializer: Any, size: int, dtype: str
     ) -> list[FreeVariable]:
-        """Lists the variables, started as an argument of a layer says.
+        """Returns the variables, with the initializer given to a layer.
 
         Args:
-            name: Name of the argument.
-            initializer: Its value, an initializer of the free variables or of a matrix,
-                or `None` for the paper's.
+            name: Name of the layer's argument, for error messages.
+            initializer: Value of the argument: an initializer for the free variables or
+                for the matrix. `None` means the paper's.
             size: Number of units `n`.
-            dtype: Dtype to make a matrix in.
+            dtype: Dtype in which an initializer makes the matrix.
 
         Returns:
-            As `variables`.
+            A list of variables, as `variables` returns.
 
         Raises:
-            ValueError: If there is no such matrix of that order, or the initializer is
-                an array of another shape. The initializers raise it, where the set
-                does not hold the matrix.
+            ValueError: If the set has no matrix of that order, or the initializer is an
+                array of the wrong shape. If the initial matrix is not in the set, the
+                initializers in the list raise the error when they are called.
         """
         if initializer is None or isinstance(initializer, FreeInitializer):
             return self.variables(size, initializer)
-        # Any that draws no seed of its own takes the place of the paper's.
+        # A placeholder: it is replaced below, and draws no seed.
         variables = self.variables(size, keras.initializers.Zeros())
         initializers = initializers_from_matrix(
             name,
@@ -297,7 +305,7 @@ class Parametrization:
             lambda matrix: self.inverse(self._of_units(matrix, size)),
             len(variables),
             dtype,
-            # An array may be the real form of a complex matrix.
+            # A complex matrix may be given in its real form.
             check_shape=not self.is_complex,
         )
         return [
@@ -306,14 +314,14 @@ class Parametrization:
         ]
 
     def values(self, variables: Iterable[Any], dtype: str) -> list[Tensor]:
-        """Gives the values of variables as `matrix` takes them.
+        """Returns the values of variables, as `matrix` takes them.
 
         Args:
-            variables: What a layer has created for `variables`.
-            dtype: Dtype to make the matrix in.
+            variables: The variables that a layer created from `variables`.
+            dtype: Dtype in which to compute the matrix.
 
         Returns:
-            The values, the floating ones in that dtype.
+            A list of values. Floating values are cast to `dtype`.
         """
         return [
             ops.cast(variable, dtype)
@@ -326,7 +334,7 @@ class Parametrization:
         return complex_matrix("matrix", matrix, size) if self.is_complex else matrix
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal parametrization."""
+        """Returns the config of the parametrization: its arguments, serialized."""
         names = configs.argument_names(type(self))
         missing = [name for name in names if not hasattr(self, name)]
         if missing:
@@ -342,7 +350,7 @@ class Parametrization:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Parametrization":
-        """Makes a parametrization from a config."""
+        """Creates a parametrization from its config."""
         arguments = {
             name: keras.saving.deserialize_keras_object(value)
             for name, value in config.items()

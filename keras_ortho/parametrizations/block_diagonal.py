@@ -1,8 +1,8 @@
-"""Block-diagonal matrices: their blocks in one tensor, and the matrix itself.
+"""Block-diagonal matrices: conversion between the blocks and the whole matrix.
 
-Blocks have the shape `(heads, k, k)`. A matrix of complex units is held in its real
-form, in which a block is spread over four places; its blocks have the shape
-`(heads, 2, k, 2, k)`.
+The blocks are one tensor of shape `(heads, k, k)`. With complex units, the matrix is
+stored in its real form, where each block appears in four places, and the blocks have
+the shape `(heads, 2, k, 2, k)`.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 
 
 def blocks_shape(heads: int, order: int, is_complex: bool) -> tuple[int, ...]:
-    """The shape of the blocks of a matrix.
+    """Returns the shape of the blocks of a matrix.
 
     Args:
         heads: Number of blocks.
-        order: Number of units of each, `k`.
+        order: Number of units per block, `k`.
         is_complex: Whether the units are complex.
 
     Returns:
@@ -29,10 +29,11 @@ def blocks_shape(heads: int, order: int, is_complex: bool) -> tuple[int, ...]:
 
 
 def stacked_blocks(blocks: Sequence[Tensor], is_complex: bool) -> Tensor:
-    """Puts blocks into one tensor.
+    """Stacks blocks into one tensor.
 
     Args:
-        blocks: Tensors of shape `(k, k)`, or `(2k, 2k)`, in their real form.
+        blocks: Tensors of shape `(k, k)`, or `(2k, 2k)`, the real form of complex
+            blocks.
         is_complex: Whether the units are complex.
 
     Returns:
@@ -44,7 +45,7 @@ def stacked_blocks(blocks: Sequence[Tensor], is_complex: bool) -> Tensor:
 
 
 def block_diagonal(blocks: Tensor) -> Tensor:
-    """Makes the matrix of its blocks, with zeros elsewhere.
+    """Makes a block-diagonal matrix from its blocks.
 
     Args:
         blocks: Tensor of shape `(heads, k, k)`, or `(heads, 2, k, 2, k)`.
@@ -67,15 +68,15 @@ def block_diagonal(blocks: Tensor) -> Tensor:
 def diagonal_blocks(
     matrix: np.ndarray, heads: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Takes the blocks out of a matrix.
+    """Splits a matrix into its diagonal blocks and the rest.
 
     Args:
         matrix: Square array of shape `(n, n)`.
         heads: Number of blocks, a divisor of `n`.
 
     Returns:
-        A pair of the blocks, arrays of shape `(n / heads, n / heads)`, and what is left
-        of the matrix, with zeros in their places.
+        A pair `(blocks, rest)`: a list of arrays of shape `(n / heads, n / heads)`, and
+        the matrix with zeros in place of the blocks.
 
     Example:
     >>> diagonal_blocks(np.array([[1, 2], [0, 3]]), heads=2)
@@ -89,17 +90,17 @@ def diagonal_blocks(
 
 
 def only_blocks(matrix: np.ndarray, heads: int) -> list[np.ndarray]:
-    """Takes the blocks out of a matrix that holds nothing else.
+    """Returns the blocks of a block-diagonal matrix.
 
     Args:
         matrix: Square array of shape `(n, n)`.
         heads: Number of blocks, a divisor of `n`.
 
     Returns:
-        The blocks, arrays of shape `(n / heads, n / heads)`.
+        A list of arrays of shape `(n / heads, n / heads)`.
 
     Raises:
-        ValueError: If an entry outside of them is not zero, but for rounding.
+        ValueError: If an entry outside the blocks is not zero up to rounding.
     """
     blocks, rest = diagonal_blocks(matrix, heads)
     largest = np.abs(rest).max()

@@ -1,9 +1,10 @@
-"""Subspace iteration with a block of columns, where powers of the matrix are no use.
+"""Subspace iteration with a block of columns, for when powers of the matrix fail.
 
-Each step multiplies an orthonormal block by the matrix and makes it orthonormal again,
-so that rounding does to it what it does to one product, whatever the powers of the
-matrix grow to. The eigenvalues of the matrix within the block (Rayleigh and Ritz) part
-what nearly ties. Golub and Van Loan, "Matrix Computations", section 7.3.
+Each step multiplies an orthonormal block by the matrix and orthonormalizes the result.
+The rounding errors are therefore those of a single product, however large the powers of
+the matrix grow. The Ritz values, the eigenvalues of the matrix projected onto the
+block, separate eigenvalues that nearly tie. Golub and Van Loan, "Matrix Computations",
+section 7.3.
 """
 
 import math
@@ -26,40 +27,42 @@ from keras_ortho.parametrizations.small_eigenvalues import (
     with_pivots,
 )
 
-# Steps before the first look; twice as many before each one that follows.
+# Steps before the second look (the first takes none); twice as many before each one
+# that follows.
 FIRST_STEPS = 4
 NEWTON_STEPS = 2
 MOST_LOOKS = {"float32": 9, "float64": 10}
-# If twice as many steps leave more than so much of the error, twice in a row, not all
-# steps would be enough: more eigenvalues tie than the block has columns. What the
-# powers of a matrix grow to at first passes within `FIRST_STEPS 2^3` steps.
+# The iteration gives up if, twice in a row, doubling the steps leaves at least this
+# fraction of the error: more eigenvalues tie than the block has columns. It does so
+# only from look `IDLE_FROM` on, as the initial growth of the powers of the matrix is
+# over within `FIRST_STEPS 2^3` steps.
 LEAST_GAIN, IDLE_FROM = 0.8, 4
 
 
 def block_size(size: int) -> int:
-    """How many columns the block of a matrix has.
+    """Returns the number of columns of the block.
 
     Args:
         size: Order `n` of the matrix.
 
     Returns:
-        The number `p`: 32, 16 below an order of 300, and never more than `n`. So many
-        eigenvalues may nearly tie.
+        The number `p` of eigenvalues that may nearly tie: 16 if `n < 300`, else 32, and
+        at most `n`.
     """
     return min(size, 16 if size < 300 else 32)
 
 
 def _residuals(both: Tensor, vectors: Tensor, values: tuple) -> Tensor:
-    # T u - lambda u, real and imaginary part.
+    # T u - lambda u, real and imaginary parts.
     real, imaginary = values
     turned = ops.stack([-vectors[..., 1], vectors[..., 0]], axis=2)
     return ops.matmul(both, vectors) - real * vectors - imaginary * turned
 
 
 def _look(both: Tensor, blocks: Tensor) -> tuple[Tensor, ...]:
-    # The dominant pairs of Ritz: vectors, residuals, real and imaginary parts.
+    # The dominant Ritz pairs: vectors, residuals, real and imaginary parts of values.
     small = ops.matmul(ops.transpose(blocks, (0, 2, 1)), ops.matmul(both, blocks))
-    # From the left the same eigenvalue, where several have its modulus.
+    # Both sides use the same eigenvalue, in case several have this modulus.
     real, imaginary = dominant_of(eigenvalues(small[0]))
     vectors = ops.matmul(blocks, vectors_of(small, real, imaginary))
     values = tuple(x + ops.zeros((2, 1, 1), both.dtype) for x in (real, imaginary))
@@ -67,8 +70,8 @@ def _look(both: Tensor, blocks: Tensor) -> tuple[Tensor, ...]:
 
 
 def _newton(both: Tensor, pairs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    # A step of Newton's method for T u = lambda u, the change of u orthogonal to u. In
-    # real numbers; the border makes the matrix regular at a simple eigenvalue.
+    # One Newton step for T u = lambda u in real arithmetic, with the change of u
+    # orthogonal to u. At a simple eigenvalue, the border makes the system nonsingular.
     vectors, errors, *values = pairs
     size = both.shape[1]
     a, b = vectors[..., :1], vectors[..., 1:]
@@ -84,8 +87,8 @@ def _newton(both: Tensor, pairs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     defects = ops.transpose(_residuals(both, vectors, tuple(values)), (0, 2, 1))
     defects = ops.reshape(defects, (2, 2 * size, 1))
     defects = ops.concatenate([defects, corner[..., :1]], axis=1)
-    # It is singular where more eigenvalues tie, or the matrix is far from normal: then
-    # some backends refuse to solve it.
+    # The system is singular if more eigenvalues tie, or nearly so if the matrix is far
+    # from normal. Some backends then raise an error in `solve`, so QR is used.
     basis, triangle = ops.qr(system)
     defects = ops.matmul(ops.transpose(basis, (0, 2, 1)), defects)
     change = ops.solve_triangular(with_pivots(triangle), -defects)
@@ -103,21 +106,21 @@ def _better(is_better: Tensor, new: tuple, old: tuple) -> tuple[Tensor, ...]:
 
 @traced_once
 def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
-    """Finds the dominant eigenvectors of a matrix, from blocks that nearly hold them.
+    """Finds the dominant eigenvectors of a matrix, starting from given blocks.
 
     Args:
-        matrix: `T`, a tensor of shape `(n, n)` and Frobenius norm 1.
-        right: Tensor of shape `(n, p)`, the block to start from, with the `p` of
-            `block_size`.
-        left: Tensor of shape `(n, p)`, the same for `T^T`.
-        goal: The residual at which to take no more steps.
+        matrix: `T`, a tensor of shape `(n, n)` with Frobenius norm 1.
+        right: Tensor of shape `(n, p)`, the initial block, where `p` is
+            `block_size(n)`. It should nearly contain the eigenvector.
+        left: Tensor of shape `(n, p)`, the initial block for `T^T`.
+        goal: Residual at which the iteration stops.
 
     Returns:
-        A tuple of the right and the left vector, of shape `(n, 2)`, real and imaginary
-        part; whether the eigenvalue is complex; the larger residual; and the number of
-        steps taken.
+        A tuple of the right and the left eigenvector, of shape `(n, 2)`, with real and
+        imaginary parts as columns; whether the eigenvalue is complex; the larger of the
+        two residuals; and the number of steps taken.
     """
-    # What is done to T is done to T^T at once.
+    # T and T^T are processed together.
     both = ops.stack([matrix, ops.transpose(matrix)])
     small_enough = machine_epsilon(matrix) ** 0.5
     most_looks = MOST_LOOKS[keras.backend.standardize_dtype(matrix.dtype)]
@@ -137,7 +140,7 @@ def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
         )[1]
         found = _look(both, blocks)
         error, least = ops.max(found[1]), ops.max(best[1])
-        # Rounding sets a floor, higher than the goal where powers grow.
+        # Rounding sets a floor for the error, above the goal if the powers grow.
         ended = (error >= 0.5 * least) & (least <= small_enough)
         gains = (error < LEAST_GAIN * least) | (looks < IDLE_FROM)
         idle = ops.where(gains, 0, idle + 1)
@@ -160,7 +163,7 @@ def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
         step,
         (zero, zero, zero, ops.convert_to_tensor(False), blocks, *unknown),
     )
-    # From the floor to the residual of rounding.
+    # Newton steps reduce the residual from this floor to rounding level.
     pairs = ops.fori_loop(
         0, NEWTON_STEPS, lambda _, pairs: _newton(both, pairs), values[5:]
     )

@@ -1,9 +1,9 @@
-"""The scaled Cayley transform: free entries to an orthogonal matrix.
+"""The scaled Cayley transform: from free entries to an orthogonal matrix.
 
     W = (I + A)^-1 (I - A) D
 
-with `A` skew-symmetric, given by the `n (n - 1) / 2` entries of its strict upper
-triangle in row order, and `D` a diagonal of signs. Helfrich, Willmott and Ye,
+where `A` is skew-symmetric, given by the `n (n - 1) / 2` entries of its strict upper
+triangle in row order, and `D` is a diagonal matrix of signs. Helfrich, Willmott and Ye,
 "Orthogonal recurrent neural networks with scaled Cayley transform", ICML 2018.
 
 The inverse follows Kahan's theorem: every orthogonal matrix has this form, for some `D`
@@ -40,9 +40,9 @@ from keras_ortho.parametrizations.skew import (
 def _forward(entries: Tensor) -> tuple[Tensor, Tensor]:
     skew = skew_matrix(entries)
     inverse = ops.inv(ops.eye(skew.shape[0], dtype=skew.dtype) + skew)
-    # X + X^T = 2 X^T X. What rounding adds to the difference is most of the error of
-    # the inverse where A is large, and is taken away by one step of Newton and Schulz,
-    # W (3 I - W^T W) / 2, written for X = (I + W) / 2 so that small parts stay small.
+    # X + X^T = 2 X^T X holds up to rounding. If A is large, the defect is most of the
+    # error of the inverse. One Newton-Schulz step, W (3 I - W^T W) / 2, removes it; it
+    # is written in terms of X = (I + W) / 2 so that small terms stay small.
     transpose = ops.transpose(inverse)
     defect = inverse + transpose - 2.0 * ops.matmul(transpose, inverse)
     inverse = inverse + (ops.matmul(inverse, defect) - 0.5 * defect)
@@ -50,7 +50,7 @@ def _forward(entries: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor]:
-    # dX = -X dA X: nothing needs to be factorized again (theorem 3.2 of the paper).
+    # dX = -X dA X: no new factorization is needed (theorem 3.2 of the paper).
     transpose = ops.transpose(inverse)
     product = ops.matmul(ops.matmul(transpose, upstream), transpose)
     return (upper_entries(ops.transpose(product) - product),)
@@ -61,22 +61,23 @@ _shifted_inverse = with_gradient(_forward, _backward)
 
 
 def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
-    """The scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
+    """Computes the scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
 
-    One inverse serves the value and the gradient (Theorem 3.2); a step of Newton and
-    Schulz takes away what rounding adds to it. The signs are taken as constants. For
-    how far rounding takes `W` from the orthogonal matrices see `orthogonality_error`.
+    A single matrix inverse serves both the value and the gradient (theorem 3.2). A
+    Newton-Schulz step removes most of its rounding error. The signs are treated as
+    constants. `orthogonality_error` measures how far `W` is from orthogonal.
 
     Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
-            `A` in row order, float32 or float64.
+        entries: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict
+            upper triangle of `A` in row order.
         signs: Tensor of shape `(n,)`: the diagonal of `D`, entries 1 and -1.
 
     Returns:
         The orthogonal matrix, of shape `(n, n)` and the dtype of `entries`.
 
     Raises:
-        ValueError: If the shapes do not agree, or the entries are of another dtype.
+        ValueError: If the shapes do not match, or the dtype of `entries` is neither
+            float32 nor float64.
 
     Example:
     >>> scaled_cayley(np.array([1.0]), np.array([1.0, 1.0]))
@@ -96,26 +97,26 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
             f"signs.shape={tuple(signs.shape)}"
         )
     inverse = _shifted_inverse(entries)
-    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, and rounding harms the right side
-    # less: by a factor of ten where A is large.
+    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I. The rounding error of the right side is
+    # smaller: by a factor of ten if A is large.
     identity = ops.eye(size, dtype=inverse.dtype)
     return (2.0 * inverse - identity) * ops.stop_gradient(signs)
 
 
 def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
-    """The diagonal of `D`: ones, then the negative ones.
+    """Returns the diagonal of `D`: ones, followed by negative ones.
 
     Args:
         size: Order `n` of the matrix.
-        negative_ones: How many entries are -1. An int is a count in `0 .. n`, a
-            float in `[0, 1]` a fraction of the entries, rounded half up. So `1`
-            is one entry and `1.0` all of them.
+        negative_ones: Number of entries that are -1: an int is a count in `0 .. n`, a
+            float in `[0, 1]` a fraction of the entries, and halves are rounded up. So
+            `1` means one entry and `1.0` means all of them.
 
     Returns:
-        Array of shape `(n,)`, float64, the -1s last.
+        Float64 array of shape `(n,)`, with the -1s last.
 
     Raises:
-        ValueError: If `negative_ones` is neither.
+        ValueError: If `negative_ones` is neither such a count nor such a fraction.
 
     Example:
     >>> diagonal_signs(4, 0.5)
@@ -123,8 +124,8 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
     """
     count = negative_ones
     if isinstance(negative_ones, float | np.floating) and 0 <= negative_ones <= 1:
-        # The fraction that was meant is the decimal one: 0.7 of 45 is 31.5 and
-        # rounds to 32, while the binary neighbor of 0.7 gives a little less.
+        # The decimal fraction is meant: 0.7 of 45 is 31.5, which rounds to 32, but
+        # the nearest binary number to 0.7 gives slightly less.
         count = int(np.floor(round(float(negative_ones) * size, 9) + 0.5))
     if not is_integer(count) or not 0 <= count <= size:
         raise ValueError(
@@ -136,23 +137,24 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
 
 
 def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds `A` and `D` with `(I + A)^-1 (I - A) D` equal to a given matrix.
+    """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given matrix.
 
-    Works for every orthogonal matrix, also for one with the eigenvalue -1, of
-    which the plain Cayley transform has no inverse. The pair is not unique.
+    Works for every orthogonal matrix, including those with the eigenvalue -1, for which
+    the plain Cayley transform has no inverse. The pair is not unique.
 
     Args:
         matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            rounding unit of its dtype; the nearest orthogonal matrix is used.
+            machine epsilon of its dtype. The nearest orthogonal matrix is used.
 
     Returns:
-        A pair `(entries, signs)` in float64: the strict upper triangle of `A` in
-        row order, of shape `(n (n - 1) / 2,)`, none larger than 1 in absolute
-        value beyond rounding; and the diagonal of `D`, of shape `(n,)`.
+        A pair `(entries, signs)` of float64 arrays. `entries`, of shape
+        `(n (n - 1) / 2,)`, is the strict upper triangle of `A` in row order, at most 1
+        in absolute value up to rounding. `signs`, of shape `(n,)`, is the diagonal of
+        `D`.
 
     Raises:
-        ValueError: If the matrix is not square, not of float16, float32, float64
-            or integers, not finite, or not orthogonal.
+        ValueError: If the matrix is not square, not finite or not orthogonal, or its
+            dtype is not float16, float32, float64 or an integer dtype.
 
     Example:
     >>> scaled_cayley_inverse(-np.eye(2))
@@ -161,8 +163,8 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     orthogonal = nearest_orthogonal(matrix)
     signs = _pivoting_signs(orthogonal)
     skew = _inverse_cayley(orthogonal * signs)
-    # Exchanging changes `skew` in place of solving anew, and rounding adds up;
-    # so solve again at the end, and look again.
+    # Exchanges update `skew` without a new solve, so rounding errors accumulate. Solve
+    # again at the end, and repeat the check.
     while (flips := _flips_to_small_entries(skew)).any():
         signs = np.where(flips, -signs, signs)
         skew = _inverse_cayley(orthogonal * signs)
@@ -170,12 +172,12 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _pivoting_signs(orthogonal: np.ndarray) -> np.ndarray:
-    """Chooses the signs so that `I + W D` can be eliminated without pivoting.
+    """Chooses signs such that `I + W D` needs no pivoting in Gaussian elimination.
 
-    Column j of `I` has a 1 in row j and zeros above and below it, so the row
-    operations of the earlier columns leave it alone. The pivot of `I + W D` is
-    therefore 1 plus `d_j` times a number that `W` under the same operations
-    holds: with the sign of that number it is at least 1.
+    Column j of `I` is zero except in row j, so the row operations for the previous
+    columns do not change its entry there. The pivot of `I + W D` is therefore 1 plus
+    `d_j` times the entry of `W` after the same operations. If `d_j` has the sign of
+    that entry, the pivot is at least 1.
     """
     reduced = orthogonal.copy()
     signs = np.ones(len(orthogonal))
@@ -187,24 +189,24 @@ def _pivoting_signs(orthogonal: np.ndarray) -> np.ndarray:
 
 
 def _inverse_cayley(rotation: np.ndarray) -> np.ndarray:
-    """The skew-symmetric `A = (I - Z) (I + Z)^-1 = 2 (I + Z)^-1 - I`."""
+    """Computes the skew-symmetric `A = (I - Z) (I + Z)^-1 = 2 (I + Z)^-1 - I`."""
     identity = np.eye(len(rotation))
     skew = 2.0 * np.linalg.inv(identity + rotation) - identity
     return (skew - skew.T) / 2
 
 
 def _flips_to_small_entries(skew: np.ndarray) -> np.ndarray:
-    """The signs to flip until no entry of `A` exceeds 1 in absolute value.
+    """Finds signs to flip such that no entry of `A` exceeds 1 in absolute value.
 
-    Flipping the signs i and j multiplies `|det(I + W D)|`, which is bounded, by
-    `a_ij^2`: while some entry exceeds 1 there is a flip that helps, and there is
-    an end to them. It changes `A` by an exchange of the rows and columns i and j
-    (a principal pivot), which costs a rank-two update rather than a new solve.
+    Flipping the signs i and j multiplies `|det(I + W D)|` by `a_ij^2`. While an entry
+    exceeds 1, flipping its signs increases the determinant, which is bounded, so the
+    loop ends. A flip changes `A` by a principal pivot on the rows and columns i and j:
+    a rank-two update instead of a new solve.
     """
     size = len(skew)
     skew = skew.copy()
     flips = np.zeros(size, bool)
-    # An entry may exceed 1 by rounding alone, which no flip improves.
+    # An entry may exceed 1 by rounding alone. No flip improves that.
     limit = 1.0 + 100 * size * np.finfo("float64").eps
     while True:
         i, j = np.unravel_index(np.abs(skew).argmax(), skew.shape)
@@ -222,12 +224,12 @@ def _flips_to_small_entries(skew: np.ndarray) -> np.ndarray:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScaledCayley(Parametrization):
-    """All orthogonal matrices, by the scaled Cayley transform: scoRNN's.
+    """All orthogonal matrices, by the scaled Cayley transform, as in scoRNN.
 
     Args:
-        negative_ones: How many entries of `D` are -1, the last ones: an int is a
-            count, a float in `[0, 1]` a fraction. A matrix that is given brings its
-            own signs along. Default: 0.5.
+        negative_ones: How many entries of `D`, the last ones, are -1: an int is a
+            count, a float in `[0, 1]` a fraction. Not used if the initializer returns a
+            matrix, which determines the signs. Default: 0.5.
 
     Example:
     >>> ScaledCayley().distance(np.eye(3))
@@ -245,7 +247,7 @@ class ScaledCayley(Parametrization):
         diagonal_signs(size, self.negative_ones)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the free entries of `A` and the signs `D`."""
+        """Returns the variables: the free entries of `A` and the signs `D`."""
         signs = keras.initializers.Constant(diagonal_signs(size, self.negative_ones))
         return [
             FreeVariable(
@@ -259,7 +261,7 @@ class ScaledCayley(Parametrization):
         return scaled_cayley(*values)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds `A` and `D`, of any orthogonal matrix."""
+        """Finds `A` and `D` for any orthogonal matrix, see `scaled_cayley_inverse`."""
         return scaled_cayley_inverse(matrix)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:

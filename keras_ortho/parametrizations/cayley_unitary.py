@@ -1,16 +1,18 @@
-"""The scaled Cayley transform of complex matrices: free reals to a unitary matrix.
+"""The complex scaled Cayley transform: from real variables to a unitary matrix.
 
     W = (I + A)^-1 (I - A) D
 
-with `A = S + i Y` skew-Hermitian: `S` real and skew-symmetric, `Y` real and symmetric;
-and `D` a diagonal of trained phases. Maduranga, Helfrich and Ye, "Complex unitary
-recurrent neural networks using scaled Cayley transform", AAAI 2019.
+where `A = S + i Y` is skew-Hermitian, with a real skew-symmetric `S` and a real
+symmetric `Y`, and `D` is a diagonal matrix of trained phases. Maduranga, Helfrich and
+Ye, "Complex unitary recurrent neural networks using scaled Cayley transform", AAAI
+2019.
 
 The inverse follows Kahan: every unitary matrix has this form, for some `D` and an `A`
-whose entries are at most 1 in modulus, those on the diagonal zero: where
-`|det(I + W D*)|` is largest. W. Kahan, "Is there a small skew Cayley transform with
-zero diagonal?", Linear Algebra and its Applications 417, 2006. The largest determinant
-is a limit; a good one is found in a bounded number of steps.
+with zero diagonal whose entries are at most 1 in modulus. Such a `D` maximizes
+`|det(I + W D*)|`. W. Kahan, "Is there a small skew Cayley transform with zero
+diagonal?", Linear Algebra and its Applications 417, 2006. The maximum would be reached
+only in the limit, so the inverse stops at slightly larger bounds on the entries, which
+it satisfies after a bounded number of steps.
 """
 
 import math
@@ -41,9 +43,10 @@ from keras_ortho.parametrizations.skew import (
     upper_entries,
 )
 
-# While an entry of `A` exceeds its bound, there is a step that multiplies the
-# determinant by a factor: sqrt(1 + 1/4) for the diagonal, 25/16 - 1/4 off it. It is
-# at least 1 at the start and at most 2^n, so there are at most 6.3 n steps.
+# Bounds on the entries of `A`. While an entry exceeds its bound, a step multiplies the
+# determinant by at least sqrt(1 + 1/4) (on the diagonal) or 25/16 - 1/4 (off the
+# diagonal). The determinant is at least 1 at the start and never more than 2^n, so
+# there are at most 6.3 n steps.
 DIAGONAL_BOUND = 0.5
 BOUND = 1.25
 
@@ -52,8 +55,8 @@ def symmetric_matrix(entries: Tensor) -> Tensor:
     """Builds a symmetric matrix from its upper triangle.
 
     Args:
-        entries: Tensor of shape `(n (n + 1) / 2,)`, in row order, the diagonal
-            included.
+        entries: Tensor of shape `(n (n + 1) / 2,)`: the upper triangle with the
+            diagonal, in row order.
 
     Returns:
         Tensor of shape `(n, n)` and the same dtype.
@@ -71,12 +74,12 @@ def symmetric_matrix(entries: Tensor) -> Tensor:
 
 
 def _forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
-    # [Re A | Im A], whose block is real and skew-symmetric.
+    # [Re A | Im A], the rows of `A`. The block of `A` is real and skew-symmetric.
     rows = ops.concatenate([skew_matrix(skew), symmetric_matrix(symmetric)], axis=1)
     size = rows.shape[0]
     identity = ops.eye(2 * size, dtype=rows.dtype)
     inverse = of_left_half(ops.solve(identity + block(rows), identity[:, :size]))
-    # One step of Newton and Schulz, as in the real transform.
+    # One Newton-Schulz step, as in the real transform.
     transpose = adjoint(inverse)
     defect = inverse + transpose - 2.0 * product(transpose, inverse)
     inverse = inverse + (product(inverse, defect) - 0.5 * defect)
@@ -84,12 +87,12 @@ def _forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    # dX = -X dA X. With G = dL/dRe X + i dL/dIm X a change of A changes L by
-    # Re tr(Q dA), Q = -X G* X: nothing needs to be factorized again.
+    # dX = -X dA X. With G = dL/dRe X + i dL/dIm X, a change of A changes L by
+    # Re tr(Q dA), Q = -X G* X: no new factorization is needed.
     q = -product(product(inverse, adjoint(upstream)), inverse)
     real, imaginary = ops.split(q, 2, axis=1)
     skew = upper_entries(ops.transpose(real) - real)
-    # An entry off the diagonal stands in two places.
+    # An off-diagonal entry appears twice in the matrix.
     places = 1.0 - 0.5 * ops.eye(inverse.shape[0], dtype=inverse.dtype)
     symmetric = -places * (imaginary + ops.transpose(imaginary))
     return skew, upper_entries(symmetric, diagonal=True)
@@ -100,26 +103,27 @@ _shifted_inverse = with_gradient(_forward, _backward)
 
 
 def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Tensor:
-    """The scaled Cayley transform `W = (I + A)^-1 (I - A) D`, unitary.
+    """Computes the unitary scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
 
-    One factorization of a real matrix of order `2n` serves the value and the
-    gradient; a step of Newton and Schulz takes away what rounding adds to it. The block
-    of `I + A` has singular values of at least 1, as `I + A` has.
+    A single factorization of a real matrix of order `2n` serves both the value and the
+    gradient. A Newton-Schulz step removes most of the rounding error. The singular
+    values of the factorized matrix, like those of `I + A`, are at least 1.
 
     Args:
-        skew: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
-            `Re A` in row order, float32 or float64.
-        symmetric: Tensor of shape `(n (n + 1) / 2,)`: the upper triangle of `Im A`,
-            the diagonal included, in row order.
+        skew: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict upper
+            triangle of `Re A` in row order.
+        symmetric: Tensor of shape `(n (n + 1) / 2,)`: the upper triangle of `Im A` with
+            the diagonal, in row order.
         phases: Tensor of shape `(n,)`: the angles of the diagonal of `D`, in
             radians.
 
     Returns:
-        The unitary matrix as the real `[[Re W, Im W], [-Im W, Re W]]`, of shape
+        The unitary matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, of shape
         `(2n, 2n)` and the dtype of the arguments.
 
     Raises:
-        ValueError: If the shapes do not agree, or the dtype is another.
+        ValueError: If the shapes do not match, or a dtype is neither float32 nor
+            float64.
 
     Example:
     >>> scaled_cayley_unitary(np.zeros(0), np.array([1.0]), np.array([0.0]))  # -i
@@ -141,7 +145,7 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
             f"symmetric.shape={found[1]}, phases.shape={tuple(phases.shape)}"
         )
     inverse = _shifted_inverse(skew, symmetric)
-    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I: rounding harms the right side less.
+    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, whose rounding error is smaller.
     identity = ops.eye(size, 2 * size, dtype=inverse.dtype)
     return block(turn(2.0 * inverse - identity, cos(phases), sin(phases)))
 
@@ -149,20 +153,20 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
 def scaled_cayley_unitary_inverse(
     matrix: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Finds `A` and `D` with `(I + A)^-1 (I - A) D` equal to a given matrix.
+    """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given matrix.
 
-    Works for every unitary matrix, also for one with the eigenvalue -1, of which the
-    plain Cayley transform has no inverse. The pair is not unique.
+    Works for every unitary matrix, including those with the eigenvalue -1, for which
+    the plain Cayley transform has no inverse. The pair is not unique.
 
     Args:
         matrix: Real or complex array of shape `(n, n)`, unitary up to `100 n` times
-            the rounding unit of its dtype; the nearest unitary matrix is used.
+            the machine epsilon of its dtype. The nearest unitary matrix is used.
 
     Returns:
-        A tuple `(skew, symmetric, phases)` in float64, as `scaled_cayley_unitary`
-        takes them, of shapes `(n (n - 1) / 2,)`, `(n (n + 1) / 2,)` and `(n,)`. No
-        entry of `A` is larger than 1.25 in modulus, none on its diagonal than 0.5;
-        phases are in `(-pi, pi]`.
+        A tuple `(skew, symmetric, phases)` of float64 arrays, the arguments of
+        `scaled_cayley_unitary`, of shapes `(n (n - 1) / 2,)`, `(n (n + 1) / 2,)` and
+        `(n,)`. Up to rounding, the entries of `A` are at most 1.25 in modulus, those on
+        the diagonal at most 0.5. The phases are in `(-pi, pi]`.
 
     Raises:
         ValueError: If the matrix is not square, not finite, or not unitary.
@@ -175,8 +179,8 @@ def scaled_cayley_unitary_inverse(
     size = len(unitary)
     diagonal = _pivoting_phases(unitary)
     inverse = _inverse(unitary, diagonal)
-    # Steps change the inverse in place of solving anew, and rounding adds up; so
-    # solve again at the end, and look again.
+    # Steps update the inverse without a new solve, so rounding errors accumulate. Solve
+    # again at the end, and repeat the check.
     while True:
         turned = _turn_to_small_entries(inverse, diagonal)
         if turned is diagonal:
@@ -193,15 +197,15 @@ def scaled_cayley_unitary_inverse(
 
 
 def _inverse(unitary: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """`(I + W D*)^-1`, which is `(I + A) / 2`."""
+    """Computes `(I + W D*)^-1`, which is `(I + A) / 2`."""
     return np.linalg.inv(np.eye(len(unitary)) + unitary * diagonal.conj())
 
 
 def _pivoting_phases(unitary: np.ndarray) -> np.ndarray:
-    """Chooses the phases so that `I + W D*` can be eliminated without pivoting.
+    """Chooses phases such that `I + W D*` needs no pivoting in Gaussian elimination.
 
-    As for signs: the pivot is 1 plus `conj(d_j)` times a number that `W` under the
-    same operations holds. With the phase of that number its modulus is at least 1.
+    As in the real case, the pivot is 1 plus `conj(d_j)` times the entry of `W` after
+    the same operations. If `d_j` has the phase of that entry, the pivot is at least 1.
     """
     reduced = unitary.copy()
     diagonal = np.ones(len(unitary), "complex128")
@@ -215,14 +219,18 @@ def _pivoting_phases(unitary: np.ndarray) -> np.ndarray:
 
 
 def _turn_to_small_entries(inverse: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """Turns phases until no entry of `A` exceeds its bound.
+    """Rotates phases until no entry of `A` exceeds its bound.
 
-    Turning one phase so that `a_jj = iy` becomes zero multiplies `|det(I + W D*)|` by
-    `sqrt(1 + y^2)`; turning two by half a circle multiplies it by
+    Rotating one phase such that `a_jj = iy` becomes zero multiplies `|det(I + W D*)|`
+    by `sqrt(1 + y^2)`. Rotating two phases by pi multiplies it by
     `||a_ij|^2 - y_i y_j|`.
 
+    Args:
+        inverse: `(I + W D*)^-1`, a complex array of shape `(n, n)`.
+        diagonal: Diagonal of `D`, a complex array of shape `(n,)`.
+
     Returns:
-        New phases, or `diagonal` itself if nothing had to be done.
+        The new diagonal of `D`, or `diagonal` itself if no entry exceeds its bound.
     """
     size = len(inverse)
     slack = 100 * size * np.finfo("float64").eps
@@ -242,7 +250,7 @@ def _turn_to_small_entries(inverse: np.ndarray, diagonal: np.ndarray) -> np.ndar
             return diagonal
         diagonal = diagonal.copy()
         diagonal[chosen] *= turns.conj()
-        # Sherman, Morrison and Woodbury, with (I + Z)^-1 Z = I - (I + Z)^-1.
+        # Sherman-Morrison-Woodbury formula, with (I + Z)^-1 Z = I - (I + Z)^-1.
         columns = np.eye(size)[:, chosen] - inverse[:, chosen]
         small = np.diag(1 / (turns - 1)) + columns[chosen]
         inverse = inverse - columns @ np.linalg.solve(small, inverse[chosen])
@@ -250,7 +258,7 @@ def _turn_to_small_entries(inverse: np.ndarray, diagonal: np.ndarray) -> np.ndar
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScaledCayleyUnitary(Parametrization):
-    """All unitary matrices, by the scaled Cayley transform: scuRNN's.
+    """All unitary matrices, by the scaled Cayley transform, as in scuRNN.
 
     Example:
     >>> ScaledCayleyUnitary().distance(1j * np.eye(3))
@@ -262,7 +270,7 @@ class ScaledCayleyUnitary(Parametrization):
     full_at_zero = True
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the free entries of `A` and the phases of `D`."""
+        """Returns the variables: the free entries of `A` and the phases of `D`."""
         skew, symmetric = num_entries(size), num_entries(size + 1)
         phases = keras.initializers.RandomUniform(0.0, 2 * math.pi)
         return [
@@ -278,7 +286,7 @@ class ScaledCayleyUnitary(Parametrization):
         return scaled_cayley_unitary(*values)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds `A` and `D`, of any unitary matrix."""
+        """Finds the variables for any unitary matrix."""
         return scaled_cayley_unitary_inverse(matrix)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:

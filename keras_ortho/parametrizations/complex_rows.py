@@ -1,8 +1,8 @@
-"""Complex matrices as pairs of reals, for row vectors.
+"""Complex matrices in real arithmetic, for row vectors.
 
-A row vector `a + ib` of `n` complex numbers is held as the `2n` reals `[a | b]`, and
-so is each row of a matrix: its *rows* `[Re M | Im M]` have the shape `(m, 2n)`. To be
-multiplied from the left a matrix is written out as its *block*
+A row vector `a + ib` of `n` complex numbers is stored as the `2n` real numbers
+`[a | b]`, and so is each row of a matrix: its *rows* `[Re M | Im M]` have the shape
+`(m, 2n)`. For multiplication by row vectors, a matrix is expanded to its *block*
 `[[Re M, Im M], [-Im M, Re M]]`: `[a | b] @ block` is `(a + ib) M`.
 """
 
@@ -13,7 +13,7 @@ from keras_ortho.backend.types import Tensor
 
 
 def block(rows: Tensor) -> Tensor:
-    """Writes a complex matrix out as a real one that row vectors multiply.
+    """Expands the rows of a complex matrix to its block.
 
     Args:
         rows: Tensor of shape `(m, 2n)`, `[Re M | Im M]`.
@@ -30,7 +30,7 @@ def block(rows: Tensor) -> Tensor:
 
 
 def left_half(rows: Tensor) -> Tensor:
-    """The first half of the columns of the block of a matrix, which holds the other.
+    """Returns the left half of the columns of a block, which determines the right half.
 
     Args:
         rows: Tensor of shape `(m, 2n)`.
@@ -43,10 +43,10 @@ def left_half(rows: Tensor) -> Tensor:
 
 
 def of_left_half(half: Tensor) -> Tensor:
-    """The rows of the matrix whose block begins with some columns.
+    """Returns the rows of a matrix from the left half of its block.
 
     Args:
-        half: Tensor of shape `(2m, n)`, as `left_half` gives it.
+        half: Tensor of shape `(2m, n)`, as returned by `left_half`.
 
     Returns:
         Tensor of shape `(m, 2n)`.
@@ -56,7 +56,7 @@ def of_left_half(half: Tensor) -> Tensor:
 
 
 def adjoint(rows: Tensor) -> Tensor:
-    """The conjugate transpose of a square matrix.
+    """Computes the conjugate transpose of a square complex matrix.
 
     Args:
         rows: Tensor of shape `(n, 2n)`.
@@ -69,7 +69,7 @@ def adjoint(rows: Tensor) -> Tensor:
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """The product of two complex matrices.
+    """Computes the product of two complex matrices.
 
     Args:
         left: Tensor of shape `(k, 2m)`.
@@ -82,12 +82,12 @@ def product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def turn(rows: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """The product with a diagonal matrix of phases.
+    """Computes the product of a complex matrix and a diagonal matrix of phases.
 
     Args:
         rows: Tensor of shape `(m, 2n)`.
         cosine: Real parts of the diagonal, of shape `(n,)` to multiply from the
-            right, of shape `(m, 1)` to multiply from the left.
+            right, or `(m, 1)` to multiply from the left.
         sine: Imaginary parts of the diagonal, of the same shape.
 
     Returns:
@@ -100,19 +100,20 @@ def turn(rows: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
-    """Reads a complex matrix from an array of any of its forms.
+    """Returns a complex matrix, given as it is or in its real form.
 
     Args:
-        name: Name of the argument, for the error.
-        matrix: Real or complex array of shape `(n, n)`, or a real one of shape
-            `(2n, 2n)` that is a block.
+        name: Name of the argument, for error messages.
+        matrix: Real or complex array of shape `(n, n)`, or a block: a real array of
+            shape `(2n, 2n)`.
         units: Number of units `n`.
 
     Returns:
-        Array of shape `(n, n)`: complex, or real where `matrix` was.
+        Array of shape `(n, n)`: `matrix` itself if it has that shape, else complex.
 
     Raises:
-        ValueError: If it is of another shape, or no block.
+        ValueError: If the array has another shape, or has the shape of a block but is
+            not one.
     """
     if matrix.shape == (units, units):
         return matrix
@@ -125,8 +126,8 @@ def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
     (real, imaginary), (lower, right) = (
         np.split(half, 2, axis=1) for half in np.split(matrix, 2)
     )
-    # Whoever made it from real and imaginary parts copied them, NaN of a model that has
-    # diverged, too.
+    # A block contains exact copies of both parts, including any NaN of a model that has
+    # diverged.
     same = np.array_equal(real, right, equal_nan=True)
     if not (same and np.array_equal(imaginary, -lower, equal_nan=True)):
         raise ValueError(

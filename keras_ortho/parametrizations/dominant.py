@@ -1,24 +1,26 @@
-"""The dominant invariant subspace of a real matrix, by products of matrices only.
+"""The dominant invariant subspace of a real matrix, by matrix products only.
 
-Squaring `T / ||T||` again and again gives a multiple of `T^N`, `N = 2^k`, in which all
-but the eigenvalues of the largest modulus have died out: its column and its row space
-become the dominant right and left invariant subspace. They are lines where the
-dominant eigenvalue is real and planes where it is one of a complex pair, and the
-products `T^N V` and `(T^N)^T V` with two columns `V` hold a basis of either. Which of
-the two it is, the residual `||T Q - Q (Q^T T Q)||` tells: in a power of rank one the
-second column is noise.
+Repeated squaring of `T / ||T||` gives a multiple of `T^N`, `N = 2^k`, in which only the
+eigenvalues of largest modulus survive: its column space and row space converge to the
+dominant right and left invariant subspaces. These are lines if the dominant eigenvalue
+is real, and planes if it belongs to a complex pair. In either case, the products
+`T^N V` and `(T^N)^T V` with two columns `V` contain a basis. The residual
+`||T Q - Q (Q^T T Q)||` shows which case it is: in a power of rank one, the second
+column is noise.
 
-The first powers are spoilt least by rounding. So the subspace that a high one shows is
-multiplied by `T^64` once more before it is looked at. The loop ends when the residual
-is one of rounding, and the best subspace that it met is taken.
+Low powers suffer least from rounding. The subspace found in a high power is therefore
+multiplied by `T^64` once more before its residual is computed. The loop ends when the
+residual reaches rounding level, and the best subspace found is used.
 
-Where none is that good - rounding spoils the powers of a matrix that is far from
-normal, and more than two eigenvalues may nearly tie - a block of columns goes on with
-`T` itself: see `block_iteration`. That takes longer and is needed seldom.
+If no residual is that small, because rounding errors spoil the powers of a matrix far
+from normal or more than two eigenvalues nearly tie, an iteration with a block of
+columns and `T` itself follows: see `block_iteration`. It takes longer and is seldom
+needed.
 
-The powers of a matrix that is very far from normal may vanish beside what they grow to
-at first, and show no subspace. Such a matrix does not count as nilpotent: only one does
-of which the pattern of the entries that are not zero makes a power vanish.
+If a matrix is very far from normal, its powers may become negligible compared to their
+initial growth, and reveal no subspace. Such a matrix does not count as nilpotent. A
+matrix counts as nilpotent only if the pattern of its nonzero entries makes a power
+vanish.
 """
 
 import math
@@ -37,30 +39,30 @@ from keras_ortho.parametrizations.arithmetic import (
 )
 from keras_ortho.parametrizations.block_iteration import block_size, refine
 
-# A subspace is looked for in this power, and after each so many squarings again.
+# Squarings before the first check for a subspace, and between later checks.
 FIRST_SQUARINGS = 6
 SQUARINGS_A_CHECK = 2
-# Enough to raise a gap of a few eps between moduli to one of order one.
+# Enough to amplify a gap of a few eps between moduli to order one.
 MOST_SQUARINGS = {"float32": 24, "float64": 48}
-# The residual where a power shows no subspace: more than any that one has.
+# The residual if a power reveals no subspace: larger than that of any subspace.
 NONE = 4.0
 
 
 class Subspace(NamedTuple):
-    """The dominant invariant subspace of a matrix `T`, and that of `T^T`.
+    """Dominant invariant subspaces of a matrix `T` and of its transpose.
 
     Attributes:
-        right: Tensor of shape `(n, 2)`, the orthonormal columns `Q`. If the
-            subspace is a line, it is that of the first one.
-        left: Tensor of shape `(n, 2)`, the same for `T^T`.
+        right: Tensor of shape `(n, 2)`: the orthonormal columns `Q` of the subspace of
+            `T`. If the subspace is a line, the first column spans it.
+        left: Tensor of shape `(n, 2)`: the same for `T^T`.
         planar: Boolean scalar: whether the subspace is a plane.
-        residual: Scalar, the larger of `||T Q - Q (Q^T T Q)||_F` and the same for
+        residual: Scalar: the larger of `||T Q - Q (Q^T T Q)||_F` and the same for
             `T^T`, relative to `||T||_F`; 4 if no subspace was found.
-        growth: Scalar, `||T^N||_F^(1 / N)`. It tends to the spectral radius,
+        growth: Scalar: `||T^N||_F^(1 / N)`, which converges to the spectral radius,
             whatever the eigenvalues.
-        squarings: Scalar, how many it took.
-        block_steps: Scalar, how many steps with a block of columns followed; -1 if
-            there was no need of a block.
+        squarings: Scalar: the number of squarings.
+        block_steps: Scalar: the number of steps of the block iteration; -1 if it was
+            not needed.
     """
 
     right: Tensor
@@ -77,16 +79,16 @@ def _normalize(tensor: Tensor) -> Tensor:
 
 
 def _orthonormal(columns: Tensor) -> Tensor:
-    # Of two columns. The second one is zero where they are dependent.
+    # Orthonormalizes two columns. If they are dependent, the second becomes zero.
     first = _normalize(columns[:, 0])
     second = columns[:, 1]
-    for _ in range(2):  # Once leaves the rounding errors of what it takes away.
+    for _ in range(2):  # A single pass would leave rounding errors.
         second = second - first * ops.sum(first * second)
     return ops.stack([first, _normalize(second)], axis=1)
 
 
 def _residuals(matrix: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
-    # Of the first column, and of both.
+    # The residual of the first column, and that of both.
     image = ops.matmul(matrix, basis)
     small = ops.matmul(ops.transpose(basis), image)
     line = frobenius_norm(image[:, 0] - basis[:, 0] * small[0, 0])
@@ -98,7 +100,7 @@ def _residuals(matrix: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
 def _look(
     matrix: Tensor, first: Tensor, power: Tensor, start: Tensor
 ) -> tuple[Tensor, ...]:
-    # The subspaces that a power shows: residual, right, left, planar.
+    # The subspaces found in a power: residual, right, left, planar.
     transposed = ops.transpose(matrix)
     right = _orthonormal(ops.matmul(power, start))
     right = _orthonormal(ops.matmul(first, right))
@@ -107,8 +109,8 @@ def _look(
     of_right, of_left = _residuals(matrix, right), _residuals(transposed, left)
     line = ops.maximum(of_right[0], of_left[0])
     plane = ops.maximum(of_right[1], of_left[1])
-    # Where both are, the plane is safer: of two eigenvalues that almost tie it holds
-    # both, and the line something between their eigenvectors.
+    # If both residuals are at rounding level, the plane is safer: if two eigenvalues
+    # nearly tie, it contains both eigenvectors, but the line is a mixture of them.
     rounding = _rounding(matrix)
     planar = (plane < line) | (plane <= rounding)
     residual = ops.where(planar, plane, line)
@@ -117,12 +119,12 @@ def _look(
 
 
 def _is_there(columns: Tensor) -> Tensor:
-    # What is not a number is, too.
+    # Also true for NaN.
     return ops.logical_not(ops.sum(columns * columns) < 0.5)
 
 
 def _is_nilpotent(matrix: Tensor) -> Tensor:
-    # By the pattern of its entries alone: all paths from unit to unit end.
+    # By the pattern of nonzero entries alone: all paths from unit to unit end.
     paths = ops.cast(matrix != 0, matrix.dtype)
     for _ in range(math.ceil(math.log2(matrix.shape[0])) if matrix.shape[0] > 1 else 0):
         paths = ops.cast(ops.matmul(paths, paths) > 0, matrix.dtype)
@@ -130,7 +132,7 @@ def _is_nilpotent(matrix: Tensor) -> Tensor:
 
 
 def _rounding(matrix: Tensor) -> float:
-    # Of sums of n products, relative to ||T||_F.
+    # Rounding level of sums of n products, relative to ||T||_F.
     return math.sqrt(matrix.shape[0]) * machine_epsilon(matrix)
 
 
@@ -143,7 +145,7 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
     def square(power: Tensor, growth: Tensor, share: Tensor) -> tuple[Tensor, ...]:
         squared = ops.matmul(power, power)
         norm = frobenius_norm(squared)
-        # Nothing is left of it: the growth so far is no less than the radius.
+        # If the square vanishes, the growth so far is kept, as an upper bound.
         ends = (norm == 0) & (frobenius_norm(power) > 0)
         grown = growth + 0.5 * share * ops.log(norm)
         return (
@@ -164,7 +166,7 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
         return count + SQUARINGS_A_CHECK, *powers, *best
 
     def goes_on(count: Tensor, *values: Tensor) -> Tensor:
-        # Not a number goes on, too, to the end.
+        # With NaN, the loop runs to its end.
         converged = values[3] <= _rounding(matrix)
         return (count < MOST_SQUARINGS[dtype]) & ops.logical_not(converged)
 
@@ -191,7 +193,7 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
             steps,
         )
 
-    # The logarithm of the growth, and the weight 1 / N of that of the last norm.
+    # The power, the log of the growth, and 1 / N, the weight of the last log norm.
     powers = (scaled, ops.log(norm), ops.ones_like(norm))
     for _ in range(FIRST_SQUARINGS):
         powers = square(*powers)
@@ -202,7 +204,7 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
     count, growth, best = values[0], values[2], values[4:]
     unneeded = ops.convert_to_tensor(-1, dtype="int32")
     residual, right, left, planar, growth, steps = ops.cond(
-        # Zeros and what is not finite are as they are.
+        # Not for zero and non-finite matrices.
         (best[0] > _rounding(matrix)) & (best[0] < math.inf),
         lambda: by_block(best, growth),
         lambda: (*best, growth, unneeded),
@@ -211,15 +213,15 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
 
 
 def dominant_subspace(matrix: Tensor) -> Subspace:
-    """Finds the subspace of the dominant eigenvalue, or of the dominant pair.
+    """Finds the invariant subspace of the dominant eigenvalue or complex pair.
 
     Args:
         matrix: Tensor of shape `(n, n)`, float32 or float64.
 
     Returns:
-        The subspace, right and left. Its residual is one of rounding unless so many
-        eigenvalues share the largest modulus, to within rounding, that the block does
-        not hold them all.
+        The right and left subspaces, a `Subspace`. The residual is at rounding level
+        unless more eigenvalues share the largest modulus, up to rounding, than the
+        block of the block iteration has columns.
 
     Example:
     >>> subspace = dominant_subspace(np.diag([1.0, -3.0, 2.0]))
@@ -227,8 +229,8 @@ def dominant_subspace(matrix: Tensor) -> Subspace:
     [0, 1, 0]
     """
     matrix = ops.convert_to_tensor(matrix)
-    # In no special position to any subspace. The same to both sides, so that the two
-    # subspaces of a symmetric matrix agree.
+    # Random columns, in no special position to any subspace. Both sides use the same
+    # ones, so that the two subspaces of a symmetric matrix agree.
     size = matrix.shape[0]
     start = np.random.default_rng(0).normal(size=(size, max(2, block_size(size))))
     return Subspace(*_search(matrix, ops.cast(start, matrix.dtype)))

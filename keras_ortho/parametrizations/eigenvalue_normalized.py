@@ -1,10 +1,10 @@
-"""ENRNN's matrix: an orthogonal block, and one of spectral radius at most 1.
+"""The matrix of ENRNN: an orthogonal block, and one of spectral radius at most 1.
 
     W = [[W_L, 0], [W_C, W_S]]
 
-for row vectors, with an orthogonal `W_L`, `W_S = T / rho(T)` once `rho(T)` has been
-more than 1, and a free `W_C`. Helfrich and Ye, "Eigenvalue normalized recurrent neural
-networks for short term memory", AAAI 2020.
+for row vectors, with an orthogonal `W_L` and a free `W_C`. `W_S` is the trained matrix
+`T`, or `T / (rho(T) + epsilon)` once `rho(T)` has exceeded 1. Helfrich and Ye,
+"Eigenvalue normalized recurrent neural networks for short term memory", AAAI 2020.
 """
 
 import math
@@ -26,20 +26,21 @@ from keras_ortho.parametrizations.spectral_radius import normalize_spectral_radi
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScaledRotations(keras.initializers.RandomUniform):
-    """Block diagonal matrix of scaled rotations `g [[cos t, -sin t], [sin t, cos t]]`.
+    """Initializer that makes a block-diagonal matrix of scaled rotations.
 
-    Each block has an angle `t` uniform on `(0, max_angle)` and a factor `g` uniform on
-    `(-max_radius, max_radius)`, and so the eigenvalues `g exp(+-i t)`. Where the order
-    is odd the last entry is a factor by itself.
+    The blocks are `g [[cos t, -sin t], [sin t, cos t]]`, with the angle `t` uniform on
+    `(0, max_angle)` and the factor `g` uniform on `(-max_radius, max_radius)`. Their
+    eigenvalues are `g exp(+-i t)`. If the order is odd, the last block is a single
+    factor `g`.
 
     Args:
-        max_angle: Upper bound of the angles, in radians. Default: pi / 2.
+        max_angle: Upper bound of the angles, in radians, in `[0, pi]`. Default: pi / 2.
         max_radius: Upper bound of the moduli of the eigenvalues, more than 0.
             Default: 1.
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Raises:
-        ValueError: If a bound is not a finite number or out of its range.
+        ValueError: If a bound is not finite or is out of range.
 
     Example:
     >>> ScaledRotations(seed=0)((4, 4))
@@ -71,7 +72,7 @@ class ScaledRotations(keras.initializers.RandomUniform):
 
         Args:
             shape: `(n, n)`.
-            dtype: Floating dtype. Default: Keras's.
+            dtype: Floating dtype. Default: `None`, that of Keras.
 
         Returns:
             Tensor of that shape and dtype.
@@ -85,12 +86,12 @@ class ScaledRotations(keras.initializers.RandomUniform):
             )
         size = shape[0]
         drawn = super().__call__((2, (size + 1) // 2), dtype=dtype)
-        # Of the last row, where that is by itself, the angle is zero.
+        # If the last row is a block by itself, its angle is zero.
         angles = self.max_angle * drawn[0] * (np.arange(1, size + 1, 2) < size)
         factors = self.max_radius * (2.0 * drawn[1] - 1.0)
         cosines = ops.repeat(factors * cos(angles), 2)[:size]
         sines = ops.repeat(factors * sin(angles), 2)[: size - 1]
-        # Those between two blocks are not there.
+        # No sines between two blocks.
         sines = sines * (np.arange(size - 1) % 2 == 0)
         matrix = ops.diag(cosines)
         if size > 1:
@@ -98,7 +99,7 @@ class ScaledRotations(keras.initializers.RandomUniform):
         return matrix
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer."""
+        """Returns the config of the initializer."""
         config = super().get_config()
         return {
             "max_angle": self.max_angle,
@@ -109,25 +110,26 @@ class ScaledRotations(keras.initializers.RandomUniform):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class EigenvalueNormalized(Parametrization):
-    """Matrices `[[W_L, 0], [W_C, W_S]]`: ENRNN's.
+    """Matrices `W = [[W_L, 0], [W_C, W_S]]`, as in ENRNN.
 
-    Whether `T` is always to be divided is a variable, `normalize`, which `ENRNN` writes
-    in training. In `OrthoRNN` nothing does: `T` is divided while its spectral radius is
-    above 1.
+    `W_L` is orthogonal, and `W_S` has a spectral radius of at most 1: it is `T`, or
+    `T / (rho(T) + epsilon)` if `rho(T) > 1` or the variable `normalize` is set. `ENRNN`
+    sets `normalize` in training, once `rho(T)` exceeds 1. `OrthoRNN` never sets it, so
+    `T` is divided only while `rho(T)` exceeds 1.
 
     Args:
         long_term_units: Number of long-term units `q`, a positive integer.
         short_term_units: Number of short-term units `s`, a positive integer.
-        negative_ones: How many entries of the `D` of `W_L` are -1: see `ScaledCayley`.
-            Default: 0.5.
-        coupling: Whether there is `W_C`. Default: `True`.
-        epsilon: What is added to the spectral radius, at least 0. Default: 0.
-        short_term_initializer: Initializer of `T`. Default: `None`,
+        negative_ones: How many entries of the `D` of `W_L` are -1, as in
+            `ScaledCayley`. Default: 0.5.
+        coupling: Whether `W_C` is a variable, rather than zero. Default: `True`.
+        epsilon: Number added to the spectral radius, at least 0. Default: 0.
+        short_term_initializer: Initializer for `T`. Default: `None`,
             `ScaledRotations`.
-        coupling_initializer: Initializer of `W_C`. Default: `None`, Glorot's uniform.
+        coupling_initializer: Initializer for `W_C`. Default: `None`, Glorot uniform.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> [variable.shape for variable in EigenvalueNormalized(4, 2).variables(6)]
@@ -156,14 +158,14 @@ class EigenvalueNormalized(Parametrization):
         self._long_term = ScaledCayley(negative_ones)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists what makes `W_L`, `T`, `W_C`, and whether to normalize `T`."""
+        """Returns the variables: those of `W_L`, `T`, any `W_C`, and `normalize`."""
         long_term = self._long_term.variables(self.long_term_units, initializer)
         return [*long_term, *self._others(size)]
 
     def start(
         self, name: str, initializer: Any, size: int, dtype: str
     ) -> list[FreeVariable]:
-        """Lists the variables; an initializer of a matrix is one of `W_L`."""
+        """Returns the variables. An initializer for a matrix makes `W_L`."""
         q = self.long_term_units
         return [
             *self._long_term.start(name, initializer, q, dtype),
@@ -171,7 +173,7 @@ class EigenvalueNormalized(Parametrization):
         ]
 
     def check(self, size: int) -> None:
-        """Checks the numbers of units, and of negative ones."""
+        """Checks the number of units and the number of negative ones."""
         q, s = self.long_term_units, self.short_term_units
         if size != q + s:
             raise ValueError(
@@ -201,12 +203,11 @@ class EigenvalueNormalized(Parametrization):
         return self.with_short_term(kernel, *values)
 
     def with_short_term(self, kernel: Tensor, *values: Tensor) -> Tensor:
-        """Puts the blocks together around a short-term one.
+        """Assembles the matrix with a given `W_S`.
 
         Args:
-            kernel: `W_S`, of shape `(s, s)`.
-            *values: The values of the variables; of `T` and whether to normalize it
-                nothing is taken.
+            kernel: `W_S`, a tensor of shape `(s, s)`.
+            *values: Values of the variables. Those of `T` and `normalize` are not used.
 
         Returns:
             Tensor of shape `(q + s, q + s)`.
@@ -222,35 +223,40 @@ class EigenvalueNormalized(Parametrization):
     def normalized(
         self, short_term: Tensor, normalize: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Makes `W_S`, and tells whether it was normalized.
+        """Makes `W_S` from `T`.
 
         Args:
-            short_term: `T`, of shape `(s, s)`.
-            normalize: Whether it is normalized whatever its radius is, a boolean.
+            short_term: `T`, a tensor of shape `(s, s)`.
+            normalize: Boolean scalar: whether to divide `T` whatever its spectral
+                radius. Otherwise, `T` is divided only if the radius exceeds 1.
 
         Returns:
-            A pair of `W_S`, of shape `(s, s)`, and a boolean: see
-            `keras_ortho.parametrizations.normalize_spectral_radius`.
+            A pair of `W_S`, of shape `(s, s)`, and a boolean scalar, whether `T` was
+            divided: see `keras_ortho.parametrizations.normalize_spectral_radius`.
         """
         return normalize_spectral_radius(short_term, normalize, self.epsilon)
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Gives the long-term block `W_L`."""
+        """Returns the long-term block `W_L`."""
         return {"long_term": self._long_term.matrix(*values[:2])}
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the variables; `T` is `W_S`, and `normalize` is `False`.
+        """Finds the values of the variables, with `T = W_S` and `normalize = False`.
+
+        With an `epsilon`, a `W_S` of spectral radius 1 is scaled to slightly less.
 
         Args:
-            matrix: Array of shape `(q + s, q + s)`, `[[W_L, 0], [W_C, W_S]]`: `W_L`
-                orthogonal; `W_S` with a spectral radius of at most 1, up to `100 s`
-                times the machine epsilon of its dtype; `W_C` zero without coupling.
+            matrix: Array `[[W_L, 0], [W_C, W_S]]` of shape `(q + s, q + s)`. `W_L` must
+                be orthogonal, `W_S` must have a spectral radius of at most 1, up to
+                `100 s` times the machine epsilon of its dtype, and without coupling
+                `W_C` must be zero.
 
         Returns:
             The values, in the order of `variables`.
 
         Raises:
-            ValueError: If it is of another shape or not of that form.
+            ValueError: If the matrix has another shape, is not finite, or is not of
+                that form.
         """
         matrix = np.asarray(matrix)
         q, s = self.long_term_units, self.short_term_units
@@ -271,7 +277,8 @@ class EigenvalueNormalized(Parametrization):
                 f"Received: one with the spectral radius {radius}"
             )
         if self.epsilon and radius > 1 - rounding:
-            # One of 1 up to rounding would be divided by `1 + epsilon`.
+            # If rounding made the radius exceed 1, `T` would be divided by
+            # `1 + epsilon`.
             short_term = short_term * ((1 - rounding) / radius)
         return (
             *self._long_term.inverse(matrix[:q, :q]),
@@ -281,7 +288,11 @@ class EigenvalueNormalized(Parametrization):
         )
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Measures how far the blocks are from theirs, the largest distance of all."""
+        """Returns the largest of the distances of the blocks from their sets.
+
+        These are the distance of `W_L` from the orthogonal matrices, the norms of the
+        blocks that must be zero, and the excess of the spectral radius of `W_S` over 1.
+        """
         checks.check_square("matrix", matrix)
         checks.check_all_finite("matrix", matrix)
         self.check(len(matrix))

@@ -1,12 +1,12 @@
-"""The exponential of a skew-symmetric matrix, which is a rotation.
+"""The exponential of a skew-symmetric matrix: a rotation.
 
     exp(A) = r(A / 2^s)^(2^s)
 
-with the diagonal Pade approximant `r = q(-X)^-1 q(X)` of degree 7 and a number of
-squarings `s` that the norm of `A` asks for (N. J. Higham, "The scaling and squaring
+with the diagonal Pade approximant `r = q(-X)^-1 q(X)` of degree 7, and a number of
+squarings `s` that depends on the norm of `A` (N. J. Higham, "The scaling and squaring
 method for the matrix exponential revisited", SIAM Journal on Matrix Analysis and
-Applications 26, 2005). One inverse and `5 + s` products; `r` of a skew-symmetric
-matrix is orthogonal by itself.
+Applications 26, 2005). This takes one inverse and `5 + s` products, and two products
+for each Newton-Schulz step. For a skew-symmetric matrix, `r` is orthogonal by itself.
 """
 
 import math
@@ -27,14 +27,14 @@ from keras_ortho.parametrizations.orthogonality import (
 )
 from keras_ortho.parametrizations.skew import HenaffSkew, num_entries, skew_matrix
 
-# Coefficients of `q`, and up to which norm the approximant is exact to rounding
-# (Higham, table 2.3; Al-Mohy and Higham, 2009, for float32).
+# Coefficients of `q`, and the largest norm for which the approximant is exact to
+# rounding (Higham, table 2.3; Al-Mohy and Higham, 2009, for float32).
 _PADE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
 _LARGEST_NORM = {"float32": 3.9257, "float64": 0.9504}
-# No norm of float32 asks for more; with this many no digit is left in any case.
+# With this many squarings, no correct digit is left in either dtype.
 _MAX_SQUARINGS = 64
-# After so many squarings the distance from orthogonality, which each doubles, is taken
-# away while it is still so small that its square is rounding.
+# Squarings between two Newton-Schulz steps. Each squaring doubles the distance from
+# orthogonality. A step removes it while its square is still at rounding level.
 _BETWEEN_POLISHES = 8
 
 
@@ -47,19 +47,27 @@ def _pade(skew: Tensor) -> Tensor:
     even = sum(c * power for c, power in zip(_PADE[0::2], powers, strict=True))
     odd = sum(c * power for c, power in zip(_PADE[1::2], powers, strict=True))
     odd = ops.matmul(skew, odd)
-    # (even - odd)^-1 (even + odd) = I + 2 (even - odd)^-1 odd: small parts stay small.
-    # The gradient of an inverse is products, that of a solve another solve.
+    # (even - odd)^-1 (even + odd) = I + 2 (even - odd)^-1 odd: small terms stay small.
+    # The gradient of an inverse takes only products, that of a solve another solve.
     return identity + 2.0 * ops.matmul(ops.inv(even - odd), odd)
 
 
 def _polished(matrix: Tensor) -> Tensor:
-    """One step of Newton and Schulz towards the nearest orthogonal matrix."""
+    """Takes one Newton-Schulz step towards the nearest orthogonal matrix."""
     gram = ops.matmul(ops.transpose(matrix), matrix)
     return 1.5 * matrix - 0.5 * ops.matmul(matrix, gram)
 
 
 def _next_power(remaining: Tensor, power: Tensor) -> Tensor:
-    """The square, with `remaining` squarings to come."""
+    """Squares a matrix, with a Newton-Schulz step if one is due.
+
+    Args:
+        remaining: Number of squarings that follow this one.
+        power: Tensor of shape `(n, n)`.
+
+    Returns:
+        Tensor of the same shape and dtype.
+    """
     power = ops.matmul(power, power)
     return ops.cond(
         remaining % _BETWEEN_POLISHES == 0, lambda: _polished(power), lambda: power
@@ -78,10 +86,11 @@ def _squared(matrix: Tensor, times: Tensor) -> tuple[Tensor, tuple[Tensor, Tenso
 def _squared_gradient(
     saved: tuple[Tensor, Tensor], upstream: Tensor
 ) -> tuple[Tensor, Tensor]:
-    # A squaring takes the gradient G to R^T G + G R^T. The R of all squarings are
-    # powers of one matrix, so these maps commute: they may be applied in the order
-    # in which the powers arise, and none has to be kept. What a polish takes away is
-    # rounding: to a change along the orthogonal matrices it is the identity.
+    # A squaring of R maps the upstream gradient G to R^T G + G R^T. The matrices R of
+    # all squarings are powers of one matrix, so these maps commute: they can be applied
+    # in the order in which the powers arise, and no power has to be stored. The
+    # Newton-Schulz steps remove only rounding errors. They are ignored here: for a
+    # change along the orthogonal matrices, such a step is the identity.
     matrix, times = saved
 
     def step(i: Tensor, power: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
@@ -99,38 +108,36 @@ _square = with_gradient(_squared, _squared_gradient)
 
 
 def _squarings(skew: Tensor, largest: float) -> Tensor:
-    """How often to halve `A`: a whole number, in its dtype."""
-    # Both bound the spectral norm; singular values of `A` come in pairs.
+    """Returns how often to halve `A`, an integer in the dtype of `A`."""
+    # Both norms bound the spectral norm, as singular values of `A` come in pairs.
     norm = ops.minimum(
         ops.max(ops.sum(ops.abs(skew), axis=0)),
         ops.sqrt(ops.sum(skew * skew) / 2.0),
     )
     halvings = ops.log(ops.maximum(norm / largest, 1.0)) / math.log(2.0)
-    # A norm that is not finite must end, too; its result is not finite.
+    # The loop must end for a non-finite norm, too. The result is then not finite.
     halvings = ops.where(halvings < _MAX_SQUARINGS, halvings, _MAX_SQUARINGS)
     return ops.cast(ops.ceil(halvings), skew.dtype)
 
 
 def skew_exponential(entries: Tensor) -> Tensor:
-    """The exponential of a skew-symmetric matrix: an orthogonal one.
+    """Computes the exponential of a skew-symmetric matrix `A`, an orthogonal matrix.
 
-    It is orthogonal to rounding whatever the norm of the matrix: every eighth of the
-    squarings, and the last, is followed by a step of Newton and Schulz. The distance
-    from the exact exponential is about `eps ||A||_2`, as far as a change of the matrix
-    by one unit in the last place takes it. The gradient can be taken once, in reverse
-    mode.
+    The result is orthogonal up to rounding for any norm of `A`: a Newton-Schulz step
+    follows the last squaring and every eighth one before it. The error is about
+    `eps ||A||_2`, the effect of a change of `A` by one unit in the last place. Only
+    first-order gradients in reverse mode are supported.
 
     Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of
-            `A` in row order, float32 or float64.
+        entries: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict
+            upper triangle of `A` in row order.
 
     Returns:
-        Orthogonal tensor of shape `(n, n)` and the dtype of `entries`, of
-        determinant 1.
+        Orthogonal tensor of shape `(n, n)`, determinant 1 and the dtype of `entries`.
 
     Raises:
-        ValueError: If there is no order with that many entries, or they are of another
-            dtype.
+        ValueError: If the number of entries is not `n (n - 1) / 2` for any `n`, or
+            their dtype is neither float32 nor float64.
 
     Example:
     >>> skew_exponential(np.array([np.pi / 2]))
@@ -143,29 +150,29 @@ def skew_exponential(entries: Tensor) -> Tensor:
     skew = skew_matrix(wide_tensor("entries", entries))
     largest = _LARGEST_NORM[keras.backend.standardize_dtype(skew.dtype)]
     squarings = _squarings(ops.stop_gradient(skew), largest)
-    # From a table, as no function gives powers of two exactly on every backend.
+    # From a table: no function computes powers of two exactly on every backend.
     halves = ops.convert_to_tensor(0.5 ** np.arange(_MAX_SQUARINGS + 1), skew.dtype)
     scale = ops.take(halves, ops.cast(squarings, "int32"))
     return _square(_pade(skew * scale), squarings)
 
 
 def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
-    """The smallest skew-symmetric matrix with a given exponential.
+    """Computes the smallest skew-symmetric matrix `A` with a given exponential.
 
-    It needs SciPy, which the extra `linalg` installs.
+    Requires SciPy, which the extra `linalg` installs.
 
     Args:
-        matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            rounding unit of its dtype, of determinant 1; the nearest orthogonal matrix
-            is used.
+        matrix: Real array of shape `(n, n)` and determinant 1, orthogonal up to `100 n`
+            times the machine epsilon of its dtype. The nearest orthogonal matrix is
+            used.
 
     Returns:
-        Array of shape `(n (n - 1) / 2,)`, float64: the strict upper triangle of `A` in
-        row order. The moduli of its eigenvalues are at most pi.
+        Float64 array of shape `(n (n - 1) / 2,)`: the strict upper triangle of `A` in
+        row order. The eigenvalues of `A` are at most pi in modulus.
 
     Raises:
-        ValueError: If the matrix is not square, not real, not finite, not orthogonal,
-            or of determinant -1.
+        ValueError: If the matrix is not square, not real, not finite or not orthogonal,
+            or its determinant is -1.
         ImportError: If SciPy is not installed.
 
     Example:
@@ -174,7 +181,7 @@ def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
     """
     orthogonal = nearest_orthogonal(matrix)
     schur = require("scipy.linalg", extra="linalg").schur
-    # Of an orthogonal matrix it is diagonal but for rotations of two neighbors.
+    # For an orthogonal matrix, the Schur form is diagonal except for 2 x 2 rotations.
     blocks, basis = schur(orthogonal, output="real")
     skew = np.zeros_like(blocks)
     pairs = np.flatnonzero(np.diagonal(blocks, -1))
@@ -193,9 +200,9 @@ def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SkewExponential(Parametrization):
-    """All rotations, `W = exp(A)` with a skew-symmetric `A`: expRNN's.
+    """All rotations, `W = exp(A)` with a skew-symmetric `A`, as in expRNN.
 
-    The free variables start as those of scoRNN, which the paper calls Cayley's
+    The default initializer is that of scoRNN, which the paper calls Cayley
     initialization.
 
     Example:
@@ -211,7 +218,7 @@ class SkewExponential(Parametrization):
     full_at_zero = True
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the free entries of `A`."""
+        """Returns one variable, the free entries of `A`."""
         initializer = initializer or HenaffSkew()
         return [FreeVariable("recurrent_skew", (num_entries(size),), initializer)]
 
@@ -220,7 +227,7 @@ class SkewExponential(Parametrization):
         return skew_exponential(*values)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the smallest `A`, see `skew_logarithm`; it needs SciPy."""
+        """Finds the smallest `A`, see `skew_logarithm`. Requires SciPy."""
         return (skew_logarithm(matrix),)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:

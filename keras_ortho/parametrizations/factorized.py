@@ -1,10 +1,10 @@
-"""A matrix by its singular value decomposition, with factors by the Cayley transform.
+"""A matrix in factorized form, with singular vectors by the Cayley transform.
 
     W = L diag(sigma) R^T
 
 Vorontsov, Trabelsi, Kadoury and Pal, "On orthogonality and learning recurrent networks
-with long term dependencies", ICML 2017, whose factors an optimizer keeps orthogonal;
-here each is made by the scaled Cayley transform.
+with long term dependencies", ICML 2017. In the paper, the optimizer keeps `L` and `R`
+orthogonal; here the scaled Cayley transform makes them.
 """
 
 from typing import Any
@@ -23,16 +23,16 @@ from keras_ortho.parametrizations.svd import BoundedSpectrum
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class FactorizedCayley(BoundedSpectrum):
-    """Matrices `L diag(sigma) R^T`, `L` and `R` by the scaled Cayley transform.
+    """Matrices `L diag(sigma) R^T` with `L` and `R` by the scaled Cayley transform.
 
     Args:
-        spectral_margin: How far the singular values may lie from the center, at
-            least 0; with 0 they are not trained. Default: 0.1.
-        spectral_center: Center of their interval, more than 0, where they start.
-            Default: 1.
+        spectral_margin: Largest distance of a singular value from the center, at
+            least 0. With 0, the singular values are not trained. Default: 0.1.
+        spectral_center: Center of the interval of the singular values and their
+            initial value, more than 0. Default: 1.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> FactorizedCayley().distance(np.eye(3))
@@ -47,7 +47,7 @@ class FactorizedCayley(BoundedSpectrum):
         super().__init__(spectral_margin, spectral_center)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists entries and signs of the factors, and logits of the singular values."""
+        """Returns entries and signs of the factors, and logits of singular values."""
         zeros, ones = keras.initializers.Zeros(), keras.initializers.Ones()
         entries, order = (num_entries(size),), (size,)
         return [
@@ -65,7 +65,7 @@ class FactorizedCayley(BoundedSpectrum):
         return ops.matmul(scaled, ops.transpose(factors["right"]))
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Gives the factors `L` and `R`."""
+        """Returns the factors `L` and `R`."""
         left_skew, left_signs, right_skew, right_signs, _ = values
         return {
             "left": scaled_cayley(left_skew, left_signs),
@@ -73,7 +73,7 @@ class FactorizedCayley(BoundedSpectrum):
         }
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the entries, signs and logits, where the singular values allow it."""
+        """Finds the variables, if the singular values are in the interval."""
         matrix = np.asarray(matrix)
         left, values, right = np.linalg.svd(check_real_square("matrix", matrix))
         logits = self.singular_logits(values, matrix.dtype)

@@ -1,4 +1,4 @@
-"""Initializers of free variables: what tells them apart, and from those of a matrix."""
+"""Tools for initializers of free variables and of matrices."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -14,15 +14,16 @@ from keras_ortho.backend.types import Tensor
 
 
 class FreeInitializer:
-    """Marks the initializers that make the free variables of a recurrent matrix.
+    """Marks initializers that make the free variables of a recurrent matrix.
 
-    A cell calls one with the shape of its variable. Any other initializer it
-    calls with `(n, n)`, for a matrix that it takes through the inverse of its
-    parametrization.
+    A cell calls such an initializer with the shape of the variable. It calls any other
+    initializer with the shape `(n, n)` of the matrix, and converts the result by the
+    inverse of its parametrization.
 
-    `makes` says what those variables are: a cell of another kind refuses the
-    initializer. One that does not say is taken by all. `seeds` is how many seeds in a
-    row it draws from: another that is to be independent begins beyond them.
+    `makes` names the kind of the values. A cell with free variables of another kind
+    rejects the initializer; if `makes` is empty, every cell accepts it. `seeds` is the
+    number of consecutive seeds that the initializer uses. An independent initializer
+    must start after them.
     """
 
     makes: ClassVar[str] = ""
@@ -30,9 +31,9 @@ class FreeInitializer:
 
 
 class SeedOnly:
-    """An initializer of Keras whose only argument is its seed.
+    """Mixin that turns a Keras initializer into one whose only argument is the seed.
 
-    `settings` are Keras's other arguments.
+    `settings` contains the other arguments of the Keras initializer.
     """
 
     settings: ClassVar[Mapping[str, Any]] = {}
@@ -41,20 +42,20 @@ class SeedOnly:
         super().__init__(**self.settings, seed=seed)  # type: ignore[call-arg]
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal initializer."""
+        """Returns the config of the initializer."""
         return {"seed": super().get_config()["seed"]}  # type: ignore[misc]
 
 
 def check_makes(name: str, initializer: Any, wanted: str) -> None:
-    """Checks that an initializer of free variables makes those of a parametrization.
+    """Checks that an initializer fits the free variables of a parametrization.
 
     Args:
-        name: Name of the argument that gave it.
-        initializer: The initializer, of free variables or of a matrix.
-        wanted: What the free variables are; `""` takes all.
+        name: Name of the argument, for error messages.
+        initializer: Initializer for the free variables or for the matrix.
+        wanted: Kind of the free variables; `""` accepts any initializer.
 
     Raises:
-        ValueError: If it makes others.
+        ValueError: If the initializer makes free variables of another kind.
     """
     makes = initializer.makes if isinstance(initializer, FreeInitializer) else ""
     if makes and wanted and makes != wanted:
@@ -65,33 +66,33 @@ def check_makes(name: str, initializer: Any, wanted: str) -> None:
 
 
 def given_initializer(identifier: Any) -> Any:
-    """Finds the initializer that a user of a parametrization has given.
+    """Returns the initializer for an identifier given to a parametrization.
 
     Args:
-        identifier: As for `keras_ortho.initializers.get`, or `None`.
+        identifier: Identifier, as for `keras_ortho.initializers.get`, or `None`.
 
     Returns:
         The initializer, or `None`.
     """
-    from keras_ortho import initializers  # Which has those of parametrizations.
+    from keras_ortho import initializers  # Not at the top: it imports this module.
 
     return initializers.get(identifier)
 
 
 def independent(initializer: Any) -> Any:
-    """Makes an initializer with the same settings that draws other values.
+    """Returns an initializer with the same settings that draws different values.
 
-    Every call of one of Keras's random initializers gives the same values, unless
-    its seed is a `keras.random.SeedGenerator`. Two weights that share an argument
-    such as `kernel_initializer` need one each.
+    A random initializer of Keras returns the same values at every call, unless its seed
+    is a `keras.random.SeedGenerator`. Two weights that share an argument such as
+    `kernel_initializer` therefore need separate initializers.
 
     Args:
         initializer: An initializer of Keras or of this package, or a function.
 
     Returns:
-        An initializer with the next seed where it was given an int, with a new one
-        where it was given none. The initializer itself where it draws nothing, or
-        something new at each call.
+        If the initializer was given an int seed, a copy with the next seed. If it was
+        given none, a copy with a new random seed. Otherwise the initializer itself: it
+        is not random, or it draws new values at each call.
 
     Example:
     >>> independent(keras.initializers.GlorotUniform(seed=1)).get_config()["seed"]
@@ -108,14 +109,14 @@ def independent(initializer: Any) -> Any:
 
 
 def independents(initializer: Any, count: int) -> list[Any]:
-    """Makes several initializers with the same settings that draw other values.
+    """Returns several initializers with the same settings that draw different values.
 
     Args:
-        initializer: The first of them.
-        count: How many.
+        initializer: The first initializer.
+        count: Number of initializers.
 
     Returns:
-        A list of them.
+        A list of `count` initializers, see `independent`.
     """
     chain = [initializer]
     while len(chain) < count:
@@ -132,23 +133,25 @@ def initializers_from_matrix(
     dtype: str,
     check_shape: bool = True,
 ) -> list[Callable[..., Tensor]]:
-    """Splits an initializer of a matrix into one for each free variable.
+    """Splits an initializer for a matrix into initializers for the free variables.
 
     Args:
-        name: Name of the argument that gave it.
-        initializer: The initializer.
+        name: Name of the argument, for error messages.
+        initializer: Initializer for the matrix.
         shape: Shape of the matrix.
-        inverse: From an array of that shape to the values of the free variables.
-        count: How many variables it gives.
-        dtype: Dtype to make the matrix in, where it is not given as an array.
-        check_shape: Whether an array must have that shape. Default: `True`.
+        inverse: Function that maps the matrix, an array, to a tuple of values of the
+            free variables.
+        count: Number of free variables.
+        dtype: Dtype in which the initializer makes the matrix, unless it is an array.
+        check_shape: Whether an array must have the shape `shape`. Default: `True`.
 
     Returns:
-        A list of initializers.
+        A list of initializers, one for each free variable.
 
     Raises:
-        ValueError: If the initializer is an array of another shape. The initializers
-            raise it, if the layer cannot have the matrix.
+        ValueError: If the initializer is an array of the wrong shape. If `inverse`
+            rejects the matrix, the initializers in the list raise the error when they
+            are called.
     """
     given = None
     if isinstance(initializer, keras.initializers.Constant):
@@ -156,12 +159,12 @@ def initializers_from_matrix(
         if check_shape:
             checks.check_shape(name, given, shape)
 
-    @functools.cache  # A random one must be asked once for all variables.
+    @functools.cache  # All variables must come from the same random matrix.
     def values() -> tuple[np.ndarray, ...]:
         matrix = given
         if matrix is None:
-            # Inverses branch on the values of the matrix, so there must be values,
-            # also where the layer is built while a function is traced.
+            # Inverses branch on the values of the matrix, which must be concrete even
+            # if the layer is built while a function is traced.
             with eagerly():
                 matrix = ops.convert_to_numpy(initializer(shape, dtype=dtype))
         try:
@@ -180,15 +183,15 @@ def initializers_from_matrix(
 def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None:
     """Checks the shape of an initializer that is an array.
 
-    Keras would repeat a smaller one.
+    Keras would broadcast a smaller array.
 
     Args:
-        argument: Name of the argument.
-        initializer: What `keras_ortho.initializers.get` made of it.
+        argument: Name of the argument, for error messages.
+        initializer: The initializer, as returned by `keras_ortho.initializers.get`.
         shape: Shape of the weight.
 
     Raises:
-        ValueError: If it is an array of another shape.
+        ValueError: If the initializer is an array of another shape.
 
     Example:
     >>> ones = keras.initializers.Constant(np.ones((3, 4)))

@@ -1,4 +1,4 @@
-"""A unitary matrix that is a variable itself, and that its optimizer keeps unitary."""
+"""A unitary matrix that is itself a variable, kept unitary by its optimizer."""
 
 from typing import Any
 
@@ -16,14 +16,15 @@ from keras_ortho.parametrizations.restricted_unitary import UnitaryComposition
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class FullUnitary(Parametrization):
-    """All unitary matrices, each held as it is: the full-capacity uRNN's.
+    """All unitary matrices, stored directly, as in the full-capacity uRNN.
 
-    The one set here that an optimizer has to keep to, as
-    `keras_ortho.optimizers.StiefelDescent` does; the first step of another warns.
+    Unlike the other parametrizations, this one needs an optimizer that keeps the matrix
+    unitary, such as `keras_ortho.optimizers.StiefelDescent`. The first step of any
+    other optimizer issues a warning.
 
     Args:
-        half_gradient: Whether the gradient leaves out what reaches the matrix through
-            the imaginary parts of the state. Default: `False`.
+        half_gradient: Whether the gradient with respect to the matrix omits what
+            reaches it through the imaginary parts of the state. Default: `False`.
 
     Example:
     >>> FullUnitary().variables(8)[0].shape
@@ -37,7 +38,7 @@ class FullUnitary(Parametrization):
         self.half_gradient = half_gradient
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the matrix, its real and its imaginary part."""
+        """Returns one variable, the real and the imaginary part of the matrix."""
         return [
             FreeVariable(
                 "recurrent_unitary",
@@ -49,7 +50,7 @@ class FullUnitary(Parametrization):
         ]
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Gives the matrix in its real form."""
+        """Returns the matrix in its real form."""
         (parts,) = values
         rows = ops.concatenate([parts[0], parts[1]], axis=1)
         if not self.half_gradient:
@@ -58,7 +59,7 @@ class FullUnitary(Parametrization):
         return ops.concatenate([rows, lower])
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Takes any unitary matrix as it is."""
+        """Returns the real and imaginary parts of any unitary matrix."""
         unitary = nearest_unitary(matrix)
         return (np.stack([unitary.real, unitary.imag]),)
 
