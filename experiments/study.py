@@ -200,6 +200,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "two optimizers, normal kernel": {**TWO, "kernel_initializer": "he_normal"},
     PAPERS: {**TWO, "kernel_initializer": "small_uniform"},
     "OPLU": {"activation": "oplu"},
+    "leaky ReLU": {"activation": "leaky_relu"},
     WIDE: {"activation": "oplu", "units": "256"},
 }
 # Arguments that only some layers have: these layers, and the arguments.
@@ -329,6 +330,7 @@ def finals() -> list[Trial]:
         for seed in range(3)
         for model, setting in (
             ("scornn", "small kernel"),
+            ("scornn", "leaky ReLU"),
             ("antisymmetric", "common"),
             ("goru", "common"),
             ("ornn", "common"),
