@@ -1,8 +1,8 @@
-"""Recurrent Keras layers whose recurrent matrix stays orthogonal.
+"""Recurrent Keras layers whose recurrent matrix stays orthogonal or unitary.
 
-Importing the package loads neither Keras nor a backend; using a name that needs them
-does. The classes that a saved model may hold are registered as soon as both Keras and
-the package are imported, in either order.
+Importing the package loads neither Keras nor a backend; accessing a name that needs
+them does. The classes that a saved model may contain are registered as soon as both
+Keras and the package have been imported, in either order.
 """
 
 import importlib
@@ -74,7 +74,7 @@ _PUBLIC = [
     "training",
     "training_callbacks",
 ]
-# The modules of the names above, and those of all else that Keras can save.
+# The modules that define the names above or other objects that Keras can save.
 _REGISTERING = (
     "activations",
     "cells",
@@ -100,13 +100,13 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_PUBLIC})
 
 
-# Of `__all__` type checkers know only what is spelled out, and they take a module with
-# this function for one that has every name.
+# Hidden from type checkers: they understand only a literal `__all__`, and assume that
+# a module with `__getattr__` has every name.
 if not TYPE_CHECKING:
     __all__ = _PUBLIC
 
     def __getattr__(name: str) -> Any:
-        """Loads a module, or a class with its module, when it is first asked for."""
+        """Imports a submodule, or the module of a public name, on first access."""
         if importlib.util.find_spec(f"{__name__}.{name}"):
             return importlib.import_module(f"{__name__}.{name}")
         if name in _PUBLIC:

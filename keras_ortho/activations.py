@@ -1,4 +1,4 @@
-"""Activations of orthogonal and unitary networks: modReLU, OPLU, and leaky ReLU."""
+"""Activations for orthogonal and unitary networks: modReLU, OPLU and leaky ReLU."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,22 +13,22 @@ from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_last_axis, check_number, check_real_tensor
 
-# Keeps the modulus of the smoothed modReLU and its reciprocal finite at zero, as in the
-# code of the uRNN's and the scuRNN's authors.
+# Keeps the gradient of the smoothed modReLU's modulus, and the reciprocal of that
+# modulus, finite at zero, as in the code of the authors of the uRNN and the scuRNN.
 MODULUS_EPSILON = 1e-5
 
 
 def get(identifier: Any) -> Callable[[Tensor], Tensor]:
-    """Finds an activation: `"oplu"`, or one that Keras knows.
+    """Retrieves an activation: `"oplu"` or any that Keras knows.
 
     Args:
-        identifier: Its name, config or function; `None` is the identity.
+        identifier: Name, config or function. `None` stands for the identity.
 
     Returns:
-        The function.
+        The activation function.
 
     Raises:
-        ValueError: If there is none of that name.
+        ValueError: If the name is unknown.
 
     Example:
     >>> get("oplu") is oplu
@@ -39,22 +39,22 @@ def get(identifier: Any) -> Callable[[Tensor], Tensor]:
 
 
 def real_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
-    """Computes real modReLU, as `modrelu`, without its gradient."""
+    """Computes the values of `modrelu`, without its custom gradient."""
     return ops.sign(inputs) * ops.relu(ops.abs(inputs) + bias)
 
 
 def real_modrelu_gradients(output: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
     """Computes the gradients of real modReLU from its output.
 
-    That has the sign of the input, and is zero where the gradient is.
+    The output has the sign of the input, and is zero where the gradient is zero.
 
     Args:
         output: Tensor of shape `(..., n)`.
-        upstream: Gradient with respect to it.
+        upstream: Upstream gradient, with respect to `output`.
 
     Returns:
-        A pair of tensors of the same shape: the gradients with respect to the inputs,
-        and to a bias for each.
+        A pair of tensors of the same shape: the gradients with respect to the inputs
+        and with respect to the bias, the latter not yet summed over the batch.
     """
     sign = ops.sign(output)
     to_bias = sign * upstream
@@ -77,21 +77,22 @@ _modrelu = with_gradient(_forward, _backward)
 
 
 def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
-    """ModReLU of real numbers, `sign(z) relu(|z| + b)`.
+    """Applies real modReLU, `sign(z) relu(|z| + b)`.
 
-    Keeps the sign and shifts the absolute value: with a negative bias values
-    near zero become zero, with a positive one they are pushed away from it. At
-    `z = 0` it is 0, and its gradient is 0 there and where `|z| + b = 0`.
+    The function keeps the sign and shifts the absolute value: a negative bias sets
+    values near zero to zero, a positive bias pushes them away from zero. At `z = 0`,
+    the value is 0. The gradient is 0 there and where `|z| + b = 0`.
 
     Args:
         inputs: Tensor of shape `(..., n)`.
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
+        Tensor with the shape and dtype of `inputs`. For integers and booleans, the
+        dtype is Keras's `floatx`.
 
     Raises:
-        ValueError: If `bias` has another shape, or a tensor is complex.
+        ValueError: If `bias` has the wrong shape, or a tensor is complex.
 
     Example:
     >>> modrelu(np.array([-2.0, 0.5, 3.0]), np.array([-1.0, -1.0, 1.0]))
@@ -109,7 +110,7 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
 
 def _floats(inputs: Any) -> Tensor:
-    """A tensor, of Keras's default dtype if it is one of integers or booleans."""
+    """Converts inputs to a tensor; integers and booleans become Keras's `floatx`."""
     inputs = ops.convert_to_tensor(inputs)
     check_real_tensor("inputs", inputs)
     dtype = keras.backend.standardize_dtype(inputs.dtype)
@@ -121,7 +122,7 @@ def _floats(inputs: Any) -> Tensor:
 
 
 def _check_bias(bias: Any, inputs: Tensor, parts: int) -> None:
-    # One of another shape would be repeated, and its gradient wrong.
+    # A bias of another shape would be broadcast, and its gradient would be wrong.
     check_real_tensor("bias", bias)
     size = inputs.shape[-1] if len(inputs.shape) else None
     if size is not None and size % parts:
@@ -137,25 +138,25 @@ def _check_bias(bias: Any, inputs: Tensor, parts: int) -> None:
 
 
 def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
-    """ModReLU of complex numbers, `z relu(1 + b / |z|)`.
+    """Applies complex modReLU, `z relu(1 + b / |z|)`.
 
-    Keeps the argument and shifts the modulus; with `b = 0` it is the identity. At
-    `z = 0` it is 0 with the derivative of its limits: that of the identity where
-    `b >= 0`, and 0 where `b < 0`. Near 0 the derivative grows as `b / |z|` where
-    `b > 0`, without a bound: see `smoothed_modrelu`. A modulus counts as 0 where its
-    dtype holds its square, or itself, with fewer digits than others: up to 1e-146 in
-    float64, 3e-16 in float32 and bfloat16, 6e-5 in float16. It is computed in float32
-    at least.
+    The function keeps the argument and shifts the modulus; with `b = 0`, it is the
+    identity. At `z = 0`, the value is 0, and the derivative is that of the identity if
+    `b >= 0`, and 0 if `b < 0`. Near 0, if `b > 0`, the derivative grows as `b / |z|`,
+    without a bound: see `smoothed_modrelu`. A modulus counts as 0 if underflow costs
+    it, or its square, digits: up to 1e-146 in float64, 3e-16 in float32 and bfloat16,
+    6e-5 in float16. The computation uses at least float32.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
+        Tensor with the shape and dtype of `inputs`. For integers and booleans, the
+        dtype is Keras's `floatx`.
 
     Raises:
-        ValueError: If `bias` has another shape, or a tensor is complex.
+        ValueError: If `bias` has the wrong shape, or a tensor is complex.
 
     Example:
     >>> complex_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
@@ -172,28 +173,28 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
 
 def exact_scale(inputs: Tensor, bias: Tensor) -> Tensor:
-    """Computes what complex modReLU multiplies each complex number with.
+    """Computes the factor of complex modReLU, `relu(1 + b / |z|)`.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        Tensor of shape `(..., n)`, float32 at least: the factor `relu(1 + b / |z|)`.
+        Tensor of shape `(..., n)`, at least float32: a factor for each complex number.
     """
     smallest = smallest_modulus(inputs.dtype) ** 2
     real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
     square = real * real + imaginary * imaginary
     bias = ops.cast(bias, square.dtype)
     counts = square > smallest
-    # The derivatives of a root at 0 are not finite, nor is 0 times them.
+    # The derivative of the square root at 0 is infinite, and 0 times it is NaN.
     modulus = ops.sqrt(ops.where(counts, square, ops.ones_like(square)))
     scale = ops.relu(1.0 + bias / modulus)
     return ops.where(counts, scale, ops.cast(bias >= 0, square.dtype))
 
 
 def smallest_modulus(dtype: Any) -> float:
-    """A modulus that has all digits of a dtype, and whose square has them."""
+    """Returns the modulus above which neither it nor its square loses digits."""
     dtype = keras.backend.standardize_dtype(dtype)
     if dtype == "float16":
         return float(np.finfo("float16").tiny)
@@ -202,23 +203,25 @@ def smallest_modulus(dtype: Any) -> float:
 
 
 def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
-    """ModReLU of complex numbers as the authors of the uRNN and the scuRNN guard it.
+    """Applies complex modReLU, smoothed at zero as by the uRNN's and scuRNN's authors.
 
-    `z relu(m + b) / (m + 1e-5)` with the modulus `m = sqrt(|z|^2 + 1e-5)`, in float32
-    at least. Its derivative is bounded, by about `1 + 300 b`, where that of
-    `complex_modrelu` grows without a bound at 0. It is a little short: with `b = 0` a
-    number of modulus 1 loses 1e-5 of it, one of modulus 0.1 loses 1e-4. The square of
-    the modulus must be finite: beyond 1.8e19 in float32 the result is NaN.
+    Computes `z relu(m + b) / (m + 1e-5)` with the modulus `m = sqrt(|z|^2 + 1e-5)`, in
+    at least float32. The derivative is bounded, by about `1 + 300 b`, while that of
+    `complex_modrelu` is unbounded near 0. The result is slightly too small: with
+    `b = 0`, a number of modulus 1 loses 1e-5 of it, and one of modulus 0.1 loses 1e-4.
+    The square of the modulus must be finite: in float32, a modulus beyond 1.8e19 gives
+    NaN.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`; of integers, of Keras's default.
+        Tensor with the shape and dtype of `inputs`. For integers and booleans, the
+        dtype is Keras's `floatx`.
 
     Raises:
-        ValueError: If `bias` has another shape, or a tensor is complex.
+        ValueError: If `bias` has the wrong shape, or a tensor is complex.
 
     Example:
     >>> smoothed_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))
@@ -236,15 +239,15 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
 
 def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Computes what the smoothed modReLU multiplies each complex number with.
+    """Computes the factor and the modulus of the smoothed modReLU.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
         bias: Tensor of shape `(n,)`.
 
     Returns:
-        A pair of tensors of shape `(..., n)`, float32 at least: the factor
-        `relu(m + b) / (m + 1e-5)`, and the modulus `m`.
+        A pair of tensors of shape `(..., n)`, at least float32: the factor
+        `relu(m + b) / (m + 1e-5)` for each complex number, and the modulus `m`.
     """
     real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
     modulus = ops.sqrt(real * real + imaginary * imaginary + MODULUS_EPSILON)
@@ -253,48 +256,49 @@ def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def scale_units(inputs: Tensor, scale: Tensor) -> Tensor:
-    """Multiplies each complex number with a real one.
+    """Multiplies each complex number by a real factor.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
         scale: Tensor of shape `(..., n)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`.
+        Tensor with the shape and dtype of `inputs`.
     """
-    # The factor of a small number may be too large for float16, and the product not.
+    # For a small number, the factor may overflow float16 although the product does not.
     return ops.cast(_wide(inputs) * twice(scale), inputs.dtype)
 
 
 def twice(values: Tensor) -> Tensor:
-    """Puts `n` values, of complex numbers, at their real and their imaginary parts."""
+    """Repeats `n` values, once for the real and once for the imaginary parts."""
     return ops.concatenate([values, values], axis=-1)
 
 
 def _wide(inputs: Tensor) -> Tensor:
-    """The square of 300 is no float16."""
+    """Casts inputs to at least float32: in float16, the square of 300 overflows."""
     return ops.cast(inputs, wide_dtype(inputs.dtype))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 def oplu(inputs: Tensor) -> Tensor:
-    """The orthogonal permutation linear unit (OPLU), which sorts pairs of units.
+    """Applies the orthogonal permutation linear unit (OPLU), which sorts pairs.
 
-    Unit `i` and unit `i + n // 2` are a pair, whose larger value goes to the first, the
-    smaller to the second. With an odd `n` the last unit stays as it is. Of complex
-    units, real parts before imaginary parts, a pair is the two parts of one unit.
+    Units `i` and `i + n // 2` form a pair: the larger value goes to the first unit, the
+    smaller one to the second. If `n` is odd, the last unit is unchanged. With complex
+    units, real parts before imaginary parts, the two parts of a unit form a pair.
 
-    Its Jacobian is a permutation at every point; where the values of a pair are equal
-    it is the identity. So it keeps the norms of states and of gradients exactly, and
-    yet is not linear: of the difference of a pair it takes the absolute value. modReLU,
-    whose bias is zero at the start, has to learn not to be linear. OPLU is also known
-    as MaxMin, and as GroupSort of groups of two.
+    The Jacobian is a permutation matrix at every point; where the values of a pair are
+    equal, it leaves the pair alone. OPLU therefore preserves the norms of states and
+    gradients exactly, yet is nonlinear: it takes the absolute value of the difference
+    of each pair. In contrast, modReLU starts as the identity, with zero bias, and has
+    to learn to be nonlinear. OPLU is also known as MaxMin, and as GroupSort with
+    groups of two.
 
     Args:
         inputs: Tensor of shape `(..., n)`.
 
     Returns:
-        Tensor of the shape and dtype of `inputs`.
+        Tensor with the shape and dtype of `inputs`.
 
     Example:
     >>> oplu(np.array([1.0, 5.0, 2.0, -3.0]))
@@ -311,27 +315,27 @@ def oplu(inputs: Tensor) -> Tensor:
 
 
 def is_unsorted(inputs: Tensor) -> Tensor:
-    """Finds the pairs whose second value is the larger one.
+    """Finds the pairs whose second value is larger than the first.
 
     Args:
         inputs: Tensor of shape `(..., n)`.
 
     Returns:
-        Tensor of booleans, of shape `(..., n // 2)`.
+        Boolean tensor of shape `(..., n // 2)`.
     """
     half = inputs.shape[-1] // 2
     return inputs[..., :half] < inputs[..., half : 2 * half]
 
 
 def swap_pairs(values: Tensor, swapped: Tensor) -> Tensor:
-    """Swaps the values of some pairs; the gradient is taken back in the same way.
+    """Swaps the values of selected pairs; swapping is its own gradient, too.
 
     Args:
         values: Tensor of shape `(..., n)`.
-        swapped: Tensor of booleans, of shape `(..., n // 2)`.
+        swapped: Boolean tensor of shape `(..., n // 2)`: which pairs to swap.
 
     Returns:
-        Tensor of the shape and dtype of `values`.
+        Tensor with the shape and dtype of `values`.
     """
     half = values.shape[-1] // 2
     first, second = values[..., :half], values[..., half : 2 * half]
@@ -343,13 +347,14 @@ def swap_pairs(values: Tensor, swapped: Tensor) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class LeakyReLU:
-    """Leaky ReLU of a slope, `max(z, negative_slope z)` for one of at most 1.
+    """Leaky ReLU with a given slope, `max(z, negative_slope z)` for slopes up to 1.
 
-    A function with a setting, for the `activation` of a layer. Its derivative at 0 is
-    the slope. The string `"leaky_relu"` names Keras's, which has the slope 0.2.
+    A callable for the `activation` argument of a layer. Its derivative at 0 is the
+    slope. The string `"leaky_relu"` names Keras's activation, whose slope is 0.2.
 
     Args:
-        negative_slope: Slope for negative inputs, at least 0. Default: 0.1, oRNN's.
+        negative_slope: Slope for negative inputs, at least 0. Default: 0.1, as in the
+            oRNN.
 
     Raises:
         ValueError: If the slope is negative or not finite.
@@ -361,7 +366,7 @@ class LeakyReLU:
     Reference:
 
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html),
-      whose code has the slope 0.1
+      whose code uses the slope 0.1
     """
 
     def __init__(self, negative_slope: float = 0.1) -> None:
@@ -374,9 +379,10 @@ class LeakyReLU:
             inputs: Tensor of any shape.
 
         Returns:
-            Tensor of the same shape and dtype.
+            Tensor of the same shape and dtype. For integers and booleans, the dtype is
+            Keras's `floatx`.
         """
-        # TensorFlow's own knows the slope in float32 only.
+        # TensorFlow's own leaky ReLU rounds the slope to float32.
         inputs = _floats(inputs)
         return ops.where(inputs > 0, inputs, self.negative_slope * inputs)
 
@@ -392,29 +398,29 @@ class LeakyReLU:
         return hash((LeakyReLU, self.negative_slope))
 
     def get_config(self) -> dict[str, float]:
-        """Gives the arguments that make an equal activation."""
+        """Returns the config of the activation."""
         return {"negative_slope": self.negative_slope}
 
     @classmethod
     def from_config(cls, config: dict[str, float]) -> "LeakyReLU":
-        """Makes an activation from a config."""
+        """Creates an activation from its config."""
         return cls(**config)
 
 
-#: Leaky ReLU with the slope of `SVDRNN`, `ORNN` and `FactorizedRNN`, 0.1.
+#: Leaky ReLU with slope 0.1, the default of `SVDRNN`, `ORNN` and `FactorizedRNN`.
 PAPER_LEAKY_RELU = LeakyReLU(0.1)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ModReLU(keras.layers.Layer):
-    """modReLU with a trainable bias for each unit, `sign(z) relu(|z| + b)`.
+    """modReLU layer, `sign(z) relu(|z| + b)` with a trainable bias for each unit.
 
     Args:
-        bias_initializer: Initializer of the bias. Default: `"zeros"`, with which
-            the layer is the identity until the bias has been trained.
-        bias_regularizer: Regularizer of the bias. Default: `None`.
-        bias_constraint: Constraint of the bias. Default: `None`.
-        **kwargs: Keras's arguments of a layer, such as `name` and `dtype`.
+        bias_initializer: Initializer for the bias. Default: `"zeros"`, with which
+            the layer is the identity before training.
+        bias_regularizer: Regularizer for the bias. Default: `None`.
+        bias_constraint: Constraint for the bias. Default: `None`.
+        **kwargs: Arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Input shape:
         `(..., n)`, with `n` known. The bias has shape `(n,)`.
@@ -423,7 +429,8 @@ class ModReLU(keras.layers.Layer):
         The input shape.
 
     Raises:
-        ValueError: In `build`, if the last axis of the input is not known.
+        ValueError: In `build`, if the last axis of the input is unknown, or
+            `bias_initializer` is an array of the wrong shape.
 
     Example:
     >>> layer = ModReLU(bias_initializer=keras.initializers.Constant(-1.0))
@@ -456,7 +463,8 @@ class ModReLU(keras.layers.Layer):
             input_shape: Shape of the inputs.
 
         Raises:
-            ValueError: If the last axis is not known.
+            ValueError: If the last axis is unknown, or `bias_initializer` is an array
+                of the wrong shape.
         """
         shape = (check_last_axis(self, input_shape),)
         initializers.check_array("bias_initializer", self.bias_initializer, shape)
@@ -482,11 +490,11 @@ class ModReLU(keras.layers.Layer):
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]
     ) -> tuple[int | None, ...]:
-        """Gives the shape of the output, that of the inputs."""
+        """Returns the output shape, which equals the input shape."""
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal layer."""
+        """Returns the config of the layer."""
         return {
             **super().get_config(),
             "bias_initializer": keras.initializers.serialize(self.bias_initializer),

@@ -1,11 +1,12 @@
-"""The architectures of the package, a line each.
+"""The architectures of the package, one line each.
 
-Whatever goes through all of them reads this table, which loads nothing: the names in
-`keras_ortho`, known before Keras is there, and `keras_ortho.cells`; the stub; the tests
-of what all have in common; the benchmark of all layers; and the experiments.
+All code that iterates over the architectures reads this table, which imports nothing:
+the public names in `keras_ortho`, which exist before Keras is loaded, and in
+`keras_ortho.cells`; the stub; the tests of what all architectures have in common; the
+benchmark of all layers; and the experiments.
 """
 
-# Each layer, and its file in `keras_ortho/cells`, where its cell is, too.
+# Each layer, and the file in `keras_ortho/cells` that contains it and its cell.
 ARCHITECTURES = {
     "ScoRNN": "scornn",
     "ScuRNN": "scurnn",
@@ -20,7 +21,7 @@ ARCHITECTURES = {
     "NNRNN": "nnrnn",
     "FactorizedRNN": "factorized",
 }
-# All classes of `keras_ortho.cells`, and their files.
+# All classes of `keras_ortho.cells`, each with its file.
 CLASSES = {"RecurrentCell": "base", "RecurrentLayer": "layer"} | {
     f"{layer}{kind}": file
     for layer, file in {**ARCHITECTURES, "OrthoRNN": "ortho"}.items()

@@ -1,9 +1,9 @@
-"""The papers' baselines, as Keras's own layers with the papers' settings.
+"""The baselines of the papers: Keras's own layers with the papers' settings.
 
-Each function returns a layer of Keras, or one in a `TrainedInitialState`. A saved model
-needs this package only for that wrapper, and for the initializer of an LSTM's bias. A
-GRU is a plain `keras.layers.GRU`. The papers clip the gradients of their LSTMs; that is
-an argument of the optimizer, `clipvalue` for each entry or `clipnorm` for each weight.
+Each function returns a Keras layer, or one wrapped in a `TrainedInitialState`. A saved
+model needs this package only for that wrapper and for the bias initializer of an LSTM.
+For a GRU, use `keras.layers.GRU`. The papers clip the gradients of their LSTMs, which
+is an argument of the optimizer: `clipvalue` for each entry, `clipnorm` for each weight.
 """
 
 import bisect
@@ -17,8 +17,7 @@ from keras_ortho import checks
 from keras_ortho.initializers import ForgetBias, independent
 from keras_ortho.layers.trained_initial_state import TrainedInitialState
 
-# Coefficients of n^2, of m n and of n in the number of parameters of n units with m
-# inputs.
+# Coefficients of n^2, m n and n in the number of parameters of n units with m inputs.
 _TERMS = {
     "simple_rnn": (1, 1, 1),
     "gru": (3, 3, 6),
@@ -29,16 +28,17 @@ _TERMS = {
 def rnn(
     units: int, *, trainable_initial_state: bool = False, **kwargs: Any
 ) -> keras.layers.Layer:
-    """Makes a plain RNN, with a trained initial state where it is wanted.
+    """Creates a plain RNN layer, optionally with a trained initial state.
 
     Args:
         units: Number of units, a positive integer.
         trainable_initial_state: Whether the state before the first step is trained,
-            from oRNN's initial values, rather than zero. Default: `False`.
+            starting from the oRNN's initial values, rather than zero. Default: `False`.
         **kwargs: Arguments of `keras.layers.SimpleRNN`.
 
     Returns:
-        The layer, in a `keras_ortho.layers.TrainedInitialState` if that is trained.
+        The layer, wrapped in a `keras_ortho.layers.TrainedInitialState` if the initial
+        state is trained.
 
     Raises:
         ValueError: If `units` is not a positive integer.
@@ -51,7 +51,7 @@ def rnn(
     Reference:
 
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
-      7.1, whose numbers of parameters count an initial state
+      7.1, whose parameter counts include an initial state
     """
     units = checks.check_count("units", units)
     layer = keras.layers.SimpleRNN(units, **kwargs)
@@ -70,25 +70,26 @@ def irnn(
     seed: Any = None,
     **kwargs: Any,
 ) -> keras.layers.SimpleRNN:
-    """Makes the IRNN: ReLU units that start as the identity.
+    """Creates an IRNN layer: ReLU units whose recurrent kernel starts as the identity.
 
-    Its input kernel starts from `N(0, 0.001^2)`, its bias from zero.
+    The input kernel starts from `N(0, 0.001^2)`, the bias from zero.
 
     Args:
         units: Number of units, a positive integer.
-        gain: What the identity is multiplied with; the paper takes 0.01 for speech,
-            where long memory is not needed, and 1 elsewhere. Default: 1.
-        orthogonal: Whether it starts from a random orthogonal matrix rather than the
-            identity. Default: `False`.
-        seed: Seed of the initializers, an int. Default: `None`, one of their own.
-        **kwargs: Arguments of `keras.layers.SimpleRNN`, which may override these.
+        gain: Factor of the identity, more than 0. The paper uses 0.01 for speech, where
+            long memory is not needed, and 1 elsewhere. Default: 1.
+        orthogonal: Whether the recurrent kernel starts as a random orthogonal matrix,
+            times `gain`, rather than the identity. Default: `False`.
+        seed: Integer seed for the initializers. Default: `None`, a random seed for
+            each.
+        **kwargs: Arguments of `keras.layers.SimpleRNN`, which override these settings.
 
     Returns:
         The layer.
 
     Raises:
-        ValueError: If `units` is not a positive integer, or `gain` not a finite number
-            of more than 0.
+        ValueError: If `units` is not a positive integer, or `gain` is not a finite
+            positive number.
 
     Example:
     >>> irnn(100)(np.zeros((32, 784, 1))).shape
@@ -103,7 +104,7 @@ def irnn(
     initializers = keras.initializers
     start = initializers.Identity(gain)
     if orthogonal:
-        # Not from the numbers of the input kernel.
+        # Draws random numbers that are independent of those for the input kernel.
         start = independent(initializers.Orthogonal(gain, seed=seed))
     settings = {
         "activation": "relu",
@@ -120,27 +121,29 @@ def lstm(
     trainable_initial_state: bool = False,
     **kwargs: Any,
 ) -> keras.layers.Layer:
-    """Makes an LSTM whose forget gates start with a given bias.
+    """Creates an LSTM layer whose forget gates start with a given bias.
 
-    Keras's `unit_forget_bias` gives 1 or 0; the papers choose among -4, ..., 4 for
-    each task. The bias is trained from there, as Keras's is. TensorFlow 1's cell adds
-    the constant to a trained bias that starts from zero, which comes to the same.
+    Keras's `unit_forget_bias` sets the initial bias to 1 or 0, while the papers select
+    it from -4, ..., 4 for each task. As in Keras, the bias is then trained. The cell of
+    TensorFlow 1 adds the constant to a trained bias that starts from zero, which is
+    equivalent.
 
     Args:
         units: Number of units, a positive integer.
-        forget_bias: Bias of the forget gates at the start, finite. Default: 1.
+        forget_bias: Initial bias of the forget gates, a finite number. Default: 1.
         trainable_initial_state: Whether the states before the first step, `h_0` and
-            `c_0`, are trained, from oRNN's initial values, rather than zero. Default:
-            `False`.
-        **kwargs: Arguments of `keras.layers.LSTM`, but for `bias_initializer` and
-            `unit_forget_bias`, which this function gives.
+            `c_0`, are trained, starting from the oRNN's initial values, rather than
+            zero. Default: `False`.
+        **kwargs: Arguments of `keras.layers.LSTM`, except `bias_initializer` and
+            `unit_forget_bias`, which this function sets.
 
     Returns:
-        The layer, in a `keras_ortho.layers.TrainedInitialState` if those are trained.
+        The layer, wrapped in a `keras_ortho.layers.TrainedInitialState` if the initial
+        states are trained.
 
     Raises:
         ValueError: If `units` is not a positive integer, `forget_bias` is not finite,
-            or a given argument is passed.
+            or `bias_initializer` or `unit_forget_bias` is passed.
 
     Example:
     >>> lstm(158, forget_bias=-4.0)(np.zeros((28, 10, 129))).shape
@@ -169,21 +172,21 @@ def lstm(
 
 
 def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> int:
-    """Counts the parameters of one of Keras's recurrent layers.
+    """Counts the parameters of a recurrent layer of Keras.
 
     Args:
-        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with their default settings.
-        units: Number of units `n`.
-        features: Number of inputs `m`.
+        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with default settings.
+        units: Number of units `n`, a positive integer.
+        features: Number of inputs `m`, a positive integer.
         outputs: Number of outputs `p` of a `Dense` layer that follows. Default: 0, no
             such layer.
 
     Returns:
         `n^2 + (m + 1) n` for a simple RNN, `3 n^2 + (3 m + 6) n` for a GRU, `4 n^2 +
-        (4 m + 4) n` for an LSTM, and `(n + 1) p` for the outputs.
+        (4 m + 4) n` for an LSTM, plus `(n + 1) p` for the outputs.
 
     Raises:
-        ValueError: If there is no such kind, or a number is not positive.
+        ValueError: If `kind` is unknown, or a number is out of range.
 
     Example:
     >>> num_parameters("lstm", 128, features=1, outputs=10)
@@ -201,21 +204,21 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
 
 
 def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -> int:
-    """Finds how many units give about as many parameters as another model has.
+    """Finds the number of units that gives about a given number of parameters.
 
     Args:
-        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with their default settings.
-        parameters: The number to come near to, a positive integer.
-        features: Number of inputs.
+        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with default settings.
+        parameters: Target number of parameters, a positive integer.
+        features: Number of inputs, a positive integer.
         outputs: Number of outputs of a `Dense` layer that follows, whose parameters
-            count. Default: 0, no such layer.
+            are included. Default: 0, no such layer.
 
     Returns:
-        The number of units, at least 1, for which `num_parameters` is nearest to
+        The number of units, at least 1, for which `num_parameters` is closest to
         `parameters`.
 
     Raises:
-        ValueError: If there is no such kind, or a number is not positive.
+        ValueError: If `kind` is unknown, or a number is out of range.
 
     Example:
     >>> matched_units("lstm", 83_121, features=129, outputs=129)
@@ -230,14 +233,15 @@ def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -
 
 
 def closest_size(count: Callable[[int], int], parameters: int) -> int:
-    """Finds the size at which something has about as many parameters as another.
+    """Finds the size whose number of parameters is closest to a target.
 
     Args:
-        count: Gives the number of parameters at a size from 1 on, and grows with it.
-        parameters: The number to come near to.
+        count: Function from a size, at least 1, to the number of parameters, increasing
+            with the size.
+        parameters: Target number of parameters.
 
     Returns:
-        The size, the smaller of two at the same distance.
+        The size. If two are equally close, the smaller one.
 
     Example:
     >>> closest_size(lambda n: n * n, 50)

@@ -1,4 +1,4 @@
-"""Checks of the arguments that users give."""
+"""Validation of user arguments."""
 
 import operator
 from collections.abc import Callable
@@ -8,19 +8,19 @@ import numpy as np
 
 
 def is_integer(value: Any) -> bool:
-    """Whether an argument is a whole number, of Python or NumPy, and not a boolean.
+    """Returns whether a value is a Python or NumPy integer, but not a boolean.
 
     Args:
-        value: Its value.
+        value: The value.
 
     Returns:
-        Whether it is.
+        A boolean.
     """
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any) -> int:
-    """Checks that an argument is a positive whole number.
+    """Checks that an argument is a positive integer.
 
     Args:
         name: Name of the argument.
@@ -30,23 +30,23 @@ def check_count(name: str, value: Any) -> int:
         The value as an int.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not a positive integer.
     """
     return _check_integer(name, value, 1, "a positive integer")
 
 
 def check_sizes(name: str, value: Any) -> tuple[int, ...]:
-    """Checks that an argument is a shape of sizes that are known.
+    """Checks that an argument is a shape with known sizes.
 
     Args:
         name: Name of the argument.
         value: Its value.
 
     Returns:
-        The sizes, at least one, as ints.
+        The sizes, at least one, as a tuple of ints.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the value is not a tuple or list of positive integers.
     """
     sizes = list(value) if isinstance(value, list | tuple) else []
     if not sizes or not all(is_integer(size) and size > 0 for size in sizes):
@@ -58,7 +58,7 @@ def check_sizes(name: str, value: Any) -> tuple[int, ...]:
 
 
 def check_seed(name: str, value: Any) -> int:
-    """Checks that an argument is a seed, a whole number of at least 0.
+    """Checks that an argument is a seed, an integer of at least 0.
 
     Args:
         name: Name of the argument.
@@ -68,13 +68,13 @@ def check_seed(name: str, value: Any) -> int:
         The value as an int.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not an integer of at least 0.
     """
     return _check_integer(name, value, 0, "an integer of at least 0")
 
 
 def check_fraction(name: str, value: Any) -> float:
-    """Checks that an argument is a fraction of less than 1.
+    """Checks that an argument is a fraction in `[0, 1)`.
 
     Args:
         name: Name of the argument.
@@ -84,7 +84,7 @@ def check_fraction(name: str, value: Any) -> float:
         The value as a float.
 
     Raises:
-        ValueError: If it is not in `[0, 1)`.
+        ValueError: If the value is not a number in `[0, 1)`.
     """
     wanted = "a fraction of at least 0 and less than 1"
     return _check_float(name, value, lambda x: 0 <= x < 1, wanted)
@@ -101,13 +101,13 @@ def check_finite(name: str, value: Any) -> float:
         The value as a float.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not a finite number.
     """
     return _check_float(name, value, np.isfinite, "a finite number")
 
 
 def check_decibels(name: str, value: Any) -> float:
-    """Checks that an argument is a level or a ratio in dB that sound can have.
+    """Checks that an argument is a plausible level or ratio of sound, in dB.
 
     Args:
         name: Name of the argument.
@@ -117,24 +117,24 @@ def check_decibels(name: str, value: Any) -> float:
         The value as a float.
 
     Raises:
-        ValueError: If it is no number from -200 to 200.
+        ValueError: If the value is not a number from -200 to 200.
     """
     return _check_float(name, value, lambda x: -200 <= x <= 200, "from -200 to 200 dB")
 
 
 def check_number(name: str, value: Any, positive: bool = False) -> float:
-    """Checks that an argument is a finite number that is not negative.
+    """Checks that an argument is a finite, nonnegative number.
 
     Args:
         name: Name of the argument.
         value: Its value.
-        positive: Whether it must be more than 0. Default: `False`.
+        positive: Whether the value must be more than 0. Default: `False`.
 
     Returns:
         The value as a float.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the value is not such a number.
     """
     wanted = f"a finite number of {'more than' if positive else 'at least'} 0"
     return _check_float(
@@ -143,19 +143,20 @@ def check_number(name: str, value: Any, positive: bool = False) -> float:
 
 
 def check_bounds(minval: Any, maxval: Any) -> tuple[float, float]:
-    """Checks the bounds of an interval to draw from.
+    """Checks the bounds of a uniform distribution.
 
-    TensorFlow draws from one whose bounds are in the wrong order, JAX a constant.
+    If the bounds are in the wrong order, TensorFlow draws from the interval between
+    them, and JAX returns a constant.
 
     Args:
         minval: The lower bound.
         maxval: The upper bound.
 
     Returns:
-        Both as floats.
+        Both bounds as floats.
 
     Raises:
-        ValueError: If one is not a finite number, or the lower is the larger one.
+        ValueError: If a bound is not a finite number, or `minval` exceeds `maxval`.
     """
     minval, maxval = check_finite("minval", minval), check_finite("maxval", maxval)
     if minval > maxval:
@@ -172,10 +173,10 @@ def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     Args:
         name: Name of the argument.
         array: Its value.
-        shape: The shape that it must have.
+        shape: The required shape.
 
     Raises:
-        ValueError: If it has another.
+        ValueError: If the array has another shape.
     """
     if array.shape != shape:
         raise ValueError(
@@ -185,17 +186,17 @@ def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
 
 
 def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:
-    """Checks that the last axis of the inputs of a layer is known.
+    """Checks that the size of the last axis of a layer's inputs is known.
 
     Args:
         layer: The layer.
         input_shape: Shape of its inputs.
 
     Returns:
-        The size of the axis.
+        The size of the last axis.
 
     Raises:
-        ValueError: If it is not known.
+        ValueError: If the size is unknown.
     """
     size = input_shape[-1]
     if size is None:
@@ -207,13 +208,13 @@ def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:
 
 
 def check_built(layer: Any) -> None:
-    """Checks that a layer has its weights.
+    """Checks that a layer is built, and so has its weights.
 
     Args:
         layer: The layer.
 
     Raises:
-        ValueError: If it has not been built.
+        ValueError: If the layer is not built.
     """
     if not layer.built:
         raise ValueError(
@@ -230,7 +231,7 @@ def check_all_finite(name: str, array: np.ndarray) -> None:
         array: Its value.
 
     Raises:
-        ValueError: If one is not.
+        ValueError: If an entry is infinite or NaN.
     """
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` must be finite. Received: one that is not")
@@ -244,9 +245,9 @@ def check_real(name: str, array: np.ndarray) -> None:
         array: Its value.
 
     Raises:
-        ValueError: If it does not.
+        ValueError: If the array does not hold real numbers.
     """
-    # NumPy knows bfloat16 only as some other kind.
+    # In NumPy, bfloat16 is an extension type of another kind.
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise ValueError(
             f"`{name}` must hold real numbers. Received: {name}.dtype={array.dtype}"
@@ -254,14 +255,14 @@ def check_real(name: str, array: np.ndarray) -> None:
 
 
 def check_real_tensor(name: str, tensor: Any) -> None:
-    """Checks that a tensor of a call is not complex: a cast would drop a part of it.
+    """Checks that a tensor is real: casting a complex one drops its imaginary part.
 
     Args:
         name: Name of the argument.
-        tensor: Its value, also a symbolic one.
+        tensor: Its value, which may be symbolic.
 
     Raises:
-        ValueError: If it is complex.
+        ValueError: If the tensor is complex.
     """
     if "complex" in str(getattr(tensor, "dtype", "")):
         raise ValueError(
@@ -278,7 +279,7 @@ def check_square(name: str, matrix: Any) -> None:
         matrix: Its value, an array or a tensor.
 
     Raises:
-        ValueError: If it is not, or has no entries.
+        ValueError: If the value is not a square matrix, or is empty.
     """
     shape = tuple(matrix.shape)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
@@ -296,7 +297,7 @@ def check_real_square(name: str, matrix: Any) -> np.ndarray:
         The matrix, in float64.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the matrix is not square, real and finite, or is empty.
     """
     matrix = np.asarray(matrix)
     check_square(name, matrix)
@@ -306,16 +307,16 @@ def check_real_square(name: str, matrix: Any) -> np.ndarray:
 
 
 def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
-    """Compares what is known of the shape of a tensor with the one it must have.
+    """Checks that the known part of a tensor's shape matches the required shape.
 
     Args:
         name: Name of the argument.
         tensor: Its value.
-        shape: The shape that it must have, `None` for an axis that is not known.
-        to: What it must fit, for the message.
+        shape: The required shape, with `None` for axes of unknown size.
+        to: What the shape must fit, for the error message.
 
     Raises:
-        ValueError: If it has another.
+        ValueError: If the shapes do not match.
     """
     found, expected = tuple(tensor.shape), tuple(shape)
     fits = len(found) == len(expected) and all(

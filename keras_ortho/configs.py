@@ -1,4 +1,4 @@
-"""The arguments of an `__init__`, and their values as a config holds them."""
+"""The arguments of an `__init__`, and their values in a config."""
 
 import inspect
 from typing import Any
@@ -7,26 +7,26 @@ import keras
 
 
 def declared(cls: Any) -> list[inspect.Parameter]:
-    """Lists the arguments that the `__init__` of a class names.
+    """Lists the parameters in the signature of a class's `__init__`.
 
     Args:
         cls: The class.
 
     Returns:
-        Its parameters, without `self`.
+        The parameters, without `self`.
     """
     return list(inspect.signature(cls.__init__).parameters.values())[1:]
 
 
 def argument_names(cls: type) -> list[str]:
-    """Lists the arguments of a class by name, those that it passes on among them.
+    """Lists the names of a class's arguments, including those that it passes on.
 
     Args:
-        cls: The class. Where its `__init__` has `**kwargs`, they are the arguments of
-            the class above.
+        cls: The class. If its `__init__` has `**kwargs`, these are assumed to be the
+            arguments of its base class.
 
     Returns:
-        Their names.
+        The names of the arguments.
 
     Example:
     >>> argument_names(keras.layers.RMSNormalization)[:2]
@@ -49,13 +49,13 @@ def argument_names(cls: type) -> list[str]:
 
 
 def serialize(value: Any) -> Any:
-    """Turns the value of an argument into what JSON can hold.
+    """Converts the value of an argument to a JSON-compatible value.
 
     Args:
         value: A number, string, `None`, or object that Keras can serialize.
 
     Returns:
-        What the class takes back as the same argument.
+        A value that the class accepts for the same argument.
     """
     if inspect.isfunction(value):
         return keras.activations.serialize(value)

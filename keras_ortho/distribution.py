@@ -1,4 +1,4 @@
-"""On how many devices a network is trained, and which part of the data is whose."""
+"""The devices that a network is trained on, and their parts of the data."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ from keras_ortho.tasks.sharing import Share, evaluation_share
 
 
 def own_share() -> Share:
-    """Tells which part of each batch this process makes.
+    """Returns the part of each batch that this process produces.
 
-    That is as Keras's distribution has it, or on TensorFlow the strategy in whose scope
-    this is called.
+    Keras's distribution determines it or, on TensorFlow, the strategy in whose scope
+    the function is called.
 
     Raises:
-        ValueError: If several processes have a distribution that divides the data by
-            itself, or not as many devices each; or the axis of the batch is none of
-            the mesh.
+        ValueError: If several processes have a distribution that divides the data
+            itself (`auto_shard_dataset=True`), or different numbers of devices; or if
+            the batch axis of the distribution is not an axis of its mesh.
 
     Example:
     >>> own_share()
@@ -54,14 +54,15 @@ def own_share() -> Share:
 
 
 def shared_evaluation(model: keras.Model, data: Any) -> Any:
-    """Gives what `evaluate` is to get of a data set, see `evaluation_share`.
+    """Returns the part of a data set to pass to `evaluate`, see `evaluation_share`.
 
     Args:
         model: The compiled model.
         data: `tf.data.Dataset` of batches, the same in each process.
 
     Raises:
-        ValueError: If examples of weight zero would count in `metrics` of the model.
+        ValueError: If examples of weight zero would count in the model's `metrics`, or
+            `evaluation_share` raises it.
     """
     part = evaluation_share(data, own_share())
     if part is not data and len(part.element_spec) > len(data.element_spec):
@@ -76,16 +77,16 @@ def shared_evaluation(model: keras.Model, data: Any) -> Any:
 
 
 def settings_by_replicas(model: keras.Model) -> dict[str, int]:
-    """Says by how many replicas what comes of a training is affected.
+    """Returns the number of replicas as a setting, if it affects the training results.
 
-    On TensorFlow each replica draws what is random by itself, and normalizes its part
-    of a batch by the statistics of that part.
+    On TensorFlow, each replica draws its own random numbers, and normalizes its part of
+    a batch with the statistics of that part.
 
     Args:
         model: The built model.
 
     Returns:
-        `{"replicas": count}`, or nothing where any number gives the same results.
+        `{"replicas": count}`, or `{}` if the results do not depend on the number.
     """
     replicas = own_share().replicas
     if keras.backend.backend() != "tensorflow" or replicas == 1:

@@ -1,16 +1,16 @@
-"""Optional dependencies: imported where they are used, named when missing."""
+"""Optional dependencies: imported where they are used, named if missing."""
 
 import sys
 from types import ModuleType
 
 
 def require(module: str, *, extra: str | None = None) -> ModuleType:
-    """Imports an optional dependency, or says what installs it.
+    """Imports an optional dependency, with installation advice if it is missing.
 
     Args:
         module: Name of the module, e.g. `"soundfile"` or `"scipy.signal"`.
         extra: The extra of `keras-ortho` that installs it, e.g. `"speech"`.
-            Default: `None`, no extra but the package itself.
+            Default: `None`, the advice is to install `module` itself.
 
     Returns:
         The imported module.
@@ -23,12 +23,12 @@ def require(module: str, *, extra: str | None = None) -> ModuleType:
     '[1]'
     """
     try:
-        # Not `importlib.import_module`: within `tf.data.Dataset.map` AutoGraph warns
-        # that it cannot convert that.
+        # Not `importlib.import_module`: within `tf.data.Dataset.map`, AutoGraph warns
+        # that it cannot convert that function.
         __import__(module)
         return sys.modules[module]
     except ModuleNotFoundError as error:
-        # An installed module that fails on an import of its own says so itself.
+        # If an installed module lacks a dependency of its own, keep that error.
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
         package = f'"keras-ortho[{extra}]"' if extra else module

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and that a power failure does not undo."""
+"""Atomic, durable writes: files appear whole or not at all, and survive a power cut."""
 
 import contextlib
 import errno
@@ -12,15 +12,16 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yields a path to write; at the end the file there replaces `path`.
+    """Yields a path to write to; on exit, the file written there replaces `path`.
 
-    The file is on the disk before it has its name, and its name is when this ends.
+    The content is on disk before the file is renamed, and the new name is on disk when
+    the context exits.
 
     Args:
-        path: The file to make. Until the end, and if an error ends the writing,
-            it stays as it was. The yielded path is in the same folder and ends
-            with the same name. A file that is there keeps its permissions, and of a
-            link the file that it leads to is replaced.
+        path: The file to write. It is unchanged until the context exits, and if an
+            error occurs. The yielded path is in the same folder and ends with the same
+            name. The permissions of an existing file are kept. If `path` is a symbolic
+            link, its target is replaced.
 
     Example:
 
@@ -28,7 +29,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     aside.write_text("whole")
     """
     place = Path(os.path.realpath(path))
-    # Two processes that write the same file may be on two machines.
+    # Not the process ID: two processes on different machines may write the same file.
     aside = place.with_name(f"tmp-{secrets.randbits(63)}-{Path(path).name}")
     try:
         yield aside
@@ -42,10 +43,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def flush(path: str | os.PathLike[str]) -> None:
-    """Has the disk keep what was written.
+    """Flushes written data to disk.
 
     Args:
-        path: A file; or a folder, for the names of the files in it.
+        path: A file, or a folder to flush the names of the files in it.
 
     Example:
 
@@ -55,7 +56,7 @@ def flush(path: str | os.PathLike[str]) -> None:
     try:
         os.fsync(file)
     except OSError as error:
-        # Of a folder, some file systems on a network know no such thing.
+        # Some network file systems do not support this for folders.
         if not (error.errno == errno.EINVAL and os.path.isdir(path)):
             raise
     finally:
@@ -63,10 +64,10 @@ def flush(path: str | os.PathLike[str]) -> None:
 
 
 def remove_asides(path: str | os.PathLike[str]) -> None:
-    """Removes what killed processes have left that were `replacing` a file.
+    """Removes temporary files left by processes killed while `replacing` a file.
 
     Args:
-        path: The file. Nobody may be writing it.
+        path: The file. No process may be writing it.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""States of a run on disk: folders with a checksum for each file, the last two kept."""
+"""States of a run on disk: the last two, each a folder with checksums of its files."""
 
 import contextlib
 import os
@@ -17,65 +17,65 @@ _NAME = re.compile(r"epoch-\d{6,}")
 
 
 class UnreadableError(ValueError):
-    """A state that cannot be gone on from; the message names the files."""
+    """Raised if a run cannot resume from a state; the message names the files."""
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Has an error name the file that was read.
+    """Turns errors into ones that name the file being read.
 
     Args:
         path: The file.
 
     Raises:
-        UnreadableError: In the place of any error.
+        UnreadableError: In place of any error within the context.
     """
     try:
         yield
-    except Exception as error:  # HDF5 and Keras raise of all kinds.
+    except Exception as error:  # HDF5 and Keras raise errors of all kinds.
         raise UnreadableError(f"{path} cannot be read: {error}") from error
 
 
 class Generations:
-    """The states of a run, of which the newest whole one counts.
+    """The states of a run, of which the newest intact one counts.
 
-    A state appears at once, by its folder being renamed when all of it is on the disk.
+    A state appears atomically: its folder is renamed once all files are on disk.
 
     Args:
-        folder: The run's folder, which this process holds alone.
-        file: A file that each state has, by which it is known. One that is damaged is
-            known by its checksums, too.
+        folder: The run's folder, which this process has locked.
+        file: Name of a file that every state contains. A folder counts as a state if it
+            contains this file or, in case it is damaged, the file of checksums.
     """
 
     def __init__(self, folder: Path, file: str) -> None:
         self._of_each = (file, CHECKSUMS)
         self.folder = folder
-        # No names that anybody else gives a folder of theirs.
+        # Names that no one else is likely to use for a folder.
         self._aside, self._old = folder / ".state-aside", folder / ".state-old"
-        # What is known to be whole, or is the one before that; the newest last.
+        # A state that is known to be intact, and the one before it; the newest last.
         self._kept: list[Path] = []
 
     def tidy(self) -> None:
-        """Removes what a killed process has left."""
+        """Removes the folders that a killed process has left behind."""
         for left in (self._aside, self._old):
             shutil.rmtree(left, ignore_errors=True)
 
     @property
     def newest(self) -> Path | None:
-        """The folder of the state that was read or written last."""
+        """The folder of the state that was last read or written, or `None`."""
         return self._kept[-1] if self._kept else None
 
     def read(self, read: Callable[[Path], None]) -> None:
-        """Reads the newest state, or, if it is damaged, the one before.
+        """Reads the newest state or, if it is damaged, the one before.
 
         Args:
-            read: Reads a state from its folder, each file within `reading`. It is
-                called again, with another folder, after an error. Not called if there
-                is no state yet.
+            read: Function that reads a state from its folder, each file within
+                `reading`. If the state is damaged, it is called again with the folder
+                of the previous one. It is not called if there is no state yet.
 
         Raises:
-            UnreadableError: If none is whole; the message names what is damaged. Or if
-                `read` fails on one that is as it was written.
+            UnreadableError: If no state is intact, with a message that names the
+                damaged files; or if `read` fails on a state whose checksums match.
         """
         states = self._states()
         damaged: list[str] = []
@@ -104,7 +104,7 @@ class Generations:
             )
 
     def exist(self) -> bool:
-        """Whether the folder holds a state, be it damaged."""
+        """Returns whether the folder contains a state, possibly a damaged one."""
         return bool(self._states())
 
     def _states(self) -> list[Path]:
@@ -112,20 +112,20 @@ class Generations:
             path
             for path in sorted(self.folder.glob("epoch-*"))
             if _NAME.fullmatch(path.name)
-            # Not a folder of another's with such a name.
+            # Excludes other folders with such a name.
             and any((path / name).exists() for name in self._of_each)
         ]
 
     def path(self, epoch: int) -> Path:
-        """The folder of the state after an epoch."""
+        """Returns the folder of the state after a given number of epochs."""
         return self.folder / f"epoch-{epoch:06d}"
 
     @contextlib.contextmanager
     def add(self, epoch: int) -> Iterator[Path]:
-        """Yields a folder to write a state to, which is the newest at the end.
+        """Yields a folder to write a state to; on exit, it becomes the newest state.
 
         Args:
-            epoch: The number of the last epoch in it.
+            epoch: Number of the last epoch in the state.
         """
         state = self.path(epoch)
         self.tidy()
@@ -136,7 +136,7 @@ class Generations:
             flush(file)
         sums = {file.name: file_sha256(file) for file in files}
         write_sealed(self._aside / CHECKSUMS, {"sha256": sums})
-        if state in self._states():  # Damaged, else there were no need for another.
+        if state in self._states():  # It is damaged, or it would not be written again.
             self._discard(state)
         os.replace(self._aside, state)
         flush(self.folder)
@@ -146,15 +146,15 @@ class Generations:
                 self._discard(old)
 
     def _discard(self, state: Path) -> None:
-        """Removes a state, at once by its name."""
+        """Removes a state, renaming it first so that it disappears at once."""
         os.replace(state, self._old)
         shutil.rmtree(self._old)
 
 
 def _check(state: Path) -> bool:
-    """Compares the files of a state with their checksums, if they have been written."""
+    """Checks the files of a state; returns whether the state has checksums."""
     path = state / CHECKSUMS
-    if not path.exists():  # Of a version that wrote none.
+    if not path.exists():  # Written by a version without checksums.
         return False
     with reading(path):
         sums = read_sealed(path, ["sha256"])["sha256"]

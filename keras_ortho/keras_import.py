@@ -1,4 +1,4 @@
-"""What is to be done once Keras has been imported, whoever imports it."""
+"""A hook that runs an action once Keras has been imported, by any module."""
 
 import re
 import sys
@@ -7,19 +7,20 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-# Within the import of one of these, Keras or what the action needs may be half loaded:
-# Keras and TensorFlow import each other, and the package's modules import both.
+# While one of these is being imported, Keras or other modules that the action needs may
+# be only partly loaded: Keras and TensorFlow import each other, and the package's
+# modules import both.
 _WATCHED = re.compile(r"keras|tensorflow|keras_ortho\..*")
 
 
 def after_keras(action: Callable[[], None]) -> None:
-    """Does something as soon as Keras is loaded, which may be now.
+    """Runs an action as soon as Keras is loaded, immediately if it is loaded already.
 
-    Keras need not be installed. An error of the action is one of the import that
-    brought Keras.
+    Keras need not be installed. An error in the action propagates from the import that
+    loaded Keras.
 
     Args:
-        action: What to do, once.
+        action: Function to call once.
 
     Example:
     >>> after_keras(lambda: print(keras.backend.backend()))
@@ -31,12 +32,13 @@ def after_keras(action: Callable[[], None]) -> None:
 
 
 class _Watcher:
-    """Finds what the finders after it find, and acts when the last import is done."""
+    """Import finder that delegates to later finders, and acts after the last import."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         self.action = action
         self.keras_is_loaded = False
-        # Of all threads: to act within an import that another waits for is a deadlock.
+        # In all threads: acting within an import that another thread waits for would
+        # be a deadlock.
         self.imports_under_way = 0
         self.lock = threading.Lock()
 
@@ -46,8 +48,8 @@ class _Watcher:
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        """As the import system asks for it."""
-        finders = list(sys.meta_path)  # Another thread may take this one out.
+        """Implements `importlib.abc.MetaPathFinder.find_spec`."""
+        finders = list(sys.meta_path)  # Another thread may remove this finder.
         if not _WATCHED.fullmatch(name) or self not in finders:
             return None
         later = finders[finders.index(self) + 1 :]

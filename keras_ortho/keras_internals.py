@@ -1,4 +1,4 @@
-"""What the package imports of Keras that is not public, here and nowhere else."""
+"""The only module that imports Keras's private names."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,14 +34,14 @@ __all__ = [
 
 
 def current_call(cell: Any) -> Any:
-    """Finds the outermost call of a layer or model, around a cell's, under way.
+    """Returns the outermost running call of a layer or model that encloses a cell.
 
     Args:
-        cell: The cell. A call that begins with it is not around it.
+        cell: The cell. A call that starts with the cell does not enclose it.
 
     Returns:
-        The object that stands for that call, be it by `__call__` or by
-        `stateless_call`, or `None` outside of any.
+        The object that represents the call, made by `__call__` or `stateless_call`, or
+        `None` outside any call.
     """
     call = get_global_attribute("current_call_ctx")
     if call is not None and call.entry_layer is not cell:
@@ -50,35 +50,38 @@ def current_call(cell: Any) -> Any:
 
 
 def call_is_training() -> bool:
-    """Tells whether the call of a layer or model that is under way is for training.
+    """Returns whether the running call of a layer or model is for training.
 
-    Keras passes `training` on to every layer, but not to where a sequence begins.
+    Keras passes `training` to every layer, but not to the functions that start a
+    sequence.
 
     Returns:
-        Whether that call, or one around it, was given `training=True`; `False`
-        outside of any.
+        Whether the call, or an enclosing one, received `training=True`; `False`
+        outside any call.
     """
     call = get_global_attribute("current_call_ctx")
     return call is not None and bool(call.get_value("training"))
 
 
 def layers_within(layer: Any) -> list[Any]:
-    """Lists a layer and all that it holds, at any depth.
+    """Lists a layer and all layers nested in it, at any depth.
 
     Args:
         layer: The layer or model.
 
     Returns:
-        The layers, it first, each once, in the order in which they were made.
+        A list of layers, each once, in order of creation, starting with `layer`.
     """
     return list(layer._flatten_layers())
 
 
 def knowing_also(objects: dict[str, Any]) -> custom_object_scope:
-    """Makes a scope that adds to the one that is open, where Keras's replaces it.
+    """Creates a custom object scope that extends the current one.
+
+    Keras's own scope replaces the current one instead.
 
     Args:
-        objects: Classes and functions, by the names that configs have for them.
+        objects: Dictionary from names in configs to classes and functions.
 
     Returns:
         The scope, a context manager.
@@ -92,14 +95,15 @@ def run_through(model: Any, inputs: Any, call: Any) -> Any:
 
     Args:
         model: The model.
-        inputs: Its inputs, tensors or symbolic ones of other shapes.
-        call: What calls a layer: a function of it and of its arguments.
+        inputs: Inputs of the model, as tensors or as symbolic tensors, possibly of
+            other shapes.
+        call: Function that calls a layer. It receives the layer and its arguments.
 
     Returns:
-        The outputs, in the structure of the model's.
+        The outputs, in the structure of the model's outputs.
     """
     graph = getattr(model, "_functional", model)
-    # By name, as Keras does.
+    # Matches inputs by name, as Keras does.
     if isinstance(inputs, dict) and not isinstance(graph.input, dict):
         inputs = [inputs[x.name] for x in graph.inputs]
     return graph._run_through_graph(inputs, call_fn=call)
@@ -107,13 +111,13 @@ def run_through(model: Any, inputs: Any, call: Any) -> Any:
 
 @contextmanager
 def within_call(layer: Any, training: bool) -> Iterator[None]:
-    """Makes sure that a call is under way, as `call_is_training` finds it.
+    """Ensures that there is a running call, for `call_is_training`.
 
-    Keras begins none where `call`, or `stateless_call`, of a layer is called by itself.
+    Keras starts none if `call` or `stateless_call` of a layer is called directly.
 
     Args:
         layer: The layer that is called.
-        training: Whether it is for training, where no call is under way.
+        training: Whether the call is for training, if there is no running call yet.
 
     Yields:
         Nothing.

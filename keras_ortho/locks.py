@@ -1,4 +1,4 @@
-"""A lock on a folder: one process at a time, none after a kill."""
+"""A lock on a folder, held by one process at a time and released if it is killed."""
 
 import contextlib
 import errno
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 LOCK = ".lock"
-# Of file systems that have no locks, such as some on a network.
+# Errors of file systems without locks, such as some network file systems.
 NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 
 
@@ -22,21 +22,22 @@ NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 def locked(
     folder: str | os.PathLike[str], name: str = LOCK, *, wait: bool = False
 ) -> Iterator[int]:
-    """Holds a folder for one process; the lock ends with it, however it ends.
+    """Locks a folder for this process, until the context or the process ends.
 
     Args:
-        folder: The folder, which is made.
-        name: Name of the lock, a file in the folder that is removed at the end: what
-            has locks by several names is held bit by bit. Default: `".lock"`.
-        wait: Whether to wait for another process that holds it. Default: `False`.
+        folder: The folder, which is created if it does not exist.
+        name: Name of the lock, a file in the folder that is removed at the end. Locks
+            with different names protect different parts of a folder. Default:
+            `".lock"`.
+        wait: Whether to wait if another process holds the lock. Default: `False`.
 
     Yields:
-        The descriptor of the lock's file. A process that inherits it holds the lock,
-        too, until it ends.
+        The file descriptor of the lock. A process that inherits the descriptor also
+        holds the lock until it ends.
 
     Raises:
-        BlockingIOError: If another process holds it and `wait` is false. The message
-            says which, on which host, and since when.
+        BlockingIOError: If another process holds the lock and `wait` is false. The
+            message says which process, on which host, and since when.
 
     Example:
 
@@ -51,7 +52,8 @@ def locked(
         os.pwrite(file, json.dumps(_myself()).encode(), 0)
         yield file
     finally:
-        path.unlink(missing_ok=True)  # While it is held: nobody else's goes.
+        # While the lock is held, so that no other process's lock is removed.
+        path.unlink(missing_ok=True)
         os.close(file)
 
 
@@ -60,8 +62,7 @@ def _hold(path: Path, wait: bool) -> int:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(file, path, wait)
-            # The one before may have removed the file that was opened here, or do so
-            # now.
+            # The previous holder may have removed the opened file, or be about to.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file), path.stat()):
                     return file
@@ -73,7 +74,7 @@ def _hold(path: Path, wait: bool) -> int:
 
 def _lock(file: int, path: Path, wait: bool) -> None:
     holder = None
-    # One that has only just got the lock may have to be asked twice who it is.
+    # A process that has only now acquired the lock may not have written its details.
     for _ in range(20):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -110,14 +111,14 @@ def _myself() -> dict[str, Any]:
 
 
 def _read(text: bytes) -> dict[str, Any] | None:
-    """Who holds a lock; `None` if that is not written, or of one that was killed."""
+    """Parses the holder of a lock; `None` if it is not written, or no longer runs."""
     try:
         holder = json.loads(text)
         if holder["host"] == platform.node():
             os.kill(holder["pid"], 0)
-    except PermissionError:  # It lives, and is another user's.
+    except PermissionError:  # The process runs, but belongs to another user.
         return holder
-    # No such text, or that of a process that has ended.
+    # The text is missing or invalid, or the process has ended.
     except (KeyError, TypeError, ValueError, ProcessLookupError):
         return None
     return holder

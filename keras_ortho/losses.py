@@ -1,15 +1,15 @@
-"""Losses of padded sequences: mean squared errors of frames, SI-SDR of waveforms.
+"""Losses for padded sequences: mean squared error of frames, SI-SDR of waveforms.
 
 Two definitions of the mean squared error are in use. A batch of `B` sequences of
-different lengths `L` is padded to `T` frames of `F` bins, and `sample_weight`,
-`[B, T]`, is 1 where there is a frame and 0 where there is padding. The squared errors
-of the frames are divided
+different lengths `L` is padded to `T` frames of `F` bins, and `sample_weight`, of shape
+`[B, T]`, is 1 for frames and 0 for padding. The sum of the squared errors of the frames
+is divided
 
 - by `F` times the number of frames, the sum of `L`: `ValidFrameMSE`,
 - by `F` times the number of frames *and* padding, `B T`: `PaddedFrameMSE`. Wisdom et
   al. (2016) compute their TIMIT errors in this way, padded to the longest utterance
   of the split. The value depends on the padding: it is `mean(L) / T` times the
-  other.
+  value of `ValidFrameMSE`.
 """
 
 import math
@@ -29,21 +29,22 @@ from keras_ortho.keras_internals import get_keras_mask
 def flatten_frames(
     y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None, dtype: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Frames of all sequences in a row, with the weight of each.
+    """Flattens the batch and time axes into one axis of frames, with their weights.
 
     Args:
-        y_true: `[batch, time, bins]`.
-        y_pred: `[batch, time, bins]`, which may carry a Keras mask.
-        sample_weight: `[batch, time]`, or `None`.
-        dtype: The dtype of the results.
+        y_true: Targets of shape `[batch, time, bins]`.
+        y_pred: Predictions of shape `[batch, time, bins]`, possibly with a Keras mask.
+        sample_weight: Weights of shape `[batch, time]`, or `None`.
+        dtype: Dtype of the results.
 
     Returns:
-        `(y_true, y_pred, weights)`: `[frames, bins]` twice and `[frames]`, the
-        product of mask and `sample_weight`. The mask is no longer on `y_pred`.
+        A triple `(y_true, y_pred, weights)` of shapes `[frames, bins]`,
+        `[frames, bins]` and `[frames]`. The weights are the product of the mask and
+        `sample_weight`. The returned `y_pred` has no mask.
 
     Raises:
-        ValueError: If `y_true` has another shape than `y_pred`, there is not one
-            weight for each frame, or one of them is complex.
+        ValueError: If the shapes of `y_true` and `y_pred` differ, `sample_weight` does
+            not have one weight for each frame, or `y_true` or `y_pred` is complex.
     """
     check_real_tensor("y_true", y_true)
     check_real_tensor("y_pred", y_pred)
@@ -63,7 +64,7 @@ def flatten_frames(
 
 
 def _joined_weights(like: Tensor, *factors: Tensor | None) -> Tensor:
-    """The product of a mask and weights, of which either may be missing."""
+    """Returns the product of a mask and weights, either of which may be `None`."""
     weights = ops.ones_like(like)
     for factor in factors:
         if factor is not None:
@@ -74,7 +75,7 @@ def _joined_weights(like: Tensor, *factors: Tensor | None) -> Tensor:
 
 
 class _FrameMSE(keras.losses.MeanSquaredError):
-    """Keras's mean squared error over frames that `flatten_frames` has laid out."""
+    """Base class of mean squared errors over the frames from `flatten_frames`."""
 
     def get_config(self) -> dict[str, str]:
         return {"name": self.name, "dtype": self.dtype}
@@ -82,22 +83,22 @@ class _FrameMSE(keras.losses.MeanSquaredError):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ValidFrameMSE(_FrameMSE):
-    """Mean squared error over the frames that are no padding.
+    """Mean squared error over all frames except padding.
 
-    Give the mask as `sample_weight`, or let a Keras mask reach the output; with
-    both a frame counts by their product. The `loss` that `fit` reports is a mean of
-    the batches' means: `keras_ortho.metrics.ValidFrameMSE` among `weighted_metrics`
-    is the mean over all frames. On several devices a batch's mean is over the frames of
-    all of them.
+    Pass the mask as `sample_weight`, or let a Keras mask reach the output; with both,
+    the weight of a frame is their product. The `loss` that `fit` reports is the mean of
+    the batch means. For the mean over all frames, add
+    `keras_ortho.metrics.ValidFrameMSE` to `weighted_metrics`. With several devices, the
+    mean of a batch is over the frames on all of them.
 
     Args:
-        name: Default: `"valid_frame_mse"`.
-        dtype: The dtype to compute in. Default: Keras's `floatx`.
+        name: Name of the loss. Default: `"valid_frame_mse"`.
+        dtype: Dtype of the computation. Default: `None`, Keras's `floatx`.
 
     Call arguments:
-        y_true: `[batch, time, bins]`.
-        y_pred: `[batch, time, bins]`.
-        sample_weight: `[batch, time]`: 1 for a frame, 0 for padding.
+        y_true: Targets of shape `[batch, time, bins]`.
+        y_pred: Predictions of shape `[batch, time, bins]`.
+        sample_weight: Weights of shape `[batch, time]`: 1 for frames, 0 for padding.
 
     Example:
     >>> y_true, y_pred = np.zeros((1, 4, 2)), np.full((1, 4, 2), 3.0)
@@ -112,7 +113,7 @@ class ValidFrameMSE(_FrameMSE):
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """Computes the mean of a batch; for the arguments see the class."""
+        """Computes the mean over a batch; see the class for the arguments."""
         frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
         loss = super().__call__(*frames)
         return loss * share_among_replicas(ops.sum(frames[-1]))
@@ -120,17 +121,17 @@ class ValidFrameMSE(_FrameMSE):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class PaddedFrameMSE(_FrameMSE):
-    """Mean squared error over all frames, where that of padding is zero.
+    """Mean squared error over all frames including padding, whose error is zero.
 
-    The error as Wisdom et al. (2016) print it, if all utterances are padded to the
-    longest of the split.
+    This is the error that Wisdom et al. (2016) report, if all utterances are padded to
+    the longest of the split.
 
     Args:
-        name: Default: `"padded_frame_mse"`.
-        dtype: The dtype to compute in. Default: Keras's `floatx`.
+        name: Name of the loss. Default: `"padded_frame_mse"`.
+        dtype: Dtype of the computation. Default: `None`, Keras's `floatx`.
 
     Call arguments:
-        As of `ValidFrameMSE`.
+        Those of `ValidFrameMSE`.
 
     Example:
     >>> y_true, y_pred = np.zeros((1, 4, 2)), np.full((1, 4, 2), 3.0)
@@ -147,7 +148,7 @@ class PaddedFrameMSE(_FrameMSE):
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """Computes the mean of a batch; for the arguments see the class."""
+        """Computes the mean over a batch; see the class for the arguments."""
         return super().__call__(
             *flatten_frames(y_true, y_pred, sample_weight, self.dtype)
         )
@@ -155,27 +156,30 @@ class PaddedFrameMSE(_FrameMSE):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class NegativeSISDR(keras.losses.Loss):
-    """The negative scale-invariant signal-to-distortion ratio of waveforms, in dB.
+    """Negative scale-invariant signal-to-distortion ratio of waveforms, in dB.
 
-    The mean over the waveforms of a batch, of those that have a sample. What is twelve
-    digits below the energy of the reference counts as silence, as does an error that is
-    so far below the prediction: the loss ends at -120 dB, and its gradient is finite
-    everywhere. Where the reference itself is silent it
-    is, in float32, 190 dB more than the energy of the prediction.
+    The loss is the mean over the waveforms of a batch that contain a valid sample.
+    Energies 120 dB below that of the reference count as silence, as do errors 120 dB
+    below the prediction. The loss is therefore never below -120 dB, and its gradient is
+    finite everywhere. If the reference itself is silent, the loss is, in float32,
+    190 dB above the energy of the prediction.
 
     Args:
-        zero_mean: Whether to take the mean from either signal first. Default: `False`.
-        name: Default: `"negative_si_sdr"`.
-        dtype: The dtype to compute in, for which float32 stands in where it is half
-            precision: energies overflow that. Default: Keras's `floatx`.
+        zero_mean: Whether to subtract the mean from both signals first. Default:
+            `False`.
+        name: Name of the loss. Default: `"negative_si_sdr"`.
+        dtype: Dtype of the computation. Half precision is replaced by float32, since
+            energies would overflow. Default: `None`, Keras's `floatx`.
 
     Call arguments:
-        y_true: `[batch, samples]`.
-        y_pred: `[batch, samples]`.
-        sample_weight: `[batch, samples]`: 1 for a sample, 0 for padding.
+        y_true: References of shape `[batch, samples]`.
+        y_pred: Predictions of shape `[batch, samples]`.
+        sample_weight: Weights of shape `[batch, samples]`: 1 for samples, 0 for
+            padding.
 
     Raises:
-        ValueError: When it is called with what is of another shape, or complex.
+        ValueError: When called, if a shape is wrong, or `y_true` or `y_pred` is
+            complex.
 
     Example:
     >>> y_true = np.array([[3.0, -0.5, 2.0, 7.0]])
@@ -203,7 +207,7 @@ class NegativeSISDR(keras.losses.Loss):
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """Computes the mean of a batch; for the arguments see the class."""
+        """Computes the mean over a batch; see the class for the arguments."""
         check_real_tensor("y_true", y_true)
         check_real_tensor("y_pred", y_pred)
         y_true = ops.convert_to_tensor(y_true, dtype=self.dtype)
@@ -219,7 +223,7 @@ class NegativeSISDR(keras.losses.Loss):
         weights = _joined_weights(y_pred, mask, sample_weight)
         y_true, y_pred = y_true * weights, y_pred * weights
         if self.zero_mean:
-            # Of the samples that count; what `call` takes away after it is zero.
+            # The mean over valid samples. The mean that `call` subtracts is then zero.
             count = ops.maximum(ops.sum(weights, axis=-1, keepdims=True), 1.0)
             y_true, y_pred = (
                 x - weights * ops.sum(x, axis=-1, keepdims=True) / count
@@ -233,8 +237,8 @@ class NegativeSISDR(keras.losses.Loss):
         """Computes the loss of each waveform.
 
         Args:
-            y_true: `[batch, samples]`.
-            y_pred: `[batch, samples]`.
+            y_true: References of shape `[batch, samples]`.
+            y_pred: Predictions of shape `[batch, samples]`.
 
         Returns:
             Tensor of shape `[batch]`.
@@ -249,16 +253,16 @@ class NegativeSISDR(keras.losses.Loss):
         target, small = share * y_true, small[..., 0]
         kept = ops.sum(target * target, axis=-1)
         lost = ops.sum(ops.square(y_pred - target), axis=-1)
-        # Else it would fall on where the prediction is loud.
+        # Without the maximum, the loss would fall further for louder predictions.
         lost = lost + ops.maximum(small, 1e-12 * kept)
         kept = kept + small
         return (10 / math.log(10)) * (ops.log(lost) - ops.log(kept))
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal loss."""
+        """Returns the config of the loss."""
         return {"zero_mean": self.zero_mean, "name": self.name, "dtype": self.dtype}
 
 
 def _tiny(dtype: str) -> float:
-    """What silence has, so that nothing is divided by zero."""
+    """Returns the energy assigned to silence, which avoids divisions by zero."""
     return float(np.sqrt(np.finfo(dtype).tiny))

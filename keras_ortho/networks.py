@@ -1,4 +1,4 @@
-"""Feedforward networks of the papers: deep MLPs, and those of BNP."""
+"""Feedforward networks of the papers: deep MLPs and the networks of BNP."""
 
 import math
 from collections.abc import Sequence
@@ -20,10 +20,11 @@ def _check_kind(kind: str, kinds: tuple[str, ...]) -> None:
 
 
 def norm_preserving_center(negative_slope: float) -> float:
-    """Gives the singular values with which a deep leaky-ReLU network keeps norms.
+    """Returns the singular value at which deep leaky-ReLU networks preserve norms.
 
-    An orthogonal kernel passes the norm on, and leaky ReLU of slope `a` keeps the part
-    `(1 + a^2) / 2` of the squares of numbers that are as often negative as positive.
+    An orthogonal kernel preserves the norm. Leaky ReLU with slope `a` keeps the
+    fraction `(1 + a^2) / 2` of the squared norm, if numbers are as often negative as
+    positive.
 
     Args:
         negative_slope: The slope `a`, at least 0.
@@ -54,42 +55,43 @@ def mlp(
     spectral_margin: float = 0.5,
     spectral_center: float | None = None,
 ) -> keras.Model:
-    """Makes a deep multilayer perceptron: plain, residual, or with SVD kernels.
+    """Creates a deep multilayer perceptron: plain, residual, or with SVD kernels.
 
-    An input layer from the flattened input to `width` units, `layers` layers from
-    `width` to `width`, all with leaky ReLU, and a dense layer of logits. In the
-    residual kinds a block of two of the layers, `f`, has its input added before the
-    last leaky ReLU; of an odd number the last layer is a block by itself. In the
-    SVD kinds the kernels of the input layer and of the `layers` are those of
-    `SVDDense`.
+    The network has an input layer from the flattened input to `width` units, `layers`
+    layers from `width` to `width` units, all with leaky ReLU, and a dense layer of
+    logits. In the residual kinds, two layers form a block, whose input is added before
+    its last leaky ReLU; if `layers` is odd, the last layer is a block by itself. In the
+    SVD kinds, the input layer and the `layers` are `SVDDense` layers.
 
-    The paper tells neither margin nor center of the singular values. With a center of
-    1 a deep svdMLP of leaky ReLU would pass on next to nothing, as every layer takes
-    a part of the norm; the default makes up for that, on average and with all
-    reflectors: a few mix the units too little. In an svdResNet the sums grow from block
-    to block: with 40 layers of 32 units the logits start at about 4e4 with a center of
-    1, at 7 with the default, and at 23 in the ResNet.
+    The paper states neither the margin nor the center of the singular values. With a
+    center of 1, a deep svdMLP would pass on almost nothing, since each leaky ReLU
+    reduces the norm. The default compensates for this on average, if there are as many
+    reflectors as units: a few mix the units too little. In an svdResNet, the sums grow
+    from block to block: with 40 layers of 32 units, the logits start at about 4e4 with
+    a center of 1, at 7 with the default, and at 23 in the ResNet.
 
     Args:
         kind: `"mlp"`, `"resnet"`, `"svdmlp"` or `"svdresnet"`.
         layers: Number of layers between the input layer and the logits, a positive
             integer; in the paper 30 to 100.
-        width: Their units, a positive integer; in the paper 32 or 128.
+        width: Number of units of these layers and of the input layer, a positive
+            integer; in the paper 32 or 128.
         input_shape: Shape of an example, which is flattened. Default: `(784,)`.
-        num_classes: Number of logits. Default: 10.
-        negative_slope: Slope of leaky ReLU for negative numbers. Default: 0.1.
-        reflections: Reflectors a side of each SVD kernel. Default: `None`, as many as
-            there are units, with which every kernel can be made.
-        spectral_margin: How far singular values may lie from the center. Default:
+        num_classes: Number of logits, a positive integer. Default: 10.
+        negative_slope: Slope of leaky ReLU for negative inputs. Default: 0.1.
+        reflections: Number of reflectors on each side of an SVD kernel. Default:
+            `None`, as many as units, which can represent every kernel.
+        spectral_margin: Maximum distance of singular values from the center. Default:
             0.5.
-        spectral_center: Default: `None`, `norm_preserving_center(negative_slope)` in
-            the svdMLP, 0.5 in the svdResNet.
+        spectral_center: Center of the singular values. Default: `None`, which is
+            `norm_preserving_center(negative_slope)` in the svdMLP and 0.5 in the
+            svdResNet.
 
     Returns:
-        A model that is not compiled.
+        An uncompiled model.
 
     Raises:
-        ValueError: If there is no such kind, or a number is out of its range.
+        ValueError: If `kind` is unknown, or a number is out of range.
 
     Example:
     >>> mlp("svdresnet", layers=4, width=8)(np.zeros((2, 784))).shape
@@ -141,27 +143,27 @@ def bnp_network(
     num_classes: int = 10,
     epsilon: float = 0.5,
 ) -> keras.Model:
-    """Makes a network of the comparison of BNP with batch normalization.
+    """Creates a network for comparing BNP with batch normalization.
 
-    Hidden layers with ReLU and a layer of logits; by default those of the CIFAR-10
-    experiment, 3072-100-100-100-10. `"batch-norm"` normalizes what each layer gets,
-    the input among it (equation 3.1), with running statistics of momentum 0.99 for
-    inference. `"bnp"` is the plain network with `BNPDense` in all its layers, which
-    start from 0.75 times Glorot's uniform initializer.
+    The network has hidden layers with ReLU and a layer of logits, by default those of
+    the CIFAR-10 experiment, 3072-100-100-100-10. `"batch-norm"` normalizes the inputs
+    of every layer, including the first (equation 3.1), and uses running statistics
+    with momentum 0.99 for inference. `"bnp"` is the plain network with `BNPDense` for
+    all layers, whose kernels start from 0.75 times Glorot's uniform initializer.
 
     Args:
         kind: `"plain"`, `"batch-norm"` or `"bnp"`.
         input_shape: Shape of an example, which is flattened. Default: `(3072,)`.
-        width: Units of a hidden layer, a positive integer. Default: 100.
+        width: Number of units of a hidden layer, a positive integer. Default: 100.
         hidden: Number of hidden layers, a positive integer. Default: 3.
-        num_classes: Number of logits. Default: 10.
-        epsilon: What BNP adds to the variances, more than 0. Default: 0.5.
+        num_classes: Number of logits, a positive integer. Default: 10.
+        epsilon: Number that BNP adds to the variances, more than 0. Default: 0.5.
 
     Returns:
-        A model that is not compiled.
+        An uncompiled model.
 
     Raises:
-        ValueError: If there is no such kind, or a number is out of its range.
+        ValueError: If `kind` is unknown, or a number is out of range.
 
     Example:
     >>> bnp_network("bnp")(np.zeros((60, 3072))).shape

@@ -1,4 +1,4 @@
-"""A matrix of a layer, made from free variables that are weights of the layer."""
+"""A matrix of a layer, computed from free variables that are weights of the layer."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,23 +14,24 @@ from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 
 
 class ParametrizedMatrix:
-    """A square matrix of a layer, and the weights that it is made from.
+    """A square matrix of a layer, and the weights that it is computed from.
 
-    It adds the weights to the layer. The matrix is made in their dtype, and at least in
-    float32, whatever the layer computes in.
+    Creating an instance adds the weights to the layer. The matrix has the dtype of the
+    weights, and at least float32, regardless of the compute dtype of the layer.
 
     Args:
-        layer: The layer, within its `build`.
+        layer: The layer, while its `build` runs.
         parametrization: The map from the weights to the matrix.
-        argument: Name of the layer's argument, and attribute, that says how they start.
-        size: Order `n` of the matrix, of complex units half of its rows.
-        regularizer_of: Chooses the regularizer of a trained variable.
+        argument: Name of the layer's argument and attribute with the initializer for
+            the weights.
+        size: Number of units `n`. The matrix has `n` rows, or `2n` for complex units.
+        regularizer_of: Function from a trainable free variable to its regularizer.
 
     Attributes:
         variables: The weights, in the order of `Parametrization.variables`.
 
     Raises:
-        ValueError: If there is no such matrix.
+        ValueError: If the parametrization does not support the size or the initializer.
 
     Example:
     >>> from keras_ortho.parametrizations import ScaledCayley
@@ -74,14 +75,14 @@ class ParametrizedMatrix:
             self.variables.append(weight)
 
     def values(self) -> list[Tensor]:
-        """Gives the values of the weights as the parametrization takes them."""
+        """Returns the values of the weights that the parametrization takes."""
         return self._parametrization.values(self.variables, self._dtype)
 
     def make(self) -> Tensor:
-        """Makes the matrix.
+        """Computes the matrix.
 
         Raises:
-            ValueError: If what the parametrization makes is of another shape.
+            ValueError: If the parametrization returns a matrix of the wrong shape.
         """
         matrix = self._parametrization.matrix(*self.values())
         name = f"{type(self._parametrization).__name__}.matrix"
@@ -89,30 +90,31 @@ class ParametrizedMatrix:
         return matrix
 
     def make_blocks(self) -> Tensor:
-        """Makes the blocks of a matrix that has heads."""
+        """Computes the diagonal blocks of a matrix that has heads."""
         return self._parametrization.blocks(*self.values())
 
     def set(self, matrix: np.ndarray) -> None:
-        """Sets the weights so that the matrix is a given one.
+        """Sets the weights such that the matrix equals a given one.
 
         Args:
             matrix: Array of shape `(n, n)`.
 
         Raises:
-            ValueError: If the parametrization does not make it, or has no inverse.
+            ValueError: If the parametrization cannot represent the matrix, or has no
+                inverse.
         """
         values = self._parametrization.inverse(matrix)
         for variable, value in zip(self.variables, values, strict=True):
             variable.assign(value)
 
     def rebase(self) -> None:
-        """Moves the base of a `Rebased` parametrization to the matrix.
+        """Moves the base of a `Rebased` parametrization to the current matrix.
 
         Raises:
-            ValueError: If there is no base.
+            ValueError: If the parametrization has no base.
         """
         self._parametrization.rebase(self.variables, self._dtype)
 
     def begin_training_pass(self) -> None:
-        """Lets the parametrization change what is not trained, once a training pass."""
+        """Lets the parametrization update non-trainable variables, once per pass."""
         self._parametrization.begin_training_pass(self.variables, self._dtype)

@@ -1,4 +1,4 @@
-"""The base of callbacks that act every so many updates of `fit`."""
+"""The base class of callbacks that act at a fixed interval of updates."""
 
 import math
 from typing import Any
@@ -10,40 +10,40 @@ from keras_ortho.optimizers.within import optimizers_within
 
 
 class PeriodicCallback(keras.callbacks.Callback):
-    """Base of a callback that does something every so many updates.
+    """Base class of callbacks that act every `every` updates.
 
-    With `steps_per_execution` above 1 it does so at the first opportunity. Where
-    gradients are accumulated, an update takes several batches; with optimizers that
-    accumulate different numbers of them, the least common multiple of these. Updates
-    that are left out as the loss was scaled too far count, too. Where `fit` begins with
-    a later epoch, as in a run that goes on, those of the epochs before count as well.
+    With `steps_per_execution` above 1, the callback acts at the first opportunity. With
+    gradient accumulation, an update takes several batches; if optimizers accumulate
+    different numbers of batches, their least common multiple. Updates skipped by loss
+    scaling count, too. If `fit` starts with a later epoch, as in a resumed run, the
+    updates of the previous epochs also count.
 
     Args:
         every: Number of updates, a positive integer.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If `every` is not a positive integer.
     """
 
     def __init__(self, every: int) -> None:
         super().__init__()
         self.every: int = check_count("every", every)
-        # Since it acted last; `None` before the first epoch.
+        # Batches since the last action; `None` before the first epoch.
         self._batches: int | None = None
         self._last_batch = -1
 
     def set_model(self, model: keras.Model) -> None:
-        """Begins to count anew where the model is another one."""
+        """Restarts the count if the model changes."""
         if model is not self._model:
             self._batches = None
         super().set_model(model)
 
     def act(self) -> None:
-        """Does what the callback is for, with the weights after an update."""
+        """Performs the action of the callback, after an update of the weights."""
         raise NotImplementedError
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Counts the batches of an epoch from its begin."""
+        """Starts counting the batches of an epoch."""
         self._last_batch = -1
         if self._batches is None:
             together = self.model.steps_per_execution
@@ -51,7 +51,7 @@ class PeriodicCallback(keras.callbacks.Callback):
             self._batches = epoch * (self.params.get("steps") or 0) % period
 
     def _due(self) -> int:
-        """The number of batches in as many updates."""
+        """Returns the number of batches in `every` updates."""
         optimizers = optimizers_within(self.model)
         accumulated = (x.gradient_accumulation_steps or 1 for x in optimizers)
         return self.every * math.lcm(*accumulated)
@@ -59,8 +59,8 @@ class PeriodicCallback(keras.callbacks.Callback):
     def on_train_batch_end(
         self, batch: int, logs: dict[str, Any] | None = None
     ) -> None:
-        """Acts, where that is due."""
-        # Keras counts a whole execution where fewer batches were left.
+        """Counts the batches, and acts if an action is due."""
+        # Keras counts a full execution even if fewer batches were left.
         steps = self.params.get("steps")
         batch = batch if steps is None else min(batch, steps - 1)
         self._batches = (self._batches or 0) + batch - self._last_batch
@@ -69,5 +69,5 @@ class PeriodicCallback(keras.callbacks.Callback):
             return
         self._batches = 0
         if keras.backend.backend() == "jax":
-            self.model.jax_state_sync()  # Within `fit` the variables are elsewhere.
+            self.model.jax_state_sync()  # Writes the state of `fit` to the variables.
         self.act()

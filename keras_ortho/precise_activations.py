@@ -1,9 +1,9 @@
-"""Keras's activations, in the precision of their inputs.
+"""Keras's activations, computed in the precision of their inputs.
 
-A few of them compute in float32 whatever they get: tanh on JAX; leaky ReLU on
-TensorFlow, whose slope is a float32, and GELU there, whose root of two is one. A cell
-or a layer keeps the activation that it was given, which its config names, and computes
-with what `precise` makes of it.
+A few of them have only float32 precision for any input: tanh on JAX; on TensorFlow
+leaky ReLU, whose slope is a float32, and GELU, whose square root of two is one. A cell
+or layer stores the activation that it was given, which its config contains, and
+computes with the function that `precise` returns for it.
 """
 
 import math
@@ -19,7 +19,7 @@ from keras_ortho.backend.types import Tensor
 
 def _gelu(inputs: Tensor) -> Tensor:
     if keras.backend.standardize_dtype(inputs.dtype) != "float64":
-        # Which keeps the digits that this sum loses far below zero.
+        # Keras's GELU keeps the digits that the sum below loses far below zero.
         return keras.activations.gelu(inputs)
     return 0.5 * inputs * (1.0 + ops.erf(inputs * math.sqrt(0.5)))
 
@@ -32,14 +32,14 @@ _PRECISE: dict[Callable[..., Tensor], Callable[[Tensor], Tensor]] = {
 
 
 def precise(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Finds a function with the values of an activation, in its inputs' precision.
+    """Returns an equivalent of an activation that has the precision of its inputs.
 
     Args:
         activation: Function of a tensor, such as `keras.activations.tanh`.
 
     Returns:
-        A function for tensors. Of an activation that is exact already, or is not one of
-        Keras's, that is the activation itself.
+        A function of a tensor. It is `activation` itself, if that is precise already or
+        is not one of Keras's.
 
     Example:
     >>> float(precise(keras.activations.tanh)(ops.cast(0.5, "float64")))

@@ -1,8 +1,8 @@
-"""Reads of files whose sizes are held against bounds before anything is allocated.
+"""Reading files with bounds on their sizes, checked before memory is allocated.
 
-A file's header may promise any size, and a compressed file may unpack to a thousand
-times its own. Readers ask here for no more than they can use, so that a damaged file
-costs an error and not the memory of the machine.
+The header of a file may state any size, and a compressed file may unpack to a thousand
+times its own size. Readers request no more than they can use, so that a damaged file
+causes an error instead of exhausting the memory.
 """
 
 import json
@@ -13,38 +13,38 @@ from typing import Any, Protocol
 
 import numpy as np
 
-SMALL = 48 * 2**20  # bytes that a compressed file of any size may unpack to
-EXPANSION = 2  # how many times its own size a larger one may
+SMALL = 48 * 2**20  # Bytes that a compressed file of any size may unpack to.
+EXPANSION = 2  # Multiple of its own size that a larger one may unpack to.
 
 _BLOCK = 2**18
 
 
 class Stream(Protocol):
-    """What gives bytes until it gives none."""
+    """A source of bytes whose `read` returns no bytes at its end."""
 
     def read(self, size: int, /) -> bytes:
-        """Gives at most `size` bytes."""
+        """Returns at most `size` bytes."""
 
 
 def check_size(path: str | os.PathLike[str], largest: int) -> int:
-    """Checks that a path is a regular file of a size that can be right.
+    """Checks that a path is a regular file of at most a given size.
 
     Args:
         path: The file.
-        largest: Most bytes that it may have.
+        largest: Maximum size in bytes.
 
     Returns:
-        Its size in bytes.
+        The size in bytes.
 
     Raises:
-        OSError: If there is no such file.
-        ValueError: If it is no regular file, or a larger one.
+        OSError: If the file does not exist, or is a folder.
+        ValueError: If it is not a regular file, or is larger than `largest`.
     """
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(f"A file expected. Received: {os.fspath(path)}")
-        # To open a pipe would wait for its other end, and a device has none.
+        # Opening a pipe would wait for its other end, and a device may never end.
         raise ValueError(f"A regular file expected. Received: {os.fspath(path)}")
     if status.st_size > largest:
         raise ValueError(
@@ -55,36 +55,37 @@ def check_size(path: str | os.PathLike[str], largest: int) -> int:
 
 
 def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
-    """Reads a whole file that is no larger than it may be.
+    """Reads a whole file of at most a given size.
 
     Args:
         path: The file.
-        largest: Most bytes that it may have.
+        largest: Maximum size in bytes.
 
     Returns:
-        Its contents.
+        The contents of the file.
 
     Raises:
-        OSError: If it cannot be read.
-        ValueError: As `check_size`.
+        OSError: If the file cannot be read.
+        ValueError: If it is not a regular file, or is larger than `largest`.
     """
     check_size(path, largest)
     return Path(path).read_bytes()
 
 
 def read_json(path: str | os.PathLike[str], largest: int) -> Any:
-    """Reads a file of JSON.
+    """Reads a JSON file of at most a given size.
 
     Args:
         path: The file.
-        largest: Most bytes that it may have.
+        largest: Maximum size in bytes.
 
     Returns:
-        The value.
+        The value in the file.
 
     Raises:
-        OSError: If it cannot be read.
-        ValueError: As `check_size`, or if it is no JSON.
+        OSError: If the file cannot be read.
+        ValueError: If it is not a regular file, is larger than `largest`, or is not
+            valid JSON.
     """
     content = read_bytes(path, largest)
     try:
@@ -96,13 +97,13 @@ def read_json(path: str | os.PathLike[str], largest: int) -> Any:
 
 
 def unpacked_limit(size: int) -> int:
-    """How many bytes a compressed file may unpack to.
+    """Returns the maximum number of bytes that a compressed file may unpack to.
 
     Args:
-        size: Its own size in bytes.
+        size: Size of the compressed file in bytes.
 
     Returns:
-        48 MiB, or twice its size where that is more.
+        48 MiB or twice `size`, whichever is larger.
 
     Example:
     >>> unpacked_limit(100), unpacked_limit(10**8)
@@ -112,15 +113,15 @@ def unpacked_limit(size: int) -> int:
 
 
 def fill(stream: Stream, size: int) -> tuple[np.ndarray, bool]:
-    """Reads the bytes of an array, and looks whether more follow.
+    """Reads the bytes of an array, and checks whether more follow.
 
     Args:
-        stream: What to read from.
-        size: Bytes to read, bounded by the caller.
+        stream: The stream to read from.
+        size: Number of bytes to read, which the caller has bounded.
 
     Returns:
-        uint8 `[read]`, of `size` bytes or less where the stream has no more; and
-        whether the stream has more than `size`.
+        A pair: a uint8 array of shape `[size]`, or shorter if the stream ends before;
+        and whether the stream contains more than `size` bytes.
     """
     values = np.empty(size, np.uint8)
     count = 0

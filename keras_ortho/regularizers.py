@@ -1,4 +1,4 @@
-"""Penalties of the papers."""
+"""Regularizers of the papers."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from keras_ortho.checks import check_number
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class UnitRadii(keras.regularizers.Regularizer):
-    """Keeps the moduli of eigenvalues near one: `strength sum_j (gamma_j - 1)^2`.
+    """Keeps eigenvalue moduli near one: penalty `strength sum_j (gamma_j - 1)^2`.
 
-    The penalty of the nnRNN on its radii.
+    This is the regularizer of the nnRNN for its radii.
 
     Args:
-        strength: Factor `delta`, at least 0. The paper takes 1e-4 for copying and
-            text, 0.1 for pixels. Default: 1e-4.
+        strength: Factor `delta`, at least 0. The paper uses 1e-4 for copying and text,
+            and 0.1 for pixels. Default: 1e-4.
 
     Raises:
         ValueError: If `strength` is negative or not finite.
@@ -46,5 +46,5 @@ class UnitRadii(keras.regularizers.Regularizer):
         return self.strength * ops.sum(ops.square(radii - 1.0))
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal regularizer."""
+        """Returns the config of the regularizer."""
         return {"strength": self.strength}

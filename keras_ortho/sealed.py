@@ -1,4 +1,4 @@
-"""JSON files that tell whether they are as they were written."""
+"""JSON files with a checksum, which reveals whether they have been altered."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from keras_ortho.files import replacing
 
 SEAL = "sha256_of_the_rest"
-# A list or an object that holds no other. No string of JSON holds an end of a line.
+# A list or object that contains no other. JSON strings contain no line breaks.
 _INNERMOST = re.compile(r"([\[{])\n([^\[\]{}]*)\n\s*([\]}])")
 
 
@@ -20,12 +20,12 @@ def write_sealed(
 ) -> None:
     """Writes values as JSON with a checksum.
 
-    A list or an object that holds no other takes one line.
+    Lists and objects that contain no others are written on one line.
 
     Args:
         path: File to write.
-        values: What it holds.
-        one_line: Whether all of it takes one line. Default: `False`.
+        values: Dictionary of JSON-compatible values.
+        one_line: Whether to write everything on one line. Default: `False`.
 
     Example:
 
@@ -44,24 +44,25 @@ def write_sealed(
 def read_sealed(
     path: str | os.PathLike[str], names: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Reads what `write_sealed` wrote.
+    """Reads values written by `write_sealed`.
 
     Args:
-        path: A JSON file. If it has no checksum, as one that was written otherwise,
-            none is compared.
-        names: Values that it must hold, such as `"loss"`, or `"settings.seed"` for
-            one within another. Default: none.
+        path: A JSON file. If it has no checksum, since it was written in another way,
+            none is checked.
+        names: Names of required values, such as `"loss"`, or `"settings.seed"` for a
+            nested value. Default: none.
 
     Returns:
-        The values by name.
+        A dictionary of the values, without the checksum.
 
     Raises:
-        ValueError: If it is damaged, or lacks one of `names`. The message names it.
-        FileNotFoundError: If there is none.
+        ValueError: If the file is damaged, or lacks one of `names`. The message
+            contains the path.
+        FileNotFoundError: If the file does not exist.
     """
     try:
         values = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, RecursionError) as error:  # Of JSON or of UTF-8.
+    except (ValueError, RecursionError) as error:  # Invalid JSON or UTF-8.
         raise ValueError(f"{path} is damaged: {error}") from error
     if not isinstance(values, dict):
         raise ValueError(
@@ -83,13 +84,13 @@ def read_sealed(
 
 
 def is_sealed(path: str | os.PathLike[str]) -> bool:
-    """Tells whether a file is one of `write_sealed`, whole or not.
+    """Returns whether a file has the format of `write_sealed`.
 
     Args:
         path: A file, which need not exist.
 
     Returns:
-        Whether it holds names and values with a checksum.
+        Whether the file is a JSON object with a checksum, which need not match.
 
     Example:
 
@@ -112,13 +113,13 @@ def _holds(values: Any, names: list[str]) -> bool:
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
-    """Makes the checksum of a file.
+    """Computes the checksum of a file.
 
     Args:
         path: The file.
 
     Returns:
-        Its SHA-256, in hexadecimal.
+        The SHA-256 hash of its contents, in hexadecimal.
     """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

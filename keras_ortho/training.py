@@ -1,4 +1,4 @@
-"""Training runs that are logged, and resumed after a kill."""
+"""Training runs that are logged, and can resume after being killed."""
 
 import contextlib
 import os
@@ -41,74 +41,77 @@ def train(
     settings: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> list[dict[str, float]]:
-    """Runs `model.fit` so that a killed run continues where it was.
+    """Runs `model.fit` such that a killed run can resume where it stopped.
 
-    The model, its optimizer, the state of its dropout and the history are saved now
-    and then. Called again with the same arguments it goes on from there, with the
-    batch that follows, to the same weights as an unbroken run. Where all epochs are
-    done, or a `keras.callbacks.EarlyStopping` has ended the run and is given again, it
-    only loads. Where another callback has stopped it, it goes on; an epoch that was cut
-    short stays short, and the next one begins with the batch that follows. In the end
-    the model has the weights of the best epoch.
+    The model, its optimizer, the state of its dropout and the history are saved from
+    time to time. When called again with the same arguments, the function resumes from
+    the saved state, with the next batch, and reaches the same weights as an
+    uninterrupted run. If all epochs are done, or a `keras.callbacks.EarlyStopping` has
+    ended the run and is passed again, it only loads the results. If another callback
+    has stopped the run, it continues: an epoch that was cut short stays short, and the
+    next one starts with the following batch. At the end, the model has the weights of
+    the best epoch.
 
-    The last two states are kept, with a checksum for each of their files: if the last
-    is damaged, a warning says so and the run goes on from the one before.
+    The folder keeps the last two states, with a checksum for each file. If the last
+    state is damaged, the run issues a warning and resumes from the one before.
 
-    Where an optimizer averages the weights, by `use_ema`, the averages are what is
-    validated, what callbacks see at the end of an epoch, and what the model has in the
-    end; the training goes on with the weights themselves.
+    If an optimizer averages the weights (`use_ema`), the averages are validated, seen
+    by callbacks at the end of an epoch, and left in the model at the end; training
+    itself continues with the weights.
 
-    On several devices each gets its part of the batches, see `tasks.sharing`. Several
-    processes call this alike, with the whole data; only the first uses the folder, and
-    the others have from it the state that the run goes on from.
+    With several devices, each gets its part of every batch, see `tasks.sharing`.
+    Several processes all call this function with the whole data. Only the first one
+    uses the folder, and it sends the others the state to resume from.
 
     Args:
-        model: A built and compiled model. Its weights are where a new run starts. It
-            has no stateful layer, but may have a `CarriedState`, and its
-            `steps_per_execution` divides the batches in an epoch.
+        model: A built and compiled model. A new run starts from its weights. It must
+            have no stateful layer, but may have a `CarriedState`. Its
+            `steps_per_execution` must divide the number of batches in an epoch.
         data: `tf.data.Dataset` to train on, which is repeated and must always have
-            the same order. Or, for another order in each pass over the data, a
-            function from the number of the pass, an int64 tensor that counts from 0
-            on, to its `tf.data.Dataset`: no call may change what the next one
-            gives, as `Dataset.shuffle` does by default. The tasks have such a
-            function as `passes`. Its number of batches must be known.
-        folder: Folder of this run. In the end it holds `best.keras` and
-            `history.csv`. A new run begins in none that has a file of such a name.
-        epochs: Number of epochs in all.
-        validation_data: `tf.data.Dataset` to choose the best epoch on.
-        steps_per_epoch: Batches in an epoch, which may be less or more than those
-            of `data`. Default: `None`, all of them once.
-        monitor: Name of the figure that is least in the best epoch, see
+            the same order. Alternatively, for a different order in each pass over the
+            data, a function that maps the number of the pass, an int64 tensor that
+            counts from 0, to the `tf.data.Dataset` of that pass. A call must not affect
+            the result of the next one, as it does with `Dataset.shuffle` by default.
+            The tasks provide such a function as `passes`. The number of batches must be
+            known.
+        folder: Folder of the run. At the end it contains `best.keras` and
+            `history.csv`. A new run needs a folder without files of these names.
+        epochs: Total number of epochs.
+        validation_data: `tf.data.Dataset` on which the best epoch is chosen.
+        steps_per_epoch: Number of batches in an epoch, which may be smaller or larger
+            than that of `data`. Default: `None`, each batch of `data` once.
+        monitor: Name of the metric whose minimum marks the best epoch, see
             `best_epoch`. Default: `"val_loss"`.
-        save_seconds: Least time between two saves, in seconds. Default: 30.
-        callbacks: More callbacks, whose own state is not saved. What they add to
-            the `logs` of an epoch is in its figures. Default: none.
-        settings: Settings that identify the run, as values for JSON: a run is resumed
-            only with the settings that it was started with. `monitor` is always one of
+        save_seconds: Minimum time between two saves, in seconds. Default: 30.
+        callbacks: Additional callbacks, whose own state is not saved. Values that they
+            add to the `logs` of an epoch are part of the history. Default: none.
+        settings: Settings that identify the run, as JSON values: a run resumes only
+            with the settings that it was started with. `monitor` is always one of
             them. Unless given here, so are `optimizer` (the classes of the optimizers),
-            `loss` (the names of the losses), `parameters` (their number in the model)
-            and `batches` (their number in the data). Nothing else of the model is
-            compared; a resumed run keeps the learning rate that was saved in its
-            folder. Default: none.
+            `loss` (the names of the losses), `parameters` (the number of parameters of
+            the model) and `batches` (the number of batches of the data). Nothing else
+            of the model is compared. A resumed run keeps the learning rate saved in
+            its folder. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
-        A dictionary for each epoch, with `"epoch"` from 1 on, `"seconds"`, and
-        the figures that `model.fit` reports. Those of a metric that gives a vector
-        are numbered, as in `"f1_score_0"`.
+        A list with a dictionary for each epoch, with `"epoch"`, which counts from 1,
+        `"seconds"`, and the metrics that `model.fit` reports. The entries of a
+        vector-valued metric are numbered, as in `"f1_score_0"`.
 
     Raises:
-        ValueError: If `epochs` or `steps_per_epoch` is not positive, `save_seconds`
-            negative; if `data` or `validation_data` is not a `tf.data.Dataset`, or the
-            number of batches of `data` is unknown; if a setting cannot be written as
-            JSON; if `callbacks` are not callbacks, or include a `SwapEMAWeights`; if
-            `model` is not built and compiled, or cannot be resumed; if `monitor` is not
-            reported by `fit`, or is finite in no epoch; if `folder` is not a folder,
-            holds files that are not of a run, or a run with other settings, another
-            `monitor`, other optimizer variables or more epochs, or damaged files, which
-            the message names. On several devices also as `own_share` and
-            `shared_evaluation` of `keras_ortho.distribution`.
-        BlockingIOError: If another process trains in the folder.
+        ValueError: If `epochs` or `steps_per_epoch` is not positive, or `save_seconds`
+            is negative; if `data` or `validation_data` is not a `tf.data.Dataset`, or
+            the number of batches of `data` is unknown; if a setting cannot be written
+            as JSON; if `callbacks` contains anything but callbacks, or a
+            `SwapEMAWeights`; if `model` is not built and compiled, or cannot be
+            resumed; if `fit` does not report `monitor`, or it is finite in no epoch; if
+            `folder` is not a folder, or contains files of these names from elsewhere, a
+            run with other settings, another `monitor`, other optimizer variables or
+            more epochs, or damaged files, which the message names. With several
+            devices, also for the reasons listed for `own_share` and
+            `shared_evaluation` in `keras_ortho.distribution`.
+        BlockingIOError: If another process is training in the folder.
 
     Example:
 
@@ -164,7 +167,7 @@ def train(
                 epochs=epochs,
                 validation_data=shared_evaluation(model, validation_data),
                 callbacks=[averages, *callbacks, run],
-                shuffle=False,  # It is the data set's own matter.
+                shuffle=False,  # The data set determines the order.
                 verbose=0,
             )
         run.finish()
@@ -173,7 +176,7 @@ def train(
 
 @contextlib.contextmanager
 def _own_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Holds the folder in the first process; another has one that goes at the end."""
+    """Locks the folder in the first process; gives others a temporary folder."""
     with contextlib.ExitStack() as stack:
         on_first(lambda: stack.enter_context(locked(folder)))
         if process_index() == 0:
@@ -199,7 +202,7 @@ def _size(data: Any) -> int:
 
 
 def _from_batch(data: Any, size: int, batch: int) -> Any:
-    """The batches of all passes, without end, from one on."""
+    """Returns the batches of all passes, endlessly, starting with a given one."""
     tf = require("tensorflow")
     first, skipped = divmod(batch, size)
     numbers = tf.data.Dataset.counter(first, dtype=tf.int64)

@@ -17,20 +17,21 @@ from keras_ortho.training_checks import check_dataset
 
 
 class ResetStates(keras.callbacks.Callback):
-    """Resets the states of `CarriedState` layers where a text begins anew.
+    """Resets the states of `CarriedState` layers whenever a text starts again.
 
-    Before the first of its batches in training; before each evaluation, after which
-    the training goes on with the states that it had. Give it to `evaluate`, too.
+    In training, it resets them before the first batch of the text. It also resets them
+    before each evaluation, after which training continues with its previous states.
+    Pass the callback to `evaluate`, too.
 
     Args:
-        every: Number of batches of the text, `len(data)`, where `fit` gets it
-            repeated and an epoch is not one pass over it. Default: `None`, at each
-            epoch's begin.
+        every: Number of batches of the text, `len(data)`, if `fit` receives the text
+            repeated and an epoch is not one pass over it. Default: `None`, reset at the
+            start of each epoch.
 
     Raises:
-        ValueError: If `every` is not positive; in `fit` if the model has no such
-            layer, or, with `every`, for `steps_per_execution` above 1 or an unknown
-            number of steps.
+        ValueError: If `every` is not positive. In `fit`, if the model has no such
+            layer, or if `every` is given and `steps_per_execution` is above 1 or the
+            number of steps is unknown.
 
     Example:
     >>> callback = ResetStates()
@@ -54,7 +55,7 @@ class ResetStates(keras.callbacks.Callback):
             layer.reset_state()
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Checks that there are states, and that the batches can be counted."""
+        """Checks that the model has states, and that batches can be counted."""
         if not self._layers():
             raise ValueError(
                 "`model` must contain a `CarriedState` layer. "
@@ -70,7 +71,7 @@ class ResetStates(keras.callbacks.Callback):
             )
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Resets, unless the text goes on."""
+        """Resets the states, unless `every` is given."""
         if self.every is None:
             self._reset()
         else:
@@ -79,12 +80,12 @@ class ResetStates(keras.callbacks.Callback):
     def on_train_batch_begin(
         self, batch: int, logs: dict[str, Any] | None = None
     ) -> None:
-        """Resets where the text begins anew within an epoch."""
+        """Resets the states every `every` batches."""
         if self.every is not None and (self._batches_before + batch) % self.every == 0:
             self._reset()
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Puts the states aside."""
+        """Sets the states of training aside, and resets them."""
         self._kept = [
             [ops.convert_to_numpy(variable) for variable in _carried(layer)]
             for layer in self._layers()
@@ -92,31 +93,31 @@ class ResetStates(keras.callbacks.Callback):
         self._reset()
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        """Puts the states back."""
+        """Restores the states of training."""
         for layer, values in zip(self._layers(), self._kept, strict=True):
             for variable, value in zip(_carried(layer), values, strict=True):
                 variable.assign(value)
 
 
 def _carried(layer: CarriedState) -> list[keras.Variable]:
-    """The states, and whether they have begun."""
+    """Returns the states, and the flag that tells whether they are in use."""
     return [*layer.states, layer.has_begun]
 
 
 class Rebase(PeriodicCallback):
-    """Moves the bases of `Rebased` parametrizations, after every so many updates.
+    """Moves the bases of `Rebased` parametrizations every `every` updates.
 
-    The free variables are then set to zero, as in the paper; a layer that moves its
-    base by itself leaves them where they are. With `steps_per_execution` above 1 the
-    base moves at the first opportunity, which may be some updates later.
+    The callback then sets the free variables to zero, as in the paper; a layer that
+    moves its base by itself leaves them unchanged. With `steps_per_execution` above 1,
+    the base moves at the first opportunity, which may be some updates later.
 
     Args:
-        every: Number of updates, a positive integer. Default: 100, the paper's.
+        every: Number of updates, a positive integer. Default: 100, as in the paper.
 
     Raises:
-        ValueError: If `every` is out of its range; in `fit` if the model has no layer
-            with a base, or its optimizer averages weights (`use_ema`), which mean
-            something else for each base.
+        ValueError: If `every` is not positive. In `fit`, if the model has no layer with
+            a base, or an optimizer averages the weights (`use_ema`), whose meaning
+            changes with the base.
 
     Example:
     >>> callback = Rebase(every=100)
@@ -138,7 +139,7 @@ class Rebase(PeriodicCallback):
         ]
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Checks that there are bases, and no averages of what belongs to them."""
+        """Checks that the model has bases, and that no optimizer averages weights."""
         if not self._layers():
             raise ValueError(
                 "`model` must contain a layer with a `Rebased` parametrization. "
@@ -159,17 +160,17 @@ class Rebase(PeriodicCallback):
 
 
 class TestFigures(keras.callbacks.Callback):
-    """Adds the figures on the test data to those of an epoch.
+    """Adds the metrics on the test data to the logs of each epoch.
 
-    For a curve beside that of the validation data, on which the epoch is chosen. They
-    are named as those of `fit`, after `"test_"`.
+    This gives a learning curve beside that of the validation data, on which the best
+    epoch is chosen. The names are those of `fit`, prefixed with `"test_"`.
 
     Args:
         data: `tf.data.Dataset` to evaluate.
-        callbacks: Callbacks of `evaluate`. Default: none.
+        callbacks: List of callbacks for `evaluate`. Default: `None`.
 
     Raises:
-        ValueError: If `data` is no `tf.data.Dataset`.
+        ValueError: If `data` is not a `tf.data.Dataset`.
 
     Example:
     >>> from keras_ortho.tasks import adding
@@ -177,7 +178,7 @@ class TestFigures(keras.callbacks.Callback):
     >>> callback = TestFigures(task.test)
     """
 
-    __test__ = False  # Not a class of tests.
+    __test__ = False  # Keeps pytest from collecting this class.
 
     def __init__(
         self, data: Any, callbacks: list[keras.callbacks.Callback] | None = None
@@ -188,11 +189,11 @@ class TestFigures(keras.callbacks.Callback):
         self.callbacks: list[keras.callbacks.Callback] = callbacks or []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Takes what this process has to evaluate."""
+        """Selects the part of the data that this process evaluates."""
         self._share = shared_evaluation(self.model, self.data)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Evaluates the model as it is."""
+        """Evaluates the current model."""
         figures = self.model.evaluate(
             self._share, callbacks=self.callbacks, return_dict=True, verbose=0
         )

@@ -1,4 +1,4 @@
-"""What `keras_ortho.training.train` checks before it touches its folder."""
+"""The checks of `keras_ortho.training.train` before it touches its folder."""
 
 import inspect
 import os
@@ -14,14 +14,14 @@ from keras_ortho.sealed import SEAL
 
 
 def check_model(model: Any) -> None:
-    """Checks that a model can be trained in a run that is resumed.
+    """Checks that a model can be trained in a resumable run.
 
     Args:
         model: The model.
 
     Raises:
-        ValueError: If it is no model, not built, not compiled, or has a stateful
-            layer.
+        ValueError: If `model` is not a Keras model, is not built or compiled, or has a
+            stateful layer.
     """
     if not isinstance(model, keras.Model):
         raise ValueError(f"`model` must be a Keras model. Received: {model!r}")
@@ -50,10 +50,11 @@ def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
         callbacks: The callbacks.
 
     Returns:
-        The callbacks.
+        A list of the callbacks.
 
     Raises:
-        ValueError: If they are none, or one puts averages in the place of weights.
+        ValueError: If `callbacks` is not an iterable of callbacks, or contains a
+            `SwapEMAWeights`.
     """
     try:
         found = list(callbacks)
@@ -72,13 +73,13 @@ def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
 
 
 def check_folder(folder: Any) -> None:
-    """Checks that a run can have a folder.
+    """Checks that a path can be the folder of a run.
 
     Args:
         folder: The argument.
 
     Raises:
-        ValueError: If it is no path, or that of a file.
+        ValueError: If `folder` is not a path, or is the path of a file.
     """
     is_path = isinstance(folder, str | os.PathLike)
     if not is_path or (os.path.exists(folder) and not os.path.isdir(folder)):
@@ -88,13 +89,13 @@ def check_folder(folder: Any) -> None:
 
 
 def check_monitor(monitor: Any) -> None:
-    """Checks that a figure is given by its name.
+    """Checks that `monitor` is a name.
 
     Args:
         monitor: The argument.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If `monitor` is not a string.
     """
     if not isinstance(monitor, str):
         raise ValueError(
@@ -104,14 +105,14 @@ def check_monitor(monitor: Any) -> None:
 
 
 def check_dataset(name: str, data: Any) -> None:
-    """Checks that an argument is a data set.
+    """Checks that an argument is a `tf.data.Dataset`.
 
     Args:
         name: Name of the argument.
         data: Its value.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the value is not a `tf.data.Dataset`.
     """
     tf = require("tensorflow")
     if not isinstance(data, tf.data.Dataset):
@@ -123,13 +124,13 @@ def check_dataset(name: str, data: Any) -> None:
 
 
 def check_passes(data: Callable[..., Any]) -> None:
-    """Checks that a function makes the data of a pass from its number.
+    """Checks that a function accepts the number of a pass.
 
     Args:
         data: The function.
 
     Raises:
-        ValueError: If it cannot be called with one argument.
+        ValueError: If the function cannot be called with one argument.
     """
     try:
         inspect.signature(data).bind(0)
@@ -141,13 +142,13 @@ def check_passes(data: Callable[..., Any]) -> None:
 
 
 def check_validation_data(data: Any) -> None:
-    """Checks that the validation data are a data set that ends.
+    """Checks that the validation data is a nonempty, finite data set.
 
     Args:
         data: The argument.
 
     Raises:
-        ValueError: If it is none, empty, or repeats for ever.
+        ValueError: If `data` is not a `tf.data.Dataset`, is empty, or repeats forever.
     """
     check_dataset("validation_data", data)
     tf = require("tensorflow")
@@ -163,16 +164,16 @@ def check_validation_data(data: Any) -> None:
 
 
 def check_steps(model: keras.Model, steps: int) -> None:
-    """Checks that an epoch is a whole number of executions.
+    """Checks that `steps_per_execution` divides the number of batches in an epoch.
 
-    Keras would otherwise train on some batches more, which a resumed run cannot know.
+    Otherwise, Keras would train on some extra batches, unknown to a resumed run.
 
     Args:
         model: The compiled model.
-        steps: Batches in an epoch.
+        steps: Number of batches in an epoch.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If `steps` is not a multiple of `steps_per_execution`.
     """
     together = model.steps_per_execution
     if steps % together:
@@ -185,20 +186,21 @@ def check_steps(model: keras.Model, steps: int) -> None:
 def run_settings(
     model: keras.Model, monitor: str, batches: int, settings: Any
 ) -> dict[str, Any]:
-    """Puts together what makes a run another one than others.
+    """Returns the settings that identify a run.
 
     Args:
         model: The compiled model.
-        monitor: The figure that is least in the best epoch.
-        batches: How many the data have.
-        settings: Settings of the user's, or `None`.
+        monitor: Name of the metric whose minimum marks the best epoch.
+        batches: Number of batches in the data.
+        settings: The user's settings, or `None`.
 
     Returns:
-        The settings, with the figure, and, where they do not have their own of these
-        names, the optimizers, the losses, and the numbers of parameters and of batches.
+        A dictionary of the user's settings, `monitor` and, unless the user's settings
+        contain them, the optimizers, the losses, and the numbers of parameters and
+        batches.
 
     Raises:
-        ValueError: If they are no mapping, or have a name that has another meaning.
+        ValueError: If `settings` is not a mapping, or contains a reserved name.
     """
     given = {} if settings is None else settings
     if not isinstance(given, Mapping) or "monitor" in given or SEAL in given:
@@ -211,14 +213,14 @@ def run_settings(
 
 
 def model_settings(model: keras.Model) -> dict[str, Any]:
-    """Tells models apart that cannot go on from each other's states.
+    """Returns the settings of a model that must match when a run resumes.
 
     Args:
         model: The compiled model.
 
     Returns:
-        The classes of its optimizers, the names of its losses, and its number of
-        parameters.
+        A dictionary with the classes of the optimizers, the names of the losses, and
+        the number of parameters.
     """
     optimizers: Sequence[Any] = optimizers_within(model)
     return {
@@ -229,7 +231,7 @@ def model_settings(model: keras.Model) -> dict[str, Any]:
 
 
 def _loss_name(loss: Any) -> str:
-    """The same name for `"mse"`, the function and the class of that loss."""
+    """Returns the name of a loss: the same for `"mse"`, its function and its class."""
     if isinstance(loss, str):
         loss = keras.losses.get(loss)
     own = getattr(loss, "name", None) or getattr(loss, "__name__", None)

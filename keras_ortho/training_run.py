@@ -29,24 +29,26 @@ SEEDS = "seeds.json"
 BATCHES = "batches.json"
 STOPPED = "stopped-early"
 HISTORY = "history.csv"
-# What lies in the folder itself, beside the states.
+# The files in the folder itself, beside the states.
 FILES = (SETTINGS, BEST, MODEL, HISTORY)
 
 
 def best_epoch(figures: Sequence[float]) -> int:
-    """Finds the epoch that `train` calls the best.
+    """Returns the index of the epoch that `train` considers the best.
 
-    It is the one with the least figure and, of several with the same, as the error rate
-    on few examples has them, the last: it was trained longest.
+    It is the epoch with the lowest value. If several epochs share that value, as is
+    common for error rates on few examples, it is the last of them, which was trained
+    longest.
 
     Args:
-        figures: A figure for each epoch, of which less is better.
+        figures: One value for each epoch; lower is better. Values that are not finite
+            are ignored.
 
     Returns:
-        The index of the epoch, from 0 on.
+        The index of the epoch, counting from 0.
 
     Raises:
-        ValueError: If no figure is finite.
+        ValueError: If no value is finite.
 
     Example:
 
@@ -62,16 +64,17 @@ def best_epoch(figures: Sequence[float]) -> int:
 class Run(keras.callbacks.Callback):
     """The state of a run, in memory and on disk.
 
-    The history, and with it the model and its optimizer, are saved as one state. The
-    weights of the best epoch lie beside the states, too: they may be newer.
+    The history, the model and its optimizer are saved together as one state. The
+    weights of the best epoch are also stored beside the states, where they may be
+    newer.
 
     Args:
-        folder: The run's folder, which this process holds alone.
-        monitor: Name of the figure that is least in the best epoch.
-        steps: Batches in an epoch.
-        save_seconds: Least time between two saves.
-        averages: The callback that puts averages in the place of weights.
-        bar: Number of epochs for a progress bar, or `None` for none.
+        folder: The run's folder, which this process has locked.
+        monitor: Name of the metric whose minimum marks the best epoch.
+        steps: Number of batches in an epoch.
+        save_seconds: Minimum time between two saves, in seconds.
+        averages: The callback that replaces weights with their averages.
+        bar: Number of epochs of the progress bar, or `None` for no progress bar.
     """
 
     def __init__(
@@ -93,20 +96,20 @@ class Run(keras.callbacks.Callback):
         self.save_seconds = save_seconds
         self.averages = averages
         self.history: list[dict[str, float]] = []
-        # Trained on so far, and before this epoch.
+        # Batches trained on so far, and before the current epoch.
         self.batches = self._batches_before = 0
         self.started = self.saved = time.monotonic()
         self.states = Generations(folder, HISTORY)
         self.best_sha256 = ""
-        # Whether `EarlyStopping` has ended the run; those that may.
+        # Whether an `EarlyStopping` has ended the run, and the ones that are given.
         self.stopped_early = False
         self.early: list[EarlyStopping] = []
 
     def check_folder(self) -> None:
-        """Refuses a folder whose files a run would replace, and none has written.
+        """Checks that the run would not replace files that no run has written.
 
         Raises:
-            ValueError: If it holds such files.
+            ValueError: If the folder contains such files.
         """
         own = self.states.exist() or is_sealed(self.folder / SETTINGS)
         found = [name for name in FILES if (self.folder / name).exists()]
@@ -118,13 +121,13 @@ class Run(keras.callbacks.Callback):
             )
 
     def tidy(self) -> None:
-        """Removes what a killed process has left half-written."""
+        """Removes partly written files that a killed process has left behind."""
         self.states.tidy()
         for name in FILES:
             remove_asides(self.folder / name)
 
     def check_settings(self, settings: dict[str, Any]) -> None:
-        """Compares the settings with those of the run in the folder, if it is one."""
+        """Compares the settings with those of a run in the folder, if there is one."""
         path = self.folder / SETTINGS
         try:
             settings = json.loads(json.dumps(settings))
@@ -132,11 +135,11 @@ class Run(keras.callbacks.Callback):
             raise ValueError(
                 f"`settings` must be what JSON can hold: {error}. Received: {settings}"
             ) from error
-        # What ended before its first state is not gone on from.
+        # A run that ended before its first state is not resumed.
         if not (path.exists() and self.states.exist()):
             write_sealed(path, settings)
             return
-        # Older runs do not say these.
+        # Settings that older runs do not store.
         unsaid = {
             "monitor": self.monitor,
             "batches": settings["batches"],
@@ -144,7 +147,7 @@ class Run(keras.callbacks.Callback):
         }
         before = {**unsaid, **read_sealed(path)}
         keys = sorted({*before, *settings})
-        # As text, in which NaN is what it is.
+        # Compared as text, in which NaN equals itself.
         differ = [
             k for k in keys if _as_text(before.get(k)) != _as_text(settings.get(k))
         ]
@@ -158,7 +161,7 @@ class Run(keras.callbacks.Callback):
             )
 
     def restore(self) -> None:
-        """Goes on from the newest state of the first process, if there is one."""
+        """Restores the newest state of the first process, if there is one."""
         if process_count() > 1:
             found: list[Path] = []
             on_first(lambda: self.states.read(found.append))
@@ -166,7 +169,7 @@ class Run(keras.callbacks.Callback):
         self.states.read(self._read)
 
     def _read(self, state: Path) -> None:
-        # A second time would make some of the variables of `LossScaleOptimizer` twice.
+        # A second `build` would duplicate some variables of `LossScaleOptimizer`.
         if not self.model.optimizer.built:
             self.model.optimizer.build(self.model.trainable_variables)
         with reading(state / HISTORY), open(state / HISTORY, newline="") as file:
@@ -185,11 +188,11 @@ class Run(keras.callbacks.Callback):
             for variable, value in zip(self.seeds(), seeds, strict=True):
                 variable.assign(value)
         self.batches = len(self.history) * self.steps
-        if (state / BATCHES).exists():  # Of a version that wrote none they are as many.
+        if (state / BATCHES).exists():  # Not written by older versions.
             with reading(state / BATCHES):
                 self.batches = int(json.loads((state / BATCHES).read_text()))
         self.stopped_early = (state / STOPPED).exists()
-        # An epoch that the kill has undone may have been better.
+        # The stored best weights may be those of an epoch lost when the run was killed.
         self._replace_best(lambda aside: shutil.copyfile(state / BEST, aside))
 
     def _replace_best(self, write: Callable[[Path], Any]) -> None:
@@ -198,20 +201,20 @@ class Run(keras.callbacks.Callback):
             self.best_sha256 = file_sha256(aside)
 
     def seeds(self) -> list[Any]:
-        """The states of random generators, which Keras does not save as weights."""
+        """Returns the states of random generators, which Keras does not save."""
         weights = {id(weight) for weight in self.model.weights}
         return [v for v in self.model.variables if id(v) not in weights]
 
     def best(self) -> int:
-        """Tells which epoch is the best, from 0 on."""
+        """Returns the index of the best epoch, counting from 0."""
         return best_epoch([row[self.monitor] for row in self.history])
 
     def no_best(self) -> bool:
-        """Whether no epoch can be the best."""
+        """Returns whether the monitored metric is finite in no epoch."""
         return not any(math.isfinite(row[self.monitor]) for row in self.history)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Notes where the epoch begins."""
+        """Records the time and the number of batches at the start of the epoch."""
         self.started = time.monotonic()
         self._batches_before = self.batches
 
@@ -219,12 +222,12 @@ class Run(keras.callbacks.Callback):
         self, batch: int, logs: dict[str, Any] | None = None
     ) -> None:
         """Counts the batches."""
-        # Not at the end of a batch, for which Keras would wait for the device.
+        # Not in `on_train_batch_end`, for which Keras would wait for the device.
         done = batch + self.model.steps_per_execution
         self.batches = self._batches_before + done
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Adds the epoch to the history, and saves what is due."""
+        """Adds the epoch to the history, and saves the state if a save is due."""
         figures = dict(_numbers(logs or {}))
         if self.monitor not in figures:
             raise ValueError(
@@ -241,16 +244,16 @@ class Run(keras.callbacks.Callback):
         if math.isfinite(figures[self.monitor]) and self.best() == epoch:
             self._replace_best(self.model.save_weights)
         self.averages.give_back()
-        # After the last epoch other callbacks, and Keras, change the weights.
+        # After the last epoch, other callbacks and Keras may change the weights.
         last = epoch + 1 == self.params["epochs"] or self.model.stop_training
         if last or now - self.saved > self.save_seconds:
             self.save()
 
     def save(self) -> None:
-        """Saves the state, unless the newest one is it, or none could be gone on from.
+        """Saves the state, unless it is saved already, or no epoch can be the best.
 
         Raises:
-            ValueError: If the weights of the best epoch are not as they were written.
+            ValueError: If the file with the weights of the best epoch is damaged.
         """
         newest = self.states.newest
         epochs = len(self.history)
@@ -270,7 +273,7 @@ class Run(keras.callbacks.Callback):
             if any(each.stopped_epoch for each in self.early):
                 (aside / STOPPED).touch()
             with open(aside / HISTORY, "w", newline="") as file:
-                # A callback may add a figure in some epochs only.
+                # A callback may add a value in some epochs only.
                 names = dict.fromkeys(name for row in self.history for name in row)
                 writer = csv.DictWriter(file, names)
                 writer.writeheader()
@@ -278,7 +281,11 @@ class Run(keras.callbacks.Callback):
         self.saved = time.monotonic()
 
     def finish(self) -> None:
-        """Gives the model the weights of the best epoch, and saves it."""
+        """Loads the weights of the best epoch into the model, and saves it.
+
+        Raises:
+            ValueError: If the monitored metric is finite in no epoch.
+        """
         state = self.states.newest
         if self.no_best() or state is None:
             raise ValueError(
@@ -297,7 +304,7 @@ def _as_text(value: Any) -> str:
 
 
 def _numbers(figures: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Figures by name, those of a vector by its name and their place."""
+    """Yields names and values; entries of a vector get its name and their index."""
     for name, value in figures.items():
         value = keras.ops.convert_to_numpy(value)
         if not value.ndim:
@@ -308,17 +315,17 @@ def _numbers(figures: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 @contextlib.contextmanager
 def _whole_optimizer() -> Iterator[None]:
-    """Has it be an error where Keras warns that an optimizer begins anew.
+    """Raises an error if Keras warns that it does not load the optimizer's variables.
 
     Raises:
-        ValueError: In the place of the warning.
+        ValueError: In place of the warning.
     """
     skipped = "Skipping variable loading for optimizer"
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=skipped, category=UserWarning)
         try:
             yield
-        except Exception as error:  # Keras has the warning in an error of its own.
+        except Exception as error:  # Keras wraps the warning in an error of its own.
             if skipped not in str(error):
                 raise
             raise ValueError(

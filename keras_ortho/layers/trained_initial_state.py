@@ -19,7 +19,8 @@ class TrainedInitialState(keras.layers.Wrapper):
     The layers of this package have an argument for this, `trainable_initial_state`.
 
     Args:
-        layer: Recurrent layer with `stateful=False`.
+        layer: Recurrent layer with `stateful=False`, and, of this package, with
+            `trainable_initial_state=False`.
         initializer: Initializer of each state: a name such as `"state_uniform"`, or
             any argument of `keras.initializers.get`. Default: `"zeros"`.
         **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
@@ -39,7 +40,8 @@ class TrainedInitialState(keras.layers.Wrapper):
         `(n,)`, one for each state of the layer.
 
     Raises:
-        ValueError: If `layer` is not a recurrent layer, or is stateful.
+        ValueError: If `layer` is not a recurrent layer, is stateful, or trains its
+            initial state itself, as `ORNN` does by default.
 
     Example:
     >>> layer = TrainedInitialState(keras.layers.LSTM(8))
@@ -61,6 +63,13 @@ class TrainedInitialState(keras.layers.Wrapper):
             raise ValueError(
                 "`layer` must be a recurrent layer that is not stateful. "
                 f"Received: layer={layer}"
+            )
+        cell = getattr(layer, "cell", None)
+        cells = getattr(cell, "cells", [cell])
+        if any(getattr(cell, "trainable_initial_state", False) for cell in cells):
+            raise ValueError(
+                "`layer` must not train its initial state itself: give it "
+                f"`trainable_initial_state=False`. Received: layer={layer}"
             )
         super().__init__(layer, **kwargs)
         self.initializer = initializers.get(initializer)

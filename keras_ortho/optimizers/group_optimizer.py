@@ -47,8 +47,8 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
 
         Args:
             grads: List of gradients, one for each variable.
-            trainable_variables: The variables. Default: `None`, those for which the
-                optimizer was built.
+            trainable_variables: The variables, all or some of those for which the
+                optimizer was built. Default: `None`, all.
 
         Raises:
             ValueError: If the optimizer was built for other variables.
@@ -61,4 +61,18 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
                         "built for: give every model an optimizer of its own. "
                         f"Received: {variable.path}"
                     )
+            if len(grads) == len(trainable_variables or ()):
+                self._apply_to_some(grads, trainable_variables)
+                return
         super().apply(grads, trainable_variables)
+
+    def _apply_to_some(self, grads: Sequence[Any], variables: Sequence[Any]) -> None:
+        # As Keras does, which takes all variables only: a model may be trained in
+        # part, as when its first layers are frozen.
+        groups: dict[int, list[tuple[Any, Any]]] = {}
+        for grad, variable in zip(grads, variables, strict=True):
+            index = self._var_to_optimizer_idx[self._var_key(variable)]
+            groups.setdefault(index, []).append((grad, variable))
+        for index, pairs in groups.items():
+            self.optimizers[index].apply(*map(list, zip(*pairs, strict=True)))
+        self.iterations.assign_add(1)

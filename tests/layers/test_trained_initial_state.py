@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import ScoRNNCell
+from keras_ortho import ORNN, ORNNCell, ScoRNNCell
 from keras_ortho.layers import CarriedState, TrainedInitialState
 from tests.saving import reloaded
 
@@ -115,6 +115,8 @@ def test_an_array_of_another_shape():
         keras.layers.Dense(3),
         keras.layers.LSTMCell(3),
         keras.layers.LSTM(3, stateful=True),
+        ORNN(4),
+        keras.layers.RNN([keras.layers.LSTMCell(3), ORNNCell(4)]),
     ],
 )
 def test_a_layer_that_is_none_is_named(layer):

@@ -184,6 +184,42 @@ def test_an_optimizer_of_another_model():
         model.fit(*data(), verbose=0)
 
 
+@pytest.mark.backends
+def test_some_of_the_variables():
+    # As Adam's own step on these alone: the others, and their optimizers, stay.
+    model = make_model(two_rate_adam())
+    model.optimizer.build(model.trainable_variables)
+    before = [ops.convert_to_numpy(variable) for variable in model.trainable_variables]
+    trained = model.layers[-1].trainable_variables
+    gradients = [keras.ops.ones_like(variable) for variable in trained]
+    alone = [keras.Variable(variable) for variable in trained]
+    adam = keras.optimizers.Adam(3e-3, beta_2=0.95, global_clipnorm=1.0)
+    for _ in range(2):
+        model.optimizer.apply(gradients, trained)
+        adam.apply(gradients, alone)
+    for variable, expected in zip(trained, alone, strict=True):
+        np.testing.assert_allclose(variable, expected, rtol=1e-5)
+    for variable, old in zip(model.trainable_variables, before, strict=True):
+        assert np.array_equal(variable, old) == (
+            variable.path not in {each.path for each in trained}
+        )
+    assert int(model.optimizer.iterations) == 2
+
+
+def test_a_layer_is_frozen_after_training():
+    if keras.backend.backend() == "jax":
+        pytest.skip("Keras's trainer on JAX takes no optimizer of more variables")
+    model = make_model(two_rate_adam())
+    model.fit(*data(), verbose=0)
+    model.layers[0].trainable = False
+    before = model.layers[0].get_weights(), model.layers[-1].get_weights()
+    model.compile(model.optimizer, "mse")
+    model.fit(*data(), verbose=0)
+    for old, new in zip(before[0], model.layers[0].get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert not np.array_equal(before[1][0], model.layers[-1].get_weights()[0])
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
