@@ -1,9 +1,9 @@
-"""What must be written once per backend, and the choice between them.
+"""Functions with one implementation per backend, and the choice between these.
 
-`with_gradient(forward, backward)` makes a function of tensors whose gradient is
-given by hand; `eagerly()` computes at once within a trace; `scan`, `stack`,
-`slice_steps`, `sum_over_steps`, `batch_pieces` and `shared_out` are what the recurrence
-is made of. Everything else in the package is written with `keras.ops`, but for
+`with_gradient(forward, backward)` makes a function of tensors with a custom gradient.
+`eagerly()` computes eagerly within a trace. `scan`, `stack`, `slice_steps`,
+`sum_over_steps`, `batch_pieces` and `shared_out` are the building blocks of the
+recurrence. The rest of the computations are written with `keras.ops` and
 `keras_ortho.backend.elementary`.
 """
 

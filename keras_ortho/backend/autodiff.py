@@ -1,6 +1,6 @@
-"""Any other backend: its own differentiation of the forward function.
+"""Default for other backends, which differentiate the forward function themselves.
 
-What each function takes and returns is said in `keras_ortho.backend.tensorflow`.
+See `keras_ortho.backend.tensorflow` for the arguments and results of each function.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 def with_gradient(
     forward: Forward, backward: Backward, *, once: bool = False
 ) -> Callable[..., Tensor]:
-    """Returns the value of `forward`, which the backend differentiates by itself."""
+    """Makes a function with the value of `forward`, without a custom gradient."""
     del backward
     return lambda *inputs: forward(*inputs)[0]
 
 
 def eagerly() -> AbstractContextManager[Any]:
-    """Does nothing: these backends always compute at once."""
+    """Does nothing, because these backends always compute eagerly."""
     return nullcontext()
 
 
@@ -35,7 +35,7 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Loops over steps with Keras's scan; `collect` and `unroll` are not used."""
+    """Loops over steps with `keras.ops.scan`; `collect` and `unroll` are not used."""
     return ops.scan(
         lambda carry, entries: step(carry, *entries),
         carry,
@@ -46,28 +46,28 @@ def scan(
 
 
 def stack(steps: Tensor) -> Tensor:
-    """Returns what a scan has collected, a tensor already."""
+    """Returns what a scan has collected, which is a tensor already."""
     return steps
 
 
 def slice_steps(
     sequences: Tensor, piece: tuple[int, int], start: Any, length: int
 ) -> Tensor:
-    """Takes successive steps of some sequences."""
+    """Slices consecutive steps of some sequences."""
     first, count = piece
     return sequences[first : first + count, start : start + length]
 
 
 def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
-    """Adds up a product over all steps, which are rows of one large product."""
+    """Sums a product over all steps, as the rows of one large product."""
     return product(*(ops.reshape(x, (-1, x.shape[-1])) for x in sequences))
 
 
 def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
-    """Says 1: one loop for the whole batch."""
+    """Returns 1: one loop runs over the whole batch."""
     return 1
 
 
 def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
-    """Returns the function."""
+    """Returns the function unchanged."""
     return function

@@ -1,4 +1,4 @@
-"""Compiling a function once, where it would be done, or run slowly, at every call."""
+"""Decorators that compile a function once, or exclude it from compilation."""
 
 import functools
 from collections.abc import Callable
@@ -8,13 +8,13 @@ import keras
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets JAX compile a function with a loop once for all calls of the same shapes.
+    """Makes JAX compile a function with loops once for all calls with the same shapes.
 
-    JAX compiles the loops of a function that is not compiled itself each time that
-    they are met. TensorFlow runs them as they are.
+    Otherwise, in an eager call, JAX compiles each loop again. TensorFlow and PyTorch
+    run loops without compiling them: on other backends nothing changes.
 
     Args:
-        function: Function of tensors, of nothing else.
+        function: Function of tensors only.
 
     Returns:
         A function with the same value.
@@ -27,11 +27,11 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets TensorFlow trace a function with long loops once for the same shapes.
+    """Makes TensorFlow trace a function with long loops once for the same shapes.
 
-    In an eager call it would otherwise take each operation of each turn by itself.
-    Nor is it differentiated there, so that a tape does not trace its gradient, too: it
-    is for what stands within `with_gradient(..., once=True)`. On other backends nothing
+    Otherwise, in an eager call, TensorFlow runs each operation of each iteration
+    separately. The function is not differentiated, so that a tape does not trace its
+    gradient: use it within `with_gradient(..., once=True)`. On other backends nothing
     changes.
 
     Args:
@@ -55,10 +55,10 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets PyTorch run a function eagerly, also within what it compiles.
+    """Makes PyTorch run a function eagerly, even within a compiled function.
 
-    Its compiler gives up at a loop over time with a gradient by hand. On other backends
-    nothing changes.
+    PyTorch's compiler gives up on a loop over time with a custom gradient. On other
+    backends nothing changes.
 
     Args:
         function: Any function.

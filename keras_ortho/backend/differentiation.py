@@ -1,4 +1,4 @@
-"""Gradients within a compiled function: the diagnostics need both."""
+"""Gradients and compiled functions, which the diagnostics combine."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,10 +9,10 @@ from keras_ortho.backend.types import Tensor
 
 
 def check_backend() -> None:
-    """Checks that gradients and compiled functions are at hand.
+    """Checks that the backend provides gradients and compiled functions.
 
     Raises:
-        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
+        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
     """
     if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
         raise RuntimeError(
@@ -22,30 +22,30 @@ def check_backend() -> None:
 
 
 def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiles a function once for all calls of the same shapes.
+    """Compiles a function once for all calls with the same shapes.
 
     Args:
-        function: Function of nested tensors, which returns some.
+        function: Function whose arguments and result are nested structures of tensors.
 
     Returns:
-        A function with the same value.
+        A function with the same value. On PyTorch, it is not compiled.
 
     Raises:
-        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
+        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
     """
     check_backend()
     if keras.backend.backend() == "jax":
         import jax
 
         return jax.jit(function)
-    if keras.backend.backend() == "torch":  # Which computes at once.
+    if keras.backend.backend() == "torch":  # PyTorch computes eagerly.
         return function
     import tensorflow as tf
 
     compiled = tf.function(function, autograph=False)
 
     def call(*inputs: Any) -> Any:
-        # Called itself, it would warn of many functions made of the same code.
+        # Calling `compiled` would warn that many functions share the same code.
         return compiled.get_concrete_function(*inputs)(*inputs)
 
     return call
@@ -54,17 +54,18 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
 def gradients(
     function: Callable[..., Tensor], inputs: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """Differentiates a function, also within a compiled one or a loop of it.
+    """Computes the gradient of a function, also within compiled functions and loops.
 
     Args:
         function: Function of tensors that returns a scalar.
-        inputs: What to call it with.
+        inputs: Tensors to call it with.
 
     Returns:
-        The gradient with respect to each input, zeros where there is none.
+        The gradient with respect to each input; zeros if the value does not depend on
+        it.
 
     Raises:
-        RuntimeError: If the backend is neither TensorFlow nor JAX nor PyTorch.
+        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
     """
     check_backend()
     if keras.backend.backend() == "jax":

@@ -1,4 +1,4 @@
-"""Elementary functions in the precision of their argument, on every backend."""
+"""Elementary functions that keep the precision of their argument on every backend."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ _functions: Any = ops
 if keras.backend.backend() == "jax":
     import jax
 
-    _functions = jax.numpy  # Keras's give float32 on JAX, whatever they get.
+    _functions = jax.numpy  # On JAX, those of Keras return float32 for float64.
 
 cos: Callable[[Tensor], Tensor] = _functions.cos
 sin: Callable[[Tensor], Tensor] = _functions.sin

@@ -1,6 +1,6 @@
-"""JAX: gradients by hand, loops over time, eager computation within a trace.
+"""JAX: custom gradients, loops over time, and eager computation within a trace.
 
-What each function takes and returns is said in `keras_ortho.backend.tensorflow`.
+See `keras_ortho.backend.tensorflow` for the arguments and results of each function.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,9 +18,9 @@ from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 def with_gradient(
     forward: Forward, backward: Backward, *, once: bool = False
 ) -> Callable[..., Tensor]:
-    """Gives `forward` the gradient that `backward` computes.
+    """Makes a function with the value of `forward` and the gradient of `backward`.
 
-    JAX differentiates what is saved, too: `once` is not used.
+    JAX differentiates the saved values, too, so `once` is not used.
     """
     function = jax.custom_vjp(lambda *inputs: forward(*inputs)[0])
 
@@ -32,7 +32,7 @@ def with_gradient(
 
 
 def eagerly() -> AbstractContextManager[Any]:
-    """Computes what is inside at once, also where a function is being traced."""
+    """Computes eagerly in its context, even while a function is traced."""
     return jax.ensure_compile_time_eval()
 
 
@@ -46,10 +46,10 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Loops over steps, one op in the program.
+    """Loops over steps, as one operation of the program.
 
-    JAX knows what a step returns, and a turn of a compiled loop costs little: `collect`
-    and `unroll` are not used.
+    JAX infers what a step returns, and an iteration of a compiled loop has little
+    overhead, so `collect` and `unroll` are not used.
     """
     return jax.lax.scan(
         lambda carry, entries: step(carry, *entries),
@@ -60,30 +60,30 @@ def scan(
 
 
 def stack(steps: Tensor) -> Tensor:
-    """Returns what a scan has collected, a tensor already."""
+    """Returns what a scan has collected, which is a tensor already."""
     return steps
 
 
 def slice_steps(
     sequences: Tensor, piece: tuple[int, int], start: Any, length: int
 ) -> Tensor:
-    """Takes successive steps of some sequences."""
+    """Slices consecutive steps of some sequences."""
     first, count = piece
     sizes = (count, length, sequences.shape[2])
     return jax.lax.dynamic_slice(sequences, (first, start, 0), sizes)
 
 
 def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
-    """Adds up a product over all steps, one after the other.
+    """Sums a product over all steps, one step at a time.
 
-    A step's part of the states is still in a cache when it is rearranged for a product
-    of several matrices, as that of all steps would not be.
+    The states of one step are still in a cache when they are rearranged for a batched
+    matrix product; those of all steps would not fit.
     """
 
     def step(total: Tensor, entries: tuple[Tensor, ...]) -> tuple[Tensor, None]:
         return total + product(*entries).astype(total.dtype), None
 
-    # Of a sequence there may be no steps, of which the sum is zero.
+    # There may be no steps; the sum is then zero.
     entries = (jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in sequences)
     found = jax.eval_shape(product, *entries)
     start = jax.numpy.zeros(found.shape, wide_dtype(found.dtype))
@@ -91,11 +91,11 @@ def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor
 
 
 def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
-    """Lets each device compute with its share of the batch.
+    """Makes each device compute with its share of the batch.
 
-    Where Keras divides batches among devices, the gradients of what is the same for all
-    sequences are then added up once, at the end. Left to itself, XLA does so after
-    each segment, or brings the states of all sequences together on each device.
+    If Keras divides batches among devices, the gradients of the arguments that all
+    sequences share are then summed once, at the end. By itself, XLA does so after each
+    segment, or gathers the states of all sequences on each device.
     """
     distribution = keras.distribution.distribution()
     if distribution is None:
@@ -108,7 +108,7 @@ def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Cal
         mesh=mesh,
         in_specs=tuple(divided if each else PartitionSpec() for each in by_batch),
         out_specs=divided,
-        axis_names={axis},  # Others may divide the weights.
+        axis_names={axis},  # The weights may be divided along other axes.
         check_vma=False,
     )
 
@@ -123,5 +123,5 @@ def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Cal
 
 
 def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
-    """Says 1: XLA runs independent loops one after the other."""
+    """Returns 1, because XLA runs independent loops one after the other."""
     return 1

@@ -1,4 +1,4 @@
-"""The precision of what must not be computed in fewer bits than float32 has."""
+"""The dtypes of computations that need at least float32."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from keras_ortho.backend.types import Tensor
 
 
 def wide_dtype(dtype: Any) -> str:
-    """Finds the dtype to factorize matrices and to add up many numbers in.
+    """Returns the dtype in which to factorize matrices and to sum many numbers.
 
     Args:
-        dtype: A floating dtype, or its name; `None` is not float64.
+        dtype: A floating dtype, its name, or `None`.
 
     Returns:
-        `"float64"` for that, `"float32"` for all others.
+        `"float64"` for float64, `"float32"` for all other dtypes and for `None`.
 
     Example:
     >>> wide_dtype("bfloat16")
@@ -26,17 +26,17 @@ def wide_dtype(dtype: Any) -> str:
 
 
 def wide_tensor(name: str, value: Tensor) -> Tensor:
-    """Converts an argument to a tensor of a precision that can be factorized.
+    """Converts an argument to a tensor, and checks that its dtype can be factorized.
 
     Args:
         name: Name of the argument.
-        value: Its value: a tensor, an array, or lists of floats.
+        value: Its value: a tensor, an array, or nested lists of floats.
 
     Returns:
         The tensor.
 
     Raises:
-        ValueError: If its dtype is neither float32 nor float64.
+        ValueError: If the dtype is not float32 or float64.
 
     Example:
     >>> wide_tensor("entries", [1.0, 2.0])

@@ -1,4 +1,4 @@
-"""What several processes of JAX that train one network tell each other."""
+"""Communication between several JAX processes that train one network."""
 
 import io
 import zipfile
@@ -10,17 +10,17 @@ import numpy as np
 
 
 def process_count() -> int:
-    """The number of processes that are connected; 1 on other backends than JAX."""
+    """Returns the number of connected processes, 1 on other backends than JAX."""
     if keras.backend.backend() != "jax":
         return 1
     import jax
 
-    # `jax.process_count` alone settles what devices there are.
+    # `jax.process_count` by itself would initialize the devices.
     return jax.process_count() if jax.distributed.is_initialized() else 1
 
 
 def process_index() -> int:
-    """The number of this process, from 0 on."""
+    """Returns the index of this process, counted from 0."""
     if process_count() == 1:
         return 0
     import jax
@@ -31,18 +31,19 @@ def process_index() -> int:
 def on_first(function: Callable[[], object]) -> None:
     """Calls a function in the first process, while the others wait for it.
 
+    An exception of the function is raised in the first process.
+
     Args:
-        function: The function.
+        function: Function without arguments. Its result is not used.
 
     Raises:
-        ValueError: In the other processes, if it failed in the first, where its own
-            error is raised.
+        ValueError: In the other processes, if the function failed in the first one.
     """
     error = None
     if process_index() == 0:
         try:
             function()
-        except Exception as raised:  # The others must not wait for ever.
+        except Exception as raised:  # The other processes must not wait forever.
             error = raised
     said = _from_first(repr(error).encode() if error else b"")
     if error:
@@ -55,9 +56,10 @@ def copy_from_first(files: Path | None, folder: Path) -> None:
     """Copies a folder of the first process to the others, over their network.
 
     Args:
-        files: In the first process the folder, without others in it, or `None` where
-            there is none. Elsewhere it is not looked at.
-        folder: Where each of the others gets it, by its name.
+        files: In the first process, the folder, without subfolders, or `None` to copy
+            nothing. Not used in the other processes.
+        folder: Folder in which each of the other processes creates the copy, with the
+            same name.
     """
     first = process_index() == 0
     packed = io.BytesIO()
@@ -72,12 +74,12 @@ def copy_from_first(files: Path | None, folder: Path) -> None:
 
 
 def _from_first(data: bytes) -> bytes:
-    """What the first process has, in all of them."""
+    """Returns the data of the first process, in all processes."""
     if process_count() == 1:
         return data
     from jax.experimental.multihost_utils import broadcast_one_to_all
 
-    # All arrays must be of one shape.
+    # The arrays of all processes must have the same shape.
     size = int(broadcast_one_to_all(np.array(len(data))))
     held = np.zeros(size, "uint8")
     if process_index() == 0:

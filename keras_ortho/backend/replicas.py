@@ -1,4 +1,4 @@
-"""Sums over the replicas of a batch that is trained in parallel."""
+"""Sums over the replicas of TensorFlow's distribution strategies."""
 
 import keras
 from keras import ops
@@ -7,16 +7,17 @@ from keras_ortho.backend.types import Tensor
 
 
 def sum_over_replicas(value: Tensor) -> Tensor:
-    """Adds up a value over the replicas of TensorFlow's distribution strategy.
+    """Sums a value over the replicas of TensorFlow's distribution strategy.
 
-    On JAX an array that is distributed over devices is one array: what is computed of
-    it is of all of it.
+    JAX needs no such sum: an array that is distributed over devices is a single array,
+    and its sums already include all devices.
 
     Args:
-        value: Tensor, of the same shape on each replica.
+        value: Tensor of the same shape on each replica.
 
     Returns:
-        The sum over all, or `value` itself where there is only one.
+        The sum over all replicas, or `value` itself if there is only one, and on other
+        backends.
     """
     if keras.backend.backend() != "tensorflow":
         return value
@@ -29,16 +30,17 @@ def sum_over_replicas(value: Tensor) -> Tensor:
 
 
 def share_among_replicas(count: Tensor) -> Tensor | float:
-    """Tells how much of what a mean is over lies on this replica.
+    """Computes the factor that corrects a replica's mean for its number of entries.
 
-    Keras takes the mean of the replicas' means, as if all were over as many. Each of
-    them times this share has the mean over all for its mean.
+    Keras averages the means of the replicas, as if all had the same number of entries.
+    If each mean is multiplied by its factor, this average is the mean over all entries.
 
     Args:
-        count: What the replica's mean is over, a scalar.
+        count: Number of entries in the replica's mean, a scalar.
 
     Returns:
-        `count` over the mean of the counts, or 1.0 where there is only one replica.
+        `count` divided by the mean count of the replicas, or 1.0 if there is only one
+        replica.
     """
     total = sum_over_replicas(count)
     if total is count:

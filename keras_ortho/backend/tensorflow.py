@@ -1,4 +1,4 @@
-"""TensorFlow: gradients by hand, loops over time, eager computation within a trace."""
+"""TensorFlow: custom gradients, loops over time, and eager computation in a trace."""
 
 import dataclasses
 import os
@@ -15,14 +15,15 @@ ONCE = (
     "derivatives use its cell in `keras.layers.RNN`, or `unroll=True`."
 )
 
-# What a piece of a batch has at least. On two cores of an AMD EPYC a training step in
-# two pieces took 0.70 to 0.98 of one in one piece from 8 sequences and 32 units on, and
-# 1.09 with a single sequence in a program that is not told so. Without a gradient two
-# loops were slower than one, by up to 1.4, where a step had half a million
-# multiplications in all, and faster from two million on.
+# Smallest size of a piece of a batch: number of sequences in training, multiplications
+# per step without a gradient. On two cores of an AMD EPYC, training in two pieces took
+# 0.70 to 0.98 times as long as in one piece for 8 or more sequences and 32 or more
+# units, and 1.09 times as long for a single sequence if the size of the batch was
+# unknown. Without a gradient, two loops took up to 1.4 times as long as one if a step
+# had half a million multiplications in all, and were faster from two million on.
 SEQUENCES = 4
 MULTIPLICATIONS = 750_000
-# What counts as the size of a batch that a program is not told.
+# Assumed size of a batch whose size is unknown while the program is traced.
 UNKNOWN_BATCH = 64
 
 # dL/doutput -> dL/dinput for every input
@@ -32,20 +33,20 @@ Gradient: TypeAlias = Callable[[Tensor], Sequence[Tensor]]
 def with_gradient(
     forward: Forward, backward: Backward, *, once: bool = False
 ) -> Callable[..., Tensor]:
-    """Gives `forward` the gradient that `backward` computes.
+    """Makes a function with the value of `forward` and the gradient of `backward`.
 
     Args:
-        forward: Function of tensors that returns one tensor and what the gradient
-            needs.
-        backward: Function of what was saved and of the upstream gradient, which
-            returns the gradient of every input (zeros for one that has none).
-        once: Whether more is saved than inputs and the output. TensorFlow would
-            take that for constant in a second derivative; asking for one is then
-            an error. Default: `False`.
+        forward: Function of tensors that returns one tensor and the values that the
+            gradient needs.
+        backward: Function of the saved values and the upstream gradient that returns
+            the gradient of every input (zeros if the output does not depend on it).
+        once: Whether values other than the inputs and the output are saved. TensorFlow
+            would treat these as constants in a second derivative, so computing one is
+            then an error. Default: `False`.
 
     Returns:
-        A function with the value of `forward` and the gradient of `backward`.
-        It can be differentiated in reverse mode, more than once unless `once`.
+        A function that can be differentiated in reverse mode, and more than once unless
+        `once` is `True`.
     """
 
     def gradient(saved: Any, upstream: Tensor) -> Sequence[Tensor]:
@@ -63,7 +64,7 @@ def with_gradient(
 
 
 def eagerly() -> AbstractContextManager[Any]:
-    """Computes what is inside at once, also where a function is being traced.
+    """Computes eagerly in its context, even while a function is traced.
 
     Returns:
         A context manager.
@@ -73,10 +74,10 @@ def eagerly() -> AbstractContextManager[Any]:
 
 @dataclasses.dataclass(frozen=True)
 class _Steps:
-    """A list of tensors, one a step: no copy is made of what a step yields."""
+    """A list with one tensor per step, stored without copying."""
 
-    array: Any  # `tf.TensorArray`, which has no types
-    # Of one step; sizes that only the running program knows are tensors.
+    array: Any  # A `tf.TensorArray`, which has no type annotations.
+    # Shape of one step. Sizes that are unknown while the program is traced are tensors.
     shape: tuple[Any, ...]
     length: Any
 
@@ -91,26 +92,28 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-    """Loops over steps, one op in the graph.
+    """Loops over steps, as one operation of the graph.
 
     Args:
-        step: Function of the carry, the index and the entries of `sequences` for
-            one step, which returns the next carry and what to collect.
-        carry: Tensors that go from step to step.
-        sequences: Tensors whose first axis is that of the steps, or what an
+        step: Function of the carry, the index of a step, and its entries of
+            `sequences`. It returns the next carry and a tuple of values to collect.
+        carry: Tuple of tensors that are passed from step to step.
+        sequences: Tuple of tensors whose first axis is the steps, or of values that an
             earlier scan has collected.
         length: Number of steps, an int or a scalar tensor.
-        collect: Shape and dtype of each tensor that is collected.
-        reverse: Whether to go from the last step to the first. What is collected
-            stays in the order of the steps.
-        unroll: How many steps to take in one turn of the loop, at most: the largest
-            number that divides the length is taken.
+        collect: Shape and dtype of each collected value in one step. Default: `()`,
+            none.
+        reverse: Whether to go from the last step to the first. The collected values
+            stay in the order of the steps. Default: `False`.
+        unroll: Largest number of steps in one iteration of the loop. The largest
+            divisor of `length` up to this number is used; 1 if `length` is a tensor.
+            Default: 1.
 
     Returns:
-        A pair of the last carry and what was collected: see `stack`.
+        A pair of the last carry and the collected values, for `stack`.
     """
     sources = [_source(s) for s in sequences]
-    # Not cleared: of one pass there may be several gradients.
+    # Not cleared after reading, because several gradients may read one forward pass.
     arrays = tuple(
         tf.TensorArray(dtype, _room(length), clear_after_read=False)
         for _, dtype in collect
@@ -123,8 +126,9 @@ def scan(
     def body(index: Tensor, carry: tuple, arrays: tuple) -> tuple:
         for _ in range(turn):
             entries = tuple(source.read(index) for source in sources)
-            # One step after another. TensorFlow would begin with what needs no more
-            # than the entries, at all steps of the turn, and the cache would lose it.
+            # Run the steps one after the other. TensorFlow would first run, for all
+            # steps of an iteration, the operations that need only the entries, and
+            # their results would drop out of the cache.
             with tf.control_dependencies([array.flow for array in arrays]):
                 after, collected = step(carry, index, entries)
             for old, new in zip(carry, after, strict=True):
@@ -143,7 +147,7 @@ def scan(
         lambda index, *_: index >= 0 if reverse else index < length,
         body,
         (tf.convert_to_tensor(first, tf.int32), tuple(carry), arrays),
-        maximum_iterations=length,  # XLA asks for it to differentiate the loop.
+        maximum_iterations=length,  # XLA needs it to differentiate the loop.
     )
     return carry, tuple(
         _Steps(array, shape, length)
@@ -152,41 +156,41 @@ def scan(
 
 
 def stack(steps: _Steps) -> Tensor:
-    """Makes one tensor of what a scan has collected.
+    """Stacks the values that a scan has collected into one tensor.
 
     Args:
-        steps: One of the values that `scan` collected.
+        steps: One of the collected values of `scan`.
 
     Returns:
-        Tensor whose first axis is that of the steps.
+        Tensor whose first axis is the steps.
     """
     if not tf.is_symbolic_tensor(steps.array.flow):
         return steps.array.stack()
     stacked = tf.raw_ops.TensorListStack(
         input_handle=steps.array.flow,
-        # `TensorArray.stack` does not know it of a list that may have no entries.
+        # `TensorArray.stack` does not know it for a list that may be empty.
         element_shape=tf.stack(steps.shape),
         element_dtype=steps.array.dtype,
     )
-    # What is not told here, no layer that comes after can know.
+    # The layers that follow need the static shape.
     shape = (steps.length, *steps.shape)
     stacked.set_shape([size if isinstance(size, int) else None for size in shape])
     return stacked if isinstance(steps.length, int) else stacked[: steps.length]
 
 
 def _source(sequence: Any) -> Any:
-    """A list to read the steps of a sequence from, or of what a scan has collected."""
+    """Returns a list of the steps of a sequence or of an earlier scan, for reading."""
     if not isinstance(sequence, _Steps):
         return _unstack(sequence)
-    # A Jacobian traces the gradient of what was computed at once, whose list takes no
-    # index of a graph.
+    # A Jacobian traces the gradient of an eager computation. An eager list does not
+    # accept a symbolic index.
     if not tf.executing_eagerly() and not tf.is_symbolic_tensor(sequence.array.flow):
         return _unstack(sequence.array.stack())
     return sequence.array
 
 
 def _room(length: Any) -> Any:
-    """A length for lists: XLA compiles a loop that never runs, too, with its reads."""
+    """Returns a positive list length: XLA compiles reads in loops that never run."""
     return length if isinstance(length, int) else tf.maximum(length, 1)
 
 
@@ -205,13 +209,14 @@ def _unstack(sequence: Tensor) -> tf.TensorArray:
 def slice_steps(
     sequences: Tensor, piece: tuple[Any, Any], start: Any, length: Any
 ) -> Tensor:
-    """Takes successive steps of some sequences.
+    """Slices consecutive steps of some sequences.
 
     Args:
         sequences: Tensor of shape `(batch, time, m)`.
-        piece: The first sequence and how many, ints or scalar tensors.
+        piece: Pair of the index of the first sequence and the number of sequences
+            `count`, ints or scalar tensors.
         start: Index of the first step, an int or a scalar tensor.
-        length: How many, an int or a scalar tensor.
+        length: Number of steps, an int or a scalar tensor.
 
     Returns:
         Tensor of shape `(count, length, m)`.
@@ -224,33 +229,36 @@ def slice_steps(
 
 
 def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
-    """Adds up a product over all steps of all sequences.
+    """Sums a product over all steps of all sequences.
+
+    On TensorFlow, the steps are the rows of one large product.
 
     Args:
-        product: Function of as many tensors of shape `(rows, n)`, which returns the sum
-            over all rows.
-        *sequences: Tensors of shape `(time, batch, n)`.
+        product: Function of one tensor of shape `(rows, n)` for each of `sequences`,
+            which returns the sum over all rows.
+        *sequences: Tensors of shape `(time, batch, n)`. `n` may differ between them.
 
     Returns:
-        The sum over all steps. Here they are rows of one large product.
+        The sum over all steps.
     """
     return product(*(tf.reshape(x, (-1, x.shape[-1])) for x in sequences))
 
 
 def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
-    """Says in how many pieces to cut a batch, to loop over each by itself.
+    """Returns the number of pieces of a batch that are run in separate loops.
 
-    On a CPU each core then keeps its part of the state, and the recurrent matrix,
-    in its own cache, and none waits for another at every step.
+    On a CPU, each core then keeps its part of the state, and the recurrent matrix, in
+    its own cache, and the cores do not wait for each other at every step.
 
     Args:
-        batch: Number of sequences, or `None` where it is not known yet.
+        batch: Number of sequences, or `None` if it is unknown.
         entries: Number of entries of the recurrent matrix.
-        training: Whether there is a gradient to compute.
+        training: Whether a gradient is computed.
 
     Returns:
-        The number of cores, at most 4, as far as each piece has `SEQUENCES`, or without
-        a gradient `MULTIPLICATIONS` a step; with a GPU 1.
+        The number of cores, at most 4, but no more pieces than have `SEQUENCES`
+        sequences each or, without a gradient, `MULTIPLICATIONS` multiplications per
+        step. With a GPU, 1.
     """
     if tf.config.list_logical_devices("GPU"):
         return 1
@@ -262,15 +270,16 @@ def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
 
 
 def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
-    """Lets each device compute with its share of the batch, where Keras divides it.
+    """Makes each device compute with its share of the batch, if Keras divides it.
 
     Args:
-        function: Function of tensors that returns one whose first axis is the batch.
-            It treats each sequence by itself.
-        by_batch: For each of its arguments, whether the first axis is the batch.
+        function: Function of tensors that returns a tensor whose first axis is the
+            batch. It must process each sequence independently.
+        by_batch: For each argument of the function, whether its first axis is the
+            batch.
 
     Returns:
-        A function of the same arguments with the same value and gradients. Here it is
-        `function`: TensorFlow's strategies trace it for each replica.
+        A function of the same arguments with the same value and gradients. On
+        TensorFlow it is `function` itself, which strategies trace for each replica.
     """
     return function

@@ -1,6 +1,6 @@
-"""PyTorch: gradients by hand. Its loops are those of `keras_ortho.backend.autodiff`.
+"""PyTorch: custom gradients. The loops are those of `keras_ortho.backend.autodiff`.
 
-What each function takes and returns is said in `keras_ortho.backend.tensorflow`.
+See `keras_ortho.backend.tensorflow` for the arguments and results of each function.
 """
 
 from collections.abc import Callable
@@ -19,11 +19,11 @@ _TENSOR = object()
 def with_gradient(
     forward: Forward, backward: Backward, *, once: bool = False
 ) -> Callable[..., Tensor]:
-    """Gives `forward` the gradient that `backward` computes."""
+    """Makes a function with the value of `forward` and the gradient of `backward`."""
 
     def save(context: Any, *inputs: Tensor) -> Tensor:
         output, saved = forward(*inputs)
-        # Kept by PyTorch: the output, kept here, would keep itself.
+        # PyTorch stores the tensors: an output stored here would keep itself alive.
         leaves = tree.flatten(saved)
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         context.save_for_backward(*tensors)

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-# A tensor of the active backend. They have no common base class.
+# A tensor of the active backend. The backends' tensors have no common base class.
 Tensor: TypeAlias = Any
 
-# inputs -> output, and what the gradient needs: tensors in tuples, or nothing else
-# that JAX would not trace.
+# inputs -> (output, values saved for the gradient). The saved values are nested tuples
+# of tensors, or other values that JAX can trace.
 Forward: TypeAlias = Callable[..., tuple[Tensor, Any]]
 
-# (what was saved, dL/doutput) -> dL/dinput for every input
+# (saved values, dL/doutput) -> dL/dinput for every input
 Backward: TypeAlias = Callable[[Any, Tensor], Sequence[Tensor]]
 
-# (carry, index, entries of the sequences) -> next carry, what to collect
+# (carry, index, entries of the sequences) -> (next carry, values to collect)
 Step: TypeAlias = Callable[
     [tuple[Tensor, ...], Tensor, tuple[Tensor, ...]],
     tuple[tuple[Tensor, ...], tuple[Tensor, ...]],

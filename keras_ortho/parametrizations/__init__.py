@@ -1,4 +1,4 @@
-"""Maps from free variables to recurrent matrices and back, and the sets they reach."""
+"""Maps from free variables to recurrent matrices, with their inverses and ranges."""
 
 from keras_ortho.parametrizations.antisymmetric import (
     Antisymmetric,

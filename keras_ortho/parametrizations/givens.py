@@ -1,16 +1,16 @@
-"""Layers of rotations of pairs of units: angles to an orthogonal or unitary matrix.
+"""Orthogonal and unitary matrices as products of layers of Givens rotations.
 
-For row vectors `W = L_1 L_2 ... L_k D`. A layer rotates disjoint pairs `(i, j)`,
+For row vectors, `W = L_1 L_2 ... L_k D`. Each layer rotates disjoint pairs `(i, j)`,
 
     h_i' = cos(t) h_i - exp(i p) sin(t) h_j
     h_j' = sin(t) h_i + exp(i p) cos(t) h_j
 
-with `p = 0` in the real case, and `D` is a diagonal of phases, or of signs. The
-pairs are neighbors, `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...` by turns
-(`"tunable"`, of any even number of layers), or units at the distances `n / 2`,
-`n / 4` ... 1 within blocks of twice that (`"fft"`, of `log2(n)` layers). Jing et al.,
-"Tunable efficient unitary neural networks (EUNN) and their application to RNNs",
-ICML 2017.
+with `p = 0` in the real case. `D` is diagonal, with phases or, in the real case, signs.
+The `"tunable"` style has any even number of layers, which alternate between the
+neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. The `"fft"` style has
+`log2(n)` layers, which pair units at the distances `n / 2`, `n / 4` ... 1 within blocks
+of twice that size. Jing et al., "Tunable efficient unitary neural networks (EUNN) and
+their application to RNNs", ICML 2017.
 """
 
 from typing import Any
@@ -37,22 +37,23 @@ STYLES = ("tunable", "fft")
 
 
 def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int]:
-    """The shape of the angles of all layers.
+    """Returns the shape of the angles of all layers.
 
     Args:
         units: Number of units `n`: even for `"tunable"`, a power of two of at least
             2 for `"fft"`.
         style: `"tunable"` or `"fft"`.
-        capacity: Number of layers of the tunable style, even and positive. Not
+        capacity: Number of layers in the tunable style, even and positive. Not
             used by `"fft"`.
 
     Returns:
-        `(capacity / 2, n - 1)`: for every two layers first the pairs that begin
-        with an even unit, then those that begin with an odd one. Or
-        `(log2(n), n / 2)`, the pairs of a layer in the order of their first unit.
+        In the tunable style, `(capacity / 2, n - 1)`: each row holds two layers, first
+        the pairs that begin with an even unit, then those that begin with an odd one.
+        In the FFT style, `(log2(n), n / 2)`: each row holds the pairs of one layer, in
+        the order of their first units.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> angles_shape(512, "tunable", 2), angles_shape(512, "fft", None)
@@ -82,13 +83,14 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
 def givens_orthogonal(
     angles: Tensor, signs: Tensor | None = None, style: str = "tunable"
 ) -> Tensor:
-    """The orthogonal matrix of layers of real rotations, and of signs.
+    """Computes an orthogonal matrix from layers of real rotations and signs.
 
     Args:
-        angles: Tensor of the shape that `angles_shape` tells, in radians, float32
-            or float64.
-        signs: Tensor of shape `(n,)`, entries 1 and -1: the diagonal `D`. Default:
-            `None`, all 1.
+        angles: Angles in radians, a float32 or float64 tensor of shape
+            `(layers / 2, n - 1)` in the tunable style, `(log2(n), n / 2)` in the FFT
+            style.
+        signs: Diagonal of `D`, a tensor of shape `(n,)` with entries 1 and -1.
+            Default: `None`, all 1.
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
 
     Returns:
@@ -96,8 +98,8 @@ def givens_orthogonal(
         vectors. Its determinant is the product of the signs.
 
     Raises:
-        ValueError: If the shapes do not agree, there is no such style, or the dtype is
-            another.
+        ValueError: If the shapes do not agree, the style is unknown, or the dtype is
+            not float32 or float64.
 
     Example:
     >>> givens_orthogonal(np.array([[np.pi / 2]]))
@@ -117,11 +119,12 @@ def givens_orthogonal(
 def givens_unitary(
     angles: Tensor, phases: Tensor, output_phases: Tensor, style: str = "tunable"
 ) -> Tensor:
-    """The unitary matrix of layers of rotations with phases, and of a diagonal.
+    """Computes a unitary matrix from layers of complex rotations and a diagonal.
 
     Args:
-        angles: Tensor of the shape that `angles_shape` tells, in radians, float32
-            or float64.
+        angles: Angles in radians, a float32 or float64 tensor of shape
+            `(layers / 2, n - 1)` in the tunable style, `(log2(n), n / 2)` in the FFT
+            style.
         phases: Phases of the second unit of each pair, of the same shape.
         output_phases: Phases of the diagonal `D`, of shape `(n,)`.
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
@@ -131,8 +134,8 @@ def givens_unitary(
         vectors `[Re h, Im h]`.
 
     Raises:
-        ValueError: If the shapes do not agree, there is no such style, or the dtype is
-            another.
+        ValueError: If the shapes do not agree, the style is unknown, or a dtype is
+            not float32 or float64.
 
     Example:
     >>> zero = np.zeros((1, 1))
@@ -173,7 +176,7 @@ def _check_shapes(angles: Tensor, style: str, **others: Tensor | None) -> None:
 
 
 class _Rotations(Parametrization):
-    """Base of the layers of rotations: their number and their style."""
+    """Base class of products of layers of rotations."""
 
     takes = "phases"
 
@@ -182,21 +185,21 @@ class _Rotations(Parametrization):
         self.style = style
 
     def angles_shape(self, size: int) -> tuple[int, int]:
-        """The shape of the angles, see `angles_shape`."""
+        """Returns the shape of the angles, see the function `angles_shape`."""
         return angles_shape(size, self.style, self.capacity)
 
     def check(self, size: int) -> None:
-        """Checks the number of layers, and the order."""
+        """Checks the style, the number of layers and the number of units."""
         self.angles_shape(size)
 
     def check_reaches_all(self, size: int) -> None:
-        """Checks that the layers have an inverse map.
+        """Checks that the map has an inverse.
 
         Args:
             size: Number of units `n`.
 
         Raises:
-            ValueError: If there are not as many layers of the tunable style as units.
+            ValueError: If the style is not tunable, or the number of layers is not `n`.
         """
         if self.style != "tunable" or self.capacity not in (None, size):
             raise ValueError(
@@ -209,10 +212,11 @@ class _Rotations(Parametrization):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class GivensUnitary(_Rotations):
-    """Products of layers of rotations of complex pairs: EURNN's.
+    """Products of layers of rotations of complex pairs, as in EURNN.
 
     Args:
-        capacity: Number of layers of the tunable style. Default: 2.
+        capacity: Number of layers in the tunable style, even and positive. Not used in
+            the FFT style. Default: 2.
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
 
     Example:
@@ -226,7 +230,7 @@ class GivensUnitary(_Rotations):
         super().__init__(capacity, style)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the angles, and the phases of the pairs and of the diagonal."""
+        """Lists the angles, the phases of the pairs and those of the diagonal."""
         make = initializer or UniformPhases()
         second = independent(make)
         pairs = self.angles_shape(size)
@@ -237,26 +241,27 @@ class GivensUnitary(_Rotations):
         ]
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Multiplies the layers, in the real form."""
+        """Multiplies the layers, and returns the real form of the product."""
         angles, phases, output_phases = values
         return givens_unitary(angles, phases, output_phases, self.style)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds angles and phases, where there are `n` tunable layers."""
+        """Finds the angles and phases, if there are `n` tunable layers."""
         self.check_reaches_all(len(matrix))
         return givens_unitary_inverse(matrix)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class GivensOrthogonal(_Rotations):
-    """Products of layers of rotations of pairs: GORU's.
+    """Products of layers of rotations of real pairs, as in GORU.
 
     Args:
-        capacity: Number of layers of the tunable style. Default: `None`, `n`.
+        capacity: Number of layers in the tunable style, even and positive. Default:
+            `None`, which means `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
 
     Raises:
-        ValueError: If a number of layers is given for the FFT style.
+        ValueError: If `capacity` is given for the FFT style.
 
     Example:
     >>> GivensOrthogonal().variables(8)[0].shape
@@ -272,12 +277,12 @@ class GivensOrthogonal(_Rotations):
         super().__init__(capacity, style)
 
     def angles_shape(self, size: int) -> tuple[int, int]:
-        """The shape of the angles, see `angles_shape`."""
+        """Returns the shape of the angles, see the function `angles_shape`."""
         all_layers = self.style == "tunable" and self.capacity is None
         return angles_shape(size, self.style, size if all_layers else self.capacity)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the angles, and for the tunable style the signs."""
+        """Lists the angles and, in the tunable style, the signs."""
         pairs = self.angles_shape(size)
         angles = FreeVariable("recurrent_angles", pairs, initializer or UniformPhases())
         if self.style != "tunable":
@@ -286,11 +291,11 @@ class GivensOrthogonal(_Rotations):
         return [angles, FreeVariable("recurrent_signs", (size,), ones, trainable=False)]
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Multiplies the layers and, where there are, the signs."""
+        """Multiplies the layers and, if there are any, the signs."""
         angles, signs = values if len(values) == 2 else (*values, None)
         return givens_orthogonal(angles, signs, self.style)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds angles and signs, where there are `n` tunable layers."""
+        """Finds the angles and signs, if there are `n` tunable layers."""
         self.check_reaches_all(len(matrix))
         return givens_orthogonal_inverse(matrix)

@@ -1,11 +1,10 @@
-"""The inverse of the tunable layers of rotations: a matrix to its angles.
+"""Inverse map of the tunable layers of rotations: finds the angles of a matrix.
 
-With as many layers as units, the layers of neighbors reach every unitary matrix.
-Entries are set to zero from the corner below on the left, along one diagonal after
-the other, by rotations of neighboring rows and of neighboring columns by turns, until
-a diagonal matrix is left; this is then moved to the right of all rotations. W. R.
-Clements et al., "Optimal design for universal multiport interferometers", Optica 3,
-2016.
+With as many layers as units, the tunable style reaches every unitary matrix. Rotations
+eliminate the entries below the diagonal, one diagonal after another from the lower left
+corner, alternating between neighboring rows and neighboring columns. A diagonal matrix
+is left, which is then moved to the right of all rotations. W. R. Clements et al.,
+"Optimal design for universal multiport interferometers", Optica 3, 2016.
 """
 
 from collections.abc import Iterator
@@ -17,27 +16,28 @@ from keras_ortho.parametrizations.orthogonality import (
     nearest_unitary,
 )
 
-# The first unit of the pair, the angle, the phase of its second unit.
+# (first unit of the pair, angle, phase of the second unit)
 Rotation = tuple[int, float, float]
 
 
 def givens_unitary_inverse(
     matrix: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Finds the angles and phases of a unitary matrix, with `n` layers.
+    """Finds the angles and phases of `n` tunable layers that make a unitary matrix.
 
     Args:
-        matrix: Array of shape `(n, n)`, `n` even, real or complex, unitary up to
-            `100 n` times the rounding unit of its dtype; the nearest unitary matrix
-            is used.
+        matrix: Real or complex array of shape `(n, n)`, `n` even, unitary up to `100 n`
+            times the machine epsilon of its dtype. It is replaced by the nearest
+            unitary matrix.
 
     Returns:
-        A triple of float64 arrays: the angles and the phases of the pairs, both of
-        shape `(n / 2, n - 1)`, and the phases of the diagonal, of shape `(n,)`.
+        A tuple `(angles, phases, output_phases)` of float64 arrays: the angles and the
+        phases of the pairs, both of shape `(n / 2, n - 1)`, and the phases of the
+        diagonal, of shape `(n,)`.
 
     Raises:
-        ValueError: If the matrix is not square, not of even order, not finite, or
-            not unitary.
+        ValueError: If the matrix is not square, of even order, finite and unitary, or
+            its dtype is not supported.
 
     Example:
     >>> angles, phases, output_phases = givens_unitary_inverse(1j * np.eye(2))
@@ -60,19 +60,20 @@ def givens_unitary_inverse(
 
 
 def givens_orthogonal_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the angles and signs of an orthogonal matrix, with `n` layers.
+    """Finds the angles and signs of `n` tunable layers that make an orthogonal matrix.
 
     Args:
         matrix: Real array of shape `(n, n)`, `n` even, orthogonal up to `100 n` times
-            the rounding unit of its dtype; the nearest orthogonal matrix is used.
+            the machine epsilon of its dtype. It is replaced by the nearest orthogonal
+            matrix.
 
     Returns:
-        A pair of float64 arrays: the angles of the pairs, of shape
+        A pair `(angles, signs)` of float64 arrays: the angles of the pairs, of shape
         `(n / 2, n - 1)`, and the signs, of shape `(n,)`.
 
     Raises:
-        ValueError: If the matrix is not square, not of even order, not real, not
-            finite, or not orthogonal.
+        ValueError: If the matrix is not square, of even order, real, finite and
+            orthogonal, or its dtype is not supported.
 
     Example:
     >>> angles, signs = givens_orthogonal_inverse(np.array([[0.0, -1.0], [1.0, 0.0]]))
@@ -82,7 +83,7 @@ def givens_orthogonal_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarra
     orthogonal = nearest_orthogonal(matrix)
     _check_even(orthogonal)
     before, after, diagonal = _eliminate(orthogonal)
-    # A reflection of one of the two turns a rotation round: D R(t) = R(-t) D.
+    # Two different signs reverse the rotation: D R(t) = R(-t) D.
     moved = [(i, t * diagonal[i] * diagonal[i + 1], 0.0) for i, t, _ in after]
     angles, _ = _layers([*before, *moved], len(orthogonal))
     return angles, diagonal
@@ -96,7 +97,7 @@ def _check_even(matrix: np.ndarray) -> None:
 
 
 def _corner(size: int) -> Iterator[tuple[bool, int, int]]:
-    """The entries in the order of their elimination, and whether by rows."""
+    """Yields `(by_rows, row, column)` of the entries, in order of elimination."""
     for diagonal in range(size - 1):
         by_rows = diagonal % 2 == 0
         for k in range(diagonal + 1):
@@ -107,7 +108,7 @@ def _corner(size: int) -> Iterator[tuple[bool, int, int]]:
 
 
 def _angles(x: complex, y: complex) -> tuple[float, float]:
-    """The angle and phase with `cos(t) x = exp(-ip) sin(t) y`, real for reals."""
+    """Finds `t` and `p` with `cos(t) x = exp(-ip) sin(t) y`; `p` is 0 for reals."""
     if np.isrealobj(x):
         return float(np.arctan2(x, y)), 0.0
     return float(np.arctan2(abs(x), abs(y))), float(np.angle(y * np.conj(x)))
@@ -116,10 +117,10 @@ def _angles(x: complex, y: complex) -> tuple[float, float]:
 def _eliminate(
     matrix: np.ndarray,
 ) -> tuple[list[Rotation], list[Rotation], np.ndarray]:
-    """Writes a matrix as rotations, a diagonal, and rotations.
+    """Factors a matrix into rotations, a diagonal, and more rotations.
 
-    Those before the diagonal are `diag(1, exp(ip)) R(t)` with
-    `R(t) = [[cos, sin], [-sin, cos]]`, those behind it `R(t) diag(1, exp(ip))`.
+    With `R(t) = [[cos, sin], [-sin, cos]]`, the rotations before the diagonal are
+    `diag(1, exp(ip)) R(t)`, and those after it `R(t) diag(1, exp(ip))`.
     """
     reduced = matrix.copy()
     before: list[Rotation] = []
@@ -152,12 +153,12 @@ def _turned(values: np.ndarray, phase: float) -> np.ndarray:
 
 
 def _layers(rotations: list[Rotation], size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Puts each rotation into the first layer that has a place for its pair."""
+    """Puts each rotation into the first layer in which its pair is free."""
     table = np.zeros((2, size // 2, size - 1))
-    free = np.zeros(size, int)  # For each unit the first layer with a place.
+    free = np.zeros(size, int)  # The first free layer of each unit.
     for first, angle, phase in rotations:
         layer = free[first : first + 2].max()
-        layer += (layer + first) % 2  # Even layers have the pairs of even units.
+        layer += (layer + first) % 2  # In even layers pairs begin with even units.
         free[first : first + 2] = layer + 1
         column = first // 2 + (size // 2) * (first % 2)
         table[:, layer // 2, column] = angle, phase

@@ -1,9 +1,9 @@
-"""Products of layers of rotations of pairs, and their gradient.
+"""Products of layers of rotations of pairs, with their gradient.
 
-The layers are applied to the identity, each as a few elementwise operations on the
-whole matrix: `O(n^2)` work a layer. Up to `MAX_UNROLLED` layers they follow each
-other in the program; more are one loop in it. The gradient needs no intermediate
-results: a rotation is undone by its inverse, and the gradient goes the same way.
+The layers are applied to the identity. Each layer is a few elementwise operations on
+the whole matrix, of `O(n^2)` cost. Up to `MAX_UNROLLED` tunable layers are unrolled;
+more become a loop. The backward pass needs no intermediate results: it undoes each
+rotation by its inverse, which also carries the gradient back.
 """
 
 import functools
@@ -15,19 +15,19 @@ from keras_ortho.backend import scan, stack, with_gradient
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.types import Tensor
 
-# Layers that are written one after the other rather than as a loop.
+# Largest number of tunable layers that are unrolled rather than run as a loop.
 MAX_UNROLLED = 16
 
 
 def pair_table(values: Tensor, style: str) -> Tensor:
-    """Arranges angles as one entry for each pair of each layer.
+    """Arranges angles or phases with one entry for each pair of each layer.
 
-    A stage is two layers of the tunable style, one of the FFT style. In the second
-    of two the pairs go around the end, and the last of them, of the last unit and
-    the first, is not rotated.
+    A stage is two layers in the tunable style, one in the FFT style. In the second of
+    the two, the pairs wrap around: the last one, of the last and the first unit, gets a
+    zero and is not rotated.
 
     Args:
-        values: Tensor of the shape that `angles_shape` tells.
+        values: Tensor of the shape that `givens.angles_shape` returns.
         style: `"tunable"` or `"fft"`.
 
     Returns:
@@ -41,12 +41,15 @@ def pair_table(values: Tensor, style: str) -> Tensor:
 
 
 def _layout(style: str, size: int, stage: int) -> list[tuple[int, int]]:
-    """For each layer of a stage how many blocks of pairs, and where they begin."""
+    """Returns `(blocks of pairs, first unit)` for each layer of a stage."""
     return [(2**stage, 0)] if style == "fft" else [(size // 2, 0), (size // 2, 1)]
 
 
 def _split(matrix: Tensor, blocks: int, offset: int) -> tuple[Tensor, Tensor]:
-    """The first and the second units of the pairs, `(parts, blocks, r, columns)`."""
+    """Splits a matrix into the rows of the first and of the second units of the pairs.
+
+    Both have the shape `(parts, blocks, distance, columns)`.
+    """
     parts, size, columns = matrix.shape
     if offset:
         matrix = ops.roll(matrix, -offset, axis=1)
@@ -68,15 +71,15 @@ def _waves(angles: Tensor, blocks: int) -> tuple[Tensor, Tensor]:
 
 
 def _turn(values: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Multiplies complex numbers, as pairs of reals, with `cos + i sin`."""
+    """Multiplies complex numbers, stored as pairs of reals, by `cos + i sin`."""
     real, imaginary = values[0], values[1]
     return ops.stack(
         [cosine * real - sine * imaginary, sine * real + cosine * imaginary]
     )
 
 
-# The matrices below are transposed, `(parts, n, n)`: a row for each unit, so that the
-# pairs are along the first axis and what is multiplied is contiguous.
+# The matrices below are transposed, `(parts, n, n)`, with one row for each unit: the
+# operands of the rotations are then contiguous.
 def _rotate(
     matrix: Tensor, tables: tuple[Tensor, ...], layout: list[tuple[int, int]]
 ) -> Tensor:
@@ -95,15 +98,15 @@ def _rotate(
 def _rotate_back(
     both: Tensor, tables: tuple[Tensor, ...], layout: list[tuple[int, int]]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Undoes the layers of one stage, and takes the gradient of their angles.
+    """Undoes the layers of one stage, and computes the gradients of their angles.
 
     Args:
         both: The matrix and the gradient with respect to it, side by side.
-        tables: Angles, and phases, of the stage.
-        layout: That of the stage.
+        tables: Angles and, in the complex case, phases of the stage.
+        layout: Layout of the stage, see `_layout`.
 
     Returns:
-        Both before the stage, and the gradients of the tables.
+        A pair of `both` as it is before the stage, and the gradients of the tables.
     """
     size = both.shape[1]
     gradients: list[list[Tensor]] = [[] for _ in tables]
@@ -129,16 +132,16 @@ def _rotate_back(
 
 @functools.cache
 def rotations(style: str) -> Callable[..., Tensor]:
-    """Makes the function from angles to the product of all layers.
+    """Makes the function that maps angles to the product of all layers.
 
     Args:
         style: `"tunable"` or `"fft"`.
 
     Returns:
-        Function of a table of angles, and in the complex case of one of phases, as
-        `pair_table` makes them. It returns the transposed product, of shape
-        `(1, n, n)`, or `(2, n, n)` with real and imaginary parts. Its gradient can
-        be taken once, in reverse mode.
+        Function of a table of angles and, in the complex case, a table of phases, both
+        from `pair_table`. It returns the transposed product, of shape `(1, n, n)`, or
+        `(2, n, n)` for the real and imaginary parts. It can be differentiated once, in
+        reverse mode.
     """
 
     def is_loop(table: Tensor) -> bool:

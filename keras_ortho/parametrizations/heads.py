@@ -1,10 +1,10 @@
-"""Heads: a block-diagonal matrix, each block of a parametrization of its own.
+"""Heads: block-diagonal matrices whose blocks are parametrized separately.
 
     W = diag(W_1, ..., W_h)
 
-A step with blocks of order `k = n / h` takes `n k` multiplications for `n^2`, and to
-make them takes `h k^3` for `n^3`. The units of one head do not see those of another:
-inputs, and whatever reads the state, bring them together.
+With blocks of order `k = n / h`, a step costs `n k` multiplications instead of `n^2`,
+and computing the blocks costs `h k^3` instead of `n^3`. The units of one head do not
+see those of another: only the inputs, and the layer that reads the state, mix heads.
 """
 
 import dataclasses
@@ -33,29 +33,29 @@ from keras_ortho.parametrizations.free import independents
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class Heads(Parametrization):
-    """Block-diagonal matrices, with blocks of another parametrization.
+    """Block-diagonal matrices with blocks of another parametrization.
 
-    A recurrent layer with the plain step `f(x U + h W)` multiplies with the blocks
-    alone, and costs what these cost; elsewhere the matrix is made as a whole. Each
-    head has free variables of its own, named `head_0_recurrent_skew` and so on, and
-    starts from other values. An initializer of a matrix, such as `"orthogonal"`, makes
-    each block; an array is the whole matrix.
+    A recurrent layer with the plain step `f(x U + h W)` multiplies by the blocks only;
+    other layers use the full matrix. Each head has its own free variables, named
+    `head_0_recurrent_skew` and so on, with different initial values. An initializer
+    that returns a matrix, such as `"orthogonal"`, makes each block; an array is the
+    whole matrix.
 
-    With a base that follows the training, each head has its own:
-    `Heads(Rebased(...))`.
+    In `Heads(Rebased(...))`, each head has its own base.
 
     Args:
-        parametrization: That of the blocks, of the package or your own. What it counts,
-            such as `negative_ones`, it counts in each block.
-        heads: Number of blocks, a positive integer; the number of units must be a
+        parametrization: Parametrization of the blocks, from this package or your own.
+            Its arguments, such as `negative_ones`, apply to each block.
+        heads: Number of blocks, a positive integer. The number of units must be a
             multiple of it.
-        mix_inputs: Whether every head of a recurrent layer reads all its inputs.
-            Otherwise the input kernel is block-diagonal, too: each head reads an equal
-            part of the inputs, and nothing in the layer mixes the heads. Meant for a
-            layer on top of another that has as many units. Default: `True`.
+        mix_inputs: Whether every head of a recurrent layer reads all inputs. Otherwise
+            the input kernel is block-diagonal, too: each head reads an equal part of
+            the inputs, and nothing in the layer mixes the heads. `False` is meant for a
+            layer on top of another one with as many units. Default: `True`.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If `parametrization` is not a parametrization or has heads itself,
+            or `heads` is not a positive integer.
 
     Example:
     >>> from keras_ortho.parametrizations import ScaledCayley
@@ -82,7 +82,7 @@ class Heads(Parametrization):
         self.has_base = self.parametrization.has_base
 
     def check(self, size: int) -> None:
-        """Checks that the heads are of one size, and what the blocks check."""
+        """Checks that the heads divide the units, and the order of the blocks."""
         if size % self.heads:
             raise ValueError(
                 "`units` must be a multiple of the number of heads. "
@@ -100,7 +100,7 @@ class Heads(Parametrization):
         )
 
     def _of_each_head(self, initializer: Any, order: int) -> list[Any]:
-        """Initializers of the heads, none of which a head derives for a variable."""
+        """Returns initializers of the heads, with seeds that no other head uses."""
         drawn = getattr(initializer, "seeds", 1)
         step = max(len(self.parametrization.variables(order)), drawn)
         return independents(initializer, self.heads * step)[::step]
@@ -108,7 +108,7 @@ class Heads(Parametrization):
     def start(
         self, name: str, initializer: Any, size: int, dtype: str
     ) -> list[FreeVariable]:
-        """Lists the variables of all heads, started as an argument of a layer says."""
+        """Lists the variables of all heads, with their initializers."""
         if isinstance(initializer, keras.initializers.Constant):  # An array.
             return super().start(name, initializer, size, dtype)
         order = size // self.heads
@@ -118,7 +118,7 @@ class Heads(Parametrization):
         )
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Makes the matrix, with its zeros."""
+        """Makes the full matrix, including its zeros."""
         return block_diagonal(self.blocks(*values))
 
     def blocks(self, *values: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class Heads(Parametrization):
         return stacked_blocks(blocks, self.is_complex)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the values for each block, where the rest of the matrix is zero."""
+        """Finds the values for each block, if the rest of the matrix is zero."""
         matrix = np.asarray(matrix)
         check_shape("matrix", matrix, (len(matrix), len(matrix)))
         self.check(len(matrix))
@@ -137,7 +137,7 @@ class Heads(Parametrization):
         )
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Gives what is held orthogonal, or unitary, in each block."""
+        """Returns the parts of each block that are kept orthogonal or unitary."""
         return {
             f"head_{head}_{name}".rstrip("_"): part
             for head, own in enumerate(self._split(values))
@@ -145,7 +145,7 @@ class Heads(Parametrization):
         }
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Measures how far the blocks are from their set, and the rest from zero."""
+        """Measures the distance of the blocks from their set and the rest from zero."""
         check_square("matrix", matrix)
         self.check(len(matrix))
         blocks, rest = diagonal_blocks(matrix, self.heads)
@@ -153,7 +153,7 @@ class Heads(Parametrization):
         return math.hypot(*distances, float(np.linalg.norm(rest)))
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws each block by itself."""
+        """Draws each block independently."""
         self.check(size)
         order = size // self.heads
         seeds = np.random.default_rng(seed).integers(2**31, size=self.heads)
@@ -165,7 +165,7 @@ class Heads(Parametrization):
         return matrix
 
     def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
-        """Changes what the blocks' parametrization changes, of each."""
+        """Begins a training pass for each block."""
         for own in self._split(variables):
             self.parametrization.begin_training_pass(own, dtype)
 
@@ -175,7 +175,7 @@ class Heads(Parametrization):
             self.parametrization.rebase(own, dtype)
 
     def _split(self, values: Sequence[Any]) -> list[Sequence[Any]]:
-        """The variables of each head, or their values."""
+        """Returns the variables, or values, of each head."""
         count = len(values) // self.heads
         return [values[i : i + count] for i in range(0, len(values), count)]
 
@@ -191,10 +191,10 @@ def _named(variables: Iterable[list[FreeVariable]]) -> list[FreeVariable]:
 def in_heads(
     kind: Parametrization, heads: int, mix_inputs: bool = True
 ) -> Parametrization:
-    """Gives a matrix heads, where there are more than one.
+    """Wraps a parametrization in `Heads`, if there is more than one head.
 
     Args:
-        kind: The parametrization of the blocks.
+        kind: Parametrization of the blocks.
         heads: Number of heads.
         mix_inputs: Whether every head reads all inputs. Default: `True`.
 

@@ -1,21 +1,21 @@
-"""Products of Householder reflectors, in blocks of the compact WY form.
+"""Products of Householder reflectors, in blocks in compact WY form.
 
     Q = H_n(u_n) H_{n-1}(u_{n-1}) ... H_{n-m+1}(u_{n-m+1})
 
-`H_k(u)` is the reflector `I - 2 u u^T / u^T u` of the last `k` of `n` coordinates, and
-`u` has `k` entries. They are packed into one vector, the longest first. Mhammedi et
-al., "Efficient orthogonal parametrisation of recurrent neural networks using
-Householder reflections", ICML 2017.
+`H_k(u)` is the reflection `I - 2 u u^T / u^T u` of the last `k` of `n` coordinates, and
+the reflector `u` has `k` entries. All reflectors are packed into one vector, the
+longest first. Mhammedi et al., "Efficient orthogonal parametrisation of recurrent
+neural networks using Householder reflections", ICML 2017.
 
-Two conventions make the map total. A reflector that is zero is the identity, as in
-Zhang, Lei and Dhillon, ICML 2018; its gradient is zero, so it stays one. `H_1(u)` is
-the sign of `u`, 1 at zero, as in oRNN, rather than always -1: so with `m = n` both
-determinants can be reached from any other reflectors, and every orthogonal matrix is a
-product of reflectors none of which is zero.
+Two conventions define the map everywhere. A zero reflector gives the identity, as in
+Zhang, Lei and Dhillon, ICML 2018; its gradient is zero, so training does not change it.
+`H_1(u)` is the sign of `u`, and 1 at zero, as in oRNN, rather than always -1: with
+`m = n`, both determinants are then possible whatever the other reflectors are, and
+every orthogonal matrix is a product of nonzero reflectors.
 
-The inverse is Householder's QR factorization: the reflector `u_n` takes the first
-column of the matrix to `e_1`, the next one the second column of what is left, and so
-on; what is left in the end is the identity.
+The inverse is Householder's QR factorization: `u_n` maps the first column of the matrix
+to `e_1`, the next reflector does so for the first column of the remaining block, and so
+on, until the identity is left.
 """
 
 from typing import Any
@@ -41,14 +41,14 @@ from keras_ortho.parametrizations.reflectors import (
     unit_length,
 )
 
-# So many reflectors are multiplied at once. In the worst case, reflectors that are all
-# alike, the error of `m` at once grows with m^2, and of blocks of them only with m.
+# Number of reflectors in a block. In the worst case, when all `m` reflectors are alike,
+# the error of a single block grows with m^2, that of several blocks only with m.
 _BLOCK = 32
 
 
 def _forward(gram: Tensor) -> tuple[Tensor, Tensor]:
     size, dtype = gram.shape[0], gram.dtype
-    # Of a reflector that is zero the length plays no part.
+    # A zero reflector may have any length on the diagonal.
     lengths = ops.diagonal(gram)
     lengths = ops.where(lengths > 0, lengths, ops.ones_like(lengths))
     half = 0.5 * ops.diag(lengths) + ops.triu(gram, 1)
@@ -57,27 +57,27 @@ def _forward(gram: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor]:
-    # dT = -T dS T, and what was inverted need not be solved with again.
+    # dT = -T dS T: the saved inverse replaces further triangular solves.
     transpose = ops.transpose(inverse)
     product = ops.matmul(ops.matmul(transpose, upstream), transpose)
     diagonal = 0.5 * ops.diag(ops.diagonal(product))
     return (-ops.triu(product, 1) - diagonal,)
 
 
-# T = S^-1, with S the upper triangle of the Gram matrix, half its diagonal: as in
-# `S + S^T = Y Y^T`, on which orthogonality rests.
+# T = S^-1, where S is the upper triangle of the Gram matrix with half its diagonal, so
+# that `S + S^T = Y Y^T`, which makes the product orthogonal.
 _wy_inverse = with_gradient(_forward, _backward)
 
 
 def _reflect(rows: Tensor, matrix: Tensor) -> Tensor:
-    """Multiplies a matrix by reflectors of all its coordinates, from the left."""
+    """Applies a block of reflections of all coordinates to a matrix, from the left."""
     inverse = _wy_inverse(ops.matmul(rows, ops.transpose(rows)))
     product = ops.matmul(ops.matmul(inverse, rows), matrix)
     return matrix - ops.matmul(ops.transpose(rows), product)
 
 
 def _bordered(matrix: Tensor, count: int) -> Tensor:
-    """Puts an identity matrix of order `count` in front of a matrix, and zeros."""
+    """Returns the block-diagonal matrix `diag(I, matrix)`, `I` of order `count`."""
     identity = ops.eye(count, count + matrix.shape[1], dtype=matrix.dtype)
     return ops.concatenate([identity, ops.pad(matrix, ((0, 0), (count, 0)))])
 
@@ -85,29 +85,30 @@ def _bordered(matrix: Tensor, count: int) -> Tensor:
 def householder_product(
     reflectors: Tensor, size: int, columns: int | None = None
 ) -> Tensor:
-    """The product `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})` of `m` reflectors.
+    """Computes the product `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})` of `m` reflectors.
 
-    A block of them, in the rows of `Y`, is `I - Y^T T Y`, where `T^-1` is the upper
-    triangle of `Y Y^T` with half its diagonal: one triangular solve and products of
-    matrices. The same `T` serves the gradient, which has all three terms of equation
-    15 of Zhang, Lei and Dhillon. The blocks are multiplied from the last to the first.
+    A block of reflectors, the rows of `Y`, gives `I - Y^T T Y`, where `T^-1` is the
+    upper triangle of `Y Y^T` with half its diagonal. This takes one triangular solve
+    and matrix products. The gradient reuses `T`, and has all three terms of equation 15
+    of Zhang, Lei and Dhillon. The blocks are multiplied from the last to the first.
 
-    The length of a reflector plays no part. A zero reflector is the identity, and
-    one of a single entry the sign of that entry, which has no gradient.
+    The result does not depend on the lengths of the reflectors. A zero reflector gives
+    the identity, and one with a single entry the sign of that entry, whose gradient is
+    zero.
 
     Args:
         reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`, float32 or float64: the
             reflector of all `n` coordinates, that of the last `n - 1`, and so on.
         size: Order `n` of the matrix.
-        columns: How many of the first columns to compute. Default: `None`, all.
+        columns: Number of leading columns to compute. Default: `None`, all.
 
     Returns:
-        The orthogonal matrix, of shape `(n, n)`, or its first columns, in the dtype of
-        the reflectors.
+        The orthogonal matrix, of shape `(n, n)`, or its first columns, of shape
+        `(n, columns)`, in the dtype of the reflectors.
 
     Raises:
-        ValueError: If no number of reflectors has so many entries, they are of another
-            dtype, or there are not as many columns.
+        ValueError: If the number of entries does not match any number of reflectors,
+            the dtype is not float32 or float64, or `columns` is not in `0 .. n`.
 
     Example:
     >>> householder_product(np.array([1.0, 1.0, -2.0]), 2)
@@ -129,8 +130,8 @@ def householder_product(
     reflectors = wide_tensor("reflectors", reflectors)
     rows = scaled_rows(reflector_rows(reflectors, size))
     all_of_them = rows.shape[0] == size
-    # Those of the last coordinates do not change the columns before. That of a single
-    # entry is left to the end.
+    # Reflectors of the last coordinates do not change the columns before these. A
+    # reflector with a single entry is applied at the end.
     count = min(rows.shape[0], columns, size - 1)
     matrix = ops.eye(size - count, columns - count, dtype=reflectors.dtype)
     for first in reversed(range(0, count, _BLOCK)):
@@ -138,8 +139,8 @@ def householder_product(
         matrix = _reflect(rows[first:end, first:], _bordered(matrix, end - first))
     if not all_of_them or columns < size:
         return matrix
-    # 1 at zero; and of a sign nothing is the gradient, not rounding, of which
-    # optimizers make something.
+    # The sign is 1 at zero. Its gradient is exactly zero; optimizers such as Adam would
+    # scale up a gradient of rounding errors.
     sign = ops.sign(ops.sign(reflectors[-1:]) + 0.5)
     ones = ops.ones((size - 1,), dtype=reflectors.dtype)
     return matrix * ops.concatenate([ones, sign])
@@ -148,22 +149,24 @@ def householder_product(
 def householder_inverse(matrix: np.ndarray) -> np.ndarray:
     """Finds the `n` reflectors whose product is a given orthogonal matrix.
 
-    Every orthogonal matrix has some, of either determinant, which the sign in the
-    last place decides: `det W = (-1)^(n-1) sign(u_1)`, as none of those that are
-    returned is zero. A product of fewer reflectors, `m < n`, is determined by its
-    first `m` columns and has the determinant `(-1)^m`; these matrices have no inverse
-    here, as finding them from a matrix that has been rounded is ill-conditioned.
+    They exist for every orthogonal matrix. None of them is zero, so the last one
+    determines the determinant, `det W = (-1)^(n-1) sign(u_1)`. A product of `m < n`
+    nonzero reflectors is determined by its first `m` columns and has the determinant
+    `(-1)^m`; this function does not invert it, because finding the reflectors from a
+    rounded matrix is ill-conditioned.
 
     Args:
         matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            rounding unit of its dtype; the nearest orthogonal matrix is used.
+            machine epsilon of its dtype. It is replaced by the nearest orthogonal
+            matrix.
 
     Returns:
-        The packed reflectors, an array of shape `(n (n + 1) / 2,)`, float64, each of
-        length 1.
+        The packed reflectors, a float64 array of shape `(n (n + 1) / 2,)`, each
+        reflector of norm 1.
 
     Raises:
-        ValueError: If the matrix is not orthogonal.
+        ValueError: If the matrix is not square, real, finite and orthogonal, or its
+            dtype is not supported.
 
     Example:
     >>> householder_inverse(np.array([[0.0, 1.0], [1.0, 0.0]]))
@@ -173,14 +176,14 @@ def householder_inverse(matrix: np.ndarray) -> np.ndarray:
 
 
 def frame_reflectors(frame: np.ndarray) -> np.ndarray:
-    """Finds the `p` reflectors whose product has given first columns.
+    """Finds the `p` reflectors whose product has the given first columns.
 
     Args:
         frame: Array of shape `(n, p)` with orthonormal columns, `p <= n`, float64.
 
     Returns:
-        The packed reflectors, an array of shape `(n p - p (p - 1) / 2,)`, each of
-        length 1.
+        The packed reflectors, an array of shape `(n p - p (p - 1) / 2,)`, each
+        reflector of norm 1.
 
     Example:
     >>> frame_reflectors(np.array([[0.0], [1.0]]))
@@ -197,9 +200,9 @@ def frame_reflectors(frame: np.ndarray) -> np.ndarray:
 
 
 def _reflector(column: np.ndarray) -> np.ndarray:
-    """The reflector of length 1 that takes a column of length 1 to `e_1`.
+    """Finds the unit reflector that maps a column of norm 1 to `e_1`.
 
-    Where the column is `e_1` already, that is any orthogonal to it.
+    If the column is `e_1` already, it is any unit vector orthogonal to it.
     """
     head, tail = column[0], column[1:]
     if not tail.size:
@@ -209,7 +212,7 @@ def _reflector(column: np.ndarray) -> np.ndarray:
     if head <= 0:
         reflector[0] -= 1.0
     elif length > 0:
-        # `(head - 1) / length`, which rounding would spoil where `head` is near 1.
+        # Equal to `(head - 1) / length`, which cancels if `head` is close to 1.
         reflector[0] = -length / (1 + head)
         reflector[1:] = tail / length
     else:
@@ -219,11 +222,13 @@ def _reflector(column: np.ndarray) -> np.ndarray:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class Householder(Parametrization):
-    """Products of Householder reflectors, `householder_product` transposed: oRNN's.
+    """Products of Householder reflectors, as in oRNN.
+
+    The matrix is the transpose of `householder_product`.
 
     Args:
-        reflections: Number of reflectors, an int in `1 .. n`. With all of them every
-            orthogonal matrix can be made. Default: `None`, all.
+        reflections: Number of reflectors, an int in `1 .. n`. With `n` reflectors, the
+            map reaches every orthogonal matrix. Default: `None`, which means `n`.
 
     Example:
     >>> [variable.shape for variable in Householder(16).variables(128)]
@@ -253,7 +258,7 @@ class Householder(Parametrization):
         return ops.transpose(householder_product(reflectors, size))
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the reflectors, where there are all of them."""
+        """Finds the reflectors, if their number is `n`."""
         size = len(matrix)
         check_invertible((check_reflections(self.reflections, size),), size)
         return (householder_inverse(np.transpose(matrix)),)

@@ -1,4 +1,4 @@
-"""Whether the optimizer of a unitary matrix keeps it unitary."""
+"""Warning for optimizers that do not keep a unitary matrix unitary."""
 
 import contextlib
 import contextvars
@@ -13,9 +13,9 @@ _KEPT = contextvars.ContextVar("kept_unitary", default=False)
 
 @contextlib.contextmanager
 def keeping_unitary() -> Iterator[None]:
-    """Says that the update within keeps unitary matrices unitary.
+    """Marks the updates in its context as ones that keep unitary matrices unitary.
 
-    An optimizer of your own that does so calls the `apply` of its base within.
+    A custom optimizer that does so calls the `apply` of its base class in this context.
 
     Yields:
         Nothing.
@@ -35,20 +35,20 @@ def keeping_unitary() -> Iterator[None]:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class KeptUnitary(keras.constraints.Constraint):
-    """Warns where an optimizer does not keep a unitary matrix unitary.
+    """Constraint that warns if the optimizer does not keep a unitary matrix unitary.
 
-    Every optimizer of Keras calls the constraint of a variable after each update, or,
-    where the update is compiled, once while that is traced. The matrix stays as it is.
+    Keras's optimizers call the constraint of a variable after each update or, if the
+    update is compiled, once during tracing. The matrix is not changed.
     """
 
     def __call__(self, value: Any) -> Any:
-        """Warns, unless the update is one that keeps the matrix unitary.
+        """Warns, unless the update keeps the matrix unitary: see `keeping_unitary`.
 
         Args:
             value: The matrix.
 
         Returns:
-            The same.
+            The same matrix.
         """
         if not _KEPT.get():
             warnings.warn(

@@ -1,4 +1,4 @@
-"""Eigenvalues of real matrices of order two, in closed form and in real numbers."""
+"""Eigenvalues of real 2 x 2 matrices, in closed form and in real arithmetic."""
 
 from keras import ops
 
@@ -11,7 +11,7 @@ from keras_ortho.parametrizations.arithmetic import (
 
 
 def order_two(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
-    """Makes the matrix `[[a, b], [c, d]]`.
+    """Builds the matrix `[[a, b], [c, d]]`.
 
     Args:
         a: A scalar.
@@ -26,7 +26,7 @@ def order_two(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
 
 
 def determinant(small: Tensor) -> Tensor:
-    """Computes the determinant.
+    """Computes the determinant of a matrix.
 
     Args:
         small: Tensor of shape `(2, 2)`.
@@ -38,7 +38,7 @@ def determinant(small: Tensor) -> Tensor:
 
 
 def inverse(small: Tensor) -> Tensor:
-    """Inverts a matrix, and gives its adjugate where it is singular.
+    """Computes the inverse of a matrix, or its adjugate if it is singular.
 
     Args:
         small: Tensor of shape `(2, 2)`.
@@ -51,13 +51,13 @@ def inverse(small: Tensor) -> Tensor:
 
 
 def mean_and_discriminant(small: Tensor) -> tuple[Tensor, Tensor]:
-    """Computes what the eigenvalues `mean +- sqrt(discriminant)` are made of.
+    """Computes the mean of the eigenvalues and their discriminant.
 
     Args:
         small: Tensor of shape `(2, 2)`.
 
     Returns:
-        Two scalars.
+        Two scalars. The eigenvalues are `mean +- sqrt(discriminant)`.
     """
     mean = 0.5 * (small[0, 0] + small[1, 1])
     half = 0.5 * (small[0, 0] - small[1, 1])
@@ -65,14 +65,15 @@ def mean_and_discriminant(small: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def larger(mean: Tensor, discriminant: Tensor) -> tuple[Tensor, Tensor]:
-    """Finds the real eigenvalue of the larger modulus, in a tie the positive one.
+    """Finds the real eigenvalue with the larger modulus, in a tie the positive one.
 
     Args:
-        mean: As `mean_and_discriminant` gives it.
-        discriminant: The same. A negative one counts as zero.
+        mean: Mean of the eigenvalues, from `mean_and_discriminant`.
+        discriminant: Discriminant from the same function. A negative one is replaced
+            by zero.
 
     Returns:
-        The eigenvalue, and by how much it exceeds the other one.
+        A pair of the eigenvalue, and its difference from the other one.
     """
     root = ops.sqrt(ops.maximum(discriminant, ops.zeros_like(discriminant)))
     root = ops.where(mean < 0, -root, root)
@@ -80,25 +81,26 @@ def larger(mean: Tensor, discriminant: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
-    """Computes the spectral radius of a matrix `H`, and how it changes.
+    """Computes the spectral radius of a matrix `H` and its logarithmic derivative.
 
-    A complex pair has the modulus `sqrt(det H)`, whose logarithm has the slope
-    `H^-1 / 2`; a real eigenvalue `a` beside another one `b` has the spectral projector
-    `(H - b I) / (a - b)`. Two real ones that only rounding tells apart count as a pair.
+    A complex pair has the modulus `sqrt(det H)`, whose logarithm has the derivative
+    `H^-1 / 2`. A real eigenvalue `a` beside another one `b` has the spectral projector
+    `(H - b I) / (a - b)`. Two real eigenvalues that differ only by rounding are treated
+    as a pair.
 
     Args:
         small: `H`, a tensor of shape `(2, 2)`.
 
     Returns:
-        The radius `rho`, and the matrix `M` with `d log(rho) = tr(M dH)`.
+        A pair of the radius `rho` and the matrix `M` with `d log(rho) = tr(M dH)`.
     """
     mean, discriminant = mean_and_discriminant(small)
     value, gap = larger(mean, discriminant)
     identity = ops.eye(2, dtype=small.dtype)
     of_one = divide(divide(small - (value - gap) * identity, gap), value)
-    # Rounding of H moves the discriminant by so much. It is the square of half the
-    # gap: of two eigenvalues of a symmetric matrix a relative gap of some eps counts,
-    # of two that are nearly defective one of the root of eps.
+    # The right-hand side bounds the change of the discriminant by rounding in H. The
+    # discriminant is the square of half the gap: rounding hides a relative gap of some
+    # eps in a symmetric matrix, and one of about sqrt(eps) in a nearly defective one.
     error = 4.0 * machine_epsilon(small) * frobenius_norm(small)
     is_pair = discriminant <= error * (error + frobenius_norm(small - mean * identity))
     modulus = ops.sqrt(ops.abs(mean * mean - discriminant))
@@ -111,11 +113,11 @@ def eigenvector(small: Tensor, other: tuple[Tensor, Tensor]) -> Tensor:
 
     Args:
         small: `H`, a tensor of shape `(2, 2)`.
-        other: The eigenvalue `b` that the vector is not of, its real and its imaginary
-            part.
+        other: Real and imaginary parts of the other eigenvalue `b`, to which the vector
+            does not belong.
 
     Returns:
-        Real and imaginary part of a vector of norm 1, of shape `(2, 2)`.
+        Tensor of shape `(2, 2)`, the real and imaginary parts of a vector of norm 1.
     """
     # The columns of H - b I are eigenvectors, or zero; both are if H = b I.
     identity = ops.eye(2, dtype=small.dtype)

@@ -1,4 +1,4 @@
-"""How far a matrix is from the orthogonal or unitary ones, and the nearest of them."""
+"""Distances from orthogonality and unitarity, and nearest and random such matrices."""
 
 import numpy as np
 from keras import ops
@@ -10,17 +10,17 @@ from keras_ortho.parametrizations.complex_rows import complex_matrix
 
 
 def orthogonality_error(matrix: Tensor) -> float:
-    """The distance from orthogonality `||W^T W - I||_F`, computed in float64.
+    """Computes the distance from orthogonality, `||W^T W - I||_F`, in float64.
 
-    The papers report this measure. Of a complex matrix it is the distance from
-    unitarity, `||W* W - I||_F`; for the real form in which cells return the matrix of
-    complex units use `unitarity_error`.
+    The papers report this measure. For a complex matrix, it is the distance from
+    unitarity, `||W* W - I||_F`. For the real form in which cells return the matrix of
+    complex units, use `unitarity_error`.
 
-    For a matrix that `scaled_cayley` made in a precision with machine epsilon `eps` it
-    stays below `(n + 3 sqrt(n)) eps sqrt(1 + ||A||_2^2)`: rounding in the inverse of
-    `I + A` grows with the condition number, and as every singular value of `I + A` is
-    at least 1, that is at most the square root. This holds while `eps ||A||_2` is less
-    than 1: beyond, rounding leaves nothing of `I`.
+    For a matrix that `scaled_cayley` computed with machine epsilon `eps`, the error
+    stays below `(n + 3 sqrt(n)) eps sqrt(1 + ||A||_2^2)`: rounding errors in the
+    inverse of `I + A` grow with its condition number, which is at most the square root
+    because all singular values of `I + A` are at least 1. This holds while
+    `eps ||A||_2` is less than 1; beyond that, rounding removes `I` from `I + A`.
 
     Args:
         matrix: Tensor or array of shape `(n, n)`.
@@ -47,7 +47,7 @@ def orthogonality_error(matrix: Tensor) -> float:
 
 
 def unitarity_error(matrix: Tensor) -> float:
-    """The distance from unitarity `||W* W - I||_F` of a matrix in its real form.
+    """Computes the distance from unitarity, `||W* W - I||_F`, of a real form.
 
     Args:
         matrix: Tensor or array of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, as
@@ -57,7 +57,7 @@ def unitarity_error(matrix: Tensor) -> float:
         The Frobenius norm, computed in float64, 0 for a unitary matrix.
 
     Raises:
-        ValueError: If the matrix is not square, or has another form.
+        ValueError: If the matrix does not have this shape and form.
 
     Example:
     >>> unitarity_error(np.array([[0.0, 1.0], [-1.0, 0.0]]))  # i
@@ -74,18 +74,18 @@ def unitarity_error(matrix: Tensor) -> float:
 
 
 def nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
-    """Checks that a matrix is orthogonal but for rounding, and takes that away.
+    """Checks that a matrix is orthogonal up to rounding, and removes the rounding.
 
     Args:
         matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            rounding unit of its dtype.
+            machine epsilon of its dtype: float16, float32, float64, integer or boolean.
 
     Returns:
         The nearest orthogonal matrix, float64.
 
     Raises:
-        ValueError: If the matrix is not square, not of float16, float32, float64
-            or integers, not finite, or not orthogonal.
+        ValueError: If the matrix is not square, finite and orthogonal, or its dtype is
+            not supported.
 
     Example:
     >>> nearest_orthogonal(np.array([[0, 1], [1, 0]]))
@@ -95,18 +95,18 @@ def nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
 
 
 def nearest_unitary(matrix: np.ndarray) -> np.ndarray:
-    """Checks that a matrix is unitary but for rounding, and takes that away.
+    """Checks that a matrix is unitary up to rounding, and removes the rounding.
 
     Args:
-        matrix: Real or complex array of shape `(n, n)`, unitary up to `100 n` times
-            the rounding unit of its dtype.
+        matrix: Array of shape `(n, n)`, unitary up to `100 n` times the machine epsilon
+            of its dtype: complex64, complex128, or a dtype of `nearest_orthogonal`.
 
     Returns:
         The nearest unitary matrix, complex128.
 
     Raises:
-        ValueError: If the matrix is not square, not of numbers, not finite, or not
-            unitary.
+        ValueError: If the matrix is not square, finite and unitary, or its dtype is not
+            supported.
 
     Example:
     >>> nearest_unitary(1j * np.eye(2))
@@ -119,14 +119,14 @@ def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
     """Draws an orthogonal matrix uniformly (Haar measure).
 
     Args:
-        size: Order `n`.
-        seed: Seed of the random numbers. Default: `None`, another at each call.
+        size: Order `n`, a positive integer.
+        seed: Random seed. Default: `None`, a different one at each call.
 
     Returns:
         Array of shape `(n, n)`, float64.
 
     Raises:
-        ValueError: If there is no such order.
+        ValueError: If `size` is not a positive integer.
 
     Example:
     >>> orthogonality_error(random_orthogonal(64, seed=0)) < 1e-12
@@ -141,17 +141,17 @@ def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
 
 
 def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
-    """Draws a unitary matrix uniformly, as `random_orthogonal` does a real one.
+    """Draws a unitary matrix uniformly (Haar measure).
 
     Args:
-        size: Order `n`.
-        seed: Seed of the random numbers. Default: `None`, another at each call.
+        size: Order `n`, a positive integer.
+        seed: Random seed. Default: `None`, a different one at each call.
 
     Returns:
         Array of shape `(n, n)`, complex128.
 
     Raises:
-        ValueError: If there is no such order.
+        ValueError: If `size` is not a positive integer.
 
     Example:
     >>> orthogonality_error(random_unitary(64, seed=0)) < 1e-12
@@ -163,7 +163,7 @@ def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
 
 
 def _haar(normal: np.ndarray) -> np.ndarray:
-    """The unitary factor of normal numbers whose triangle has a positive diagonal."""
+    """Returns the Q factor of a QR factorization whose R has a positive diagonal."""
     q, r = np.linalg.qr(normal)
     return q * (r.diagonal() / np.abs(r.diagonal()))
 

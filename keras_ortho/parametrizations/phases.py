@@ -1,4 +1,4 @@
-"""The initializer of angles and phases."""
+"""Initializer for angles and phases."""
 
 import math
 from typing import Any
@@ -11,15 +11,15 @@ from keras_ortho.parametrizations.free import FreeInitializer
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
-    """Uniform on `(-pi, pi)`: angles and phases all around the circle.
+    """Initializer for angles and phases, uniform on `(-pi, pi)` by default.
 
     Args:
         minval: Lower bound, in radians. Default: -pi.
-        maxval: Upper bound. Default: pi.
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        maxval: Upper bound, in radians. Default: pi.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Raises:
-        ValueError: If a bound is not a finite number, or the lower is the larger one.
+        ValueError: If a bound is not a finite number, or `minval` exceeds `maxval`.
 
     Example:
     >>> angles = UniformPhases(seed=0)((1, 511))

@@ -1,4 +1,4 @@
-"""Any matrix, as the weight that it is: what a frozen layer has."""
+"""A recurrent matrix stored as a weight itself, as in frozen layers."""
 
 from typing import Any
 
@@ -19,17 +19,17 @@ from keras_ortho.parametrizations.block_diagonal import (
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class PlainMatrix(Parametrization):
-    """The recurrent matrix itself as a weight, which nothing holds orthogonal.
+    """The recurrent matrix itself as a weight, with nothing to keep it orthogonal.
 
-    `keras_ortho.freeze` gives it to the layers of a trained model.
+    `keras_ortho.freeze` uses it for the layers of a trained model.
 
     Args:
         is_complex: Whether the units are complex. The weight is then the real form.
             Default: `False`.
-        heads: Number of blocks on the diagonal. The weight is then the blocks, see
-            `keras_ortho.parametrizations.Heads`. Default: 1.
-        input_heads: Number of parts of the inputs, each of which only its own head
-            reads. Default: 1.
+        heads: Number of diagonal blocks. If there are several, the weight consists of
+            the blocks, see `keras_ortho.parametrizations.Heads`. Default: 1.
+        input_heads: Number of parts of the inputs, each of which is read by one head
+            only. Default: 1.
 
     Example:
     >>> PlainMatrix().variables(8)[0].shape
@@ -55,19 +55,19 @@ class PlainMatrix(Parametrization):
     def start(
         self, name: str, initializer: Any, size: int, dtype: str
     ) -> list[FreeVariable]:
-        """Lists the matrix: zeros, as it is set to one that another has made."""
+        """Lists the matrix, initially zero: `freeze` sets it afterwards."""
         return self.variables(size)
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Gives the matrix."""
+        """Returns the matrix."""
         return block_diagonal(values[0]) if self.heads > 1 else values[0]
 
     def blocks(self, *values: Tensor) -> Tensor:
-        """Gives the blocks."""
+        """Returns the blocks."""
         return values[0]
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Gives the matrix, or its blocks, which must be all that it holds."""
+        """Returns the matrix, or its blocks if it is zero outside of them."""
         check_all_finite("matrix", matrix)
         if self.heads == 1:
             return (self._as_held(matrix),)
@@ -75,7 +75,7 @@ class PlainMatrix(Parametrization):
         return (ops.convert_to_numpy(stacked_blocks(blocks, self.is_complex)),)
 
     def _as_held(self, matrix: np.ndarray) -> np.ndarray:
-        """The real form of a matrix of complex units."""
+        """Returns the real form of a complex matrix, or a real matrix itself."""
         if not self.is_complex:
             return matrix
         return np.block([[matrix.real, matrix.imag], [-matrix.imag, matrix.real]])

@@ -1,16 +1,17 @@
-"""Re-basing: a matrix near one that follows the training, its base.
+"""Rebasing: parametrizes a matrix relative to a base matrix that follows the training.
 
     W = B M(v - o)
 
 with the map `M` of another parametrization, its trained variables `v`, their origin `o`
-and an orthogonal or unitary base `B`. To move the base is to let `B` be `W M(0)*` and
-`o` be `v`: `W` stays, and the variables are again near zero, where the map turns the
-space of its variables the least, and rounding harms it the least. Lezcano-Casado,
+and an orthogonal or unitary base `B`. Moving the base means setting `B` to `W M(0)*`
+and `o` to `v`: `W` does not change, and `v - o` is zero again, where the map distorts
+the space of the variables least and rounding errors are smallest. Lezcano-Casado,
 "Trivializations for gradient-based optimization on manifolds", NeurIPS 2019, calls this
 dynamic trivialization.
 
-There the variables themselves are set to zero. Within a training step no layer can do
-that: its trained variables are the optimizer's to change. So the origin goes to them.
+The paper sets the variables themselves to zero. A layer cannot do so within a training
+step, because only the optimizer may change trained variables. It moves the origin to
+them instead.
 """
 
 import dataclasses
@@ -41,11 +42,11 @@ class _Parts:
     """The variables of a `Rebased`, or their values.
 
     Attributes:
-        base: `B`, of complex units its rows `[Re B | Im B]`.
-        passes: How many passes of training the base has served.
-        inner: Those of the other parametrization.
-        trained: Where in `inner` those are that are trained.
-        origins: The origins of these.
+        base: `B`, or `[Re B | Im B]` for complex units.
+        passes: Number of training passes since the base moved.
+        inner: Variables of the other parametrization.
+        trained: Indices of the trained variables in `inner`.
+        origins: Origins of the trained variables.
     """
 
     base: Any
@@ -56,7 +57,7 @@ class _Parts:
 
     @property
     def near(self) -> list[Tensor]:
-        """`v - o`."""
+        """The variables, with `v - o` for `v`."""
         values = list(self.inner)
         for index, origin in zip(self.trained, self.origins, strict=True):
             values[index] = values[index] - origin
@@ -64,7 +65,7 @@ class _Parts:
 
     @property
     def zero(self) -> list[Tensor]:
-        """Zero for `v`."""
+        """The variables, with zero for `v`."""
         values = list(self.inner)
         for index in self.trained:
             values[index] = ops.zeros_like(values[index])
@@ -73,28 +74,31 @@ class _Parts:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class Rebased(Parametrization):
-    """The matrices of another parametrization, from a base that follows the training.
+    """Matrices of another parametrization, relative to a base that follows training.
 
-    The matrix is `W = B M(v - o)`, see the head of this module. At the start `B` is the
-    identity and `o` is zero, so a layer begins as it would without a base. `rebase` of
-    a layer moves the base to `W` and sets `v` and `o` to zero, and so does the callback
-    `keras_ortho.training_callbacks.Rebase`; with `rebase_every` a layer moves its base
-    by itself, within the compiled training step, and `o` instead of `v`.
+    The matrix is `W = B M(v - o)`, with the map `M` of the other parametrization, its
+    trained variables `v`, their origin `o` and the base `B`. Initially `B` is the
+    identity and `o` is zero, so a layer starts as it would without a base. A layer's
+    `rebase` method and the callback `keras_ortho.training_callbacks.Rebase` move the
+    base to `W M(0)*` and set `v` and `o` to zero: `W` does not change. With
+    `rebase_every`, the layer moves its base itself, within the compiled training step,
+    and sets `o` to `v` instead.
 
-    The optimizer goes on with its averages of the gradients, as in the authors' code.
-    A regularizer and weight decay act on `v`: they draw `W` towards the base, where
-    that is moved from outside, and back along the way it came, where it moves itself.
+    The optimizer keeps its averages of the gradients, as in the authors' code.
+    Regularizers and weight decay act on `v`. If `rebase` moves the base, they pull `W`
+    toward the base; if the layer moves it itself, they pull `W` back along its path.
 
     Args:
-        parametrization: `ScaledCayley`, `ScaledCayleyUnitary` or `SkewExponential`, or
-            one of your own whose map near zero reaches every matrix near the one of
-            zero, and says so as `full_at_zero`.
-        rebase_every: After how many passes of training the base moves, a positive
-            integer. A layer that is called twice in a step counts two. Default:
-            `None`, never by itself.
+        parametrization: `ScaledCayley`, `ScaledCayleyUnitary`, `SkewExponential`, or a
+            parametrization of your own that sets `full_at_zero`: variables near zero
+            must reach every orthogonal (or unitary) matrix near `M(0)`.
+        rebase_every: Number of training passes after which the base moves, a positive
+            integer. A layer that is called twice in a step makes two passes. Default:
+            `None`, which means only when `rebase` is called.
 
     Raises:
-        ValueError: If `parametrization` is another, or `rebase_every` out of its range.
+        ValueError: If `parametrization` is not one of these, or `rebase_every` is not a
+            positive integer.
 
     Example:
     >>> from keras_ortho.parametrizations import ScaledCayley
@@ -125,17 +129,17 @@ class Rebased(Parametrization):
         self.takes = self.parametrization.takes
 
     def check(self, size: int) -> None:
-        """Checks what the other parametrization checks."""
+        """Checks the order, as the other parametrization does."""
         self.parametrization.check(size)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists the base, the passes since it moved, and the variables with origins."""
+        """Lists the base, the passes since it moved, the variables and the origins."""
         shape = (size, 2 * size if self.is_complex else size)
         inner = self.parametrization.variables(size, initializer)
         zeros = keras.initializers.Zeros()
         identity = keras.initializers.Identity()
         return [
-            # Each move rounds the base that the one before has left.
+            # Exact, because each move rounds the base again.
             _fixed("recurrent_base", shape, identity, exact=True),
             _fixed("recurrent_passes", (), zeros, dtype="int32"),
             *inner,
@@ -143,11 +147,11 @@ class Rebased(Parametrization):
         ]
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Makes `W = B M(v - o)`."""
+        """Computes `W = B M(v - o)`."""
         return self._full(self._rows(self._parts(values)))
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Makes the base of it, whichever orthogonal, or unitary, matrix it is."""
+        """Finds the base for any orthogonal (or unitary) matrix; variables are zero."""
         nearest = nearest_unitary if self.is_complex else nearest_orthogonal
         matrix = nearest(matrix)
         with eagerly():
@@ -164,15 +168,15 @@ class Rebased(Parametrization):
         return (matrix @ start.T, passes, *inner, *origins)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Measures what the other parametrization measures."""
+        """Measures the distance that the other parametrization does."""
         return self.parametrization.distance(matrix)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws what the other parametrization draws."""
+        """Draws a matrix from the other parametrization."""
         return self.parametrization.sample(size, seed)
 
     def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
-        """Moves the base and the origins, where that is due, and counts the pass."""
+        """Moves the base and the origins if that is due, and counts the pass."""
         if self.rebase_every is None:
             return
         values = self.values(variables, dtype)
@@ -199,16 +203,16 @@ class Rebased(Parametrization):
             variable.assign(ops.zeros(variable.shape, dtype=variable.dtype))
 
     def _moved(self, parts: _Parts) -> Tensor:
-        """The base `W M(0)*`."""
+        """Returns the new base `W M(0)*`."""
         start = self.parametrization.matrix(*parts.zero)
         rows = ops.matmul(self._rows(parts), ops.transpose(start))
-        # One step of Newton and Schulz, or rounding would add up from base to base.
+        # One Newton-Schulz step, so that rounding errors do not accumulate.
         full = self._full(rows)
         error = rows - ops.matmul(ops.matmul(rows, ops.transpose(full)), full)
         return rows + 0.5 * error
 
     def _rows(self, parts: _Parts) -> Tensor:
-        """`W`, of complex units its rows `[Re W | Im W]`."""
+        """Returns `W`, or `[Re W | Im W]` for complex units."""
         return ops.matmul(parts.base, self.parametrization.matrix(*parts.near))
 
     def _full(self, rows: Tensor) -> Tensor:
@@ -216,7 +220,7 @@ class Rebased(Parametrization):
 
     def _parts(self, values: Sequence[Any]) -> _Parts:
         base, passes, *rest = values
-        # An initializer that draws no seed of its own.
+        # `Zeros` draws no random numbers.
         inner = self.parametrization.variables(
             base.shape[0], keras.initializers.Zeros()
         )
@@ -231,16 +235,17 @@ def _fixed(
 
 
 def rebased(kind: Parametrization, rebase_every: int | None) -> Parametrization:
-    """Gives a parametrization a base, where a layer is told to move one.
+    """Wraps a parametrization in `Rebased`, unless `rebase_every` is `None`.
 
     Args:
         kind: The parametrization.
-        rebase_every: After how many passes of training, or `None`.
+        rebase_every: Number of training passes after which the base moves, or `None`.
 
     Returns:
         A `Rebased`, or `kind` itself.
 
     Raises:
-        ValueError: If `rebase_every` is out of its range.
+        ValueError: If `kind` cannot have a base, or `rebase_every` is not a positive
+            integer.
     """
     return kind if rebase_every is None else Rebased(kind, rebase_every)

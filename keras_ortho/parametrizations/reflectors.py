@@ -1,7 +1,7 @@
-"""Householder reflectors packed into a vector: how many, unpacked, of length 1, drawn.
+"""Householder reflectors packed into a vector: unpacking, scaling, initializers.
 
 A reflector of the last `k` of `n` coordinates has `k` entries. The longest comes first,
-with `n` entries, then one of `n - 1`, and so on.
+with `n` entries, then one with `n - 1`, and so on.
 """
 
 import math
@@ -22,14 +22,14 @@ def check_reflections(reflections: Any, size: int) -> int:
     """Checks a number of reflectors.
 
     Args:
-        reflections: The number, an int in `1 .. size`, or `None` for `size`.
-        size: The largest number there can be.
+        reflections: Number of reflectors, an int in `1 .. size`, or `None` for `size`.
+        size: Largest possible number.
 
     Returns:
-        The number.
+        The number, an int.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If it is neither an int in this range nor `None`.
 
     Example:
     >>> check_reflections(None, 128)
@@ -49,14 +49,15 @@ def check_pair(reflections: Any, size: int) -> tuple[int, int]:
     """Checks the numbers of reflectors of two factors.
 
     Args:
-        reflections: An int for both, a pair of ints, or `None` for all.
-        size: The largest number there can be.
+        reflections: Number of reflectors of both factors, or a pair of numbers. Each is
+            an int in `1 .. size`, or `None` for `size`.
+        size: Largest possible number.
 
     Returns:
         The two numbers.
 
     Raises:
-        ValueError: If one of them is out of range.
+        ValueError: If a number is out of range, or there are not two.
 
     Example:
     >>> check_pair((16, None), 32)
@@ -74,14 +75,14 @@ def check_pair(reflections: Any, size: int) -> tuple[int, int]:
 
 
 def check_invertible(reflections: tuple[int, ...], size: int) -> None:
-    """Checks that there are as many reflectors as an inverse map needs.
+    """Checks that there are enough reflectors for an inverse map.
 
     Args:
         reflections: Number of reflectors of each factor.
-        size: The largest number there can be.
+        size: Largest possible number, which the inverse needs.
 
     Raises:
-        ValueError: If some factor has fewer.
+        ValueError: If a factor has fewer reflectors.
     """
     if min(reflections) < size:
         raise ValueError(
@@ -91,7 +92,7 @@ def check_invertible(reflections: tuple[int, ...], size: int) -> None:
 
 
 def num_reflector_entries(size: int, reflections: int) -> int:
-    """The number of entries of the packed reflectors.
+    """Returns the number of entries of the packed reflectors.
 
     Args:
         size: Order `n` of the matrix.
@@ -108,11 +109,11 @@ def num_reflector_entries(size: int, reflections: int) -> int:
 
 
 def reflector_size(entries: int, reflections: int | None) -> int:
-    """The order of the matrix whose packed reflectors have so many entries.
+    """Returns the order of the matrix, given the number of entries of its reflectors.
 
     Args:
-        entries: Number of entries.
-        reflections: Number of reflectors, `None` for all.
+        entries: Number of entries of the packed reflectors.
+        reflections: Number of reflectors, or `None` for `n`.
 
     Returns:
         The order `n`.
@@ -127,7 +128,7 @@ def reflector_size(entries: int, reflections: int | None) -> int:
 
 
 def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
-    """Unpacks reflectors into the rows of a matrix, with zeros in front.
+    """Unpacks reflectors into the rows of a matrix, with leading zeros.
 
     Args:
         reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`.
@@ -137,14 +138,14 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
         Tensor of shape `(m, n)`, whose row `i` starts with `i` zeros.
 
     Raises:
-        ValueError: If no number of reflectors has so many entries.
+        ValueError: If the shape does not match any number of reflectors.
 
     Example:
     >>> reflector_rows(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
     [[1, 2, 3], [0, 4, 5]]
     """
     entries = reflectors.shape[0]
-    # Not by `in`: PyTorch's compiler has symbols here, which are in no list.
+    # Not with `in`, which fails for the symbolic sizes of PyTorch's compiler.
     counts = range(1, size + 1)
     fitting = [m for m in counts if num_reflector_entries(size, m) == entries]
     if len(reflectors.shape) != 1 or not fitting:
@@ -160,14 +161,15 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
 
 
 def scaled_rows(rows: Tensor) -> Tensor:
-    """Scales rows to the largest entry 1, so that squares neither overflow nor vanish.
+    """Scales the largest modulus in each row to 1, so that squares stay in range.
 
     Args:
         rows: Tensor of shape `(m, n)`.
 
     Returns:
-        Tensor of the same shape. The factors are constants to the gradient: what is
-        made of the rows must not depend on their length.
+        Tensor of the same shape. Rows of zeros do not change. The gradient treats the
+        factors as constants, so the final result must not depend on the lengths of the
+        rows.
 
     Example:
     >>> scaled_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
@@ -178,13 +180,14 @@ def scaled_rows(rows: Tensor) -> Tensor:
 
 
 def unit_rows(rows: Tensor) -> Tensor:
-    """Scales rows to the length 1, of whatever length they are.
+    """Scales rows to norm 1, without overflow or underflow.
 
     Args:
         rows: Tensor of shape `(m, n)`.
 
     Returns:
-        Tensor of the same shape. A row of zeros stays one, with a finite gradient.
+        Tensor of the same shape. Rows of zeros do not change, and their gradient is
+        finite.
 
     Example:
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
@@ -196,7 +199,7 @@ def unit_rows(rows: Tensor) -> Tensor:
 
 
 def unit_reflectors(reflectors: Tensor, size: int) -> Tensor:
-    """Scales packed reflectors to the length 1, which changes no matrix.
+    """Scales packed reflectors to norm 1, which does not change their product.
 
     Args:
         reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`.
@@ -217,12 +220,12 @@ def unit_reflectors(reflectors: Tensor, size: int) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNormal):
-    """Reflectors in random directions, every direction as likely: oRNN's.
+    """Initializer for reflectors with uniformly distributed directions, as in oRNN.
 
-    The entries are standard normal. A cell scales each reflector to the length 1.
+    The entries are standard normal. A cell scales each reflector to norm 1.
 
     Args:
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Example:
     >>> reflectors = NormalReflectors(seed=0)((3976,))
@@ -238,12 +241,12 @@ class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNorma
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUniform):
-    """Reflectors with uniform entries, as the code of svdRNN's authors draws them.
+    """Initializer for reflectors with uniform entries, as in the code of svdRNN.
 
-    The entries are uniform on (-1, 1). A layer scales each reflector to the length 1.
+    The entries are uniform on (-1, 1). A layer scales each reflector to norm 1.
 
     Args:
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Example:
     >>> reflectors = UniformReflectors(seed=0)((3976,))
@@ -258,16 +261,17 @@ class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUnif
 
 
 def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:
-    """Makes an initializer of reflectors of the length 1.
+    """Makes an initializer for reflectors of norm 1.
 
-    The matrix does not depend on their length, but the steps of an optimizer do.
+    The matrix does not depend on the lengths of the reflectors, but the steps of an
+    optimizer do.
 
     Args:
-        initializer: Initializer of packed reflectors.
-        size: Number of coordinates of the longest.
+        initializer: Initializer for packed reflectors.
+        size: Order `n` of the matrix.
 
     Returns:
-        An initializer that gives those of the other, scaled.
+        An initializer that scales the reflectors of `initializer`.
 
     Example:
     >>> reflectors = unit_length(NormalReflectors(seed=0), 256)((3976,), "float32")

@@ -1,10 +1,11 @@
-"""The restricted-capacity unitary matrix of the uRNN, `7n` free reals.
+"""The restricted-capacity unitary matrix of the uRNN, with `7n` free parameters.
 
     W = D_1 F R_1 P D_2 F^-1 R_2 D_3
 
-for row vectors: `D` diagonals of phases, `F` the unitary discrete Fourier transform,
-`R = I - 2 v v* / |v|^2` complex Householder reflections and `P` a fixed permutation.
-Arjovsky, Shah and Bengio, "Unitary evolution recurrent neural networks", ICML 2016.
+for row vectors, with diagonals of phases `D`, the unitary discrete Fourier transform
+`F`, complex Householder reflections `R = I - 2 v v* / |v|^2` and a fixed permutation
+`P`. Arjovsky, Shah and Bengio, "Unitary evolution recurrent neural networks", ICML
+2016.
 """
 
 from typing import Any
@@ -24,18 +25,18 @@ from keras_ortho.parametrizations.reflectors import scaled_rows
 
 
 def _fourier_rows(size: int) -> np.ndarray:
-    """The unitary Fourier matrix `exp(-2 pi i j k / n) / sqrt(n)` as rows."""
+    """Returns `[Re F | Im F]` of the matrix `F = exp(-2 pi i j k / n) / sqrt(n)`."""
     index = np.arange(size)
-    # Reduced first, so that the angle keeps its precision.
+    # `j k` is reduced modulo n so that the angles stay accurate.
     angles = 2 * np.pi * (np.outer(index, index) % size) / size
     return np.concatenate([np.cos(angles), -np.sin(angles)], axis=1) / np.sqrt(size)
 
 
 def _reflect(rows: Tensor, vector: Tensor) -> Tensor:
-    """`M (I - 2 v v* / |v|^2)`, as a rank-one update of `M`."""
+    """Computes `M (I - 2 v v* / |v|^2)` as a rank-one update of `M`."""
     real, imaginary = ops.split(vector, 2)
-    # Its products with [a | b] are Re (a + ib) v and Im (a + ib) v; its transpose's
-    # with those are [Re | Im] of the multiple of v*.
+    # [a | b] times this matrix is the real and imaginary part of (a + ib) v. These two
+    # numbers times its transpose are [Re | Im] of the multiple of v*.
     columns = ops.stack(
         [
             ops.concatenate([real, -imaginary]),
@@ -51,17 +52,17 @@ def _reflect(rows: Tensor, vector: Tensor) -> Tensor:
 def restricted_unitary(
     phases: Tensor, reflectors: Tensor, permutation: Tensor
 ) -> Tensor:
-    """The composition `W = D_1 F R_1 P D_2 F^-1 R_2 D_3`, made once as a matrix.
+    """Computes the composition `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` as a matrix.
 
-    The diagonals and reflections cost `O(n^2)` each; one of the two transforms is a
-    product of matrices, the other only scales the rows of `F`.
+    The diagonals and reflections cost `O(n^2)` each. Of the two transforms, `F^-1` is a
+    matrix product, and `D_1 F` only scales the rows of `F`.
 
     Args:
-        phases: Tensor of shape `(3, n)`: the angles of the diagonals, in radians,
-            float32 or float64.
-        reflectors: Tensor of shape `(2, 2n)`: `[Re v | Im v]` of the reflections, of
-            any length; zeros reflect nothing.
-        permutation: Tensor of shape `(n,)`, of integers: entry `j` of `z P` is entry
+        phases: Angles of the diagonals in radians, a float32 or float64 tensor of shape
+            `(3, n)`.
+        reflectors: `[Re v | Im v]` of the two reflections, a float32 or float64 tensor
+            of shape `(2, 2n)`. The norms do not matter; zeros give the identity.
+        permutation: Integer tensor of shape `(n,)`: entry `j` of `z P` is entry
             `permutation[j]` of `z`.
 
     Returns:
@@ -69,7 +70,8 @@ def restricted_unitary(
         `[[Re W, Im W], [-Im W, Re W]]`, in the dtype of `phases`.
 
     Raises:
-        ValueError: If the shapes do not agree, or the dtype is another.
+        ValueError: If the shapes do not agree, or the dtype of the phases or the
+            reflectors is not float32 or float64.
 
     Example:
     >>> restricted_unitary(np.zeros((3, 4)), np.ones((2, 8)), np.arange(4)).shape
@@ -107,16 +109,16 @@ def restricted_unitary(
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class UnitaryComposition(UniformPhases):
-    """Draws the parts of the uRNN's unitary matrix, or the whole of it.
+    """Initializer for the factors of the uRNN's unitary matrix, or for the matrix.
 
     The phases of `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` are uniform, the reflectors are
-    Glorot-uniform as a matrix of shape `(2, 2n)`, and the permutation is any with
-    the same probability. What is drawn follows from the shape that is asked for.
+    Glorot-uniform as a matrix of shape `(2, 2n)`, and all permutations are equally
+    likely. The shape determines which of these is drawn.
 
     Args:
         minval: Lower bound of the phases, in radians. Default: -pi.
-        maxval: Upper bound. Default: pi.
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        maxval: Upper bound of the phases, in radians. Default: pi.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Example:
     >>> matrix = UnitaryComposition(seed=0)((2, 8, 8))  # its real and imaginary part
@@ -131,20 +133,20 @@ class UnitaryComposition(UniformPhases):
     seeds = 3
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Draws free variables.
+        """Draws free variables or a matrix.
 
         Args:
             shape: `(3, n)` for the phases, `(2, 2n)` for the reflectors, `(n,)` for
-                the permutation, or `(2, n, n)` for the real and the imaginary part
-                of a matrix that is composed of them.
-            dtype: Dtype, of integers for the permutation. Default: Keras's, or
-                `"int32"`.
+                the permutation, or `(2, n, n)` for the real and imaginary parts of a
+                matrix composed of these.
+            dtype: Floating dtype, or an integer dtype for the permutation. Default:
+                `None`, Keras's default float dtype or `"int32"`.
 
         Returns:
             Tensor of that shape and dtype.
 
         Raises:
-            ValueError: If the shape is none of those.
+            ValueError: If the shape is none of these.
         """
         dtype = None if dtype is None else keras.backend.standardize_dtype(dtype)
         kind = (len(shape), *shape[:1])
@@ -170,15 +172,15 @@ class UnitaryComposition(UniformPhases):
         return ops.cast(parts, dtype or keras.config.floatx())
 
     def _seed(self, offset: int) -> Any:
-        # One int gives the same numbers at each call: the parts need one each.
+        # An int seed gives the same numbers at each call, so each factor needs its own.
         return self.seed + offset if isinstance(self.seed, int) else self.seed
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class RestrictedUnitary(Parametrization):
-    """The unitary matrices `D_1 F R_1 P D_2 F^-1 R_2 D_3`: the uRNN's.
+    """Unitary matrices `D_1 F R_1 P D_2 F^-1 R_2 D_3`, as in the uRNN.
 
-    They are few of all unitary matrices, and a given one cannot be taken apart.
+    They are a small subset of the unitary matrices, and the map has no inverse here.
 
     Example:
     >>> [variable.shape for variable in RestrictedUnitary().variables(8)]
@@ -194,16 +196,16 @@ class RestrictedUnitary(Parametrization):
         return [
             FreeVariable("recurrent_phases", (3, size), make),
             FreeVariable("recurrent_reflectors", (2, 2 * size), make),
-            # `"int"` is that of the backend which may lie on a GPU.
+            # `"int"` is the backend's integer dtype that a GPU can store.
             FreeVariable("permutation", (size,), make, trainable=False, dtype="int"),
         ]
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Makes the composition in its real form."""
+        """Computes the composition in its real form."""
         return restricted_unitary(*values)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Refuses any matrix: it cannot be taken apart."""
+        """Raises an error for any matrix: the map has no inverse here."""
         raise ValueError(
             "A restricted-capacity unitary matrix cannot be set to a given one: it "
             "holds few of them. `FullURNN` and `ScuRNN` hold all. "
@@ -211,7 +213,7 @@ class RestrictedUnitary(Parametrization):
         )
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws a composition as the paper starts from one."""
+        """Draws a matrix from the paper's initial distribution."""
         parts = UnitaryComposition(seed=seed)((2, size, size), "float64")
         real, imaginary = ops.convert_to_numpy(parts)
         return real + 1j * imaginary

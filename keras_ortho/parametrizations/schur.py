@@ -1,18 +1,17 @@
-"""The real Schur form: a general matrix from a rotation and a triangle.
+"""The real Schur form: a general matrix from a rotation and a triangular matrix.
 
     W = P (Theta + T) P^T
 
-with `P` orthogonal, of determinant 1; `Theta` of 2 x 2 blocks
-`gamma_j [[cos t_j, -sin t_j], [sin t_j, cos t_j]]` along the diagonal, and for an odd
-order a last entry `gamma`; and `T` strictly upper triangular, the entries within the
-blocks included. Kerg et al., "Non-normal recurrent neural network (nnRNN): learning
-long time dependencies while improving expressivity with transient dynamics", NeurIPS
-2019.
+`P` is orthogonal, of determinant 1. `Theta` is block-diagonal, with 2 x 2 blocks
+`gamma_j [[cos t_j, -sin t_j], [sin t_j, cos t_j]]` and, for an odd order, a last entry
+`gamma`. `T` is strictly upper triangular, including the entries within the blocks.
+Kerg et al., "Non-normal recurrent neural network (nnRNN): learning long time
+dependencies while improving expressivity with transient dynamics", NeurIPS 2019.
 
-The inverse does three things to the form that LAPACK yields: blocks of complex
-eigenvalues are moved to even rows, every 2 x 2 block is rotated until its two diagonal
-entries are equal, and columns of the basis change their sign until it is a rotation
-whose Cayley transform has small entries. None of them enlarges an error.
+The inverse changes LAPACK's Schur form in three ways: it moves the blocks of complex
+eigenvalues to even rows, rotates every 2 x 2 block until its two diagonal entries are
+equal, and flips signs of columns of the basis until it is a rotation whose Cayley
+transform has small entries. None of these steps amplifies errors.
 """
 
 from typing import Any
@@ -39,10 +38,10 @@ def check_map(map: str) -> None:
     """Checks the name of a map.
 
     Args:
-        map: The name.
+        map: Name of the map.
 
     Raises:
-        ValueError: If there is no such map.
+        ValueError: If the map is unknown.
     """
     if map not in MAPS:
         raise ValueError(
@@ -51,7 +50,7 @@ def check_map(map: str) -> None:
 
 
 def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:
-    """Makes `P` from the free entries of a skew-symmetric matrix `A`.
+    """Computes `P` from the free entries of a skew-symmetric matrix `A`.
 
     Args:
         entries: Tensor of shape `(n (n - 1) / 2,)`, in row order.
@@ -62,7 +61,7 @@ def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:
         Orthogonal tensor of shape `(n, n)`, of determinant 1.
 
     Raises:
-        ValueError: If there is no such map.
+        ValueError: If the map is unknown.
     """
     check_map(map)
     if map == "exponential":
@@ -71,11 +70,11 @@ def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:
 
 
 def _triangle(upper: Tensor, radii: Tensor, angles: Tensor) -> Tensor:
-    """`Theta + T`."""
+    """Builds `Theta + T`."""
     blocks = angles.shape[0]
     size = blocks + radii.shape[0]
     zero = ops.zeros((1,), dtype=upper.dtype)
-    # Where each element lies in [0, T] and in [0, cosines, sines, -sines, last].
+    # Index of each entry in [0, T], and in [0, cosines, sines, -sines, last].
     triangle = np.zeros((size, size), "int32")
     triangle[np.triu_indices(size, 1)] = np.arange(1, num_entries(size) + 1)
     rotations = np.zeros((size, size), "int32")
@@ -99,25 +98,25 @@ def schur_matrix(
     angles: Tensor,
     map: str = "exponential",
 ) -> Tensor:
-    """The general matrix `W = P (Theta + T) P^T`.
+    """Computes the general matrix `W = P (Theta + T) P^T`.
 
-    Every real matrix has this form, and every choice of the variables is one.
+    Every real matrix has this form, and all values of the variables are valid.
 
     Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of the
-            skew-symmetric matrix that `P` is made from, in row order.
+        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle, in row
+            order, of the skew-symmetric matrix from which `P` is computed.
         upper: Tensor of shape `(n (n - 1) / 2,)`: `T` in row order.
         radii: Tensor of shape `(ceil(n / 2),)`: the `gamma_j`.
         angles: Tensor of shape `(floor(n / 2),)`: the `t_j`, in radians.
-        map: How `P` is made, `"exponential"` or `"cayley"`. Default:
+        map: How `P` is computed, `"exponential"` or `"cayley"`. Default:
             `"exponential"`.
 
     Returns:
-        Tensor of shape `(n, n)` and the dtype of the arguments. Where `T` is zero
-        its eigenvalues are `gamma_j exp(+-i t_j)`.
+        Tensor of shape `(n, n)` and the dtype of the arguments. If `T` is zero, its
+        eigenvalues are `gamma_j exp(+-i t_j)` and, for an odd order, the last `gamma`.
 
     Raises:
-        ValueError: If the shapes do not agree, or there is no such map.
+        ValueError: If the shapes do not agree, or the map is unknown.
 
     Example:
     >>> schur_matrix(np.zeros(1), np.ones(1), np.ones(1), np.zeros(1))
@@ -145,22 +144,21 @@ def schur_matrix(
 def schur_inverse(
     matrix: np.ndarray, map: str = "exponential"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Finds the variables with `P (Theta + T) P^T` equal to a given matrix.
+    """Finds variables for which `P (Theta + T) P^T` equals a given matrix.
 
-    It needs SciPy, which the extra `linalg` installs.
+    This requires SciPy, which the extra `linalg` installs.
 
     Args:
         matrix: Any finite real array of shape `(n, n)`.
-        map: How `P` is made, `"exponential"` or `"cayley"`. Default:
+        map: How `P` is computed, `"exponential"` or `"cayley"`. Default:
             `"exponential"`.
 
     Returns:
         A tuple `(entries, upper, radii, angles)` in float64, as `schur_matrix` takes
-        them. The radii are not negative but for the last of an odd order.
+        them. The radii are nonnegative, except for the last one of an odd order.
 
     Raises:
-        ValueError: If the matrix is not square, not real, or not finite, or there is
-            no such map.
+        ValueError: If the matrix is not square, real and finite, or the map is unknown.
         ImportError: If SciPy is not installed.
 
     Example:
@@ -176,8 +174,8 @@ def schur_inverse(
     triangle, basis = _aligned_schur(check_real_square("matrix", matrix))
     size = len(triangle)
     cayley, signs = scaled_cayley_inverse(basis)
-    # (I + A)^-1 (I - A) D is the basis: changing the signs of its columns by D makes
-    # it a rotation, and leaves the form of the triangle.
+    # The basis is (I + A)^-1 (I - A) D. Multiplying its columns by the signs D makes it
+    # a rotation, and preserves the form of the triangle.
     triangle = signs[:, None] * triangle * signs
     entries = cayley if map == "cayley" else _logarithm(cayley, size)
     first = 2 * np.arange(size // 2)
@@ -195,7 +193,7 @@ def schur_inverse(
 
 
 def _aligned_schur(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The real Schur form with blocks at even rows, of equal diagonal entries."""
+    """Computes the Schur form with blocks at even rows and equal diagonal entries."""
     scipy_linalg = require("scipy.linalg", extra="linalg")
     triangle, basis = scipy_linalg.schur(matrix, output="real")
     size = len(triangle)
@@ -212,7 +210,7 @@ def _aligned_schur(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _rotate(
     triangle: np.ndarray, basis: np.ndarray, start: int, rotation: np.ndarray
 ) -> None:
-    """Changes the basis of a few neighboring rows and columns, in place."""
+    """Applies a change of basis to a few consecutive rows and columns, in place."""
     part = slice(start, start + len(rotation))
     triangle[part] = rotation.T @ triangle[part]
     triangle[:, part] = triangle[:, part] @ rotation
@@ -222,9 +220,9 @@ def _rotate(
 def _move_behind(triangle: np.ndarray, basis: np.ndarray, i: int) -> None:
     """Moves the real eigenvalue at row `i` behind the 2 x 2 block that follows it.
 
-    A vector that the block of three leaves alone from the left but for a factor, as
-    the last of an orthonormal basis, makes the last row zero but for that factor. The
-    last left singular vector of the shifted block is one, to rounding, in every case.
+    If the last vector of an orthonormal basis is a left eigenvector of the 3 x 3 block,
+    the last row of the block becomes zero except for the eigenvalue. The last left
+    singular vector of the shifted block is one, up to rounding, in every case.
     """
     block = triangle[i : i + 3, i : i + 3]
     left, _, _ = np.linalg.svd(block - block[0, 0] * np.eye(3))
@@ -233,7 +231,7 @@ def _move_behind(triangle: np.ndarray, basis: np.ndarray, i: int) -> None:
 
 
 def _equalizer(block: np.ndarray) -> np.ndarray:
-    """The rotation that makes the diagonal entries of a 2 x 2 matrix equal."""
+    """Returns the rotation that makes the diagonal entries of a 2 x 2 matrix equal."""
     difference = block[0, 0] - block[1, 1]
     angle = np.arctan2(difference, block[0, 1] + block[1, 0]) / 2
     cosine, sine = np.cos(angle), np.sin(angle)
@@ -241,39 +239,39 @@ def _equalizer(block: np.ndarray) -> np.ndarray:
 
 
 def _logarithm(cayley: np.ndarray, size: int) -> np.ndarray:
-    """The entries of `log((I + A)^-1 (I - A)) = -2 arctan(A)`.
+    """Computes the entries of `log((I + A)^-1 (I - A)) = -2 artanh(A)`.
 
-    The arctangent changes no more than its argument, so eigenvectors that are close
-    to each other, and therefore not exact, do no harm.
+    On the imaginary axis, the function does not amplify differences, so inaccurate
+    eigenvectors of close eigenvalues do no harm.
     """
     upper = np.triu_indices(size, 1)
     hermitian = np.zeros((size, size), "complex128")
     hermitian[upper] = 1j * cayley
     hermitian = hermitian + hermitian.conj().T
     values, vectors = np.linalg.eigh(hermitian)
-    # A = -i H has the eigenvalues -i v, and arctan(-i v) as a power series of a skew
-    # matrix stands for -i arctan(v).
+    # A = -i H has the eigenvalues -i v, and artanh(-i v) = -i arctan(v).
     logarithm = (vectors * (2j * np.arctan(values))) @ vectors.conj().T
     return logarithm.real[upper]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class RealSchur(Parametrization):
-    """All real matrices, by their real Schur form `W = P (Theta + T) P^T`: nnRNN's.
+    """All real matrices in their real Schur form `W = P (Theta + T) P^T`, as in nnRNN.
 
-    `P` is trained as the papers train an orthogonal matrix, `Theta` and `T` as any
-    other variable.
+    `keras_ortho.optimizers.paper_optimizer` trains the variables of `P` by the rule for
+    the recurrent matrix, and `Theta` and `T` like all other variables.
 
     Args:
-        map: How the orthogonal factor `P` is made, `"exponential"` or `"cayley"`.
+        map: How the orthogonal factor `P` is computed, `"exponential"` or `"cayley"`.
             Default: `"exponential"`.
-        angles_initializer: Initializer of the angles. Default: `None`, uniform on
+        angles_initializer: Initializer for the angles. Default: `None`, uniform on
             `(-pi, pi)`.
-        radii_initializer: Initializer of the radii. Default: `None`, ones.
-        upper_initializer: Initializer of `T`. Default: `None`, zeros.
+        radii_initializer: Initializer for the radii. Default: `None`, ones.
+        upper_initializer: Initializer for the entries of `T`, in row order. Default:
+            `None`, zeros.
 
     Raises:
-        ValueError: If there is no such map.
+        ValueError: If the map is unknown.
 
     Example:
     >>> [variable.name for variable in RealSchur().variables(4)]
@@ -313,15 +311,15 @@ class RealSchur(Parametrization):
         ]
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Makes `W = P (Theta + T) P^T`."""
+        """Computes `W = P (Theta + T) P^T`."""
         entries, upper, radii, angles = values
         return schur_matrix(entries, upper, radii, angles, self.map)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the variables, of any real matrix; it needs SciPy."""
+        """Finds the variables of any real matrix. This requires SciPy."""
         return schur_inverse(matrix, self.map)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Gives 0: every real matrix is one of these."""
+        """Returns 0, because the map reaches every real matrix."""
         check_real_square("matrix", matrix)
         return 0.0

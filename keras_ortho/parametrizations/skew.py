@@ -1,4 +1,4 @@
-"""Skew-symmetric matrices: their free entries, and the papers' initializer of them.
+"""Skew-symmetric matrices: their free entries, and the papers' initializer for them.
 
 A matrix of order `n` has `n (n - 1) / 2` free entries, those of its strict upper
 triangle in row order.
@@ -18,7 +18,7 @@ from keras_ortho.parametrizations.free import FreeInitializer
 
 
 def num_entries(size: int) -> int:
-    """The number of free entries of a skew-symmetric matrix.
+    """Returns the number of free entries of a skew-symmetric matrix.
 
     Args:
         size: Order `n` of the matrix.
@@ -34,16 +34,16 @@ def num_entries(size: int) -> int:
 
 
 def matrix_size(entries: int) -> int:
-    """The order of the skew-symmetric matrix that has so many free entries.
+    """Returns the order of the skew-symmetric matrix with this many free entries.
 
     Args:
         entries: Number of free entries, `n (n - 1) / 2`.
 
     Returns:
-        The order `n`; the larger one, 1, where there are no entries.
+        The order `n`. For no entries it is 1, not 0.
 
     Raises:
-        ValueError: If no matrix has that many.
+        ValueError: If no order has this number of entries.
 
     Example:
     >>> matrix_size(14365)
@@ -68,7 +68,7 @@ def skew_matrix(entries: Tensor) -> Tensor:
         Tensor of shape `(n, n)` and the same dtype.
 
     Raises:
-        ValueError: If they have another shape.
+        ValueError: If `entries` does not have this shape for any `n`.
 
     Example:
     >>> skew_matrix(np.array([1.0, 2.0, 3.0]))
@@ -81,7 +81,7 @@ def skew_matrix(entries: Tensor) -> Tensor:
         )
     size = matrix_size(entries.shape[0])
     rows, columns = np.triu_indices(size, 1)
-    # Where each element lies in [0, entries, -entries].
+    # Index of each element in [0, entries, -entries].
     position = np.zeros((size, size), "int32")
     position[rows, columns] = np.arange(1, len(rows) + 1)
     position[columns, rows] = position[rows, columns] + len(rows)
@@ -94,7 +94,7 @@ def upper_entries(matrix: Tensor, *, diagonal: bool = False) -> Tensor:
 
     Args:
         matrix: Tensor of shape `(n, n)`.
-        diagonal: Whether the diagonal is part of it. Default: `False`.
+        diagonal: Whether to include the diagonal. Default: `False`.
 
     Returns:
         Tensor of shape `(n (n - 1) / 2,)`, or `(n (n + 1) / 2,)` with the diagonal, and
@@ -108,20 +108,20 @@ def upper_entries(matrix: Tensor, *, diagonal: bool = False) -> Tensor:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
-    """Skew matrix of 2 x 2 blocks whose Cayley transform rotates by `t_j`.
+    """Initializer for skew-symmetric matrices whose Cayley transform rotates planes.
 
-    The blocks are `[[0, s_j], [-s_j, 0]]` with `s_j = tan(t_j / 2)` and `t_j`
-    uniform, so that the Cayley transform has the eigenvalues `exp(+-i t_j)`. Where
-    the order is odd the last row and column are zero.
+    The matrix has diagonal blocks `[[0, s_j], [-s_j, 0]]` with `s_j = tan(t_j / 2)` and
+    uniform angles `t_j`. Its Cayley transform has the eigenvalues `exp(+-i t_j)`. If
+    the order is odd, the last row and column are zero.
 
     Args:
         minval: Lower bound of the angles, in radians. Default: 0.
-        maxval: Upper bound. Default: pi / 2. Both lie between -pi and pi, which
-            no skew matrix reaches.
-        seed: Int or `keras.random.SeedGenerator`. Default: `None`, one of its own.
+        maxval: Upper bound of the angles, in radians. Default: pi / 2. Both bounds lie
+            in `(-pi, pi)`, because no Cayley transform rotates by pi.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Raises:
-        ValueError: If the bounds are not in `(-pi, pi)` or not in order.
+        ValueError: If a bound is not in `(-pi, pi)`, or `minval` exceeds `maxval`.
 
     Example:
     >>> entries = HenaffSkew(seed=0)((14365,))  # for n = 170 units
@@ -151,13 +151,13 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
 
         Args:
             shape: `(n (n - 1) / 2,)`.
-            dtype: Floating dtype. Default: Keras's.
+            dtype: Floating dtype. Default: `None`, Keras's default dtype.
 
         Returns:
             Tensor of that shape and dtype, in row order.
 
         Raises:
-            ValueError: If the shape is not that of the free entries.
+            ValueError: If the shape is not `(n (n - 1) / 2,)` for any `n`.
         """
         if len(shape) != 1:
             raise ValueError(
@@ -168,7 +168,7 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
         if size < 2:
             return ops.zeros(shape, dtype=dtype)
         angles = super().__call__((size // 2,), dtype=dtype)
-        # Entry (2j, 2j + 1) is the first of row 2j.
+        # Entry (2j, 2j + 1) is the first free entry of row 2j.
         row = np.arange(0, size - 1, 2)
         position = row * (2 * size - row - 1) // 2
         indices = ops.convert_to_tensor(position[:, None], dtype="int32")

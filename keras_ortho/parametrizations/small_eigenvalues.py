@@ -1,9 +1,9 @@
-"""All eigenvalues of a small real matrix, and eigenvectors, in real numbers.
+"""Eigenvalues and eigenvectors of small real matrices, in real arithmetic.
 
-The QR algorithm with the double shift of Francis, on the full matrix: each turn is an
-orthogonal similarity, so what it finds is exact for a matrix that differs by rounding
-alone. It is written for matrices of some dozen rows, with operations that compile on
-every device; `numpy.linalg.eig` has no counterpart there.
+The eigenvalues come from the QR algorithm with Francis's double shift, on the full
+matrix. Each step is an orthogonal similarity transformation, so the algorithm is
+backward stable. It is meant for matrices of a few dozen rows, and uses operations that
+compile on every device, where `numpy.linalg.eig` has no counterpart.
 
 Golub and Van Loan, "Matrix Computations", section 7.5.
 """
@@ -20,14 +20,14 @@ from keras_ortho.parametrizations.arithmetic import (
 )
 from keras_ortho.parametrizations.order_two import determinant, mean_and_discriminant
 
-# Three an eigenvalue are usual.
+# Limit on the number of QR steps, per row. About three per eigenvalue are typical.
 MOST_TURNS_A_ROW = 30
-# After so many turns without a success the shifts are others.
+# Number of QR steps without a new eigenvalue after which other shifts are used once.
 STALLED = 10
 
 
 def _of_two(small: Tensor) -> tuple[Tensor, Tensor]:
-    # Real and imaginary parts of the eigenvalues of a matrix of order two.
+    # Real and imaginary parts of the eigenvalues of a 2 x 2 matrix.
     mean, discriminant = mean_and_discriminant(small)
     root = ops.sqrt(ops.abs(discriminant))
     zero = ops.zeros_like(root)
@@ -40,11 +40,12 @@ def eigenvalues(matrix: Tensor) -> Tensor:
     """Computes all eigenvalues of a real matrix.
 
     Args:
-        matrix: Tensor of shape `(p, p)`, float32 or float64, `p` of some dozen.
+        matrix: Tensor of shape `(p, p)`, float32 or float64, with `p` up to a few
+            dozen.
 
     Returns:
-        Tensor of shape `(2, p)`, their real and imaginary parts, conjugate ones side
-        by side. A matrix that is not finite gives zeros.
+        Tensor of shape `(2, p)`, the real and imaginary parts, with conjugate pairs
+        side by side. For a matrix that is not finite, all are zero.
 
     Example:
     >>> eigenvalues(ops.convert_to_tensor([[0.0, -2.0], [2.0, 0.0]]))
@@ -63,7 +64,7 @@ def eigenvalues(matrix: Tensor) -> Tensor:
         corner = ops.matmul(ends, ops.matmul(small, ops.transpose(ends)))
         trace = corner[0, 0] + corner[1, 1]
         product = determinant(corner)
-        # Others where these lead in a circle, as in a permutation.
+        # Exceptional shifts, if these lead to a cycle, as for a permutation matrix.
         far = frobenius_norm(ops.matmul(ends, small))
         circle = ops.equal(stalled % STALLED, STALLED - 1)
         trace = ops.where(circle, 0.75 * far, trace)
@@ -108,14 +109,14 @@ def eigenvalues(matrix: Tensor) -> Tensor:
 
 
 def dominant_of(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Picks the eigenvalue of the largest modulus.
+    """Picks the eigenvalue with the largest modulus.
 
     Args:
-        values: Tensor of shape `(2, p)`, as `eigenvalues` gives it.
+        values: Tensor of shape `(2, p)`, from `eigenvalues`.
 
     Returns:
-        Its real and its imaginary part, which is not negative. Of several that tie
-        exactly the one that comes first, by its place in the matrix.
+        A pair of its real part and its imaginary part, which is nonnegative. If several
+        eigenvalues tie exactly, the first one is picked.
     """
     squares = values[0] * values[0] + values[1] * values[1]
     which = ops.argmax(squares)
@@ -123,26 +124,26 @@ def dominant_of(values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def vectors_of(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
-    """Finds an eigenvector of each matrix, all of the same eigenvalue.
+    """Finds an eigenvector of each matrix for an eigenvalue that all of them share.
 
-    It is the right singular vector of the least singular value of `A - lambda I`,
-    from two steps of inverse iteration with `(A - lambda I)* (A - lambda I)`: those
-    with `A - lambda I` itself may make the residual larger where `A` is not normal.
+    It is the right singular vector of `A - lambda I` for the smallest singular value,
+    from two steps of inverse iteration with `(A - lambda I)* (A - lambda I)`. Inverse
+    iteration with `A - lambda I` itself may increase the residual if `A` is not normal.
 
     Args:
         matrices: Tensor of shape `(k, p, p)`.
-        real: Scalar, the real part of an eigenvalue, to within rounding.
+        real: Scalar, the real part of the eigenvalue, accurate up to rounding.
         imaginary: Scalar, its imaginary part.
 
     Returns:
-        Tensor of shape `(k, p, 2)`, real and imaginary part of vectors of norm 1. The
-        imaginary part is zero if that of the eigenvalue is.
+        Tensor of shape `(k, p, 2)`, the real and imaginary parts of vectors of norm 1.
+        The imaginary part is zero for a real eigenvalue.
     """
     count, size = matrices.shape[0], matrices.shape[1]
     triangles = ops.qr(shifted_matrices(matrices, real, imaginary))[1]
     triangles = with_pivots(triangles)
     adjoint = ops.transpose(triangles, (0, 2, 1))
-    # In no special position to any vector.
+    # A start vector in general position.
     start = np.concatenate([np.cos(1.0 + 1.7 * np.arange(size)), np.zeros(size)])
     vectors = np.tile(start[None, :, None], (count, 1, 1))
     vectors = ops.convert_to_tensor(vectors, dtype=matrices.dtype)
@@ -158,15 +159,15 @@ def vectors_of(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
 
 
 def with_pivots(triangles: Tensor) -> Tensor:
-    """Replaces the pivots that vanish by such as rounding leaves.
+    """Replaces vanishing pivots by pivots of the size of rounding errors.
 
-    Their size does not count, only that it is small.
+    Their exact size does not matter, as long as it is small.
 
     Args:
-        triangles: Tensor of shape `(k, p, p)`, triangular matrices.
+        triangles: Triangular matrices, a tensor of shape `(k, p, p)`.
 
     Returns:
-        Tensor of the same shape, of matrices that are regular.
+        Tensor of the same shape, with nonsingular matrices.
     """
     least = machine_epsilon(triangles) * frobenius_norms(triangles)[..., 0]
     least = ops.where(least == 0, ops.ones_like(least), least)
@@ -177,7 +178,7 @@ def with_pivots(triangles: Tensor) -> Tensor:
 
 
 def shifted_matrices(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
-    """Writes `A - (a + b i) I` in real numbers, for vectors `[Re u; Im u]`.
+    """Builds the real form of `A - (a + b i) I`, for vectors `[Re u; Im u]`.
 
     Args:
         matrices: Tensor of shape `(k, n, n)`.

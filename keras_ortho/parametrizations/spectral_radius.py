@@ -1,13 +1,13 @@
-"""The spectral radius of a real matrix, with its gradient, and division by it.
+"""The spectral radius of a real matrix, its gradient, and normalization by it.
 
 The short-term kernel of Helfrich and Ye, "Eigenvalue normalized recurrent neural
 networks for short term memory", AAAI 2020, is `T / (rho(T) + epsilon)`.
 
-`dominant_subspace` gives orthonormal bases `Q` and `Z` of the dominant invariant
-subspace, right and left, of one or two columns. Its eigenvalues are those of
-`H = Q^T T Q`, of order two at most, and `d H = (Z^T Q)^-1 Z^T dT Q` up to a change of
-basis: the eigenvalues, their vectors and the gradient follow in closed form, without a
-complex number or a factorization.
+`dominant_subspace` returns orthonormal bases `Q` and `Z`, of one or two columns, of the
+right and the left dominant invariant subspace. The dominant eigenvalues are those of
+`H = Q^T T Q`, of order at most two, and `d H = (Z^T Q)^-1 Z^T dT Q` up to a change of
+basis. The eigenvalues, the eigenvectors and the gradient follow in closed form, without
+complex numbers or factorizations.
 """
 
 from typing import Any, NamedTuple
@@ -36,14 +36,14 @@ from keras_ortho.parametrizations.order_two import (
 
 
 def _restriction(matrix: Tensor, basis: Tensor, planar: Tensor) -> Tensor:
-    # A line gives the matrix [[h, 0], [0, 0]].
+    # If the subspace is a line, this is [[h, 0], [0, 0]].
     small = ops.matmul(ops.transpose(basis), ops.matmul(matrix, basis))
     zero = ops.zeros_like(small[0, 0])
     return ops.where(planar, small, order_two(small[0, 0], zero, zero, zero))
 
 
 def _overlap(subspace: Subspace) -> Tensor:
-    # Z^T Q, with a 1 for the column that a line lacks.
+    # Z^T Q. If the subspace is a line, diag(z^T q, 1).
     overlap = ops.matmul(ops.transpose(subspace.left), subspace.right)
     zero, one = ops.zeros_like(overlap[0, 0]), ops.ones_like(overlap[0, 0])
     return ops.where(
@@ -52,9 +52,10 @@ def _overlap(subspace: Subspace) -> Tensor:
 
 
 def _two_sided(matrix: Tensor, subspace: Subspace, overlap: Tensor) -> Tensor:
-    # (Z^T Q)^-1 Z^T T Q: the error is the product of those of Q and Z, but rounding
-    # counts eps / |Z^T Q|. Where the spaces are all but orthogonal, as of a defective
-    # eigenvalue, Q^T T Q: exact for a matrix that differs by the residual.
+    # (Z^T Q)^-1 Z^T T Q has the product of the errors of Q and Z as its error, but
+    # rounding contributes eps / |Z^T Q|. If the subspaces are nearly orthogonal, as for
+    # a defective eigenvalue, Q^T T Q is used instead: it is exact for a matrix that
+    # differs from T by the residual.
     one_sided = _restriction(matrix, subspace.right, subspace.planar)
     image = ops.matmul(matrix, subspace.right)
     small = ops.matmul(ops.transpose(subspace.left), image)
@@ -66,10 +67,10 @@ def _two_sided(matrix: Tensor, subspace: Subspace, overlap: Tensor) -> Tensor:
 
 class _Radius(NamedTuple):
     radius: Tensor
-    # Times Q^T the gradient of the radius, and its Frobenius norm.
+    # The gradient of the radius is `sensitivity Q^T`, and `condition` is its norm.
     sensitivity: Tensor
     condition: Tensor
-    # Whether that is the gradient that counts.
+    # Whether this gradient is used.
     found: Tensor
     subspace: Subspace
 
@@ -79,7 +80,7 @@ def _radius(scaled: Tensor) -> _Radius:
     subspace = dominant_subspace(scaled)
     overlap = _overlap(subspace)
     radius, slope = radius_and_slope(_two_sided(scaled, subspace, overlap))
-    # Where very many eigenvalues tie there may be no subspace to be found.
+    # If very many eigenvalues tie, there may be no subspace to find.
     found = subspace.residual <= eps**0.5
     radius = ops.where(found, radius, subspace.growth)
     factor = ops.transpose(ops.matmul(slope, inverse(overlap)))
@@ -116,39 +117,40 @@ def _check_square(matrix: Tensor) -> Tensor:
 
 
 def spectral_radius(matrix: Tensor) -> Tensor:
-    """The largest modulus of an eigenvalue, with its gradient.
+    """Computes the spectral radius, the largest modulus of the eigenvalues.
 
     The gradient is `(alpha Re S + beta Im S) / rho`, with the dominant eigenvalue
-    `alpha + i beta`, its eigenvectors `T u = lambda u`, `v* T = lambda v*`, and
-    `S = conj(v) u^T / (v* u)`. It can be differentiated once, in reverse mode.
+    `lambda = alpha + i beta`, its eigenvectors `T u = lambda u`, `v* T = lambda v*`,
+    and `S = conj(v) u^T / (v* u)`. The function can be differentiated once, in reverse
+    mode.
 
-    Where `rho` has no gradient there is a value in its stead:
+    If `rho` has no gradient, or it cannot be computed, another value takes its place:
 
-    - Of two real eigenvalues of opposite sign and the same modulus the positive one
-      counts.
-    - Two real eigenvalues that are equal, to within rounding, count as a pair, with
-      the mean of their moduli. Where they are defective the true gradient tends to
-      infinity. What rounding is depends on the vectors: a relative gap of some eps
-      where they are orthogonal, of `sqrt(eps)` where they nearly agree.
-    - If more than two eigenvalues tie, one of them counts, and which one rounding
-      decides: the gradient is one of the subgradients.
-    - If so many tie that the block of `block_iteration` does not hold them, as in an
-      orthogonal matrix of order 16 and more, or if the condition number of the
-      dominant one is above `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which
-      changes nothing but the scale of `T`. In an orthogonal matrix that is the mean
-      over the eigenvalues. `eigenpair_report` tells whether it is so.
-    - Of a matrix so far from normal that its powers show no subspace, the value is
-      `||T^N||_F^(1 / N)`, which is at least the radius, with that gradient.
-    - A matrix of zeros has the radius 0 and the gradient 0.
+    - Of two real eigenvalues with the same modulus and opposite signs, the positive one
+      is used.
+    - Two real eigenvalues that are equal up to rounding are treated as a pair, with the
+      mean of their moduli. If they are defective, the true gradient tends to infinity.
+      Rounding hides a relative gap of some eps if their eigenvectors are orthogonal,
+      and one of `sqrt(eps)` if these nearly agree.
+    - If more than two eigenvalues tie, one of them is used, and rounding decides which
+      one. The gradient is one of the subgradients.
+    - If more eigenvalues tie than fit in the block of `block_iteration`, as in an
+      orthogonal matrix of order 16 or more, or if the condition number of the dominant
+      eigenvalue exceeds `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which only
+      changes the scale of `T`. For an orthogonal matrix, this is the mean over the
+      eigenvalues. `eigenpair_report` tells whether this gradient is used.
+    - If a matrix is so far from normal that its powers reveal no subspace, the value is
+      `||T^N||_F^(1 / N)`, which is at least the radius, with the same gradient.
+    - A zero matrix has radius 0 and gradient 0.
 
     Args:
-        matrix: Tensor of shape `(n, n)`, float32 or float64.
+        matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
 
     Returns:
         A scalar of the same dtype.
 
     Raises:
-        ValueError: If the matrix is not square, or of another dtype.
+        ValueError: If the matrix is not square, or its dtype is not float32 or float64.
 
     Example:
     >>> spectral_radius(np.array([[0.0, -2.0], [2.0, 0.0]]))
@@ -166,24 +168,24 @@ def normalize_spectral_radius(
 ) -> tuple[Tensor, Tensor]:
     """Divides a matrix by its spectral radius, `T / (rho(T) + epsilon)`.
 
-    With `G` the gradient with respect to the result `W` and `r = rho + epsilon`, the
-    gradient is `(G - sum(G * W) (alpha Re S + beta Im S) / rho) / r`; for the letters
-    and the cases without a gradient see `spectral_radius`. A matrix of which both
-    `rho` and `epsilon` are zero stays as it is.
+    With the upstream gradient `G` of the result `W` and `r = rho + epsilon`, the
+    gradient is `(G - sum(G * W) (alpha Re S + beta Im S) / rho) / r`. For the notation
+    and the cases without a gradient, see `spectral_radius`. If `rho` and `epsilon` are
+    both zero, the matrix is returned unchanged.
 
     Args:
         matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
-        always: Boolean, or a boolean scalar tensor: whether to divide whatever
-            `rho` is. Otherwise only if it exceeds 1. Default: `True`.
-        epsilon: A number of at least 0. Default: 0.
+        always: Boolean or boolean scalar tensor. If `True`, divides for every `rho`;
+            otherwise only if `rho` exceeds 1. Default: `True`.
+        epsilon: A nonnegative number. Default: 0.
 
     Returns:
-        A pair of a tensor of shape `(n, n)` and a boolean scalar tensor, whether it
-        was divided.
+        A pair of the result, a tensor of shape `(n, n)`, and a boolean scalar tensor,
+        whether the matrix was divided.
 
     Raises:
-        ValueError: If the matrix is not square, or of another dtype, or `epsilon` is
-            negative.
+        ValueError: If the matrix is not square, its dtype is not float32 or float64, or
+            `epsilon` is negative.
 
     Example:
     >>> normalize_spectral_radius(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
@@ -203,23 +205,28 @@ def normalize_spectral_radius(
 
 
 def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
-    """Says how the dominant eigenpair of a matrix was found, and what it is worth.
+    """Reports how the dominant eigenpair of a matrix was found, and how accurate it is.
 
     Args:
         matrix: `T`, a tensor of shape `(n, n)`, float32 or float64, not symbolic.
 
     Returns:
-        A dict of numbers. `radius`: the spectral radius. `gradient_found`: whether
-        `spectral_radius` gives its gradient, and not `rho T / ||T||_F^2` in its stead.
-        `residual`: the larger of `||T Q - Q H||_F` for the right subspace and the left
-        one, over `||T||_F`. `condition`: the norm of the gradient, the condition
-        number of the eigenvalue. `planar`: whether the subspace is a plane, of a
-        complex pair or of two that nearly tie. `squarings`: how often the matrix was
-        squared. `block_steps`: how many steps with a block of columns followed; -1
-        if there was no need of a block.
+        A dictionary with these entries:
+
+        - `radius`: Spectral radius.
+        - `gradient_found`: Whether `spectral_radius` uses the gradient of the
+          eigenvalue, rather than `rho T / ||T||_F^2`.
+        - `residual`: The larger of `||T Q - Q H||_F / ||T||_F` for the right and the
+          left subspace.
+        - `condition`: Norm of the gradient, the condition number of the eigenvalue.
+        - `planar`: Whether the subspace is a plane, of a complex pair or of two
+          eigenvalues that nearly tie.
+        - `squarings`: Number of times that the matrix was squared.
+        - `block_steps`: Number of steps of block iteration that followed, or -1 if
+          none were needed.
 
     Raises:
-        ValueError: If the matrix is not square, or of another dtype.
+        ValueError: If the matrix is not square, or its dtype is not float32 or float64.
 
     Example:
     >>> eigenpair_report(np.array([[0.0, 4.0], [1.0, 0.0]]))["gradient_found"]
@@ -240,21 +247,22 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
 
 
 def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The dominant eigenvalue, one right and one left eigenvector of it.
+    """Computes the dominant eigenvalue with a right and a left eigenvector.
+
+    If more than two eigenvalues tie, see `spectral_radius`.
 
     Args:
-        matrix: Tensor of shape `(n, n)`, float32 or float64.
+        matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
 
     Returns:
-        A triple of tensors: the eigenvalue `lambda`, of shape `(2,)`, its real
-        part and its imaginary part, which is not negative; `u` with
-        `T u = lambda u`, of norm 1 and shape `(2, n)`, real and imaginary part; and
-        `v` with `v* T = lambda v*`, the same. They are not to be differentiated.
-        What they are worth where more than two eigenvalues tie: see
-        `spectral_radius`. A matrix of zeros gives vectors of zeros.
+        A tuple `(lambda, u, v)` of tensors, through which no gradient flows. The
+        eigenvalue `lambda`, of shape `(2,)`, holds the real part and the imaginary
+        part, which is nonnegative. The right eigenvector `u`, with `T u = lambda u`,
+        has norm 1 and shape `(2, n)`, the real and imaginary parts; the left one `v`,
+        with `v* T = lambda v*`, likewise. For a zero matrix, both are zero.
 
     Raises:
-        ValueError: If the matrix is not square, or of another dtype.
+        ValueError: If the matrix is not square, or its dtype is not float32 or float64.
 
     Example:
     >>> dominant_eigenpair(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]

@@ -1,10 +1,10 @@
-"""A matrix by its singular value decomposition, with the singular values in bounds.
+"""Matrices in the form of their singular value decomposition.
 
     W = L Sigma R^T
 
 `L` and `R` are products of Householder reflectors, and `Sigma` holds the singular
-values, where wanted between two bounds. Zhang, Lei and Dhillon, "Stabilizing gradients
-for deep neural networks via efficient SVD parameterization", ICML 2018.
+values, optionally bounded to an interval. Zhang, Lei and Dhillon, "Stabilizing
+gradients for deep neural networks via efficient SVD parameterization", ICML 2018.
 """
 
 import math
@@ -39,16 +39,16 @@ from keras_ortho.parametrizations.reflectors import (
 
 
 def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Tensor:
-    """Singular values `center + 2 margin (sigmoid(s) - 1/2)`.
+    """Computes bounded singular values `center + 2 margin (sigmoid(s) - 1/2)`.
 
-    They lie in the open interval `(center - margin, center + margin)`; rounding takes
-    those of large logits to its ends. With a margin of at least the center they can be
-    zero or negative, and then are singular values but for their sign.
+    They lie in the open interval `(center - margin, center + margin)`; for large
+    logits, rounding moves them to its ends. If the margin is at least the center, they
+    can be zero or negative, and are then singular values up to sign.
 
     Args:
         logits: Tensor `s`, float32 or float64.
-        margin: The spectral margin, at least 0.
-        center: The center of the interval.
+        margin: Spectral margin, at least 0.
+        center: Center of the interval.
 
     Returns:
         Tensor of the same shape and dtype.
@@ -70,22 +70,22 @@ def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Ten
 def bounded_logits(
     values: np.ndarray, margin: float, center: float, dtype: Any = "float64"
 ) -> np.ndarray:
-    """Finds the logits of singular values: the inverse of `bounded_singular_values`.
+    """Computes the logits of singular values, the inverse of `bounded_singular_values`.
 
     Args:
         values: Singular values, an array of shape `(n,)`, float64.
-        margin: The spectral margin, at least 0.
-        center: The center of the interval.
-        dtype: Dtype of the matrix that they come from, which tells how far rounding
-            may have taken them. Default: `"float64"`.
+        margin: Spectral margin, at least 0.
+        center: Center of the interval.
+        dtype: Dtype of the matrix that the values come from, which determines the
+            tolerance. Default: `"float64"`.
 
     Returns:
-        Array of shape `(n,)`, float64. Where a value is an end of the interval but for
-        rounding, the logit is finite, about 36.
+        Array of shape `(n,)`, float64. At the ends of the interval, the logits are
+        finite, about -36 and 36. If the margin is 0, they are zeros.
 
     Raises:
-        ValueError: If they do not lie within the interval, `100 n` times the rounding
-            unit of the dtype aside.
+        ValueError: If a value is not in the interval, up to a relative `100 n` times
+            the machine epsilon of the dtype.
 
     Example:
     >>> bounded_logits(np.array([1.0]), 0.01, 1.0)
@@ -101,7 +101,7 @@ def bounded_logits(
         )
     if margin == 0:
         return np.zeros(len(values))
-    # With x = distance / margin it is log((1 + x) / (1 - x)).
+    # With x = distance / margin, the logit is log((1 + x) / (1 - x)).
     limit = 1 - 2 * np.finfo("float64").eps
     return 2 * np.arctanh(np.clip(distance / margin, -limit, limit))
 
@@ -109,24 +109,25 @@ def bounded_logits(
 def svd_matrix(
     left: Tensor, right: Tensor, singular_values: Tensor, shape: tuple[int, int]
 ) -> Tensor:
-    """The matrix `L Sigma R^T` of given singular vectors and values.
+    """Computes the matrix `L Sigma R^T` from singular vectors and singular values.
 
-    Equation 17 for a matrix of any shape `(m, n)`: `Sigma` is diagonal and zero
-    beyond, so of `L` and `R` only the first `p = min(m, n)` columns are computed, and
-    more than `p` reflectors would change nothing (lemma 1).
+    This is equation 17 for a matrix of any shape `(m, n)`. `Sigma` is diagonal, so only
+    the first `p = min(m, n)` columns of `L` and `R` are computed, and more than `p`
+    reflectors would have no effect (lemma 1).
 
     Args:
         left: Packed reflectors of `L`, of order `m`: see `householder_product`.
         right: Packed reflectors of `R`, of order `n`.
         singular_values: Tensor of shape `(p,)`.
-        shape: The shape `(m, n)`.
+        shape: Shape `(m, n)` of the matrix.
 
     Returns:
         Tensor of shape `(m, n)` and the dtype of the reflectors.
 
     Raises:
-        ValueError: If the reflectors do not have the number of entries of some number
-            of reflectors, or there are not as many singular values.
+        ValueError: If a number of entries does not match any number of reflectors, the
+            dtype of the reflectors is not float32 or float64, or the singular values do
+            not have the shape `(p,)`.
 
     Example:
     >>> svd_matrix(np.array([0.0, 1.0]), np.array([1.0]), np.array([3.0]), (2, 1))
@@ -148,18 +149,18 @@ def svd_matrix(
 def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Finds the reflectors and singular values of a given matrix.
 
-    Every matrix of shape `(m, n)` has some, with `p = min(m, n)` reflectors on either
-    side (theorem 4).
+    They exist for every matrix of shape `(m, n)`, with `p = min(m, n)` reflectors on
+    each side (theorem 4).
 
     Args:
         matrix: Real array of shape `(m, n)`.
 
     Returns:
-        A triple of the packed reflectors of the left and of the right singular
-        vectors, and the `p` singular values, all float64.
+        A tuple of the packed reflectors of `L`, those of `R`, and the `p` singular
+        values, all float64.
 
     Raises:
-        ValueError: If it is not a matrix of finite real numbers.
+        ValueError: If it is not a nonempty matrix of finite real numbers.
 
     Example:
     >>> svd_inverse(np.array([[3.0], [0.0]]))[2]
@@ -174,20 +175,20 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
-    """How far the singular values of a matrix lie from a center, in float64.
+    """Computes the largest distance of the singular values from a center, in float64.
 
-    The spectral margin that the paper plots: `max |sigma_i - center|`.
+    This is the spectral margin that the paper plots, `max |sigma_i - center|`.
 
     Args:
         matrix: Tensor or array of shape `(m, n)`.
-        center: The center. Default: 1.
+        center: Center of the singular values. Default: 1.
 
     Returns:
-        The largest distance, 0 for an orthogonal matrix and the center 1. NaN where
-        an entry is not finite.
+        The largest distance, which is 0 for an orthogonal matrix and the center 1. NaN
+        if an entry is not finite.
 
     Raises:
-        ValueError: If it is not a matrix, or complex.
+        ValueError: If it is not a nonempty real matrix.
 
     Example:
     >>> spectral_deviation(np.diag([1.5, 0.9]))
@@ -214,10 +215,14 @@ def _check_matrix(matrix: np.ndarray) -> None:
 
 
 class BoundedSpectrum(Parametrization):
-    """Base of the matrices `L diag(sigma) R^T` with singular values in an interval.
+    """Base class of matrices `L diag(sigma) R^T` with singular values in an interval.
 
-    The arguments are those of `SVD`. A matrix that is given has its singular values in
-    the interval up to `100 n` times the machine epsilon of its dtype.
+    A given matrix must have its singular values in the interval, up to a relative
+    `100 n` times the machine epsilon of its dtype.
+
+    Args:
+        spectral_margin: As in `SVD`. Default: 0.01.
+        spectral_center: As in `SVD`. Default: 1.
 
     Example:
     >>> round(BoundedSpectrum(0.25).distance(np.diag([1.0, 1.75])), 6)
@@ -233,38 +238,40 @@ class BoundedSpectrum(Parametrization):
         )
 
     def singular_values(self, logits: Tensor) -> Tensor:
-        """Makes singular values of free numbers, see `bounded_singular_values`."""
+        """Computes singular values from logits, see `bounded_singular_values`."""
         return bounded_singular_values(
             logits, self.spectral_margin, self.spectral_center
         )
 
     def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
-        """Finds the free numbers of singular values, see `bounded_logits`."""
+        """Computes the logits of singular values, see `bounded_logits`."""
         return bounded_logits(values, self.spectral_margin, self.spectral_center, dtype)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Measures how far the singular values lie outside of their interval."""
+        """Measures how far the singular values lie outside the interval."""
         check_square("matrix", matrix)
         deviation = spectral_deviation(matrix, self.spectral_center)
-        # Not Python's `max`, for which NaN is less than 0.
+        # Python's `max` would turn NaN into 0.
         return float(np.maximum(0.0, deviation - self.spectral_margin))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SVD(BoundedSpectrum):
-    """Matrices `L diag(sigma) R^T`, `L` and `R` products of reflectors: svdRNN's.
+    """Matrices `L diag(sigma) R^T`, as in svdRNN.
+
+    `L` and `R` are products of Householder reflectors.
 
     Args:
         reflections: Number of reflectors of `L` and of `R`, an int in `1 .. n` for
-            both or a pair. With all of them every matrix whose singular values lie in
-            the interval can be made. Default: `None`, all.
-        spectral_margin: How far the singular values may lie from the center, at
-            least 0; with 0 they are not trained. Default: 0.01.
-        spectral_center: Center of their interval, more than 0, where they start.
-            Default: 1.
+            both, or a pair. With `n` reflectors each, the map reaches every matrix
+            whose singular values lie in the interval. Default: `None`, which means `n`.
+        spectral_margin: Largest distance of the singular values from the center, at
+            least 0; with 0 they are fixed at the center. Default: 0.01.
+        spectral_center: Center of the interval of the singular values, and their
+            initial value, positive. Default: 1.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> SVD(16).distance(np.eye(128))
@@ -290,7 +297,7 @@ class SVD(BoundedSpectrum):
         check_pair(self.reflections, size)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Lists reflectors of `L` and `R`, and logits of the singular values."""
+        """Lists the reflectors of `L` and `R` and the logits of the singular values."""
         make = initializer or UniformReflectors()
         left, right = (
             (num_reflector_entries(size, number),)
@@ -306,13 +313,13 @@ class SVD(BoundedSpectrum):
         ]
 
     def matrix(self, *values: Tensor) -> Tensor:
-        """Makes `W = L diag(sigma) R^T`."""
+        """Computes `W = L diag(sigma) R^T`."""
         left, right, logits = values
         size = logits.shape[0]
         return svd_matrix(left, right, self.singular_values(logits), (size, size))
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Gives the factors `L` and `R`."""
+        """Returns the factors `L` and `R`."""
         left, right, logits = values
         size = logits.shape[0]
         return {
@@ -321,7 +328,7 @@ class SVD(BoundedSpectrum):
         }
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the reflectors and logits, where there are all reflectors."""
+        """Finds the reflectors and logits, if each factor has `n` reflectors."""
         matrix = np.asarray(matrix)
         size = len(matrix)
         check_invertible(check_pair(self.reflections, size), size)

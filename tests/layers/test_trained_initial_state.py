@@ -120,5 +120,5 @@ def test_an_array_of_another_shape():
     ],
 )
 def test_a_layer_that_is_none_is_named(layer):
-    with pytest.raises(ValueError, match="`layer` must be .*Received: layer="):
+    with pytest.raises(ValueError, match="`layer` must .*Received: layer="):
         TrainedInitialState(layer)
