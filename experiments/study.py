@@ -342,6 +342,11 @@ def finals() -> list[Trial]:
         for problem in ("addition-3", "ucr-cricket", "ucr-words", "permuted-mnist")
         for seed in range(3)
     ]
+    leaking = [
+        Trial(problem, "scornn", "leaky ReLU", seed)
+        for problem in ("ucr-cricket", "ucr-words")
+        for seed in range(3)
+    ]
     wide = [Trial("addition-3", "scornn", WIDE, seed) for seed in range(3)]
     layers = [
         Trial(problem, model, setting, seed)
@@ -353,4 +358,5 @@ def finals() -> list[Trial]:
         for seed in range(3)
         for model in MODELS
     ]
-    return everywhere + addition + averaged + speech + sorting + wide + layers
+    activations = sorting + leaking
+    return everywhere + addition + averaged + speech + activations + wide + layers
