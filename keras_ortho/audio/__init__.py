@@ -1,4 +1,4 @@
-"""Speech signals: files, spectra and back."""
+"""Speech signals: audio files, spectra, resynthesis, noise and the Wiener filter."""
 
 from keras_ortho.audio.files import decode_audio, read_audio, resample_to_int16
 from keras_ortho.audio.mixing import at_level, late_reverberation, mix

@@ -1,9 +1,10 @@
 """Audio files: NIST SPHERE, RIFF, FLAC and others that libsndfile reads.
 
-TIMIT's `.WAV` files are NIST SPHERE: a text header of 1024 bytes, then the
-samples. libsndfile takes a file's word for its length or cuts it silently; here a
-file that holds less than its header promises is an error, as is one of which that
-cannot be told, and no more is allocated than a file of its size can need.
+TIMIT's `.WAV` files are NIST SPHERE: a text header of 1024 bytes, then the samples.
+libsndfile either trusts the length in a file's header or truncates the file silently.
+Here a file with fewer samples than its header promises is an error, as is a file for
+which this cannot be checked, and no more memory is allocated than a file of its size
+can need.
 """
 
 import io
@@ -20,17 +21,17 @@ from keras_ortho.extras import require
 from keras_ortho.reading import read_bytes
 
 LARGEST = 2**30  # bytes of a file
-# Bytes of the samples of all channels, 16 bits each, that a compressed file may hold
-# however small it is: ten minutes at 192 kHz.
+# Bytes of samples, 16 bits each, of all channels together that a compressed file of any
+# size may contain: ten minutes at 192 kHz.
 DECODED = 2**28
 BLOCK = 2**18  # samples of each channel that are read at once
-# What libsndfile says where a header leaves the number of samples open.
+# libsndfile's number of samples if the header does not give it.
 UNKNOWN = 2**63 - 1
-# Share of samples of floating point that may be beyond full scale, and are clipped.
+# Fraction of floating-point samples that may exceed full scale, and are clipped.
 CLIPPED = 0.01
 INT16 = np.iinfo(np.int16)
-HIGHEST_RATE = 1_000_000  # Hz, of what is resampled
-# Encodings of which libsndfile lets loud samples wrap around at 16 bits.
+HIGHEST_RATE = 1_000_000  # Hz, for resampling
+# Encodings whose loud samples libsndfile lets wrap around at 16 bits.
 WRAPPING = ("VORBIS", "OPUS")
 
 
@@ -39,26 +40,27 @@ def read_audio(
 ) -> tuple[np.ndarray, int]:
     """Reads the first channel of an audio file as 16-bit samples.
 
-    A file has at most 1 GiB. Its samples, 16 bits each, take at most 256 MiB, or twice
-    the file's size where that is more: uncompressed files of any length fit in.
-    Floating point has a full scale of 1; what is beyond it is clipped.
+    A file may have at most 1 GiB. Its samples, 16 bits each, may take at most 256 MiB,
+    or twice the file's size if that is more, so uncompressed files of any length fit.
+    Floating-point samples have a full scale of 1 and are clipped to it.
 
     Args:
-        path: A NIST SPHERE, RIFF, FLAC, MP3, Ogg, AIFF, AU, CAF or RF64 file; its
-            contents, not its name, say which. Of others that libsndfile reads, and of
-            block codes within AIFF, AU, CAF and RF64, it cannot be told whether they
-            are whole.
-        mono: Whether more than one channel is an error. By default the first
-            is taken.
+        path: A NIST SPHERE, RIFF, FLAC, MP3, Ogg, AIFF, AU, CAF or RF64 file,
+            identified by its contents, not by its name. Other files that libsndfile
+            reads, and block codes within AIFF, AU, CAF and RF64, are refused, because
+            it cannot be checked that they are complete.
+        mono: Whether a file with more than one channel is an error. Default: `False`,
+            the first channel is read.
 
     Returns:
         The samples, int16 `[samples]`, and the sampling rate in Hz.
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If it is empty, no audio, truncated, or of a kind of which that
-            cannot be told, too large, or not `mono` where that is asked for. If more
-            than a hundredth of samples of floating point are beyond full scale.
+        ValueError: If the file is empty, is not audio, is truncated, is of a kind for
+            which this cannot be checked, is too large, or has more than one channel
+            and `mono` is `True`; or if more than a hundredth of floating-point samples
+            exceed full scale, or one is not finite.
 
     Example:
     ```python
@@ -71,18 +73,18 @@ def read_audio(
 def decode_audio(
     data: bytes, *, name: str, mono: bool = False
 ) -> tuple[np.ndarray, int]:
-    """As `read_audio`, from the bytes of a file.
+    """Decodes the bytes of an audio file, like `read_audio`.
 
     Args:
         data: The whole file.
-        name: What to call it in errors.
+        name: Name of the file for error messages.
         mono: As for `read_audio`. Default: `False`.
 
     Returns:
         The samples, int16 `[samples]`, and the sampling rate in Hz.
 
     Raises:
-        ValueError: As `read_audio`.
+        ValueError: As for `read_audio`.
     """
     soundfile = require("soundfile", extra="speech")
     if not data:
@@ -113,9 +115,9 @@ def decode_audio(
 def resample_to_int16(
     samples: np.ndarray, rate: int, target_rate: int = SAMPLE_RATE
 ) -> np.ndarray:
-    """Resamples 16-bit audio, and rounds it to 16 bits again.
+    """Resamples 16-bit audio, and rounds the result to 16 bits.
 
-    A polyphase filter with a Kaiser window of beta 5, the design of MATLAB's
+    It uses a polyphase filter with a Kaiser window of beta 5, the design of MATLAB's
     `resample`, with which Wisdom et al. prepared TIMIT.
 
     Args:
@@ -128,8 +130,8 @@ def resample_to_int16(
         overshoots full scale.
 
     Raises:
-        ValueError: If `samples` is not int16 `[samples]`, or a rate not positive or
-            above 1 MHz.
+        ValueError: If `samples` is not int16 `[samples]`, or a rate is not a positive
+            integer of at most 1 MHz.
 
     Example:
     >>> resample_to_int16(np.zeros(16000, "int16"), 16000).shape
@@ -142,7 +144,7 @@ def resample_to_int16(
             f"Received: {samples.dtype} of shape {samples.shape}"
         )
     for name, each in (("rate", rate), ("target_rate", target_rate)):
-        # The filter is as long as the rates; no sound has a higher one.
+        # The filter grows with the rates; no sound has a higher one.
         if check_count(name, each) > HIGHEST_RATE:
             raise ValueError(
                 f"`{name}` must be at most {HIGHEST_RATE} Hz. Received: {name}={each}"
@@ -157,7 +159,7 @@ def resample_to_int16(
 
 
 def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
-    """Rounds and clips floating point, in place."""
+    """Rounds and clips floating-point samples, in place."""
     if not np.isfinite(samples).all():
         raise ValueError(f"Samples that are not finite. Received: {name}")
     np.rint(samples, out=samples)
@@ -165,7 +167,7 @@ def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
 
 
 def _check_promise(file: Any, size: int, name: str) -> None:
-    """Complains of more samples than a file of this size can be trusted to hold."""
+    """Refuses more samples than a file of this size can be trusted to contain."""
     if file.frames == UNKNOWN:
         raise ValueError(
             "The header does not say how many samples there are, so it cannot be told "
@@ -185,7 +187,7 @@ def _sample_bytes(file: Any) -> int:
 
 
 def _read_all(file: Any, name: str) -> np.ndarray:
-    """All samples, int16 `[samples, channels]`."""
+    """Reads all samples, int16 `[samples, channels]`."""
     dtype = {2: "int16", 4: "float32", 8: "float64"}[_sample_bytes(file)]
     if file.subtype in WRAPPING:
         dtype = "float32"
@@ -197,10 +199,10 @@ def _read_all(file: Any, name: str) -> np.ndarray:
         if len(blocks[-1]) < length:
             break
     samples = np.concatenate(blocks)
-    # libsndfile scales every encoding to 16 bits but floating point.
+    # libsndfile scales every encoding to 16 bits, except floating point.
     if dtype == "int16":
         return samples
-    # A power of 2, exact in either type but for what overflows.
+    # Scaling by a power of 2 is exact in either dtype, unless it overflows.
     with np.errstate(over="ignore"):
         samples *= -float(INT16.min)
     beyond = np.count_nonzero(np.abs(samples) > -float(INT16.min))

@@ -1,4 +1,4 @@
-"""Noisy speech of a given signal-to-noise ratio, and rooms."""
+"""Speech with noise at a given ratio, at a given level, and in reverberant rooms."""
 
 import math
 
@@ -13,21 +13,21 @@ EARLY = 0.05  # s, after which reflections no longer help to understand speech
 
 
 def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
-    """Adds noise to speech at a signal-to-noise ratio.
+    """Adds noise to speech at a given signal-to-noise ratio.
 
     The ratio is that of the energies of the whole signals, pauses included.
 
     Args:
         speech: `[samples]`, int16 or floating point.
-        noise: As `speech`, of as many samples and any level.
+        noise: As `speech`, with the same number of samples, at any level.
         snr: Signal-to-noise ratio in dB, from -200 to 200.
 
     Returns:
-        float64 `[samples]`, in which the speech is as loud as it was.
+        float64 `[samples]`, with the speech at its original level.
 
     Raises:
-        ValueError: If a signal is not one finite channel, is silent, or they differ in
-            length, or `snr` is out of its range.
+        ValueError: If a signal is not a single finite channel, or is silent; if the
+            signals differ in length; or if `snr` is out of its range.
 
     Example:
     >>> speech, noise = np.array([3.0, 4.0]), np.array([0.0, 1.0])
@@ -49,7 +49,7 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
 
 
 def at_level(speech: np.ndarray, level: float) -> np.ndarray:
-    """Speech brought to a level, that of its root mean square, pauses included.
+    """Scales speech to a given root-mean-square level, pauses included.
 
     Args:
         speech: `[samples]`, int16 or floating point.
@@ -60,8 +60,8 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
         float64 `[samples]`, where full scale is 1.
 
     Raises:
-        ValueError: If `speech` is not one finite channel, or silent, or `level` is out
-            of its range.
+        ValueError: If `speech` is not a single finite channel, or is silent, or `level`
+            is out of its range.
 
     Example:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
@@ -73,27 +73,28 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
         raise ValueError(
             f"`speech` must not be silent. Received: {len(speech)} samples, all zero"
         )
-    speech = speech / np.abs(speech).max()  # Or squares of faint ones would vanish.
+    speech = speech / np.abs(speech).max()  # Or the squares might underflow.
     size = math.sqrt(np.mean(np.square(speech)))
     return speech * (10 ** (level / 20) / size)
 
 
 def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """What a room adds to speech later than 50 ms after the direct sound.
+    """Computes the reverberation of speech in a room, 50 ms after the direct sound on.
 
-    The room's response is that of Polack's model, `h(t) = n(t) 10^(-3 t / T)`: white
-    Gaussian noise `n` that fades by 60 dB in `T`, drawn from 0.3 to 1 s. What comes
-    before 50 ms is left out: it belongs to what one wants to hear.
+    The room's impulse response follows Polack's model, `h(t) = n(t) 10^(-3 t / T)`:
+    white Gaussian noise `n` that decays by 60 dB in the reverberation time `T`, drawn
+    from 0.3 to 1 s. The first 50 ms are left out, because early reflections help to
+    understand speech.
 
     Args:
         speech: `[samples]` at 8 kHz, int16 or floating point.
-        random: Source of randomness, also of the time in which the room fades.
+        random: Random generator, from which `T` is drawn, too.
 
     Returns:
-        float64 `[samples]`; `mix` sets how loud it is beside the speech.
+        float64 `[samples]`, without the speech itself; `mix` sets its level.
 
     Raises:
-        ValueError: If `speech` is not one finite channel.
+        ValueError: If `speech` is not a single finite channel.
 
     Reference:
 
@@ -106,7 +107,7 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
     response = (time >= EARLY) * fading * random.normal(size=len(time))
     convolve = require("scipy.signal", extra="speech").fftconvolve
     late = convolve(speech, response)[: len(speech)]
-    # Before there can be any, rounding is all there is.
+    # Before the first late reflection there are only rounding errors.
     begin = int(np.argmax(speech != 0)) if np.any(speech) else len(speech)
     late[: begin + math.ceil(EARLY * SAMPLE_RATE)] = 0
     return late

@@ -1,8 +1,8 @@
-"""Noises that are made, not recorded: stationary, periodic, sparse, and of voices.
+"""Synthetic noises: stationary, periodic, sparse, and made of voices.
 
-Each takes the number of samples and a random generator, from which it also draws what
-sort of its kind it is: the pitch of a hum, the rate of clicks. The sampling rate is 8
-kHz, and the level is arbitrary: `keras_ortho.audio.mix` sets it.
+Each function takes the number of samples and a random generator, from which it also
+draws the noise's parameters, such as the pitch of a hum or the rate of clicks. The
+sampling rate is 8 kHz, and the level is arbitrary: `keras_ortho.audio.mix` sets it.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,18 +16,18 @@ from keras_ortho.extras import require
 
 Noise = Callable[[int, np.random.Generator], np.ndarray]
 
-HIGHEST = 3600.0  # Hz, of what is made of partials: below the Nyquist frequency
+HIGHEST = 3600.0  # Hz, of partials and clicks: below the Nyquist frequency
 
 
 def white(samples: int, random: np.random.Generator) -> np.ndarray:
-    """White Gaussian noise.
+    """Generates white Gaussian noise.
 
     Args:
         samples: Number of samples.
-        random: Source of randomness.
+        random: Random generator.
 
     Returns:
-        float64 `[samples]`, as of all noises here.
+        float64 `[samples]`, as for all noises here.
 
     Example:
     >>> white(8000, np.random.default_rng(0)).shape
@@ -38,24 +38,24 @@ def white(samples: int, random: np.random.Generator) -> np.ndarray:
 
 
 def pink(samples: int, random: np.random.Generator) -> np.ndarray:
-    """Pink noise, whose power density falls with the frequency, above 20 Hz."""
+    """Generates pink noise, whose power density falls as `1 / f` above 20 Hz."""
     check_count("samples", samples)
     return _colored(samples, random, lambda f: 1 / np.sqrt(np.maximum(f, 20.0)))
 
 
 def hum(samples: int, random: np.random.Generator) -> np.ndarray:
-    """The hum of the mains: 49.5 to 60.5 Hz and harmonics, of steady pitch."""
+    """Generates mains hum: within 0.5 Hz of 50 or 60 Hz, steady, with harmonics."""
     check_count("samples", samples)
     pitch = random.choice([50.0, 60.0]) + random.uniform(-0.5, 0.5)
     return _partials(np.full(samples, pitch), random, decay=random.uniform(0.3, 1.0))
 
 
 def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
-    """Clicks: 2 to 40 a second, each a resonance that fades within milliseconds."""
+    """Generates clicks, 2 to 40 a second: resonances that decay within milliseconds."""
     check_count("samples", samples)
     rate = np.exp(random.uniform(np.log(2.0), np.log(40.0)))
     at = random.random(samples) < rate / SAMPLE_RATE
-    at[random.integers(samples)] = True  # Else a short one could be silent.
+    at[random.integers(samples)] = True  # Otherwise a short noise could be silent.
     strength = at * random.normal(size=samples) * random.gamma(2.0, size=samples)
     time = np.arange(SAMPLE_RATE // 20) / SAMPLE_RATE
     pitch, fading = random.uniform(500.0, HIGHEST), random.uniform(1e-3, 6e-3)
@@ -64,7 +64,7 @@ def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
 
 
 def wind(samples: int, random: np.random.Generator) -> np.ndarray:
-    """Wind on a microphone: low-pass noise in gusts of about a second."""
+    """Generates wind on a microphone: low-pass noise in gusts of about a second."""
     check_count("samples", samples)
     edge = random.uniform(100.0, 400.0)
     noise = _colored(samples, random, lambda f: 1 / (1 + np.square(f / edge)))
@@ -76,7 +76,7 @@ def wind(samples: int, random: np.random.Generator) -> np.ndarray:
 
 
 def siren(samples: int, random: np.random.Generator) -> np.ndarray:
-    """A siren, whose pitch goes up and down between about 500 and 1 500 Hz."""
+    """Generates a siren, whose pitch rises and falls within 420 to 1540 Hz."""
     check_count("samples", samples)
     time = np.arange(samples) / SAMPLE_RATE
     rate, phase = random.uniform(0.2, 3.0), random.uniform(0, 2 * np.pi)
@@ -88,21 +88,22 @@ def siren(samples: int, random: np.random.Generator) -> np.ndarray:
 def babble(
     samples: int, random: np.random.Generator, voices: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Three to eight voices at once, equally loud.
+    """Generates babble: three to eight voices at once, equally loud.
 
-    Each is drawn from all: of few, the same may be heard twice.
+    Voices are drawn with replacement, so the same one may be heard twice.
 
     Args:
         samples: Number of samples.
-        random: Source of randomness.
+        random: Random generator.
         voices: Speech to choose from, each int16 or floating point `[samples]`; it is
-            repeated where it is too short.
+            repeated if it is too short.
 
     Returns:
         float64 `[samples]`.
 
     Raises:
-        ValueError: If there are no voices, or one is not as described or silent.
+        ValueError: If there are no voices, or a chosen one is silent or not as
+            described.
     """
     if not len(voices):
         raise ValueError("`voices` must have at least one. Received: none")
@@ -113,21 +114,22 @@ def babble(
 
 
 def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.ndarray:
-    """Cuts a piece out of a sound at random; short ones are repeated.
+    """Cuts a random piece out of a sound, which is repeated if it is too short.
 
-    It is scaled by what brings the whole sound to a power of 1, and not silent.
+    The piece is scaled by the factor that gives the whole sound a power of 1. It is
+    never silent.
 
     Args:
         sound: `[any]`, int16 or floating point.
         samples: Number of samples of the piece.
-        random: Source of randomness.
+        random: Random generator.
 
     Returns:
         float64 `[samples]`.
 
     Raises:
-        ValueError: If `sound` is not one finite channel, or silent, or `samples` is
-            not a positive integer.
+        ValueError: If `sound` is not a single finite channel, or is silent, or
+            `samples` is not a positive integer.
 
     Example:
     >>> excerpt(np.array([1.0, -1.0]), 4, np.random.default_rng(0)).tolist()
@@ -139,7 +141,7 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
     if not power:
         raise ValueError(f"`sound` must not be silent. Received: {len(sound)} samples")
     piece = np.zeros(samples)
-    while not piece.any():  # A recording may hold silence.
+    while not piece.any():  # A recording may contain silence.
         start = random.integers(max(len(sound) - samples, 0) + 1)
         piece = np.resize(sound[start:], samples)
     return piece / np.sqrt(power)
@@ -158,11 +160,11 @@ def _colored(
 def _partials(
     pitch: np.ndarray, random: np.random.Generator, decay: float
 ) -> np.ndarray:
-    """Harmonics of a pitch, the k-th of amplitude about k to the power of -decay."""
+    """Sums the harmonics of a pitch, the k-th with an amplitude of about `k^-decay`."""
     turns = np.exp(2j * np.pi * np.cumsum(pitch) / SAMPLE_RATE)
     partial, total = np.ones(len(pitch), complex), np.zeros(len(pitch))
     for k in range(1, max(2, int(HIGHEST / pitch.max(initial=1.0)) + 1)):
-        # The k-th power, as a product costs a tenth of a sine.
+        # The k-th power by multiplication, which costs a tenth of a sine.
         partial *= turns
         start = np.exp(2j * np.pi * random.random())
         total += (random.uniform(0.2, 1.0) * k**-decay * start * partial).real
@@ -174,7 +176,7 @@ def _convolved(signal: np.ndarray, response: np.ndarray) -> np.ndarray:
     return convolve(signal, response)[: len(signal)]
 
 
-# What can be made of nothing.
+# The noises that need no recordings.
 NOISES: dict[str, Noise] = {
     "white": white,
     "pink": pink,

@@ -1,7 +1,7 @@
-"""From predicted log power back to speech.
+"""Resynthesis of speech from predicted log power.
 
-The network reads frame `t` and predicts frame `t + 1`: its output `y_hat[t]`, made
-from frames `0 .. t`, is frame `t + 1`. Of an utterance of `L` frames the outputs
+The network reads frame `t` and predicts frame `t + 1`: its output `y_hat[t]`, computed
+from frames `0 .. t`, is frame `t + 1`. For an utterance of `L` frames, the outputs
 `y_hat[0 .. L-2]` are frames `1 .. L-1`; the last output, `y_hat[L-1]`, predicts the
 silence after the utterance and is dropped.
 """
@@ -31,29 +31,28 @@ def resynthesize(
     iterations: int = 32,
     seed: int = 0,
 ) -> np.ndarray:
-    """Speech of the frames predicted for an utterance.
+    """Converts the frames predicted for an utterance to a waveform.
 
-    The first frame is the reference's own; the others have the magnitude
-    `sqrt(10^(dB / 10))` of the prediction, from which the floor of the log power is
-    not subtracted. A network that predicts log power knows no phase, so it is
-    borrowed from the same frame of the reference, which flatters every score, or
-    reconstructed from the magnitudes alone.
+    The first frame is that of the reference; the others have the predicted magnitude
+    `sqrt(10^(dB / 10))`, from which the floor of the log power is not subtracted. A
+    network that predicts log power predicts no phase. The phase is either copied from
+    the same frame of the reference, which flatters every score, or reconstructed from
+    the magnitudes alone.
 
     Args:
-        log_power: `[frames - 1, 129]` or `[frames, 129]`, in dB: row `t` is the
-            prediction of frame `t + 1` of the reference, `frames` the number of
-            its frames, `ceil(samples / 128) + 3`. The last of `frames` rows is
-            dropped.
-        reference: The true utterance at 8 kHz, `[samples]`, floating point with
-            a full scale of 1, or int16.
+        log_power: `[frames - 1, 129]` or `[frames, 129]`, in dB. Row `t` is the
+            prediction of frame `t + 1` of the reference, which has `frames =
+            ceil(samples / 128) + 3` frames. With `frames` rows, the last is dropped.
+        reference: The reference utterance at 8 kHz, `[samples]`, floating point with a
+            full scale of 1, or int16.
         phase: `"reference"`, as Wisdom et al. score it, or `"griffin_lim"`. Default:
             `"reference"`.
         iterations: Number of iterations of Griffin-Lim. Default: 32.
         seed: Seed of the phases that Griffin-Lim starts from. Default: 0.
 
     Returns:
-        float32 `[samples]`. To keep also the fraction of a hop after the end that
-        Wisdom et al. keep, pad the reference to a multiple of 128 samples.
+        float32 `[samples]`. To keep the fraction of a hop after the end, as Wisdom et
+        al. do, pad the reference to a multiple of 128 samples.
 
     Raises:
         ValueError: If the shape of `log_power` does not fit the reference, an
@@ -96,7 +95,7 @@ def resynthesize(
         spectrum = magnitudes * np.exp(1j * np.angle(true))
         return istft(spectrum, length=len(signal))
     griffinlim = require("librosa", extra="speech").griffinlim
-    # What librosa 0.11 calls random_state is rng from 1.0 on.
+    # The argument `random_state` of librosa 0.11 is called `rng` from 1.0 on.
     renamed = "rng" in inspect.signature(griffinlim).parameters
     padded = griffinlim(
         magnitudes.T,
@@ -110,7 +109,7 @@ def resynthesize(
 
 
 def resynthesize_reference(reference: np.ndarray) -> np.ndarray:
-    """The reference through the transform and back, as its estimates went.
+    """Passes the reference through the transform and back, like its estimates.
 
     Wisdom et al. score their predictions against this signal, not the original.
 
@@ -119,10 +118,10 @@ def resynthesize_reference(reference: np.ndarray) -> np.ndarray:
             int16.
 
     Returns:
-        float32 `[samples]`, equal to the reference to rounding.
+        float32 `[samples]`, equal to the reference up to rounding.
 
     Raises:
-        ValueError: If `reference` is not one finite channel of either type.
+        ValueError: If `reference` is not a single finite channel of either type.
 
     Example:
     >>> speech = np.sin(np.arange(1000) / 5)

@@ -1,4 +1,4 @@
-"""Samples as floats or 16-bit integers, and WAV files of them."""
+"""Conversion of samples to floats or 16-bit integers, and writing of WAV files."""
 
 import os
 from pathlib import Path
@@ -13,17 +13,17 @@ FULL_SCALE = 32768
 
 
 def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
-    """Samples as float64, with 16-bit integers brought to a full scale of 1.
+    """Converts samples to float64, and scales 16-bit integers to a full scale of 1.
 
     Args:
         samples: `[samples]`, int16 or floating point.
-        name: What to call them in errors. Default: `"samples"`.
+        name: Name of the argument for error messages. Default: `"samples"`.
 
     Returns:
-        float64 `[samples]`: int16 divided by 32768, floating point as it is.
+        float64 `[samples]`: int16 is divided by 32768, floating point is not scaled.
 
     Raises:
-        ValueError: If `samples` is not one finite channel of either type.
+        ValueError: If `samples` is not a single finite channel of either type.
 
     Example:
     >>> to_float(np.array([-32768, 16384], "int16")).tolist()
@@ -43,20 +43,20 @@ def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:
-    """Samples as 16-bit integers, scaled down only if they exceed full scale.
+    """Converts samples to 16-bit integers, scaled down only if they exceed full scale.
 
-    The rule with which Wisdom et al. wrote their predictions: where the peak is
-    above 1 the signal is divided by it, and 1 becomes 32767.
+    This is the rule by which Wisdom et al. wrote their predictions: if the peak is
+    above 1, the signal is divided by it; then 1 becomes 32767.
 
     Args:
-        samples: `[samples]`, floating point with a full scale of 1, or int16,
-            which is returned as it is.
+        samples: `[samples]`, floating point with a full scale of 1, or int16, which is
+            returned unchanged, as a copy.
 
     Returns:
         int16 `[samples]`, rounded to nearest.
 
     Raises:
-        ValueError: As `to_float`.
+        ValueError: As for `to_float`.
 
     Example:
     >>> to_int16(np.array([0.5, -0.25])).tolist()
@@ -74,7 +74,7 @@ def to_int16(samples: np.ndarray) -> np.ndarray:
 def write_wav(
     path: str | os.PathLike[str], samples: np.ndarray, sample_rate: int
 ) -> None:
-    """Writes a 16-bit WAV file; a file of that name is replaced at once or kept.
+    """Writes a 16-bit WAV file; an existing file is replaced atomically.
 
     Args:
         path: File to write, in a folder that exists.
@@ -84,8 +84,8 @@ def write_wav(
     Raises:
         FileNotFoundError: If the folder does not exist.
         IsADirectoryError: If `path` is a folder.
-        ValueError: If `samples` does not fit `to_int16`, or `sample_rate` is not
-            positive.
+        ValueError: If `samples` does not fit `to_int16`, or `sample_rate` is not a
+            positive integer.
 
     Example:
     ```python

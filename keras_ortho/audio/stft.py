@@ -1,9 +1,9 @@
-"""The short-time Fourier transform of the TIMIT experiments, and back.
+"""The short-time Fourier transform of the TIMIT experiments, and its inverse.
 
 Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks" (NeurIPS 2016),
 and Helfrich et al., "Orthogonal Recurrent Neural Networks with Scaled Cayley
 Transform" (ICML 2018), predict the next frame of 8 kHz speech: Hann windows of
-256 samples, half overlapped, as log power in 129 bins.
+256 samples with 50% overlap, as log power in 129 bins.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ HOP_LENGTH = 128
 NUM_BINS = FRAME_LENGTH // 2 + 1
 POWER_FLOOR = 1e-5
 SILENCE_DB = -50.0  # 10 log10(POWER_FLOOR)
-# Sums of as many as there are under a window are finite in float32.
+# Sums of such samples over a window are finite in float32.
 LARGEST_SAMPLE = 1e30
 
 
@@ -28,27 +28,27 @@ def stft(
     frame_length: int = FRAME_LENGTH,
     hop_length: int = HOP_LENGTH,
 ) -> np.ndarray:
-    """Short-time Fourier transform, with silence on both sides of the signal.
+    """Computes a short-time Fourier transform, with silence on both sides.
 
-    The signal is zero-padded at its end to a multiple of `hop_length`, and then
-    by `frame_length` zeros on both sides, so that every sample lies under as many
-    windows as any other. The window is the periodic Hann window; nothing is
-    normalised.
+    The signal is zero-padded at its end to a multiple of `hop_length`, and then by
+    `frame_length` zeros on both sides, so that every sample is covered by the same
+    number of windows. The window is the periodic Hann window, without normalization.
 
     Args:
-        signal: `[samples]`, int16 or floating point, full scale at 1; taken as float32.
+        signal: `[samples]`, int16, or floating point with a full scale of 1; converted
+            to float32.
         frame_length: Even number of samples under the window. Default: 256.
         hop_length: Number of samples from one frame to the next; a divisor of
-            `frame_length`. A whole one has no inverse: the window begins with zero.
-            Default: 128.
+            `frame_length`. If the two are equal, the transform has no inverse, because
+            the window begins with zero. Default: 128.
 
     Returns:
         complex64 `[frames, frame_length // 2 + 1]`, frames first. With the
         default lengths there are `ceil(samples / 128) + 3` frames.
 
     Raises:
-        ValueError: If `signal` is not one finite channel of either type, or a length
-            does not fit.
+        ValueError: If `signal` is not a single finite channel of either type, or has a
+            sample above 1e30, or a length does not fit.
         ImportError: If librosa is not installed.
 
     Example:
@@ -79,14 +79,14 @@ def istft(
     frame_length: int = FRAME_LENGTH,
     hop_length: int = HOP_LENGTH,
 ) -> np.ndarray:
-    """Inverse of `stft`: windowed overlap-add, divided by the squared windows.
+    """Inverts `stft`, by windowed overlap-add divided by the sum of squared windows.
 
-    Of spectra that no signal has, such as predicted ones, it gives the signal
-    whose transform is nearest in the least-squares sense (Griffin and Lim, 1984).
+    For a spectrum that no signal has, such as a predicted one, it returns the signal
+    whose transform is closest in the least-squares sense (Griffin and Lim, 1984).
 
     Args:
         spectrum: `[frames, frame_length // 2 + 1]`, complex, as from `stft`.
-        length: Number of samples of the signal, without the silence on its sides.
+        length: Number of samples of the signal, without the silence on both sides.
         frame_length: As for `stft`. Default: 256.
         hop_length: As for `stft`, but less than `frame_length`. Default: 128.
 
@@ -94,8 +94,8 @@ def istft(
         float32 `[length]`.
 
     Raises:
-        ValueError: If the shape does not fit `frame_length`, or there are too few
-            frames for `length`.
+        ValueError: If a length does not fit, the shape of `spectrum` does not fit
+            `frame_length`, or there are too few frames for `length`.
 
     Example:
     >>> signal = np.sin(np.arange(1000, dtype="float32"))
@@ -126,27 +126,28 @@ def istft(
 
 
 def log_power(spectrum: np.ndarray) -> np.ndarray:
-    """Log power `10 log10(1e-5 + |X|^2)` in dB, the experiments' feature.
+    """Computes the log power `10 log10(1e-5 + |X|^2)` in dB, the experiments' feature.
 
     Args:
         spectrum: `[frames, bins]`, complex.
 
     Returns:
-        float32 `[frames, bins]`, `SILENCE_DB` where the spectrum is zero.
+        float32 `[frames, bins]`; `SILENCE_DB` where the spectrum is zero.
 
     Example:
     >>> log_power(np.array([[0.0, 1.0, 10.0j]], "complex64")).round(2).tolist()
     [[-50.0, 0.0, 20.0]]
     """
-    # In float64, as float32's log10 puts silence a rounding below SILENCE_DB.
+    # In float64, because float32's log10 rounds silence to below SILENCE_DB.
     power = np.square(np.abs(spectrum), dtype=np.float64)
     return (10 * np.log10(POWER_FLOOR + power)).astype(np.float32)
 
 
 def magnitude(log_power: np.ndarray) -> np.ndarray:
-    """Magnitude `sqrt(10^(dB / 10))` of a log power.
+    """Computes the magnitude `sqrt(10^(dB / 10))` of a log power.
 
-    The floor of `log_power` is left in, as Wisdom et al. do: -50 dB becomes 0.003.
+    The floor of `log_power` is not subtracted, as in Wisdom et al.: -50 dB becomes
+    0.003.
 
     Args:
         log_power: `[frames, bins]`, in dB.
@@ -165,7 +166,8 @@ def check_lengths(frame_length: int, hop_length: int) -> None:
     """Checks the lengths of a transform.
 
     Raises:
-        ValueError: If a length is no integer, or does not fit.
+        ValueError: If a length is not an integer, `frame_length` is not even and
+            positive, or `hop_length` does not divide it.
     """
     for name, length in (("frame_length", frame_length), ("hop_length", hop_length)):
         if not is_integer(length):
@@ -185,7 +187,7 @@ def check_inverse_lengths(frame_length: int, hop_length: int) -> None:
     """Checks the lengths of an inverse transform.
 
     Raises:
-        ValueError: If a length does not fit.
+        ValueError: As for `check_lengths`; also if the lengths are equal.
     """
     check_lengths(frame_length, hop_length)
     if hop_length == frame_length:

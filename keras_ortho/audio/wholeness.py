@@ -1,8 +1,9 @@
-"""Whether an audio file is whole: what each container says of its length.
+"""Checks that an audio file is complete, by what its container says of its length.
 
-libsndfile takes a file's word for its length or cuts it silently. The headers of NIST
-SPHERE, RIFF and Ogg are read here. FLAC and MP3 fail to decode, or give fewer samples
-than were announced. A few others can be made to tell, and the rest cannot.
+libsndfile either trusts the length in a file's header or truncates the file silently.
+The headers of NIST SPHERE, RIFF and Ogg are read here. A truncated FLAC or MP3 file
+fails to decode, or gives fewer samples than announced. A few other formats can be
+checked indirectly, the rest cannot.
 """
 
 import io
@@ -12,35 +13,35 @@ from typing import Any
 
 SPHERE_HEADER_BYTES = 1024
 RIFF_LENGTH_UNKNOWN = 0xFFFFFFFF  # what a writer to a pipe leaves in the header
-# Of these libsndfile reads less than it finds, or nothing, where the end is missing.
+# If the end of such a file is missing, reading it fails or gives fewer samples.
 CODED = ("FLAC", "MP3", "OGG")
-# Of these it takes the length from the header where the file is longer, if each sample
-# has bytes of its own, or the packets are listed.
+# For these formats, libsndfile takes the length from the header if the file is longer,
+# provided that each sample has its own bytes or the packets are listed.
 WITH_LENGTH = ("AIFF", "AU", "CAF", "RF64", "WAV")
 SAMPLE_BY_SAMPLE = ("PCM", "FLOAT", "DOUBLE", "ULAW", "ALAW", "ALAC")
 
 
 def is_sphere(data: bytes) -> bool:
-    """Whether a file is NIST SPHERE.
+    """Returns whether a file is NIST SPHERE.
 
     Args:
         data: The whole file.
 
     Returns:
-        Whether it begins so.
+        `True` if the file begins like one.
     """
     return data.startswith(b"NIST_1A")
 
 
 def check_bytes(data: bytes, name: str) -> None:
-    """Checks a file of SPHERE, RIFF or Ogg before it is opened.
+    """Checks a SPHERE, RIFF or Ogg file before it is opened.
 
     Args:
         data: The whole file.
-        name: What to call it in errors.
+        name: Name of the file for error messages.
 
     Raises:
-        ValueError: If it is truncated.
+        ValueError: If the file is truncated.
     """
     if is_sphere(data) and len(data) < SPHERE_HEADER_BYTES:
         raise ValueError(
@@ -54,18 +55,18 @@ def check_bytes(data: bytes, name: str) -> None:
 
 
 def promised_samples(file: Any, data: bytes, name: str) -> int:
-    """Finds the number of samples of each channel that a whole file holds.
+    """Returns the number of samples per channel that a complete file contains.
 
     Args:
         file: The open `soundfile.SoundFile`.
         data: The whole file.
-        name: What to call it in errors.
+        name: Name of the file for error messages.
 
     Returns:
-        The number, which is to be compared with what can be read.
+        The number, to be compared with the number that can be read.
 
     Raises:
-        ValueError: If the file is truncated, or that cannot be told.
+        ValueError: If the file is truncated, or this cannot be checked.
     """
     if is_sphere(data):
         return _promised_by_sphere(data, name)
@@ -75,7 +76,7 @@ def promised_samples(file: Any, data: bytes, name: str) -> int:
 
 
 def _promised_by_sphere(data: bytes, name: str) -> int:
-    """Samples per channel by a SPHERE header, which libsndfile does not look at."""
+    """Returns the samples per channel in a SPHERE header, which libsndfile ignores."""
     fields = data[:SPHERE_HEADER_BYTES].split(b"end_head")[0]
     values = re.findall(rb"^sample_count[ \t]+(.*?)[ \t\r]*$", fields, re.MULTILINE)
     counts = [re.fullmatch(rb"-i[ \t]+(\d{1,18})", value) for value in values]
@@ -91,8 +92,8 @@ def _promised_by_sphere(data: bytes, name: str) -> int:
 def _check_end(file: Any, data: bytes, name: str) -> None:
     """Checks that the samples end where the header says, not where the file does.
 
-    libsndfile takes what is there, or what the header promises where that is less. So
-    with something behind a whole file it finds no more samples.
+    libsndfile takes the number of samples that are there, or that in the header if it
+    is smaller. Bytes appended to a complete file therefore add no samples.
     """
     if file.format not in WITH_LENGTH or not file.subtype.startswith(SAMPLE_BY_SAMPLE):
         raise ValueError(
@@ -108,9 +109,9 @@ def _check_end(file: Any, data: bytes, name: str) -> None:
 
 
 def _check_ogg(data: bytes, name: str) -> None:
-    """Checks that the last page is whole, and marked as the last.
+    """Checks that the last page is complete, and marked as the last.
 
-    libsndfile leaves out a page that is not whole.
+    libsndfile leaves out an incomplete page.
     """
     start, is_last = 0, False
     while data.startswith(b"OggS", start) and start + 27 <= len(data):

@@ -1,27 +1,27 @@
-"""The Wiener filter of the textbooks, to which a trained denoiser is compared."""
+"""The textbook Wiener filter, a baseline for trained denoisers."""
 
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import FRAME_LENGTH, HOP_LENGTH, SAMPLE_RATE, istft, stft
 
-FIRST = 0.1  # s at the beginning that are taken for noise alone
-SMOOTHING = 0.8  # of the noise's power
-SPEECH_SNR = 10**1.5  # of frames with speech, 15 dB
-STUCK = 0.99  # probability of speech beyond which it is doubted
+FIRST = 0.1  # s at the beginning that are assumed to be noise alone
+SMOOTHING = 0.8  # factor of the recursive average of the noise power
+SPEECH_SNR = 10**1.5  # a priori SNR of frames with speech, 15 dB
+STUCK = 0.99  # limit of the speech probability once its average exceeds this
 DECISION = 0.98  # weight of the last frame's estimate in the a priori SNR
-LEAST_SNR = 10**-1.5  # a priori, -15 dB: what is left of noise is not lower
-# Power that counts as none. Over the smallest float64 a ratio would overflow.
+LEAST_SNR = 10**-1.5  # lower limit of the a priori SNR, -15 dB, and so of the gain
+# Power that counts as zero. Dividing by the smallest float64 would overflow.
 NO_POWER = 1e-100
 
 
 def wiener(noisy: np.ndarray) -> np.ndarray:
-    """Removes noise by a Wiener filter, frame by frame and causally.
+    """Removes noise with a Wiener filter, frame by frame and causally.
 
-    The power of the noise is tracked in each bin as the mean of its expected power with
-    and without speech (Gerkmann and Hendriks, 2012), and the a priori signal-to-noise
-    ratio by the decision-directed rule (Ephraim and Malah, 1984). The transform is that
-    of `stft`.
+    In each bin, the noise power is tracked by averaging its expected power over the
+    presence and absence of speech (Gerkmann and Hendriks, 2012). The a priori
+    signal-to-noise ratio is estimated by the decision-directed rule (Ephraim and Malah,
+    1984). The transform is `stft`.
 
     Args:
         noisy: `[samples]` at 8 kHz, int16 or floating point. Its first tenth of a
@@ -31,7 +31,7 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
         float32 `[samples]`.
 
     Raises:
-        ValueError: If `noisy` is not one finite channel.
+        ValueError: If `noisy` is not a single finite channel.
 
     Example:
     >>> speech = np.sin(np.arange(8000) / 5)
@@ -48,7 +48,7 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
     signal = to_float(noisy, "noisy")
     spectrum = stft(signal)
     power = np.square(np.abs(spectrum), dtype=np.float64)
-    # The frames before hold zeros, from before the signal.
+    # The frames before `begin` contain zeros from before the signal.
     begin = FRAME_LENGTH // HOP_LENGTH
     end = begin + round(FIRST * SAMPLE_RATE / HOP_LENGTH)
     gains = wiener_gains(power, power[begin:end].mean(axis=0))
@@ -56,11 +56,11 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
 
 
 def wiener_gains(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """The gains of `wiener`.
+    """Computes the gains of `wiener`.
 
     Args:
-        power: `[frames, bins]`, of the noisy signal.
-        noise: `[bins]`, power of the noise to begin with.
+        power: `[frames, bins]`, power of the noisy signal.
+        noise: `[bins]`, initial power of the noise.
 
     Returns:
         float64 `[frames, bins]`, in 0 .. 1.
@@ -75,7 +75,7 @@ def wiener_gains(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
         speech = np.where(presence > STUCK, np.minimum(speech, STUCK), speech)
         expected = speech * noise + (1 - speech) * observed
         noise = SMOOTHING * noise + (1 - SMOOTHING) * expected
-        # With the noise of this frame, the speech of the frame before.
+        # Uses the noise of this frame and the speech of the frame before.
         floor = np.maximum(noise, NO_POWER)
         instant = np.maximum(observed / floor - 1, 0)
         prior = DECISION * clean / floor + (1 - DECISION) * instant

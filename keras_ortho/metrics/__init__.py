@@ -1,7 +1,7 @@
-"""Metrics of speech, classes and text.
+"""Metrics for speech, classification and text.
 
-`BitsPerCharacter`, `ErrorRate`, `PaddedFrameMSE` and `ValidFrameMSE` are metrics of
-Keras, for `model.compile`. The others score finished signals, and are called.
+`BitsPerCharacter`, `ErrorRate`, `PaddedFrameMSE` and `ValidFrameMSE` are Keras metrics,
+for `model.compile`. The others score complete signals, outside of `fit`.
 """
 
 from keras_ortho.metrics.active_level import ActiveLevel, active_level

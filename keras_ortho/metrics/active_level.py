@@ -1,13 +1,13 @@
 """Active speech level of ITU-T P.56, and where speech is active.
 
-Method B of the recommendation: the level of speech without its pauses, found
-together with the pauses. Filters, bins of 3 dB and interpolation are those of
-`v_activlev` of the VOICEBOX toolbox, on which its segmental SNR rests.
+Method B of the recommendation: the level of speech without its pauses, found together
+with the pauses. The filters, the bins of 3 dB and the interpolation are those of
+`v_activlev` in the VOICEBOX toolbox, on which its segmental SNR is based.
 
 That function changed in January 2022. Until then the edges of the bins were at powers
-of two, so that a signal made 1 dB louder had another level by 1 dB but for what is
-interpolated between them; since then the envelope is scaled first, by what makes the
-mean power of the filtered signal 1.
+of two, so that amplifying a signal by 1 dB raised its level by 1 dB only up to the
+error of the interpolation between them. Since then the envelope is first scaled so that
+the mean power of the filtered signal is 1.
 """
 
 import math
@@ -20,7 +20,7 @@ from keras_ortho.extras import require
 from keras_ortho.metrics.signals import check_sample_rate
 
 PASSBAND = (200.0, 5500.0)  # Hz
-LOW_PASS_FROM = 2.2  # times the upper edge: sampling rate with a low-pass filter
+LOW_PASS_FROM = 2.2  # times the upper edge: least sampling rate with a low-pass filter
 FILTER_ORDER = 5
 PASSBAND_LOSS = 0.25  # dB at the edges
 STOPBAND_LOSS = 50.0  # dB
@@ -37,10 +37,10 @@ class ActiveLevel(NamedTuple):
     """Active speech level, and where speech is active.
 
     Attributes:
-        level: Mean power while active, in dB relative to a power of 1; `-inf` of
+        level: Mean power while active, in dB relative to a power of 1; `-inf` for
             silence.
-        activity: The part of the time that is active, power over active power.
-        active: bool `[samples]`, whether speech is active there.
+        activity: Fraction of the time that is active: mean power over active power.
+        active: bool `[samples]`, `True` where speech is active.
     """
 
     level: float
@@ -51,27 +51,27 @@ class ActiveLevel(NamedTuple):
 def active_level(
     signal: np.ndarray, sample_rate: int, *, voicebox: Version = "2019"
 ) -> ActiveLevel:
-    """Active speech level of ITU-T P.56, method B.
+    """Computes the active speech level of ITU-T P.56, method B.
 
-    The signal is filtered to 200 Hz .. 5.5 kHz; its rectified value, averaged
-    twice over 30 ms, is the envelope. The level is the energy over the number of
-    samples at which the envelope was above a threshold in the last 0.2 s, where
-    the threshold lies 15.9 dB below the level itself.
+    The signal is filtered to 200 Hz .. 5.5 kHz; its absolute value, averaged twice over
+    30 ms, is the envelope. The level is the energy divided by the number of samples at
+    which the envelope exceeded a threshold in the last 0.2 s. The threshold lies 15.9
+    dB below the level itself.
 
     Args:
         signal: `[samples]`, speech with little noise, floating point or int16.
         sample_rate: Sampling rate in Hz, at least 1000. Below 12.1 kHz there is no
             low-pass filter.
-        voicebox: Version of VOICEBOX: `"2019"`, as it was from November 2019 to January
-            2022 and before, but for how it printed the activity; or `"2022"`, as it
-            has been since. Default: `"2019"`.
+        voicebox: Version of VOICEBOX: `"2019"`, as from November 2019 to January 2022
+            (and before, except for how the activity was printed), or `"2022"`, as since
+            then. Default: `"2019"`.
 
     Returns:
         An `ActiveLevel`.
 
     Raises:
-        ValueError: If `signal` is not one finite channel, the sampling rate is too
-            low, or there is no such version.
+        ValueError: If `signal` is not a single finite channel, the sampling rate is too
+            low, or the version is unknown.
 
     Example:
     >>> tone = np.sin(2 * np.pi * 1000 * np.arange(16000) / 8000)
@@ -95,7 +95,7 @@ def active_level(
     scale = 1.0
     if voicebox == "2022" and energy > 0:
         scale = len(padded) / energy
-    # The base-2 logarithm of the power, rounded: a bin of 3 dB.
+    # The base-2 logarithm of the power, rounded to bins of 3 dB.
     mantissas, exponents = np.frexp(scale * envelope**2)
     bins = np.where(mantissas == 0, -np.inf, exponents)
     top = bins.max() + 1
@@ -104,19 +104,19 @@ def active_level(
     level = _level(top - _hold(bins, sample_rate), top, energy, scale)
     threshold = 10 ** ((level - MARGIN) / 20)
     active = _hold(envelope, sample_rate) > threshold
-    # Energy may come from the padding, where the signal ends while active.
+    # Energy may come from the padding, if the signal ends while active.
     activity = min(1.0, energy / len(signal) / 10 ** (level / 10))
     return ActiveLevel(level, float(activity), active[: len(signal)])
 
 
 def check_version(voicebox: str) -> None:
-    """Complains of a version that `active_level` does not have.
+    """Checks a version of `active_level`.
 
     Args:
         voicebox: As for `active_level`.
 
     Raises:
-        ValueError: If there is no such version.
+        ValueError: If the version is unknown.
     """
     if voicebox not in get_args(Version):
         raise ValueError(
@@ -138,7 +138,7 @@ def _inverse_chebyshev(
     kind: Literal["highpass", "lowpass"],
     sample_rate: int,
 ) -> np.ndarray:
-    """Filters with `PASSBAND_LOSS` at `edge`; SciPy asks for the stop band's edge."""
+    """Filters with `PASSBAND_LOSS` at `edge`; SciPy takes the stop band's edge."""
     scipy_signal = require("scipy.signal", extra="speech")
     discrimination = math.sqrt(
         (10 ** (STOPBAND_LOSS / 10) - 1) / (10 ** (PASSBAND_LOSS / 10) - 1)
@@ -162,7 +162,7 @@ def _envelope(signal: np.ndarray, sample_rate: int) -> np.ndarray:
 
 
 def _hold(values: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Maximum over the hangover up to each sample."""
+    """Returns the maximum over the hangover that ends at each sample."""
     size = math.ceil(HANGOVER * sample_rate) + 1
     return require("scipy.ndimage", extra="speech").maximum_filter1d(
         values, size, mode="constant", cval=-np.inf, origin=(size - 1) // 2
@@ -170,13 +170,13 @@ def _hold(values: np.ndarray, sample_rate: int) -> np.ndarray:
 
 
 def _level(depths: np.ndarray, top: float, energy: float, scale: float) -> float:
-    """Level at which it lies `MARGIN` above the threshold that it is taken at.
+    """Finds the level that lies `MARGIN` above the threshold that it is computed with.
 
     Args:
-        depths: `[samples]`, bin of the envelope below `top`, from 1 on.
+        depths: `[samples]`, bin of the envelope, counted down from `top`, from 1 on.
         top: Base-2 logarithm of the scaled power at the upper edge of the first bin.
         energy: Sum of the squared samples.
-        scale: Scaled power over power.
+        scale: Ratio of the scaled power to the power.
 
     Returns:
         The active level in dB.

@@ -1,4 +1,4 @@
-"""Keras metric of how well the next character of a text is predicted."""
+"""Keras metric for the prediction of the next character of a text."""
 
 import math
 from typing import Any
@@ -14,13 +14,13 @@ from keras_ortho.keras_internals import get_keras_mask
 class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
     """Mean cross-entropy in bits over all characters of all batches.
 
-    Each character counts alike, where Keras's metric counts each row of a batch
-    alike, whatever its length.
+    Each character has the same weight. In Keras's metric each row of a batch has the
+    same weight, whatever its length.
 
     Args:
         from_logits: Whether the outputs are logits rather than probabilities.
             Default: `True`.
-        name: Default: `"bits_per_character"`.
+        name: Name of the metric. Default: `"bits_per_character"`.
         dtype: The dtype to compute in. Default: Keras's `floatx`.
 
     Example:
@@ -45,9 +45,10 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
 
         Args:
             y_true: The characters, integers of shape `(batch, time)`.
-            y_pred: Tensor of shape `(batch, time, classes)`. What its mask leaves out
-                does not count.
-            sample_weight: Weights of shape `(batch, time)` or `(batch,)`.
+            y_pred: Tensor of shape `(batch, time, classes)`. If it carries a Keras
+                mask, masked characters do not count.
+            sample_weight: Weights of shape `(batch, time)` or `(batch,)`. Default:
+                `None`.
         """
         y_pred = ops.convert_to_tensor(y_pred)
         mask = get_keras_mask(y_pred)
@@ -68,7 +69,7 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
         )
 
     def result(self) -> Tensor:
-        """Gives the bits per character so far.
+        """Returns the bits per character so far.
 
         Returns:
             A scalar tensor; 0 before the first batch.
@@ -76,6 +77,6 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
         return super().result() / math.log(2)
 
     def get_config(self) -> dict[str, Any]:
-        """Gives the arguments that make an equal metric."""
+        """Returns the config, from which `from_config` makes an equal metric."""
         config = super().get_config()
         return {name: config[name] for name in ("from_logits", "name", "dtype")}

@@ -1,4 +1,4 @@
-"""Keras metric of the share of wrong answers, which is to be small as a loss is."""
+"""Keras metric of the error rate, which like a loss is to be minimized."""
 
 import keras
 
@@ -7,13 +7,13 @@ from keras_ortho.backend.types import Tensor
 
 @keras.saving.register_keras_serializable("keras_ortho", "metrics.ErrorRate")
 class ErrorRate(keras.metrics.SparseCategoricalAccuracy):
-    """Share of the examples whose class is not the one of the largest output.
+    """Fraction of the examples whose class is not that of the largest output.
 
-    It is finite for a network whose outputs are not, and so tells the epochs and the
-    settings of a run apart where a loss cannot.
+    It is finite even if the outputs of a network are not, so it can rank the epochs and
+    the settings of a run where a loss cannot.
 
     Args:
-        name: Default: `"error_rate"`.
+        name: Name of the metric. Default: `"error_rate"`.
         dtype: The dtype to compute in. Default: Keras's `floatx`.
 
     Example:
@@ -28,7 +28,7 @@ class ErrorRate(keras.metrics.SparseCategoricalAccuracy):
         self._direction = "down"
 
     def result(self) -> Tensor:
-        """Gives the share so far.
+        """Returns the error rate so far.
 
         Returns:
             A scalar tensor; 1 before the first batch.

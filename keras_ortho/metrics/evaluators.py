@@ -1,9 +1,9 @@
 """Speech metrics that accumulate over batches of waveforms.
 
-They are evaluators on the host, and no `keras.metrics.Metric`: they score whole
+They run on the host and are not subclasses of `keras.metrics.Metric`: they score whole
 waveforms of different lengths with NumPy and C code, which neither a compiled
-evaluation step nor variables on a device can hold, and they keep the score of
-every utterance, of which some have none.
+evaluation step nor variables on a device can hold. They keep the score of every
+utterance, NaN for those that cannot be scored.
 """
 
 import abc
@@ -25,7 +25,7 @@ WIDE_BAND_PESQ_BOUNDS = (1.0, 4.65)
 
 
 class Evaluator(abc.ABC):
-    """Base of the evaluators: scores pairs of waveforms and keeps the scores.
+    """Base class of evaluators, which score pairs of waveforms and keep the scores.
 
     A subclass sets `bounds` and defines `score`.
 
@@ -39,9 +39,9 @@ class Evaluator(abc.ABC):
     Attributes:
         unit: Unit of the score; empty if it has none.
         higher_is_better: Whether a higher score is better.
-        bounds: The ends of the scale. (PESQ gives a little less than its least to some
-            estimates that have nothing of the reference.)
-        name: As given.
+        bounds: Lower and upper end of the scale. (PESQ scores slightly below it for
+            some estimates that have nothing in common with the reference.)
+        name: Name under which to report the result.
     """
 
     unit: ClassVar[str] = ""
@@ -56,14 +56,14 @@ class Evaluator(abc.ABC):
 
     @abc.abstractmethod
     def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Score of one pair of waveforms, NaN where there is none.
+        """Computes the score of one pair of waveforms.
 
         Args:
             estimate: `[samples]`.
             reference: `[samples]`.
 
         Returns:
-            The score.
+            The score; NaN if the pair cannot be scored.
         """
 
     def update(
@@ -78,21 +78,22 @@ class Evaluator(abc.ABC):
             estimates: Sequence of waveforms, or `[batch, samples]`; int16, or
                 floating point on the scale of the references.
             references: As `estimates`, in the same order.
-            lengths: Number of samples of each pair, of which the rest is padding.
+            lengths: Number of samples of each pair; the rest is padding. Default:
+                `None`, no padding.
 
         Raises:
-            ValueError: If the batch is not such; then none of it is scored.
+            ValueError: If the batch is not as described; then none of it is scored.
         """
         pairs = signal_pairs(estimates, references, self.sample_rate, lengths)
         self._scores += [self.score(*pair) for pair in pairs]
 
     def result(self) -> float:
-        """Mean over the utterances that could be scored; NaN if there are none."""
+        """Returns the mean over the scored utterances; NaN if there are none."""
         scored = self.per_item[~np.isnan(self.per_item)]
         return float(scored.mean()) if len(scored) else math.nan
 
     def reset(self) -> None:
-        """Forgets all scores."""
+        """Clears all scores."""
         self._scores = []
 
     @property
@@ -111,7 +112,7 @@ class SegmentalSNR(Evaluator):
 
     Args:
         sample_rate: Sampling rate in Hz. Default: 8000.
-        name: Default: `"segmental_snr"`.
+        name: Name of the result. Default: `"segmental_snr"`.
         activity: `"p56"` or `"all"`, as for `keras_ortho.metrics.segmental_snr`.
             Default: `"p56"`.
         interpolate: As for `keras_ortho.metrics.segmental_snr`. Default: `True`.
@@ -151,7 +152,7 @@ class SegmentalSNR(Evaluator):
         self.bounds: tuple[float, float] = clamp or (-math.inf, math.inf)
 
     def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Segmental SNR of one pair; see `Evaluator.score`."""
+        """Computes the segmental SNR of one pair; see `Evaluator.score`."""
         return segmental_snr(
             estimate,
             reference,
@@ -167,8 +168,8 @@ class SISDR(Evaluator):
     """Mean scale-invariant signal-to-distortion ratio of utterances, in dB.
 
     Args:
-        sample_rate: Sampling rate in Hz, which does not matter. Default: 8000.
-        name: Default: `"si_sdr"`.
+        sample_rate: Sampling rate in Hz, which has no effect. Default: 8000.
+        name: Name of the result. Default: `"si_sdr"`.
         zero_mean: As for `keras_ortho.metrics.si_sdr`. Default: `False`.
 
     Example:
@@ -189,7 +190,7 @@ class SISDR(Evaluator):
         self.zero_mean = zero_mean
 
     def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Ratio of one pair; see `Evaluator.score`."""
+        """Computes the ratio of one pair; see `Evaluator.score`."""
         return si_sdr(estimate, reference, zero_mean=self.zero_mean)
 
 
@@ -198,7 +199,7 @@ class STOI(Evaluator):
 
     Args:
         sample_rate: Sampling rate in Hz. Default: 8000.
-        name: Default: `"stoi"`.
+        name: Name of the result. Default: `"stoi"`.
         extended: Whether to compute the extended measure. Default: `False`.
 
     Example:
@@ -218,7 +219,7 @@ class STOI(Evaluator):
         self.extended = extended
 
     def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Intelligibility of one pair; see `Evaluator.score`."""
+        """Computes the intelligibility of one pair; see `Evaluator.score`."""
         return stoi(estimate, reference, self.sample_rate, extended=self.extended)
 
 
@@ -227,13 +228,13 @@ class PESQ(Evaluator):
 
     Args:
         sample_rate: 8000 or 16000 Hz. Default: 8000.
-        name: Default: `"pesq"`.
+        name: Name of the result. Default: `"pesq"`.
         mode: `"nb"` or `"wb"`, as for `keras_ortho.metrics.pesq`. Default: `"nb"`.
         scale: `"mos_lqo"` or `"raw"`, as for `keras_ortho.metrics.pesq`. Default:
             `"mos_lqo"`.
 
     Raises:
-        ValueError: If the options do not fit each other.
+        ValueError: If an option is not allowed, or does not fit another.
 
     Example:
     >>> metric = PESQ(8000, scale="raw")
@@ -265,7 +266,7 @@ class PESQ(Evaluator):
             self.bounds = (raw_to_mos_lqo(least), raw_to_mos_lqo(greatest))
 
     def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Quality of one pair; see `Evaluator.score`."""
+        """Computes the quality of one pair; see `Evaluator.score`."""
         return pesq(
             estimate, reference, self.sample_rate, mode=self.mode, scale=self.scale
         )

@@ -1,4 +1,4 @@
-"""Keras metrics of the two masked mean squared errors of `keras_ortho.losses`."""
+"""Keras metrics for the two masked mean squared errors of `keras_ortho.losses`."""
 
 import keras
 
@@ -8,14 +8,14 @@ from keras_ortho.losses import flatten_frames
 
 @keras.saving.register_keras_serializable("keras_ortho", "metrics.ValidFrameMSE")
 class ValidFrameMSE(keras.metrics.MeanSquaredError):
-    """Mean squared error over all frames of all batches that are no padding.
+    """Mean squared error over all frames of all batches that are not padding.
 
-    Unlike `keras.metrics.MeanSquaredError` it counts a frame alike in a batch of
-    long sequences and in one of short. Pass it to `compile` among
-    `weighted_metrics`: those among `metrics` are not given the weights.
+    Unlike in `keras.metrics.MeanSquaredError`, a frame has the same weight in a batch
+    of long sequences as in one of short sequences. Pass it to `compile` in
+    `weighted_metrics`; metrics in `metrics` do not get the weights.
 
     Args:
-        name: Default: `"valid_frame_mse"`.
+        name: Name of the metric. Default: `"valid_frame_mse"`.
         dtype: The dtype to compute in. Default: Keras's `floatx`.
 
     Example:
@@ -44,13 +44,13 @@ class ValidFrameMSE(keras.metrics.MeanSquaredError):
 
 @keras.saving.register_keras_serializable("keras_ortho", "metrics.PaddedFrameMSE")
 class PaddedFrameMSE(keras.metrics.Mean):
-    """Mean squared error over all frames of all batches, zero in the padding.
+    """Mean squared error over all frames of all batches, with zero error in padding.
 
-    The error as Wisdom et al. (2016) print it, if every batch is padded to the
-    longest utterance of the split. Pass it to `compile` among `weighted_metrics`.
+    This is the error that Wisdom et al. (2016) report, if every batch is padded to the
+    longest utterance of the split. Pass it to `compile` in `weighted_metrics`.
 
     Args:
-        name: Default: `"padded_frame_mse"`.
+        name: Name of the metric. Default: `"padded_frame_mse"`.
         dtype: The dtype to compute in. Default: Keras's `floatx`.
 
     Example:
@@ -70,7 +70,7 @@ class PaddedFrameMSE(keras.metrics.Mean):
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
-        """Adds a batch, given as to `ValidFrameMSE`."""
+        """Adds a batch; the arguments are those of `ValidFrameMSE.update_state`."""
         y_true, y_pred, weights = flatten_frames(
             y_true, y_pred, sample_weight, self.dtype
         )

@@ -11,7 +11,7 @@ from keras_ortho.metrics.signals import signal_pair, unscored
 from keras_ortho.metrics.utterances import count_utterances
 
 SAMPLE_RATES = (8000, 16000)
-# The package has room for 50, does not look whether they are more, and splits some.
+# The package has room for 50, does not check that there are no more, and splits some.
 MOST_UTTERANCES = 25
 
 
@@ -23,17 +23,17 @@ def pesq(
     mode: Literal["nb", "wb"] = "nb",
     scale: Literal["mos_lqo", "raw"] = "mos_lqo",
 ) -> float:
-    """Perceptual evaluation of speech quality (PESQ), with the package pesq.
+    """Computes the perceptual evaluation of speech quality (PESQ), by the package pesq.
 
-    There are two scales, which must not be compared with each other: the raw
-    score of P.862, which MATLAB tools print and with which the TIMIT results of
-    Wisdom et al. were stated, and the listening quality (MOS-LQO) of P.862.1 and
-    P.862.2 that most libraries return.
+    There are two scales, which must not be compared with each other: the raw score of
+    P.862, which MATLAB tools print and in which Wisdom et al. report their TIMIT
+    results, and the listening quality (MOS-LQO) of P.862.1 and P.862.2, which most
+    libraries return.
 
     Args:
-        estimate: Estimated signal, `[samples]`, int16 or floating point. The
-            longer of the two signals is cut to the shorter.
-        reference: True signal, `[samples]`, on the same scale.
+        estimate: Estimated signal, `[samples]`, int16 or floating point. The longer of
+            the two signals is cut to the length of the shorter.
+        reference: Reference signal, `[samples]`, on the same scale.
         sample_rate: 8000 or 16000 Hz.
         mode: `"nb"` (narrow band, P.862) or `"wb"` (wide band, P.862.2, 16 kHz only).
             Default: `"nb"`.
@@ -41,16 +41,17 @@ def pesq(
             `"mos_lqo"`.
 
     Returns:
-        The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw), a little lower for
-        some estimates that have nothing of the reference. NaN with an
-        `UnscoredWarning` where PESQ finds no utterance, a signal is silent, they are
-        shorter than a quarter of a second, or the reference has more than 25
-        utterances with pauses between them, about a minute: score it in parts.
+        The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw), slightly lower for
+        some estimates that have nothing in common with the reference. NaN with an
+        `UnscoredWarning` if PESQ finds no utterance, a signal is silent, the estimate
+        is too faint, the signals are shorter than a quarter of a second, or the
+        reference has more than 25 utterances separated by pauses, about a minute, and
+        must be scored in parts.
 
     Raises:
-        ValueError: If a signal is not one finite channel, or an option does not
-            fit.
-        ImportError: If pesq is not installed; it is built by a C compiler.
+        ValueError: If a signal is not a single finite channel, an option is not
+            allowed, or options do not fit each other.
+        ImportError: If pesq is not installed; installing it requires a C compiler.
 
     Example:
     ```python
@@ -79,13 +80,13 @@ def pesq(
     except (package.NoUtterancesError, package.BufferTooShortError) as error:
         return unscored(f"{error.args[0].decode()} (PESQ)")
     except ValueError:
-        # All that is left: the power of a very faint estimate underflows to 0/0.
+        # The only cause left: the power of a very faint estimate underflows to 0/0.
         return unscored("the estimate is too faint for PESQ")
     return mos_lqo_to_raw(score) if scale == "raw" else float(score)
 
 
 def check_pesq_options(sample_rate: int, mode: str, scale: str) -> None:
-    """Complains of options that PESQ does not have.
+    """Checks the options of `pesq`.
 
     Args:
         sample_rate: As for `pesq`.
@@ -93,7 +94,7 @@ def check_pesq_options(sample_rate: int, mode: str, scale: str) -> None:
         scale: As for `pesq`.
 
     Raises:
-        ValueError: If one is not allowed, or does not fit another.
+        ValueError: If an option is not allowed, or does not fit another.
     """
     if sample_rate not in SAMPLE_RATES:
         raise ValueError(
@@ -115,16 +116,16 @@ def check_pesq_options(sample_rate: int, mode: str, scale: str) -> None:
 
 
 def mos_lqo_to_raw(mos_lqo: float) -> float:
-    """Raw P.862 score of a narrow-band MOS-LQO, the inverse of P.862.1.
+    """Converts a narrow-band MOS-LQO to a raw P.862 score, the inverse of P.862.1.
 
     Args:
-        mos_lqo: Between 0.999 and 4.999, exclusively; or NaN, of what has no score.
+        mos_lqo: Strictly between 0.999 and 4.999; or NaN, for an unscored utterance.
 
     Returns:
-        The raw score.
+        The raw score; NaN for NaN.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If `mos_lqo` is not such a number.
 
     Example:
     >>> round(mos_lqo_to_raw(1.2955202), 4)
@@ -139,7 +140,7 @@ def mos_lqo_to_raw(mos_lqo: float) -> float:
 
 
 def raw_to_mos_lqo(raw: float) -> float:
-    """Narrow-band MOS-LQO of a raw P.862 score, P.862.1's mapping.
+    """Converts a raw P.862 score to a narrow-band MOS-LQO, by the mapping of P.862.1.
 
     Args:
         raw: Raw score, -0.5 to 4.5.
@@ -148,7 +149,7 @@ def raw_to_mos_lqo(raw: float) -> float:
         The MOS-LQO.
 
     Raises:
-        ValueError: If it is no finite number.
+        ValueError: If `raw` is not a finite number.
 
     Example:
     >>> round(raw_to_mos_lqo(4.5), 3)

@@ -1,4 +1,4 @@
-"""Segmental signal-to-noise ratio, as VOICEBOX and as Loizou define it."""
+"""Segmental signal-to-noise ratio, as defined by VOICEBOX and by Loizou."""
 
 import math
 from typing import Literal, NamedTuple
@@ -19,11 +19,11 @@ class SNRScores(NamedTuple):
     """Segmental and global signal-to-noise ratio of an utterance.
 
     Attributes:
-        segmental: Mean of the frames' ratios in dB.
-        overall: Global ratio in dB, of the energies summed over the frames;
-            `inf` where there is no error at all.
+        segmental: Mean of the scored frames' ratios in dB.
+        overall: Global ratio in dB, of the energies summed over the scored frames;
+            `inf` if there is no error at all.
         frames_used: Number of frames that were scored.
-        frames: Number of frames that there are.
+        frames: Total number of frames.
     """
 
     segmental: float
@@ -42,37 +42,38 @@ def segmental_snr(
     clamp: tuple[float, float] | None = None,
     voicebox: Version = "2019",
 ) -> SNRScores:
-    """Segmental SNR as VOICEBOX defines it, with which TIMIT was scored.
+    """Computes the segmental SNR as defined by VOICEBOX, with which TIMIT was scored.
 
-    Frames of 10 ms, rounded to whole samples, halves up; neither overlapping nor
-    windowed. The ratio of a frame is `10 log10(sum(r^2) / sum((r - s)^2))` dB, 100 dB
-    where the error is exactly zero, and else -100 dB where the reference `r` is all
-    zero. With `interpolate` the error is the least over shifts of the estimate `s` by
-    up to one sample either way, interpolated linearly.
+    Frames have 10 ms, rounded to whole samples (halves up), without overlap or window.
+    The ratio of a frame is `10 log10(sum(r^2) / sum((r - s)^2))` dB; it is 100 dB if
+    the error is exactly zero, and otherwise -100 dB if the reference `r` is all zero.
+    With `interpolate`, the error is the smallest over shifts of the estimate `s` by up
+    to one sample in either direction, with linear interpolation.
 
-    The defaults are VOICEBOX's own (mode `Vq`), of the version of 2018 and of those
-    after it; they differ in the active level, see `active_level`.
+    The defaults are VOICEBOX's own (mode `Vq`), in the version of 2018 and in later
+    ones; these versions differ in the active level, see `active_level`.
 
     Args:
-        estimate: Estimated signal, `[samples]`, int16 or floating point. The
-            longer of the two signals is cut to the shorter.
-        reference: True signal, `[samples]`, on the same scale.
+        estimate: Estimated signal, `[samples]`, int16 or floating point. The longer of
+            the two signals is cut to the length of the shorter.
+        reference: Reference signal, `[samples]`, on the same scale.
         sample_rate: Sampling rate in Hz, at least 1000.
-        activity: `"p56"` scores the frames of which more than half is active
-            speech in the reference (ITU-T P.56, VOICEBOX's `V`), `"all"` all
-            (`w`). Default: `"p56"`.
-        interpolate: Whether to allow the shift (`q`, or else `z`). Default: `True`.
-        clamp: Least and greatest ratio of a frame in dB, such as `(-10, 35)`;
-            by default none.
+        activity: `"p56"` scores the frames more than half of which is active speech in
+            the reference (ITU-T P.56, VOICEBOX's `V`), `"all"` scores all frames (`w`).
+            Default: `"p56"`.
+        interpolate: Whether to allow the shift (VOICEBOX's `q`, otherwise `z`).
+            Default: `True`.
+        clamp: Lower and upper limit of a frame's ratio in dB, such as `(-10, 35)`.
+            Default: `None`, no limits.
         voicebox: Version of the active level, as for `active_level`: `"2019"` or
             `"2022"`. Default: `"2019"`.
 
     Returns:
-        `SNRScores`, NaN with an `UnscoredWarning` where the reference is silent,
-        never active, or shorter than a frame.
+        An `SNRScores`, whose ratios are NaN, with an `UnscoredWarning`, if the
+        reference is silent, never active, or shorter than a frame.
 
     Raises:
-        ValueError: If a signal is not one finite channel, or an option is not
+        ValueError: If a signal is not a single finite channel, or an option is not
             allowed.
 
     Example:
@@ -123,14 +124,14 @@ def segmental_snr(
 
 
 def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
-    """Complains of options that `segmental_snr` does not have.
+    """Checks options of `segmental_snr`.
 
     Args:
         activity: As for `segmental_snr`.
         clamp: As for `segmental_snr`.
 
     Raises:
-        ValueError: If one is not allowed.
+        ValueError: If an option is not allowed.
     """
     if activity not in ("p56", "all"):
         raise ValueError(f"`activity` must be 'p56' or 'all'. Received: {activity!r}")
@@ -141,13 +142,13 @@ def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
         numbers = int | float | np.integer | np.floating
         if isinstance(least, numbers) and least < greatest:
             return
-    except (TypeError, ValueError):  # No two, or no numbers.
+    except (TypeError, ValueError):  # Not two, or not numbers.
         pass
     raise ValueError(f"`clamp` must be (least, greatest). Received: clamp={clamp!r}")
 
 
 def _least_error(error: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Error energies after the best part, 0 to 1, of a step of the estimate."""
+    """Returns the error energies after the best fraction, 0 to 1, of a step."""
     length = np.sum(step**2, axis=1)
     part = np.divide(
         np.sum(error * step, axis=1),
@@ -162,13 +163,13 @@ def _decibels(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = 10 * np.log10(power / noise)
     ratios[power == 0] = ZERO_REFERENCE_DB
-    # Also where both are zero: silence that is silent is no error.
+    # Also where both are zero: silence for silence is no error.
     ratios[noise == 0] = ZERO_ERROR_DB
     return ratios
 
 
 def _round(value: float) -> int:
-    """The nearest integer, halves up, as in MATLAB; Python rounds them to even."""
+    """Rounds to the nearest integer, halves up as in MATLAB; Python's go to even."""
     return math.floor(value + 0.5)
 
 
@@ -179,25 +180,25 @@ def segmental_snr_loizou(
     *,
     clamp: tuple[float, float] | None = (-10.0, 35.0),
 ) -> float:
-    """Segmental SNR as Loizou defines it for speech enhancement.
+    """Computes the segmental SNR as defined by Loizou for speech enhancement.
 
-    Hann-windowed frames of 30 ms, 75% overlapping, all of them but the last; each
-    frame's ratio is clamped. It is another measure than `segmental_snr`: compare
-    neither with the other.
+    Frames have 30 ms, a Hann window and 75% overlap; the last frame is left out, and
+    each frame's ratio is clamped. This is a different measure from `segmental_snr`; do
+    not compare the two.
 
     Args:
         estimate: Estimated signal, as for `segmental_snr`.
-        reference: True signal, as for `segmental_snr`.
+        reference: Reference signal, as for `segmental_snr`.
         sample_rate: Sampling rate in Hz, at least 1000.
-        clamp: Least and greatest ratio of a frame in dB, or `None`, which is not
-            Loizou's measure any more. Default: `(-10.0, 35.0)`.
+        clamp: Lower and upper limit of a frame's ratio in dB, or `None`, with which
+            the result is no longer Loizou's measure. Default: `(-10.0, 35.0)`.
 
     Returns:
-        The mean of the frames' ratios in dB; NaN with an `UnscoredWarning` where
-        the reference is silent or shorter than a frame and a step, 37.5 ms.
+        The mean of the frames' ratios in dB; NaN with an `UnscoredWarning` if the
+        reference is silent, or shorter than a frame and a step, 37.5 ms.
 
     Raises:
-        ValueError: As `segmental_snr`.
+        ValueError: As for `segmental_snr`.
 
     Example:
     >>> reference = np.sin(np.arange(8000) / 5)

@@ -1,4 +1,4 @@
-"""What all speech metrics ask of their signals."""
+"""Checks and conversions of signals that all speech metrics share."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ import numpy as np
 from keras_ortho.audio.samples import to_float
 from keras_ortho.checks import is_integer
 
-# Below it neither the filters nor the frames of the metrics make sense.
+# Below it, neither the filters nor the frames of the metrics make sense.
 MIN_SAMPLE_RATE = 1000
 
 
 class UnscoredWarning(UserWarning):
-    """An utterance cannot be scored, and its score is NaN."""
+    """Warns that an utterance cannot be scored; its score is NaN."""
 
 
 def unscored(reason: str) -> float:
-    """NaN, with a warning that names the reason.
+    """Returns NaN, with a warning that gives the reason.
 
     Args:
         reason: Why there is no score.
@@ -31,13 +31,13 @@ def unscored(reason: str) -> float:
 
 
 def check_sample_rate(sample_rate: float) -> None:
-    """Complains of a sampling rate at which the metrics make no sense.
+    """Checks that the metrics make sense at a sampling rate.
 
     Args:
         sample_rate: Sampling rate in Hz.
 
     Raises:
-        ValueError: If it is no number, below 1000 Hz or infinite.
+        ValueError: If `sample_rate` is not a number, is below 1000 Hz, or is infinite.
     """
     number = isinstance(sample_rate, int | float | np.integer | np.floating)
     if not (number and MIN_SAMPLE_RATE <= sample_rate < np.inf):
@@ -50,7 +50,7 @@ def check_sample_rate(sample_rate: float) -> None:
 def signal_pair(
     estimate: np.ndarray, reference: np.ndarray, sample_rate: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both signals in float64, cut to the shorter of the two.
+    """Converts two signals to float64, and cuts them to the length of the shorter.
 
     Args:
         estimate: `[samples]`, int16 or floating point.
@@ -58,10 +58,10 @@ def signal_pair(
         sample_rate: Sampling rate of both in Hz.
 
     Returns:
-        `(estimate, reference)`, float64, of equal length; int16 divided by 32768.
+        `(estimate, reference)`, float64, of equal length; int16 is divided by 32768.
 
     Raises:
-        ValueError: If a signal is not one finite channel of either type, or the
+        ValueError: If a signal is not a single finite channel of either type, or the
             sampling rate is below 1000 Hz, or infinite.
     """
     check_sample_rate(sample_rate)
@@ -77,20 +77,21 @@ def signal_pairs(
     sample_rate: int,
     lengths: Sequence[int] | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The pairs of a batch, each as `signal_pair` gives it.
+    """Returns the pairs of a batch, each from `signal_pair`.
 
     Args:
         estimates: Sequence of signals, or `[batch, samples]`.
-        references: As `estimates`, as many.
-        sample_rate: Sampling rate of all in Hz.
-        lengths: Number of samples of each pair; the rest is padding. Default: `None`.
+        references: As `estimates`, with the same number of signals.
+        sample_rate: Sampling rate of all signals in Hz.
+        lengths: Number of samples of each pair; the rest is padding. Default: `None`,
+            no padding.
 
     Returns:
         A list of `(estimate, reference)`.
 
     Raises:
-        ValueError: As `signal_pair`; and if there are not as many estimates as
-            references and `lengths`, or a length does not fit its signals.
+        ValueError: As for `signal_pair`; also if the numbers of estimates, references
+            and `lengths` differ, or a length does not fit its signals.
     """
     if len(estimates) != len(references):
         raise ValueError(

@@ -18,7 +18,7 @@ from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import UnscoredWarning, signal_pairs
 from keras_ortho.metrics.stoi import stoi
 
-# In the seconds that a process takes to start, one scores a hundred utterances.
+# A process takes seconds to start, in which another scores a hundred utterances.
 UTTERANCES_PER_PROCESS = 256
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -32,9 +32,9 @@ def score_speech(
     processes: int | None = None,
     progress: bool = True,
 ) -> dict[str, np.ndarray]:
-    """Scores utterances as the TIMIT experiments report them.
+    """Computes the scores that the TIMIT experiments report, for many utterances.
 
-    With more than one process, call it below `if __name__ == "__main__":`; each
+    With more than one process, call it under `if __name__ == "__main__":`, because each
     process is started afresh and imports the script.
 
     Args:
@@ -42,20 +42,22 @@ def score_speech(
             the references.
         references: As `estimates`, in the same order.
         sample_rate: 8000 or 16000 Hz. Default: 8000.
-        processes: Number of processes; 1 is the process that calls. Default: one
-            for every 256 utterances, but no more than the CPUs it may use.
+        processes: Number of processes; with 1, the calling process does the work.
+            Default: `None`, one for every 256 utterances, but at most one for each CPU
+            that is available.
         progress: Whether to show a progress bar. Default: `True`.
 
     Returns:
-        For each score an array `[utterances]`, float64, in the order given, NaN
-        where an utterance has no such score: `"segmental_snr"`, `"global_snr"` and
-        `"si_sdr"` in dB, `"stoi"`, and the narrow-band `"pesq_mos_lqo"` and
-        `"pesq_raw"`.
+        A dictionary with a float64 array `[utterances]` for each score, in the given
+        order, NaN where an utterance has no such score: `"segmental_snr"`,
+        `"global_snr"` and `"si_sdr"` in dB, `"stoi"`, and the narrow-band
+        `"pesq_mos_lqo"` and `"pesq_raw"`.
 
     Raises:
-        ValueError: If a waveform is not one finite channel, the sampling rate is
-            another, or there are not as many estimates as references.
-        ImportError: If a package that scores is not installed.
+        ValueError: If a waveform is not a single finite channel, the sampling rate is
+            neither 8000 nor 16000 Hz, the numbers of estimates and references differ,
+            or `processes` is not positive.
+        ImportError: If a package that computes a score is not installed.
 
     Example:
     ```python
@@ -101,9 +103,9 @@ class MeanScore(NamedTuple):
     """Mean of a score over utterances.
 
     Attributes:
-        mean: Mean over those that have the score; NaN if none has.
-        unscored: Number of those that have none.
-        utterances: Number of all.
+        mean: Mean over the utterances that have the score; NaN if none has.
+        unscored: Number of utterances that do not have it.
+        utterances: Total number of utterances.
     """
 
     mean: float
@@ -112,14 +114,14 @@ class MeanScore(NamedTuple):
 
 
 def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
-    """Averages scores, and counts what is not in the mean.
+    """Averages scores, and counts the utterances that are not in the mean.
 
     Args:
-        scores: Arrays `[utterances]` by name, NaN where there is no score, as
-            `score_speech` gives them.
+        scores: Arrays `[utterances]` by name, NaN where there is no score, as returned
+            by `score_speech`.
 
     Returns:
-        A `MeanScore` for each.
+        A dictionary with a `MeanScore` for each score.
 
     Example:
     >>> mean_scores({"stoi": np.array([0.5, np.nan, 1.0])})["stoi"]
@@ -134,7 +136,7 @@ def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
 
 
 def _score_pair(pair: Pair, sample_rate: int) -> tuple[dict[str, float], list[str]]:
-    """Scores of a pair by name, and why there are none where there are none."""
+    """Returns the scores of a pair by name, and the reasons for missing scores."""
     estimate, reference = pair
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnscoredWarning)

@@ -7,8 +7,8 @@ import numpy as np
 from keras_ortho.extras import require
 from keras_ortho.metrics.signals import signal_pair, unscored
 
-# 30 frames of 256 samples at 10 kHz, half overlapped; pystoi leaves out the last one or
-# two of a signal, and says so itself where too few are left.
+# 30 frames of 256 samples at 10 kHz, with 50% overlap. pystoi leaves out the last one
+# or two frames of a signal, and warns if too few are left.
 MIN_SECONDS = 0.3968
 
 
@@ -19,24 +19,23 @@ def stoi(
     *,
     extended: bool = False,
 ) -> float:
-    """Short-time objective intelligibility (STOI), with the package pystoi.
+    """Computes the short-time objective intelligibility (STOI), by the package pystoi.
 
     Args:
-        estimate: Estimated signal, `[samples]`, int16 or floating point. The
-            longer of the two signals is cut to the shorter.
-        reference: True signal, `[samples]`.
-        sample_rate: Sampling rate in Hz, at least 1000; both signals are brought
-            to 10 kHz.
+        estimate: Estimated signal, `[samples]`, int16 or floating point. The longer of
+            the two signals is cut to the length of the shorter.
+        reference: Reference signal, `[samples]`.
+        sample_rate: Sampling rate in Hz, a whole number of at least 1000; both signals
+            are resampled to 10 kHz.
         extended: Whether to compute the extended measure (ESTOI). Default: `False`.
 
     Returns:
-        Intelligibility, from about 0 to 1; NaN with an `UnscoredWarning` where the
-        reference is silent or has no more than 0.41 s, in frames of 25.6 ms, that are
-        not.
+        The intelligibility, from about 0 to 1. NaN with an `UnscoredWarning` if the
+        reference is silent, or has no more than 0.41 s of speech, in frames of 25.6 ms.
 
     Raises:
-        ValueError: If a signal is not one finite channel, or the sampling rate is
-            too low.
+        ValueError: If a signal is not a single finite channel, or the sampling rate is
+            too low or not a whole number.
         ImportError: If pystoi is not installed.
 
     Example:
@@ -64,7 +63,7 @@ def stoi(
     if len(reference) < MIN_SECONDS * sample_rate:
         return unscored(too_few)
     with warnings.catch_warnings():
-        # pystoi's answer to too few frames is 1e-5, as if it were a score.
+        # For too few frames pystoi returns 1e-5, as if it were a score.
         warnings.filterwarnings("error", "Not enough STFT frames", RuntimeWarning)
         try:
             score = pystoi.stoi(

@@ -1,26 +1,26 @@
-"""How many utterances PESQ finds in a recording, about."""
+"""An estimate of the number of utterances that PESQ finds in a recording."""
 
 import numpy as np
 
-# Windows of 4 ms; how many a burst of speech has at least, a pause, and an utterance.
+# Windows, of 4 ms, per second; the fewest in a burst of speech, a pause, an utterance.
 _RATE = 250
 _BURST, _PAUSE, _UTTERANCE = 5, 51, 50
-# Hz, the band of the telephone.
+# The telephone band, in Hz.
 _BAND = (300, 3_400)
 
 
 def count_utterances(speech: np.ndarray, sample_rate: int) -> int:
     """Counts stretches of speech between pauses, as P.862 detects them.
 
-    A band-pass stands in for its filters, so that the count may differ by a few.
+    A band-pass filter replaces those of P.862, so the count may differ by a few.
 
     Args:
-        speech: Float `[samples]`.
+        speech: Floating point, `[samples]`.
         sample_rate: 8000 or 16000 Hz.
 
     Returns:
-        The number of utterances of 0.2 s at least, with pauses of more than 0.2 s
-        between them.
+        The number of utterances of at least 0.2 s that are separated by pauses of more
+        than 0.2 s.
 
     Example:
     >>> tone = np.sin(np.arange(4000))
@@ -53,7 +53,7 @@ def count_utterances(speech: np.ndarray, sample_rate: int) -> int:
 
 
 def _threshold(power: np.ndarray) -> float:
-    """Between the power of speech and that of pauses, found by iteration."""
+    """Finds a threshold between the power of speech and that of pauses, iteratively."""
     threshold = power.mean()
     for _ in range(12):
         noise = power[power <= threshold]
@@ -62,6 +62,6 @@ def _threshold(power: np.ndarray) -> float:
 
 
 def _runs(active: np.ndarray) -> list[tuple[int, int]]:
-    """Where stretches of `True` begin and end."""
+    """Returns where each stretch of `True` begins and ends."""
     edges = np.flatnonzero(np.diff(active.astype(int), prepend=0, append=0))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
