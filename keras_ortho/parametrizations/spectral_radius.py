@@ -129,13 +129,13 @@ def spectral_radius(matrix: Tensor) -> Tensor:
     - Of two real eigenvalues with the same modulus and opposite signs, the positive one
       is used.
     - Two real eigenvalues that are equal up to rounding are treated as a pair, with the
-      mean of their moduli. If they are defective, the true gradient tends to infinity.
-      Rounding hides a relative gap of some eps if their eigenvectors are orthogonal,
-      and one of `sqrt(eps)` if these nearly agree.
+      geometric mean of their moduli. If they are defective, the true gradient tends to
+      infinity. Rounding hides a relative gap of some eps if their eigenvectors are
+      orthogonal, and one of `sqrt(eps)` if these nearly agree.
     - If more than two eigenvalues tie, one of them is used, and rounding decides which
       one. The gradient is one of the subgradients.
-    - If more eigenvalues tie than fit in the block of `block_iteration`, as in an
-      orthogonal matrix of order 16 or more, or if the condition number of the dominant
+    - If more eigenvalues tie than fit in the block of `block_iteration`, as in many
+      orthogonal matrices of order above 16, or if the condition number of the dominant
       eigenvalue exceeds `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which only
       changes the scale of `T`. For an orthogonal matrix, this is the mean over the
       eigenvalues. `eigenpair_report` tells whether this gradient is used.
