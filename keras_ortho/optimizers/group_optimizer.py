@@ -53,15 +53,15 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
         Raises:
             ValueError: If the optimizer was built for other variables.
         """
-        if self.built:
-            for variable in trainable_variables or ():
+        if self.built and trainable_variables:
+            for variable in trainable_variables:
                 if self._var_key(variable) not in self._var_to_optimizer_idx:
                     raise ValueError(
                         "`trainable_variables` must be those that the optimizer was "
                         "built for: give every model an optimizer of its own. "
                         f"Received: {variable.path}"
                     )
-            if len(grads) == len(trainable_variables or ()):
+            if len(grads) == len(trainable_variables):
                 self._apply_to_some(grads, trainable_variables)
                 return
         super().apply(grads, trainable_variables)
