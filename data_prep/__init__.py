@@ -1,1 +1,1 @@
-"""Makes sharded records from a corpus of speech: `keras-ortho-data CORPUS OUT`."""
+"""Writes a speech corpus as sharded records: `keras-ortho-data CORPUS OUT`."""

@@ -1,9 +1,9 @@
-"""`python -m keras_ortho.data_prep`, which is the command `keras-ortho-data`."""
+"""Runs `keras-ortho-data` as `python -m keras_ortho.data_prep`."""
 
 import sys
 
 from .cli import main
 
-# The worker processes import this module too, under another name.
+# Worker processes import this module too, under another name.
 if __name__ == "__main__":
     sys.exit(main())

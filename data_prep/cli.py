@@ -22,10 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command.
 
     Args:
-        arguments: The command line without the program; by default `sys.argv`'s.
+        arguments: Command-line arguments, without the program name. Default: `None`,
+            those in `sys.argv`.
 
     Returns:
-        The exit status: 0, 1 after an error that was printed, or 130 after Ctrl-C.
+        The exit status: 0 on success, 1 if an error was printed, 130 after Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -137,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list_file(text: str) -> ListFile:
     split, equals, path = text.partition("=")
-    # A path may have the sign in it.
+    # A path may contain "=".
     if equals and split in SPLITS:
         return ListFile(Path(path), split)
     return ListFile(Path(text))

@@ -1,4 +1,4 @@
-"""What a corpus is, and the utterances of a copy of TIMIT, however it is laid out."""
+"""The type of a corpus, and discovery of the utterances in a copy of TIMIT."""
 
 import os
 import re
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NoReturn
 
 AUDIO_SUFFIX = re.compile(r"\.(?:wav|sph|flac)$", re.IGNORECASE)
-# TRAIN/DR1/FCJF0/SA1.WAV as on the disc, dr1-fcjf0/sa1.wav as NLTK ships it, in
-# either case and below any folders; SA1.WAV.wav is the copy that some
-# distributions add in RIFF format.
+# TRAIN/DR1/FCJF0/SA1.WAV as on the disc, or dr1-fcjf0/sa1.wav as in NLTK, in upper or
+# lower case and below any folders. SA1.WAV.wav is a copy in RIFF format that some
+# distributions add.
 UTTERANCE_PATH = re.compile(
     r"(?:.*?/)??(?:(?P<part>train|test)/)?(?P<dialect>dr[1-8])[/-]"
     r"(?P<speaker>[fm][a-z]{3}[0-9])/(?P<sentence>s[aix][0-9]+)"
@@ -24,15 +24,15 @@ class Utterance:
     """One recording of one sentence by one speaker.
 
     Attributes:
-        id: `"{speaker}_{sentence}"`, e.g. `"faem0_sx42"`; of a listed recording what
-            the list says, or its path.
-        speaker: The speaker; in TIMIT the first letter is the sex, `f` or `m`.
-        sentence: The sentence; `sa1` and `sa2` are read by every speaker. `""` for a
-            listed recording, as `dialect`.
-        dialect: The dialect region, `dr1` to `dr8`.
-        part: `"train"`, `"test"`, or None where the copy does not say; the split
-            that a list gives.
-        path: The recording, relative to the corpus, with forward slashes.
+        id: `"{speaker}_{sentence}"`, e.g. `"faem0_sx42"`. For a listed recording, the
+            id in the list, or one derived from its path.
+        speaker: The speaker. In TIMIT, the first letter is the sex, `f` or `m`.
+        sentence: The sentence. Every speaker reads `sa1` and `sa2`. `""` for a listed
+            recording.
+        dialect: The dialect region, `dr1` to `dr8`. `""` for a listed recording.
+        part: `"train"` or `"test"`, or `None` if the copy has no such folders. For a
+            listed recording, the split in the list, or `None`.
+        path: Path of the recording relative to the corpus, with forward slashes.
     """
 
     id: str
@@ -48,8 +48,8 @@ class Unused:
     """A file that yields no record.
 
     Attributes:
-        path: The file, relative to the corpus.
-        reason: Why not.
+        path: Path of the file relative to the corpus.
+        reason: The reason why.
     """
 
     path: str
@@ -58,15 +58,15 @@ class Unused:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A copy of TIMIT, or recordings that a list names.
+    """A copy of TIMIT, or the recordings in a list.
 
     Attributes:
-        root: The folder that the paths are relative to.
-        utterances: One per recording, sorted by id.
-        passed_over: Audio files of TIMIT that are second copies of an utterance or no
-            utterances at all, sorted by path.
-        list_sha256: SHA-256 of what the list says, whatever the order of its lines.
-            Default: `None`, there was no list.
+        root: Folder to which the paths are relative.
+        utterances: One utterance per recording, sorted by id.
+        passed_over: Audio files in a copy of TIMIT that are additional copies of an
+            utterance or not utterances, sorted by path. Empty for a list.
+        list_sha256: SHA-256 of the contents of the list, independent of the order of
+            its lines. Default: `None`, no list.
     """
 
     root: Path
@@ -82,11 +82,11 @@ def check_folder(root: str | os.PathLike[str]) -> Path:
         root: The folder.
 
     Returns:
-        Its path.
+        The folder as a `Path`.
 
     Raises:
-        FileNotFoundError: If there is no such folder.
-        NotADirectoryError: If it is a file.
+        FileNotFoundError: If the folder does not exist.
+        NotADirectoryError: If `root` is not a folder.
     """
     root = Path(root)
     if not root.exists():
@@ -97,21 +97,21 @@ def check_folder(root: str | os.PathLike[str]) -> Path:
 
 
 def discover(root: str | os.PathLike[str]) -> Corpus:
-    """Lists the utterances below a folder.
+    """Finds the utterances in a copy of TIMIT.
 
     Args:
-        root: A folder that holds `TRAIN/DR1/FCJF0/SA1.WAV` and so on, or
-            `dr1-fcjf0/sa1.wav` and so on, directly or further down.
+        root: Folder that contains files such as `TRAIN/DR1/FCJF0/SA1.WAV` or
+            `dr1-fcjf0/sa1.wav`, directly or in subfolders.
 
     Returns:
-        The corpus. Of several files of one utterance one in `TRAIN` or `TEST` is used
-        before others, then the one with the shortest suffix, then the one whose path
-        sorts first.
+        The corpus. If an utterance has several files, those in `TRAIN` or `TEST` are
+        preferred, then the one with the shortest suffix, then the one whose path sorts
+        first.
 
     Raises:
-        FileNotFoundError: If there is no such folder.
-        NotADirectoryError: If it is a file.
-        OSError: If a folder below it cannot be listed.
+        FileNotFoundError: If the folder does not exist.
+        NotADirectoryError: If `root` is not a folder.
+        OSError: If a subfolder cannot be listed.
         ValueError: If there are no utterances.
 
     Example:
@@ -164,9 +164,10 @@ def _utterance(path: str, match: re.Match[str]) -> Utterance:
 
 
 def _audio_files(root: Path) -> Iterator[str]:
-    """Paths of audio files below `root`, through links, each folder once.
+    """Yields the paths of audio files below `root`, relative to it.
 
-    By its own path, if it has one there, and not by that of a link to it.
+    Follows symbolic links, but visits each folder once: by its own path if that is
+    below `root`, otherwise by the path of a link.
     """
     seen, starts = set(), [root]
     while starts:
@@ -182,7 +183,7 @@ def _audio_files(root: Path) -> Iterator[str]:
                 folders.sort()
                 links += filter(Path.is_symlink, (Path(folder, x) for x in folders))
                 for name in files:
-                    # macOS leaves "._SA1.WAV" beside a file on foreign file systems.
+                    # macOS adds "._SA1.WAV" and the like on foreign file systems.
                     if AUDIO_SUFFIX.search(name) and not name.startswith("."):
                         yield Path(folder, name).relative_to(root).as_posix()
         starts = sorted(links)

@@ -1,4 +1,4 @@
-"""Lists of recordings as CSV files."""
+"""Reads lists of recordings from CSV files."""
 
 import csv
 import io
@@ -11,20 +11,22 @@ OPTIONAL = ("split", "id")
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[Entry]:
-    """Reads a CSV file with the columns `file`, `speaker`, and maybe `split` and `id`.
+    """Reads a list of recordings from a CSV file.
 
-    The first line names the columns, in any order; further columns are ignored.
+    The first line names the columns, in any order: `file`, `speaker` and, optionally,
+    `split` and `id`. Other columns are ignored.
 
     Args:
-        path: The file, in UTF-8, its fields separated by commas.
+        path: The file, in UTF-8, with fields separated by commas.
 
     Returns:
-        An entry per row, in the order of the file.
+        One entry per row, in the order of the file.
 
     Raises:
-        OSError: If it cannot be read.
-        ValueError: If a column is missing or there twice, a row has more or fewer
-            fields than there are columns, or it is no CSV.
+        OSError: If the file cannot be read.
+        ValueError: If the file is not CSV, not in UTF-8 or too large, if one of these
+            columns is missing or occurs twice, or if a row has more or fewer fields
+            than there are columns.
 
     Example:
     ```python
@@ -66,7 +68,7 @@ def _entry(row: dict[str | None, str | None], where: str) -> Entry:
             f"A row must have as many fields as the first line, {len(values)}. "
             f"Received: {where}"
         )
-    # The file as it is: a name may end with a blank.
+    # The file name is not stripped, since it may end with a space.
     fields = {name: (row[name] or "").strip() for name in OPTIONAL if name in row}
     return Entry(
         file=row["file"] or "",

@@ -1,4 +1,4 @@
-"""What a list says of a recording, whatever form the list has."""
+"""Entries of lists of recordings, common to all list formats."""
 
 import os
 from pathlib import Path
@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 from keras_ortho.reading import read_bytes
 
-LARGEST_LIST = 2**27  # bytes; one of LibriSpeech has a sixth of it
+LARGEST_LIST = 2**27  # bytes; a list of LibriSpeech has a sixth of it
 
 
 class Entry(NamedTuple):
-    """A line of a list.
+    """One recording in a list.
 
     Attributes:
-        file: The recording as the list has it.
+        file: Path of the recording, as in the list.
         speaker: The speaker.
-        split: The split, or None where the list has none.
-        id: The utterance's id, or None where the list has none.
-        where: The list and the line, for errors.
+        split: The split, or `None` if the list has no splits.
+        id: The id of the utterance, or `None` if the list has no ids.
+        where: The list and the line number, for error messages.
     """
 
     file: str
@@ -28,17 +28,17 @@ class Entry(NamedTuple):
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Reads a list's text.
+    """Reads the text of a list.
 
     Args:
         path: A file in UTF-8, with or without a byte order mark.
 
     Returns:
-        Its contents, line ends as they are.
+        The contents of the file, with line endings unchanged.
 
     Raises:
-        OSError: If it cannot be read.
-        ValueError: If it is no regular file, too large, or not in UTF-8.
+        OSError: If the file cannot be read.
+        ValueError: If it is not a regular file, is too large, or is not in UTF-8.
     """
     data = read_bytes(Path(path), LARGEST_LIST)
     try:

@@ -1,4 +1,4 @@
-"""From the bytes of a recording to what its record holds."""
+"""Computes the audio and log power in a record from the bytes of a recording."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,16 @@ from keras_ortho.audio.files import decode_audio, resample_to_int16
 from keras_ortho.audio.samples import FULL_SCALE
 from keras_ortho.audio.stft import FRAME_LENGTH, SAMPLE_RATE, log_power, stft
 
-HIGHEST_RATE = 192_000  # Above it a header is taken for damaged.
-LONGEST = 600  # s; TIMIT's longest utterance has 8
+HIGHEST_RATE = 192_000  # Hz; a header with a higher rate is considered damaged.
+LONGEST = 600  # s; the longest utterance of TIMIT takes 8
 
 
 @dataclass(frozen=True)
 class Features:
-    """What a record holds of a recording.
+    """The audio of a recording and its log power, as in its record.
 
     Attributes:
-        audio: int16 `[samples]` at 8 kHz.
+        audio: int16 `[samples]`, at 8 kHz.
         log_power: float32 `[frames, 129]`, in dB.
     """
 
@@ -26,19 +26,20 @@ class Features:
 
 
 def extract(data: bytes, *, name: str) -> Features:
-    """Decodes a recording, resamples it to 8 kHz and takes its log power.
+    """Decodes a recording, resamples it to 8 kHz and computes its log power.
 
     Args:
         data: The whole audio file.
-        name: What to call it in errors.
+        name: Name of the file for error messages.
 
     Returns:
-        Its features.
+        The features of the recording.
 
     Raises:
-        ValueError: If the file is damaged or truncated, not mono, silent, shorter
-            than one frame, longer than ten minutes, or of a sampling rate that cannot
-            be right.
+        ValueError: If the file cannot be decoded, as for
+            `keras_ortho.audio.files.decode_audio`, or if the recording is not mono,
+            silent, shorter than one frame or longer than ten minutes, or its sampling
+            rate is not between 8 and 192 kHz.
 
     Example:
     ```python

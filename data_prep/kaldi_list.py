@@ -1,6 +1,6 @@
-"""Lists of recordings as Kaldi's data folders: `wav.scp` and `utt2spk`.
+"""Reads lists of recordings from Kaldi data folders: `wav.scp` and `utt2spk`.
 
-The format is that of https://kaldi-asr.org/doc/data_prep.html.
+For the format, see https://kaldi-asr.org/doc/data_prep.html.
 """
 
 import os
@@ -10,20 +10,22 @@ from .entries import Entry, read_text
 
 
 def read_kaldi(folder: str | os.PathLike[str]) -> list[Entry]:
-    """Reads a data folder of Kaldi's.
+    """Reads a list of recordings from a Kaldi data folder.
 
     Args:
-        folder: Holds `wav.scp`, a line `utterance file` for each utterance, and
-            `utt2spk`, a line `utterance speaker` for each.
+        folder: Folder that contains `wav.scp`, with a line `utterance file` for each
+            utterance, and `utt2spk`, with a line `utterance speaker` for each.
 
     Returns:
-        An entry per utterance, in the order of `wav.scp`; without a split, as Kaldi
-        has a folder for each.
+        One entry per utterance, in the order of `wav.scp`. The entries have no split,
+        because Kaldi has one folder per split.
 
     Raises:
         OSError: If a file cannot be read.
-        ValueError: If the two files do not name the same utterances once each, a
-            file of audio is given as a command, or as segments of recordings.
+        ValueError: If a file is not in UTF-8 or too large, if a line is incomplete, if
+            the two files do not contain the same utterances, each once, if the name of
+            a speaker contains spaces, if `wav.scp` contains a command, or if the folder
+            contains `segments`.
 
     Example:
     ```python
@@ -65,9 +67,9 @@ def read_kaldi(folder: str | os.PathLike[str]) -> list[Entry]:
 
 
 def _read_table(path: Path) -> dict[str, tuple[str, str]]:
-    """By the first word of each line what follows it, and where it stands."""
+    """Maps the first word of each line to the rest of the line and its location."""
     table: dict[str, tuple[str, str]] = {}
-    # Not `splitlines`, which also splits at characters that a name may have.
+    # Not `splitlines`, which also splits at characters that a name may contain.
     for number, line in enumerate(read_text(path).removesuffix("\n").split("\n"), 1):
         where = f"{path}, line {number}"
         key, *rest = line.split(maxsplit=1) or [""]

@@ -1,4 +1,4 @@
-"""The utterances that lists of recordings name, in place of TIMIT's."""
+"""Reads a corpus other than TIMIT from lists of its recordings."""
 
 import os
 import posixpath
@@ -14,7 +14,7 @@ from .kaldi_list import read_kaldi
 from .splits import SPLITS
 from .storage import json_sha256
 
-# An id may become a part of a file's name.
+# An id may become part of a file name.
 ID = re.compile(r"[^\s/.-][^\s/]*")
 LONGEST_ID = 200  # bytes
 
@@ -23,9 +23,9 @@ class ListFile(NamedTuple):
     """A list of recordings.
 
     Attributes:
-        path: A CSV file, or a data folder of Kaldi's.
-        split: `"train"`, `"valid"` or `"test"`, if all that it names belongs there.
-            Default: `None`, as the list says, if it does.
+        path: A CSV file or a Kaldi data folder.
+        split: `"train"`, `"valid"` or `"test"`, if all recordings in the list belong to
+            that split. Default: `None`, the splits in the list, if it has any.
     """
 
     path: str | os.PathLike[str]
@@ -35,22 +35,24 @@ class ListFile(NamedTuple):
 def list_corpus(
     root: str | os.PathLike[str], lists: Sequence[str | os.PathLike[str] | ListFile]
 ) -> Corpus:
-    """Reads the utterances that lists name.
+    """Reads a corpus from lists of its recordings.
 
     Args:
-        root: The folder that the files are in.
-        lists: The lists, one or more. Files are relative to `root`, or absolute and
-            below it. An utterance without an id has its path's, without the suffix:
-            `_` stands for `/` and for whatever is no letter, digit, `.` or `-`.
+        root: Folder that contains the recordings.
+        lists: One or more lists. The paths in them are relative to `root`, or absolute
+            and below it. An utterance without an id gets its relative path without the
+            suffix, with `_` in place of a leading `.` or `-` and of all characters
+            except letters, digits, `.` and `-`.
 
     Returns:
-        The corpus, the same for any order of the lines.
+        The corpus, independent of the order of the lines.
 
     Raises:
         OSError: If the folder or a list is missing or cannot be read.
-        ValueError: If a list is no list, names no file, a file that is not there or
-            not below `root`, or one twice; if a speaker, a split or an id cannot be;
-            if two ids are the same; or if only some utterances have a split.
+        ValueError: If `lists` is not a sequence of lists; if a list is empty or
+            invalid; if a file is missing, not below `root`, or listed twice; if a
+            speaker is missing; if a split or an id is invalid; if two utterances have
+            the same id; or if only some utterances have a split.
 
     Example:
     ```python
@@ -64,7 +66,7 @@ def list_corpus(
     sources = [s if isinstance(s, ListFile) else ListFile(s) for s in lists]
     entries = [entry for source in sources for entry in _read(source)]
     _check_splits(entries)
-    # With a slash at the end.
+    # Each ends with a slash.
     bases = [os.path.join(path, "") for path in (root.absolute(), root.resolve())]
     utterances = [_utterance(entry, root, bases) for entry in entries]
     named = list(zip(utterances, entries, strict=True))
@@ -121,7 +123,7 @@ def _check_splits(entries: Sequence[Entry]) -> None:
 
 def _utterance(entry: Entry, root: Path, bases: Iterable[str]) -> Utterance:
     path = _relative_path(entry, bases)
-    # Not `Path.is_file`, which raises errors of its own for some names.
+    # Not `Path.is_file`, which raises errors for some names.
     if not os.path.isfile(os.path.join(root, path)):
         raise ValueError(
             f"There is no such file below {root}. Received: {entry.where}: {entry.file}"
@@ -156,7 +158,7 @@ def _relative_path(entry: Entry, bases: Iterable[str]) -> str:
         if path.startswith(base):
             path = path.removeprefix(base)
             break
-    # A folder in front of ".." may be a link to elsewhere, where "a/../b" is not "b".
+    # A folder before ".." may be a link to elsewhere, so "a/../b" need not be "b".
     if path.startswith("/") or path == "." or ".." in entry.file.split("/"):
         raise ValueError(
             "A list must name files by their paths below the corpus folder. "

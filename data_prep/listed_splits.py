@@ -1,4 +1,4 @@
-"""Divides the utterances of a list into train, valid and test."""
+"""Divides listed utterances into train, valid and test."""
 
 import warnings
 from collections import Counter
@@ -11,22 +11,24 @@ from .splits import SPLITS, Splits, divide_speakers
 def split_listed(
     utterances: Sequence[Utterance], mode: str = "auto", *, seed: int = 0
 ) -> tuple[Splits, str]:
-    """Divides the utterances of a list into train, valid and test.
+    """Divides listed utterances into train, valid and test.
+
+    Warns if a speaker is in more than one split.
 
     Args:
-        utterances: All utterances of the list.
-        mode: `"speakers"`: an eighth of the speakers each to valid and to test, at
-            least one. `"auto"`: as the list says, or `"speakers"` where it does not.
-            Default: `"auto"`.
-        seed: Chooses the speakers. Each speaker's place in the order depends on the
-            seed and the speaker alone. Default: 0.
+        utterances: All utterances of the corpus.
+        mode: `"speakers"` assigns an eighth of the speakers each to valid and to test,
+            at least one. `"auto"` uses the splits in the list, or `"speakers"` if it
+            has none. Default: `"auto"`.
+        seed: Seed of the order of the speakers. The position of a speaker depends only
+            on the seed and the speaker. Default: 0.
 
     Returns:
-        The utterances of `"train"`, `"valid"` and `"test"`, each in the given order;
-        and how they were divided, `"list"` or `"speakers"`.
+        A tuple of the utterances of `"train"`, `"valid"` and `"test"`, each in the
+        given order, and how they were divided, `"list"` or `"speakers"`.
 
     Raises:
-        ValueError: If there is no such mode, or a split would be empty.
+        ValueError: If `mode` is unknown, or a split would be empty.
 
     Example:
     ```python

@@ -1,4 +1,4 @@
-"""What the manifest says of the shards."""
+"""Builds the manifest, which describes the shards."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,20 +20,20 @@ def build_manifest(
     rejected: Sequence[Unused],
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The contents of the manifest: the same for the same records.
+    """Builds the contents of the manifest, which depend only on the records.
 
     Args:
-        shards: The shards, by split and index, with their sidecars.
-        rejected: Files that should have made a record and could not.
+        shards: The shards with their sidecars, ordered by split and index.
+        rejected: Recordings that are unreadable, damaged or otherwise unusable.
         parameters: How the corpus was divided.
 
     Returns:
-        A value for `manifest.json`, without times and absolute paths. Its
-        `"statistics"` are the mean and the standard deviation of each bin over all
-        frames of the training data, in dB.
+        The contents of `manifest.json`, without times or absolute paths. Its
+        `"statistics"` are the mean and standard deviation of each bin over all frames
+        of the training data, in dB.
 
     Raises:
-        ValueError: If a split has no record.
+        ValueError: If a split has no records.
     """
     splits = {}
     for name in SPLITS:
@@ -70,9 +70,9 @@ def build_manifest(
 
 
 def _statistics(sidecars: Sequence[Sidecar], frames: int) -> dict[str, list[float]]:
-    # One shard after the other: the same bytes, whoever wrote them.
+    # Summed in the order of the shards, so that the bytes are always the same.
     totals = np.sum([sidecar["moments"] for sidecar in sidecars], axis=0)
     mean, mean_square = totals / frames
-    # Of a bin that never changes rounding may leave less than nothing.
+    # Rounding may make the variance of a constant bin negative.
     variance = np.maximum(mean_square - mean**2, 0)
     return {"mean": mean.tolist(), "std": np.sqrt(variance).tolist()}

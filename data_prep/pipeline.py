@@ -1,4 +1,4 @@
-"""The whole run: from a corpus to a folder of records with a manifest."""
+"""Turns a corpus into a folder of records with a manifest."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,13 +35,13 @@ NUM_SHARDS = {"train": 16, "valid": 4, "test": 2}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         manifest: Contents of the manifest.
-        written: Number of shards written; the others were there already.
-        rejected: Files that should have made a record and could not.
-        passed_over: Files that are copies, or no utterances.
+        written: Number of shards written. The others existed already.
+        rejected: Recordings that are unreadable, damaged or otherwise unusable.
+        passed_over: Files that are copies or not utterances.
     """
 
     manifest: Mapping[str, Any]
@@ -62,41 +62,44 @@ def prepare(
     pool: Executor | None = None,
     progress: bool = False,
 ) -> Outcome:
-    """Makes the records of a corpus, or brings them up to date.
+    """Writes the records of a corpus, or updates them.
 
-    The manifest is replaced last, so that at every moment it names complete
-    shards. Only shards whose sources, or whose making, changed are written; a run
-    that was killed is continued by the next one and ends in the same bytes.
+    Only shards whose sources or processing changed are written. The manifest is
+    replaced last, so that it always names complete shards. If a run is killed, the next
+    one continues it and produces the same bytes.
 
     Args:
-        corpus: A copy of TIMIT, or, with `lists`, any folder of audio.
-        out: The folder for the records; made if need be. Other files in it are
-            left alone.
-        lists: The files of the corpus with their speakers and maybe splits; see
-            `keras_ortho.data_prep.listed.list_corpus`. Default: none, `corpus` is a
+        corpus: A copy of TIMIT or, with `lists`, any folder of audio files.
+        out: Folder for the records, which is created if it does not exist. Unrelated
+            files in it are kept.
+        lists: Lists of the recordings, with their speakers and, optionally, splits; see
+            `keras_ortho.data_prep.listed.list_corpus`. Default: `()`, `corpus` is a
             copy of TIMIT.
-        mode: How to divide the corpus; see `keras_ortho.data_prep.splits.split`, and
-            for lists `keras_ortho.data_prep.listed_splits.split_listed`. Default:
+        mode: How to divide the corpus; see `keras_ortho.data_prep.splits.split` or,
+            with `lists`, `keras_ortho.data_prep.listed_splits.split_listed`. Default:
             `"auto"`.
         seed: As for `keras_ortho.data_prep.splits.split`. Default: 0.
-        num_shards: Number of shards of each split. Default: 16 of `"train"`, 4 of
-            `"valid"` and 2 of `"test"`.
-        strict: Whether a file that cannot be used is an error. The shards made until
-            then stay for the next run; the manifest and its shards do too. Default:
-            `False`.
-        pool: Who works on shards, as `keras_ortho.executors.open_executor` gives it;
-            by default this process.
+        num_shards: Number of shards of each split. Default: 16 for `"train"`, 4 for
+            `"valid"` and 2 for `"test"`.
+        strict: Whether a file that cannot be used is an error. The shards written so
+            far are then kept for the next run, and the previous manifest and its
+            shards remain. Default: `False`.
+        pool: Executor that writes the shards, such as one opened by
+            `keras_ortho.executors.open_executor`. Default: `None`, this process.
         progress: Whether to show a progress bar on a terminal. Default: `False`.
 
     Returns:
-        What was done.
+        The result of the run.
 
     Raises:
-        OSError: If a folder or file is missing or cannot be written, or a worker of
-            the pool does not see them.
-        ValueError: If there is nothing to do, `out` and `corpus` overlap, a number is
-            none, a list is not as described, `out` holds records of other utterances
-            alone, or, when `strict`, files are rejected.
+        BrokenExecutor: If a worker of `pool` died.
+        ImportError: If a required library is not installed.
+        OSError: If a folder or file is missing, cannot be written, or is not visible to
+            a worker of `pool`.
+        ValueError: If an argument or a list is invalid; if `out` and `corpus` overlap;
+            if a split would be empty; if `out` contains records, but of none of these
+            utterances; if a worker of `pool` has other versions of the libraries; or if
+            `strict` is `True` and files are rejected.
 
     Example:
     ```python
@@ -146,7 +149,7 @@ def _divide(
     mode: str,
     seed: int,
 ) -> tuple[Corpus, Splits, dict[str, Any]]:
-    """The utterances, their splits, and what the manifest says of both."""
+    """Returns the corpus, its splits, and how it was divided, for the manifest."""
     if lists:
         found = list_corpus(corpus, lists)
         splits, mode = split_listed(found.utterances, mode, seed=seed)
@@ -187,7 +190,7 @@ def _check(corpus: Path, out: Path, num_shards: Any, seed: Any) -> None:
 
 
 def _check_same(utterances: set[str], out: Path) -> None:
-    """Complains of records of which none is to stay: they are another corpus's."""
+    """Raises an error if `out` contains records, but of none of the utterances."""
     path = out / MANIFEST
     if not path.exists():
         return
@@ -195,7 +198,7 @@ def _check_same(utterances: set[str], out: Path) -> None:
         before = read_json(path, LARGEST_MANIFEST)["splits"].values()
         found = {id for of_split in before for id in of_split["frames"]}
     except (AttributeError, LookupError, TypeError, ValueError):
-        return  # Damaged: it is made anew.
+        return  # A damaged manifest is replaced.
     if found and found.isdisjoint(utterances):
         raise ValueError(
             "`out` must not hold the records of another corpus, which would be "
@@ -217,7 +220,7 @@ def _write_all(
         for shard in shards:
             yield shard, write_shard(shard, corpus.root, out)
         return
-    # The largest first, so that none is left to the end.
+    # Largest first, so that no large shard is left for the end.
     by_size = sorted(shards, key=lambda shard: -len(shard.sources))
     common = corpus.root.absolute(), out.absolute(), library_versions()
     futures = {pool.submit(write_shared_shard, s, *common): s for s in by_size}
@@ -237,13 +240,13 @@ def _rejected(
 
 
 def _prune(out: Path, stems: set[str]) -> None:
-    """Removes what earlier runs left, and nothing that is not this program's."""
+    """Removes this program's files from earlier runs, and no others."""
     for path in out.iterdir():
         if (
             path.name not in (MANIFEST, REPORT)
             and OWN_FILE.fullmatch(path.name)
             and not (path.stem in stems and path.suffix in (".tfrecord", ".json"))
-            # A folder, whatever it is called, is somebody else's.
+            # This program creates no folders in `out`.
             and not (path.is_dir() and not path.is_symlink())
         ):
             path.unlink(missing_ok=True)

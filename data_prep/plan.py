@@ -1,7 +1,7 @@
-"""Which utterance goes to which shard, and what a shard is called.
+"""Assigns utterances to shards, and names the shards.
 
-A shard's name carries a signature of all that its contents follow from: a shard of
-that name never has to be overwritten, and whatever changes makes a new one.
+The name of a shard contains a signature of everything that determines its contents. An
+intact shard never has to be overwritten, because any change results in a new name.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ from .corpus import Unused, Utterance
 from .splits import SPLITS, Splits
 
 HASHING_THREADS = 8
-LARGEST = 2**28  # bytes of a recording: ten minutes at the highest rate, 16 bits
-MOST_UTTERANCES = 100_000  # in a shard: its sidecar is read as a whole
+LARGEST = 2**28  # bytes of a recording; ten minutes at 192 kHz and 16 bits fit
+MOST_UTTERANCES = 100_000  # in a shard, whose sidecar is read as a whole
 PARAMETERS: dict[str, int | float] = {
     "frame_length": FRAME_LENGTH,
     "hop_length": HOP_LENGTH,
@@ -53,14 +53,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard to be written, or to be found on disk.
+    """A shard to write, or to look for on disk.
 
     Attributes:
         split: `"train"`, `"valid"` or `"test"`.
-        index: Its number in the split.
+        index: Index of the shard in the split, from 0.
         count: Number of shards of the split.
-        sources: Its utterances, sorted by id.
-        signature: SHA-256 of all that its contents follow from.
+        sources: The utterances of the shard, sorted by id.
+        signature: SHA-256 of everything that determines the contents.
     """
 
     split: str
@@ -71,14 +71,14 @@ class Shard:
 
     @property
     def stem(self) -> str:
-        """Name of the shard and of its sidecar, without their suffixes."""
+        """File name of the shard and of its sidecar, without the suffix."""
         return (
             f"{self.split}-{self.index:05d}-of-{self.count:05d}-{self.signature[:16]}"
         )
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of the libraries whose arithmetic the features are."""
+    """Returns the versions of the libraries that compute the features."""
     modules = {
         name: require(name, extra="speech")
         for name in ("librosa", "numpy", "scipy", "soundfile")
@@ -93,11 +93,11 @@ def hash_sources(
     """Hashes the files of utterances.
 
     Args:
-        root: The corpus.
+        root: Folder of the corpus.
         utterances: The utterances.
 
     Returns:
-        The sources by utterance id, and the files that cannot be read.
+        A tuple of the sources by utterance id, and the files that cannot be read.
     """
     sources, unreadable = {}, []
     utterances = list(utterances)
@@ -114,7 +114,7 @@ def hash_sources(
 def _hash(path: Path) -> tuple[str, str]:
     try:
         status = path.stat()
-        # To open a pipe would wait for its other end.
+        # Opening a pipe would wait for its other end.
         if not stat.S_ISREG(status.st_mode):
             return "", "Not a regular file"
         if status.st_size > LARGEST:
@@ -129,16 +129,16 @@ def plan_shards(
 ) -> list[Shard]:
     """Distributes the utterances of each split over its shards.
 
-    An utterance's shard follows from its id alone, so a file that is added,
-    changed or removed touches one shard.
+    The shard of an utterance depends only on its id, so adding, changing or removing a
+    file affects a single shard.
 
     Args:
         splits: The utterances of each split.
-        sources: Sources by utterance id; utterances without one are left out.
+        sources: Sources by utterance id. Utterances without a source are left out.
         num_shards: Number of shards of each split.
 
     Returns:
-        The shards that have utterances, by split and index.
+        The shards that are not empty, ordered by split and index.
 
     Raises:
         ValueError: If a shard would have too many utterances.
@@ -165,7 +165,7 @@ def plan_shards(
 
 
 def shard_index(utterance_id: str, count: int) -> int:
-    """The shard of an utterance, in 0 .. count - 1, the same on every machine."""
+    """Returns the index of an utterance's shard, the same on every machine."""
     digest = hashlib.sha256(utterance_id.encode()).digest()
     return int.from_bytes(digest[:8], "big") % count
 
@@ -182,13 +182,13 @@ def _signature(
         "parameters": PARAMETERS,
         "versions": versions,
         "shard": [split, index, count],
-        # All fields but the part, which the split stands for.
+        # Without the part, whose place the split takes.
         "sources": [[_recorded(s.utterance), s.sha256] for s in sources],
     }
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 def _recorded(utterance: Utterance) -> list[str]:
-    """What the record and the sidecar hold of an utterance."""
+    """Returns the fields of an utterance that its record and sidecar contain."""
     u = utterance
     return [u.id, u.speaker, u.sentence, u.dialect, u.path]

@@ -1,4 +1,4 @@
-"""What a run tells: the files without a record, and the summary."""
+"""Reports on a run: the files without a record, and a summary."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,10 @@ REPORT = "report.csv"
 
 
 def write_report(out: Path, unused: Iterable[Unused]) -> None:
-    """Writes `report.csv`: the path and the reason of each file without a record.
+    """Writes `report.csv`, the path of each file without a record and the reason.
 
     Args:
-        out: The folder to write to.
+        out: Folder to write to.
         unused: The files.
     """
     with (
@@ -31,7 +31,7 @@ def write_report(out: Path, unused: Iterable[Unused]) -> None:
 
 
 def list_rejected(rejected: Iterable[Unused]) -> str:
-    """The rejected files and the reasons, one a line."""
+    """Returns the rejected files with the reasons, each on a new line."""
     lines = "".join(f"\n  {r.path}: {r.reason}" for r in rejected)
     return lines.encode(errors="backslashreplace").decode()
 
@@ -43,16 +43,16 @@ def summarize(
     rejected: Iterable[Unused],
     passed_over: int,
 ) -> str:
-    """What a run did, for people.
+    """Summarizes a run in readable form.
 
     Args:
         manifest: Contents of the manifest.
-        written: Number of shards that this run wrote.
+        written: Number of shards that the run wrote.
         rejected: The rejected files.
-        passed_over: Number of files that are copies or no utterances.
+        passed_over: Number of files that are copies or not utterances.
 
     Returns:
-        Lines of text.
+        The summary, in several lines.
     """
     mode = manifest["parameters"]["splits"]
     lines = []

@@ -1,4 +1,4 @@
-"""Writes a shard of records with its sidecar, and tells whether one is intact."""
+"""Writes shards of records with their sidecars, and checks existing ones."""
 
 import hashlib
 import platform
@@ -22,27 +22,28 @@ from .storage import json_sha256, write_json
 
 Sidecar = dict[str, Any]
 
-LARGEST_SIDECAR = 2**26  # bytes: MOST_UTTERANCES with 671 each
+LARGEST_SIDECAR = 2**26  # bytes: 671 for each of MOST_UTTERANCES
 
 
 def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
-    """Makes a shard; its sidecar is in place before it is.
+    """Writes a shard and its sidecar; the sidecar appears first.
 
     Args:
-        shard: What to write.
-        root: The corpus.
-        out: The folder to write to.
+        shard: The shard to write.
+        root: Folder of the corpus.
+        out: Folder to write to.
 
     Returns:
-        The contents of the sidecar: what is in the shard, from which files, which
-        files were rejected, and as `"moments"` for each bin the sums over all frames
-        of the log power, in dB, and of its square.
+        The contents of the sidecar: the utterances in the shard, the files they come
+        from, the rejected files, and as `"moments"`, for each bin, the sums over all
+        frames of the log power, in dB, and of its square.
 
     Raises:
-        OSError: If a file cannot be written, or a source no longer is what it was
-            when it was hashed.
+        OSError: If a file cannot be read or written, or a source changed since it was
+            hashed.
+        ValueError: If the sidecar is too large.
     """
-    import tensorflow as tf  # Seconds to import: only where records are written.
+    import tensorflow as tf  # Imported here because the import takes seconds.
 
     utterances, rejected = [], []
     moments = np.zeros((2, NUM_BINS))
@@ -79,20 +80,20 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
 def write_shared_shard(
     shard: Shard, root: Path, out: Path, versions: Mapping[str, str]
 ) -> Sidecar:
-    """Makes a shard as a worker of another process, maybe on another machine.
+    """Writes a shard in a worker process, possibly on another machine.
 
     Args:
-        shard: What to write.
-        root: The corpus.
-        out: The folder to write to, which the other process has locked.
-        versions: Its `library_versions`.
+        shard: The shard to write.
+        root: Folder of the corpus.
+        out: Folder to write to, which the main process has locked.
+        versions: The `library_versions` of the main process.
 
     Returns:
-        What `write_shard` does.
+        As for `write_shard`.
 
     Raises:
-        OSError: As `write_shard`, and if this process sees another folder.
-        ValueError: If the libraries here are others.
+        OSError: As for `write_shard`, or if `out` is another folder for this process.
+        ValueError: As for `write_shard`, or if the versions of the libraries differ.
     """
     check_shared(out / LOCK)
     own = library_versions()
@@ -105,15 +106,15 @@ def write_shared_shard(
 
 
 def find_shard(shard: Shard, out: Path) -> Sidecar | None:
-    """The sidecar of a shard that is on disk as it was written.
+    """Returns the sidecar of a shard if both are on disk and intact.
 
     Args:
-        shard: What to look for.
-        out: The folder to look in.
+        shard: The shard to look for.
+        out: Folder to look in.
 
     Returns:
-        The sidecar's contents, or None where the shard or its sidecar is missing
-        or damaged.
+        The contents of the sidecar, or `None` if the shard or its sidecar is missing or
+        damaged.
     """
     try:
         sidecar = read_json(_sidecar_path(shard, out), LARGEST_SIDECAR)
@@ -122,7 +123,7 @@ def find_shard(shard: Shard, out: Path) -> Sidecar | None:
         return None
     if not isinstance(sidecar, dict) or sidecar.get("signature") != shard.signature:
         return None
-    # What it says becomes part of the manifest: a flipped digit must not.
+    # The contents become part of the manifest, so a changed digit must be detected.
     contents = {key: sidecar[key] for key in sidecar if key != "sidecar_sha256"}
     if sidecar.get("sidecar_sha256") != json_sha256(contents):
         return None
@@ -130,11 +131,11 @@ def find_shard(shard: Shard, out: Path) -> Sidecar | None:
 
 
 def encode(utterance: Utterance, features: Features) -> bytes:
-    """An utterance as a serialized `tf.train.Example`, always the same bytes.
+    """Serializes an utterance as a `tf.train.Example`, always to the same bytes.
 
     Args:
-        utterance: Whose features they are.
-        features: Its features.
+        utterance: The utterance.
+        features: The features of the utterance.
 
     Returns:
         The record. Arrays are raw little-endian bytes: `audio` int16 `[samples]`,
@@ -159,7 +160,7 @@ def encode(utterance: Utterance, features: Features) -> bytes:
             }
         )
     )
-    # A map of protocol buffers is otherwise written in any order.
+    # Otherwise protocol buffers do not define the order of a map's entries.
     return example.SerializeToString(deterministic=True)
 
 

@@ -1,6 +1,6 @@
 """Divides the utterances of TIMIT into train, valid and test.
 
-The two SA sentences, which every speaker reads, are in no split.
+No split contains the two SA sentences, which every speaker reads.
 """
 
 import hashlib
@@ -13,20 +13,20 @@ Splits = dict[str, list[Utterance]]
 SPLITS = ("train", "valid", "test")
 MODES = ("timit", "wisdom", "speakers")
 
-# Number of utterances of the complete corpus.
+# Number of utterances in the complete corpus.
 COMPLETE = {
     "timit": {"train": 3696, "valid": 400, "test": 192},
     "wisdom": {"train": 3640, "valid": 400, "test": 192},
 }
 
-# Two men and a woman of each dialect region: table 1 of the corpus's testset.doc.
+# Two men and a woman from each dialect region: table 1 of testset.doc in the corpus.
 _CORE_TEST_SPEAKERS = """
 mdab0 mwbt0 felc0 mtas1 mwew0 fpas0 mjmp0 mlnt0 fpkt0 mlll0 mtls0 fjlm0
 mbpm0 mklt0 fnlp0 mcmj0 mjdh0 fmgd0 mgrt0 mnjm0 fdhc0 mjln0 mpam0 fmld0
 """
 CORE_TEST_SPEAKERS = frozenset(_CORE_TEST_SPEAKERS.split())
 
-# Of the other 144 test speakers: A. K. Halberstadt, "Heterogeneous Acoustic
+# 50 of the other 144 test speakers: A. K. Halberstadt, "Heterogeneous Acoustic
 # Measurements and Multiple Classifiers for Speech Recognition", MIT, 1998.
 _DEVELOPMENT_SPEAKERS = """
 faks0 fdac1 fjem0 mgwt0 mjar0 mmdb1 mmdm2 mpdf0 fcmh0 fkms0 mbdg0 mbwm0 mcsh0
@@ -38,17 +38,18 @@ DEVELOPMENT_SPEAKERS = frozenset(_DEVELOPMENT_SPEAKERS.split())
 
 
 def resolve_mode(mode: str, utterances: Iterable[Utterance]) -> str:
-    """The mode that `"auto"` stands for: `"timit"` with core-test speakers.
+    """Resolves the mode `"auto"`.
 
     Args:
         mode: `"auto"` or one of `MODES`.
         utterances: All utterances of the corpus.
 
     Returns:
-        One of `MODES`.
+        One of `MODES`. For `"auto"`, this is `"timit"` if the TEST part contains
+        core-test speakers, and `"speakers"` otherwise.
 
     Raises:
-        ValueError: If there is no such mode.
+        ValueError: If `mode` is unknown.
     """
     if mode in MODES:
         return mode
@@ -59,26 +60,26 @@ def resolve_mode(mode: str, utterances: Iterable[Utterance]) -> str:
 
 
 def split(utterances: Sequence[Utterance], mode: str, *, seed: int = 0) -> Splits:
-    """Divides utterances into train, valid and test.
+    """Divides the utterances of TIMIT into train, valid and test.
 
     Args:
         utterances: All utterances of the corpus.
-        mode: `"timit"`: train is the corpus's TRAIN part (3 696 utterances), valid
-            the 50 development speakers (400) and test the 24 core-test speakers
-            (192) of its TEST part. `"wisdom"`: the same, but train without the
-            files that have "sa" anywhere in their path, as Wisdom et al. (2016)
-            filter them: seven speakers, fsah0 for one, are lost with the SA
-            sentences (3 640). `"speakers"`: for other selections of speakers: an
-            eighth of the men and of the women each to valid and to test, at least
-            one where there are three. `"auto"`: see `resolve_mode`.
-        seed: Chooses the speakers under `"speakers"`. Each speaker's place in the order
-            depends on the seed and the speaker alone. Default: 0.
+        mode: `"timit"`: train is the TRAIN part of the corpus (3 696 utterances). Valid
+            and test are the 50 development speakers (400) and the 24 core-test speakers
+            (192) of the TEST part. `"wisdom"`: as `"timit"`, but train without the
+            files that have "sa" anywhere in their path, as Wisdom et al. (2016) filter
+            them. Besides the SA sentences, this removes seven speakers, such as fsah0
+            (3 640 utterances remain). `"speakers"`: for other selections of speakers.
+            Valid and test each get an eighth of the men and of the women, at least one
+            of three or more. `"auto"`: see `resolve_mode`.
+        seed: Seed of the order of the speakers for `"speakers"`. The position of a
+            speaker depends only on the seed and the speaker. Default: 0.
 
     Returns:
         The utterances of `"train"`, `"valid"` and `"test"`, each in the given order.
 
     Raises:
-        ValueError: If there is no such mode, or a split would be empty.
+        ValueError: If `mode` is unknown, or a split would be empty.
 
     Example:
     ```python
@@ -118,8 +119,8 @@ def _assign_timit(utterance: Utterance) -> str | None:
 
 
 def _dropped_by_wisdom(name: str, utterance: Utterance) -> bool:
-    # Of the path only the speaker's folder can hold it: what lies above the part
-    # must not matter, and sentences sa1 and sa2 are out already.
+    # Only the speaker's folder matters: the folders above the part must be ignored, and
+    # the sentences sa1 and sa2 are already excluded.
     return name == "train" and "sa" in utterance.speaker
 
 
@@ -134,15 +135,15 @@ def _assign_by_seed(
 
 
 def divide_speakers(speakers: Iterable[str], seed: int) -> dict[str, str]:
-    """Divides speakers: an eighth each to valid and to test, the rest to train.
+    """Assigns an eighth of the speakers each to valid and to test, the rest to train.
 
     Args:
         speakers: The speakers, each once, in any order.
-        seed: Chooses them.
+        seed: Seed of the order of the speakers.
 
     Returns:
-        The split of each speaker. Of three or more at least one is in each split, of
-        fewer all are in train.
+        The split of each speaker. With three or more speakers, each split has at least
+        one; with fewer, all are in train.
 
     Example:
     >>> sorted(divide_speakers(["anna", "ben", "cleo", "dan"], seed=0).values())

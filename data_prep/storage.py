@@ -1,4 +1,4 @@
-"""JSON files, and hashes of their values."""
+"""Writes JSON files, and computes hashes of JSON values."""
 
 import hashlib
 import json
@@ -9,9 +9,16 @@ from keras_ortho.files import replacing
 
 
 def write_json(path: Path, value: Any, largest: int | None = None) -> None:
-    """Writes a value as JSON, the same bytes for the same value.
+    """Writes a value as JSON, with the same bytes for the same value.
 
-    ValueError if they are more than `largest`, as what is written must be read again.
+    Args:
+        path: The file.
+        value: The value.
+        largest: Maximum size in bytes that readers of the file accept. Default:
+            `None`, no maximum.
+
+    Raises:
+        ValueError: If the file would be larger than `largest`.
     """
     data = (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("ascii")
     if largest is not None and len(data) > largest:
@@ -24,6 +31,6 @@ def write_json(path: Path, value: Any, largest: int | None = None) -> None:
 
 
 def json_sha256(value: Any) -> str:
-    """SHA-256 of a value's JSON, in hexadecimal; ValueError if it has none."""
+    """Returns the SHA-256 of the JSON of a value, in hexadecimal."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,8 +1,9 @@
-"""The adding problem: the sum of two marked numbers of a long sequence.
+"""The adding problem: sum the two marked numbers of a long sequence.
 
     python examples/adding.py --model scornn --preset paper --out out/adding
 
-An epoch of 2 000 updates takes a minute on two cores at T = 200, three at T = 750.
+On two cores, an epoch of 2 000 updates takes one minute at T = 200 and three minutes
+at T = 750.
 """
 
 import keras
@@ -17,7 +18,7 @@ from keras_ortho.tasks import adding
 
 @command("adding")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = adding.load(
         settings.length, shuffle=not settings.fixed_order, **settings.data
     )

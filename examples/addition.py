@@ -1,9 +1,9 @@
-"""Addition of numbers as text: "12+345" is read backwards, "357" is written.
+"""Addition of numbers as text: reads "12+345" backwards, and writes "357".
 
     python examples/addition.py --model scornn --epochs 20 --out out/addition
 
-The network of keras.io's example: one layer reads, another of its kind writes. An epoch
-of 1 407 updates takes some seconds on two cores.
+The network is that of the keras.io example: one recurrent layer reads, and another of
+the same kind writes. An epoch of 1 407 updates takes a few seconds on two cores.
 """
 
 import keras
@@ -17,7 +17,7 @@ from keras_ortho.tasks import addition
 
 @command("addition")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     digits = settings.digits
     task = addition.load(digits, **settings.data)
 

@@ -1,21 +1,23 @@
-"""Batch normalized preconditioning on CIFAR-10, against batch normalization.
+"""Batch normalized preconditioning (BNP) and batch normalization on CIFAR-10.
 
     python examples/bnp.py --data-dir DATA --out out/bnp
     python examples/bnp.py --smoke --out out/smoke
 
-Helfrich, dissertation, 2020, section 3.4: images as vectors of 3072, three hidden
-layers of 100 with ReLU, gradient descent, batches of 60 and of 6; a plain network, one
-with batch normalization, and one of BNP. The author chose the rates on a grid and does
-not give them: here each network gets, for each batch size, the rate of `--rates` with
-the best validation accuracy. An epoch of all images takes some seconds a rate with
-batches of 60, and about ten times that with batches of 6.
-Runs one after the other, each in a folder of its own, and resumes after a kill.
+The experiment of Helfrich, dissertation, 2020, section 3.4: images as vectors of length
+3072, three hidden layers of 100 units with ReLU, gradient descent, and batches of 60
+and of 6. It compares a plain network, one with batch normalization, and one with BNP.
+The author chose the learning rates on a grid and does not publish them: here, each
+network gets, for each batch size, the rate from `--rates` with the best validation
+accuracy. An epoch of all images takes a few seconds per rate with batches of 60, and
+about ten times as long with batches of 6.
+
+The runs execute one after the other, each in its own folder, and resume after a kill.
 `--smoke` takes less than a minute.
 
-Writes run.json, table.md, loss-60.png (the training loss, as the mean over an epoch),
-accuracy-60.png (the test accuracy), the same for 6, and of each run history.csv. The
-epoch and the rate are chosen on validation data; the best test figure of all epochs is
-given, too, by that name.
+Writes run.json, table.md, loss-60.png (training loss, averaged over each epoch),
+accuracy-60.png (test accuracy), the same figures for batches of 6, and history.csv for
+each run. The epoch and the learning rate are chosen on validation data; the best test
+accuracy of all epochs is also given, under that name.
 """
 
 from typing import Any
@@ -54,7 +56,7 @@ SMOKE = {"epochs": 2, "batch_sizes": [60, 6], "rates": [0.01, 0.1]}
 
 @plain_errors()
 def main() -> None:
-    """Builds the networks, trains each, and writes what came of them."""
+    """Builds and trains the networks, and writes the results."""
     settings = parse()
     with distributed(settings):
         record = run_record(settings.record())
@@ -68,7 +70,7 @@ def main() -> None:
 
 
 def parse() -> Settings:
-    """Reads the command line, and settles what it leaves open."""
+    """Reads the command line, and fills in what it leaves open."""
     parser = comparison_parser(__doc__, BNP_KINDS, "folder or file of CIFAR-10")
     add = parser.add_argument
     add("--epochs", type=int, help="passes over the training data (30)")
@@ -81,7 +83,7 @@ def parse() -> Settings:
 def run(
     kind: str, batch_size: int, rate: float, task: Task, settings: Settings
 ) -> dict[str, Any]:
-    """Trains a network with a rate and gives its figures."""
+    """Trains a network at a learning rate, and returns its figures."""
     keras.utils.set_random_seed(settings.seed)
     model = bnp_network(kind, input_shape=(3072,), num_classes=10)
     model.compile(
@@ -99,7 +101,7 @@ def run(
 def report(
     settings: Settings, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
-    """Writes the results that are there with the settings, and draws the chosen."""
+    """Writes the results so far with the settings, and draws the chosen runs."""
     chosen: dict[tuple[str, int], dict[str, Any]] = {}
     for result in results:
         key = (result["model"], result["batch_size"])

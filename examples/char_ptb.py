@@ -1,11 +1,11 @@
-"""The next character of the Penn Treebank, in bits per character.
+"""Prediction of the next character on the Penn Treebank, in bits per character.
 
     python examples/char_ptb.py --model enrnn --preset paper --data-dir DATA --out OUT
 
-Back-propagation through 50 characters at a time, the state carried on. An epoch, of
-20 in the paper (Helfrich, dissertation, 2020, section 2.7), takes ENRNN 10 to 20
-minutes on two cores. The files in DATA are not downloaded: without them the error says
-where to get them.
+Backpropagation is truncated to 50 characters, and the state is carried over from one
+stretch to the next. An epoch of ENRNN takes 10 to 20 minutes on two cores; the paper
+(Helfrich, dissertation, 2020, section 2.7) trains for 20. The files in DATA are not
+downloaded: if they are missing, the error says where to get them.
 """
 
 import keras
@@ -22,20 +22,20 @@ from keras_ortho.tasks import characters
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training_callbacks import ResetStates
 
-# These have a table of characters, and the kernel behind it. ENRNN's kernel behind
-# its table is fixed to the identity; of one-hot characters that is its free kernel.
+# These layers have both an embedding and a kernel. For ENRNN, the kernel behind the
+# embedding is fixed to the identity, which equals a free kernel on one-hot characters.
 EMBEDDED = (keras.layers.LSTM, keras.layers.GRU)
 
 
 @command("char-ptb")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     if settings.distribute == "mirrored":
         raise ValueError(
             "The state that is carried on is that of a whole batch: train on several "
             "devices by --distribute data-parallel. Received: --distribute mirrored"
         )
-    # The text has one order, whatever the seed.
+    # The order of the text does not depend on the seed.
     data = {name: value for name, value in settings.data.items() if name != "seed"}
     text = characters.load(unroll=settings.unroll, **data)
     shape = settings.batch_size, settings.unroll
@@ -65,11 +65,11 @@ def main(settings: Settings) -> None:
 def network(
     layer: keras.layers.Layer, num_classes: int, shape: tuple[int, int]
 ) -> keras.Model:
-    """Makes the network: from a batch of characters to the logits of the next ones.
+    """Makes the network, from a batch of characters to the logits of the next ones.
 
-    The characters of an LSTM or GRU go through a trained table of as many numbers as
-    there are units; those of other layers are one-hot. The state is carried on from
-    batch to batch.
+    An LSTM or GRU reads the characters through a trained embedding with as many
+    dimensions as the layer has units; other layers read them one-hot. The state is
+    carried over from batch to batch.
     """
     inputs = keras.Input(batch_shape=shape, dtype="int32")
     if isinstance(layer, EMBEDDED):

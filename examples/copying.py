@@ -1,8 +1,9 @@
-"""The copying problem: ten symbols to repeat after a long pause.
+"""The copying problem: repeat ten symbols after a long pause.
 
     python examples/copying.py --model scornn --preset paper --out out/copying
 
-An update of the papers' batch of 20 at T = 1 000 takes about 0.1 s on two cores.
+At T = 1 000, an update with the papers' batch size of 20 takes about 0.1 s on two
+cores.
 """
 
 import keras
@@ -17,11 +18,11 @@ from keras_ortho.tasks import copying
 
 @command("copying")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = copying.load(settings.length, **{"valid_size": 200, **settings.data})
 
     def network(layer: keras.layers.Layer) -> keras.Model:
-        # Ten symbols, the pause, and as many steps to give them back.
+        # Ten symbols, the pause, and ten time steps to repeat them.
         inputs = keras.Input((settings.length + 20, 10))
         return keras.Sequential(
             [inputs, layer, keras.layers.Dense(copying.NUM_CLASSES)]

@@ -1,22 +1,24 @@
 """MLPs of 30 to 100 layers on MNIST: plain, residual, svdMLP and svdResNet.
 
-Beside them stands a linear map from the pixels to the classes.
+They are compared with each other and with a linear map from the pixels to the classes.
 
     python examples/deep_mlp.py --data-dir DATA --out out/deep_mlp
     python examples/deep_mlp.py --data-dir D --out out/128 --layers 30 70 --width 128
     python examples/deep_mlp.py --smoke --out out/smoke
 
-Figure 3 of Zhang et al., 2018 (arXiv:1803.09327; section 7.2 of the submission): 40
-layers of 32 units, or 30 to 100 of 128, Adam, leaky ReLU. Rate, batch and singular
-values are not published. Of 40 layers of 32 units an epoch takes some seconds on 2
-cores, of SVD kernels under half a minute, and the first one half a minute more.
-Runs one network after the other, each in a folder of its own, and resumes after a
-kill. Nothing is downloaded: without `--data-dir` it takes what tensorflow-datasets
-has prepared. `--smoke` takes less than a minute.
+The experiment of Figure 3 of Zhang et al., 2018 (arXiv:1803.09327; section 7.2 of the
+submission): 40 layers of 32 units, or 30 to 100 layers of 128 units, with Adam and
+leaky ReLU. The learning rate, batch size and singular values are not published. For 40
+layers of 32 units, an epoch takes a few seconds on two cores, or less than half a
+minute with SVD kernels; the first epoch takes half a minute longer.
 
-Writes run.json, table.md, loss.png, accuracy.png, and with several depths depth.png.
-The epoch is chosen on validation data; the best test figure of all epochs is given,
-too, by that name.
+The networks are trained one after the other, each in its own folder, and resume after a
+kill. Nothing is downloaded: without `--data-dir`, the data are those that
+tensorflow-datasets has already prepared. `--smoke` takes less than a minute.
+
+Writes run.json, table.md, loss.png, accuracy.png, and for several depths depth.png. The
+epoch is chosen on validation data; the best test accuracy of all epochs is also given,
+under that name.
 """
 
 from collections.abc import Sequence
@@ -61,7 +63,7 @@ SMOKE = {"layers": [4], "width": 8, "epochs": 2, "batch_size": 20}
 
 @plain_errors()
 def main() -> None:
-    """Builds the networks, trains each, and writes what came of them."""
+    """Builds and trains the networks, and writes the results."""
     settings = parse()
     with distributed(settings):
         task = pixels.mnist(steps=1, **settings.data)
@@ -75,7 +77,7 @@ def main() -> None:
 
 
 def parse() -> Settings:
-    """Reads the command line, and settles what it leaves open."""
+    """Reads the command line, and fills in what it leaves open."""
     parser = comparison_parser(__doc__, tuple(TITLES), "folder of MNIST's files")
     add = parser.add_argument
     add("--epochs", type=int, help="passes over the training data (20)")
@@ -94,7 +96,7 @@ def parse() -> Settings:
 
 
 def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any]:
-    """Trains a network and gives its figures."""
+    """Trains a network, and returns its figures."""
     keras.utils.set_random_seed(settings.seed)
     model = network(kind, layers, task.train.element_spec[0].shape[1:], settings)
     model.compile(
@@ -112,7 +114,7 @@ def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any
 def network(
     kind: str, layers: int, shape: Sequence[int], settings: Settings
 ) -> keras.Model:
-    """Makes a network, from images of a shape to the logits of the digits."""
+    """Makes a network, from images of the given shape to the logits of the digits."""
     if kind == LINEAR:
         flat = keras.layers.Flatten()
         return keras.Sequential([keras.Input(shape), flat, keras.layers.Dense(10)])
@@ -131,7 +133,7 @@ def network(
 def report(
     settings: Settings, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
-    """Writes the results that are there with the settings, and draws them."""
+    """Writes the results so far with the settings, and draws them."""
     write_sealed(settings.out / "run.json", {**record, "results": results})
     rows = [{**result, "title": TITLES[result["model"]]} for result in results]
     cells = [[cell(row[name]) for name in COLUMNS] for row in rows]
@@ -141,7 +143,7 @@ def report(
         lines: dict[str, list[dict[str, Any]]] = {}
         ends = min(settings.layers), max(settings.layers)
         for row in rows:
-            # The linear map lies across: it has no depth.
+            # The linear map has no depth: its line spans all depths.
             of_row = [row] if row["layers"] else [row | {"layers": n} for n in ends]
             lines.setdefault(row["title"], []).extend(of_row)
         plot_curves(

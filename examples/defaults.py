@@ -1,15 +1,16 @@
-"""The study behind the defaults of the layers: many short runs, and what came out.
+"""Runs the study behind the defaults of the layers: many short training runs.
 
     python examples/defaults.py --data-dir DATA --jobs 2
     python examples/defaults.py --only copying-200-scornn
 
-Each run is one of the other examples, in a process of its own; one that was broken off
-goes on, one whose row is in the table is not done again. DATA holds the folders mnist,
-ucr, and timit with what `keras-ortho-data --splits speakers` wrote of NLTK's sample;
-what has no data is left out, and named. Writes results/defaults.csv, a row for
-each run, as it ends, and the tables results/defaults.md; `--report` only writes these.
+Each run is one of the other examples, in its own process. An interrupted run resumes,
+and a run whose row is in the table is not repeated. DATA holds the folders mnist, ucr,
+and timit, which contains the output of `keras-ortho-data --splits speakers` for NLTK's
+sample. Runs without data are skipped and named. Writes results/defaults.csv, with a row
+added as each run ends, and the tables in results/defaults.md; `--report` only writes
+these tables.
 
-All of it takes many hours; `--only` takes a part.
+The whole study takes many hours; `--only` selects a part of it.
 """
 
 import argparse
@@ -31,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 
 @plain_errors()
 def main() -> None:
-    """Runs what is left, and tabulates.
+    """Executes the remaining runs, and writes the tables.
 
     Raises:
         SystemExit: If a run failed.
@@ -69,7 +70,7 @@ def carry_out(
     make: RunScript,
     name: str,
 ) -> None:
-    """Makes a trial, and adds its row to the table.
+    """Executes a trial, and adds its row to the table.
 
     Raises:
         BlockingIOError: If another command is running it.

@@ -1,26 +1,26 @@
-"""Takes the noise out of speech: trains recurrent networks, scores and applies them.
+"""Removes noise from speech: trains, scores and applies recurrent networks.
 
     python examples/denoise.py --out out/denoise
     python examples/denoise.py --records out/timit/records --out out/denoise
     python examples/denoise.py --run out/denoise --apply noisy.wav --to clean.wav
 
-A network reads the log power of noisy speech frame by frame, 129 bins each 16 ms, and
-gives a gain between 0 and 1 for each bin. It sees no frame but the present and those
-before it, so it can run as the sound comes in: see `examples/streaming.py`. It is
-trained on the scale-invariant signal-to-distortion ratio of the sound that comes out.
+A network reads the log power of noisy speech frame by frame, 129 bins every 16 ms, and
+outputs a gain between 0 and 1 for each bin. It sees only the current frame and those
+before it, so it can run while the sound comes in: see `examples/streaming.py`. It is
+trained on the scale-invariant signal-to-distortion ratio (SI-SDR) of its output.
 
-The speech is that of records that `keras-ortho-data` makes of TIMIT or any folder of
-recordings; without `--records` a small corpus is synthesized. The noises are made:
-white, pink, hum, clicks, babble of other speakers, late reverberation; `--noise-dir`
-adds recorded ones. The test has speakers and noises that the training has not, and wind
-and a siren, of which no network has heard the like.
+The speech comes from the records that `keras-ortho-data` makes of TIMIT or of any
+folder of recordings; without `--records`, a small corpus is synthesized. The noises are
+synthetic: white, pink, hum, clicks, babble of other speakers, and late reverberation;
+`--noise-dir` adds recorded ones. The test uses speakers and noises that are not in the
+training, among them wind and a siren, which resemble no training noise.
 
-Scores SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter, and
-of GORU and an LSTM of equal parameter count, or the layers that `--models` names.
-Writes results.md, scores.csv, results.json, curves.png, spectrograms.png, wav/, and for
-each model and seed a folder with best.keras, from waveform to waveform, and gain.keras,
-from frames to gains. Started again it goes on where it was; models and seeds can be
-added.
+Scores the SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter,
+and of GORU and an LSTM with equal parameter counts, or of the layers that `--models`
+names. Writes results.md, scores.csv, results.json, curves.png, spectrograms.png, wav/,
+and for each model and seed a folder with best.keras, from waveform to waveform, and
+gain.keras, from frames to gains. If the command is run again, it resumes; models and
+seeds can be added.
 """
 
 import argparse
@@ -105,14 +105,14 @@ APPLICATION = {
     "apply": "sound to clean",
     "to": "file to write",
 }
-STEPS = 100  # An epoch, as there is always more to mix.
+STEPS = 100  # Updates per epoch: new mixtures never run out.
 USUAL: dict[str, Any] = {"units": 128, "epochs": 15, "batch_size": 16}
 SMOKE: dict[str, Any] = {"units": 12, "epochs": 2, "batch_size": 4}
 
 
 @plain_errors()
 def main() -> None:
-    """Trains and scores networks, or applies one."""
+    """Trains and scores networks, or applies a trained one."""
     application = parse_application()
     if application:
         apply(*application)
@@ -138,7 +138,7 @@ def main() -> None:
     known = check_speakers(records, speech)
     mix = partial(mixtures, seed=settings.seed)
     valid = list(mix(speech["valid"], kinds, (0.0, 10.0), recordings=recorded[0]))
-    # Now, not after the training: it may turn out that they cannot be made.
+    # Before the training, so that an error in the test mixtures shows early.
     every = (*kinds, *UNHEARD)
     test = list(mix(speech["test"], every, settings.snrs, recordings=recorded[1]))
     passes = partial(
@@ -193,14 +193,14 @@ def main() -> None:
 
 
 def check_speakers(records: Path, speech: Mapping[str, Sequence[Any]]) -> int:
-    """Checks that there is somebody else to babble in each split.
+    """Checks that each split has another speaker for the babble.
 
     Returns:
-        How many speakers of the test the training has, too; none, unless the list of
-        files from which the records were made says so.
+        The number of test speakers who are also in the training split: 0, unless the
+        list of files from which the records were made assigns them to both.
 
     Raises:
-        ValueError: If a split is of one speaker.
+        ValueError: If a split has fewer than two speakers.
     """
     speakers = {
         split: {utterance.speaker for utterance in utterances}
@@ -218,12 +218,12 @@ def check_speakers(records: Path, speech: Mapping[str, Sequence[Any]]) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """A network that was trained from a seed.
+    """A network trained from one seed.
 
     Attributes:
         model: The network.
-        entry: What the results say of it.
-        losses: That of each epoch on the mixtures for validation.
+        entry: Its entry in the results.
+        losses: The validation loss of each epoch.
     """
 
     model: keras.Model
@@ -239,7 +239,7 @@ def fit(
     shared: Mapping[str, Any],
     settings: Settings,
 ) -> Trained:
-    """Trains a network from a seed in a folder of its own."""
+    """Trains a network from a seed, in its own folder."""
     keras.utils.set_random_seed(seed)
     model = network(row, *statistics(passes))
     name = title_of_frame_model(row.model)
@@ -272,9 +272,9 @@ def fit(
 def denoisers(
     trained: Mapping[str, list[Trained]], settings: Settings
 ) -> dict[str, list[Denoiser]]:
-    """Lists what is scored: the networks, and beside them nothing and Wiener's filter.
+    """Returns the systems to score: the noisy speech, a Wiener filter, the networks.
 
-    The part of each network that an application needs is saved in its folder.
+    Saves the part of each network that maps frames to gains in the network's folder.
     """
     systems: dict[str, list[Denoiser]] = {
         NOISY: [lambda noisy: noisy],
@@ -292,7 +292,7 @@ def denoisers(
 
 
 def curves(trained: Mapping[str, list[Trained]]) -> dict[str, list[float]]:
-    """Gives the validation SI-SDR of each epoch, by what the legend says."""
+    """Returns the validation SI-SDR of each epoch, by label in the legend."""
     return {
         f"{name}, seed {one.entry['seed']}" if len(several) > 1 else name: [
             -loss for loss in one.losses
@@ -303,15 +303,15 @@ def curves(trained: Mapping[str, list[Trained]]) -> dict[str, list[float]]:
 
 
 def validation_si_sdr(denoise: Denoiser, valid: Sequence[Mixture]) -> float:
-    """Gives the mean SI-SDR of what a system makes of the mixtures for validation."""
+    """Computes the mean SI-SDR of a system on the validation mixtures."""
     pairs = ((denoise(each.noisy[None])[0], each.clean) for each in valid)
     return float(np.mean([si_sdr(*pair) for pair in pairs]))
 
 
 def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
-    """Makes the network: from noisy waveforms to clean ones."""
+    """Makes the network, from noisy waveforms to clean ones."""
     frames = keras.Input((None, NUM_BINS), name="log_power")
-    # `Normalization` would do, but for its constants, which ONNX takes for inputs.
+    # Not `Normalization`: its export to ONNX turns its constants into inputs.
     x = keras.layers.Rescaling(1 / std, -mean / std)(frames)
     x = make_frame_layer(row.model, row.units, row.arguments)(x)
     gains = keras.layers.Dense(NUM_BINS, activation="sigmoid")(x)
@@ -328,7 +328,7 @@ def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
 
 
 def statistics(passes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Gives the mean and the standard deviation of each bin of noisy speech, in dB."""
+    """Computes the mean and standard deviation of each bin of noisy speech, in dB."""
     batches = passes(0).take(4).as_numpy_iterator()
     frames = [log_power(stft(waveform)) for noisy, _ in batches for waveform in noisy]
     every = np.concatenate(frames).astype("float64")
@@ -339,9 +339,10 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
     """Cleans a recording with the first network of a run.
 
     Raises:
-        FileNotFoundError: If no run ended there, or `clean` has no folder.
-        ValueError: If `clean` is not named as a WAV file, or is the noisy one itself;
-            if that has several channels, or fewer samples a second than speech here.
+        FileNotFoundError: If `run` holds no finished run, or the folder of `clean` does
+            not exist.
+        ValueError: If the name of `clean` does not end in `.wav`, if it is the noisy
+            file itself, or if that has several channels or a sampling rate below 8 kHz.
     """
     if clean.suffix.lower() != ".wav":
         raise ValueError(f"--to must name a .wav file. Received: {clean}")
@@ -369,10 +370,10 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
 
 
 def parse(argv: Sequence[str] | None = None) -> Settings:
-    """Reads the command line, and settles what it leaves open.
+    """Reads the command line, and fills in what it leaves open.
 
     Raises:
-        ValueError: If options contradict each other or a value cannot be.
+        ValueError: If options contradict each other or a value is invalid.
     """
     parser = new_parser(__doc__)
     _add_application(parser.add_argument_group("instead, apply the first network"))
@@ -405,7 +406,7 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         help="of the test (-5 0 5 10 15)",
     )
     given = parser.parse_args(argv)
-    for name in APPLICATION:  # For `--help` alone: they come without the others.
+    for name in APPLICATION:  # Only for `--help`: `parse_application` reads them.
         delattr(given, name)
     check_values(given, "speech")
     if given.smoke and (given.records or given.noise_dir):
@@ -434,13 +435,14 @@ def _add_application(parser: argparse._ActionsContainer) -> None:
 def parse_application(
     argv: Sequence[str] | None = None,
 ) -> tuple[Path, Path, Path] | None:
-    """Reads the command line of an application: run, noisy file and clean file.
+    """Reads the command line that applies a network.
 
     Returns:
-        The three, or `None` where nothing is to be applied.
+        The folder of the run, the noisy file and the clean file; `None` if none of
+        them is given.
 
     Raises:
-        ValueError: If one of the three is missing.
+        ValueError: If one of the three is missing, or there are other options.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     _add_application(parser)

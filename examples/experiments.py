@@ -1,4 +1,4 @@
-"""Leads the scripts beside it to the package of this name, at the checkout's root.
+"""Lets the examples import the package of this name from the root of the checkout.
 
 `python examples/adding.py` looks for modules in this folder, not in the root.
 """

@@ -1,4 +1,4 @@
-"""The papers' figures of how states and gradients flow.
+"""Draws the papers' figures of how states and gradients propagate.
 
     python examples/figures.py gradient-norms --out out/figures
     python examples/figures.py all --out out/figures
@@ -7,13 +7,13 @@ gradient-norms  ||dL/dh_t|| of scoRNN and an LSTM on adding, T = 500, at the sta
                 after 300 updates (Helfrich, dissertation, 2020, figure 2.11); minutes
 heat-maps       ||dh_tau/dx_t|| of ENRNN's long-term and short-term units on adding,
                 T = 50, n = 24 + 16, after five epochs (figures 2.15 and 2.16); minutes
-trajectories    states of two units with their vector field, of plain RNNs, and of RNNs
-                with feedback by the eigenvalues of their matrix (Chang et al., 2019,
-                figure 1); seconds
-jacobians       moduli of the eigenvalues of dh_T/dh_0 over T and diffusion, on noise,
-                before training (figure 2, which is of trained networks); a minute
+trajectories    states of two units and their vector field, for plain RNNs, and for RNNs
+                with feedback whose matrices differ in their eigenvalues (Chang et al.,
+                2019, figure 1); seconds
+jacobians       moduli of the eigenvalues of dh_T/dh_0 by T and diffusion, on noise,
+                before training (figure 2 shows trained networks); a minute
 
-Writes a PNG file for each, and its numbers beside it.
+Writes a PNG file for each figure, and a JSON file with its numbers.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def parse() -> argparse.Namespace:
 
 
 def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
-    """Draws the norms of the gradients of states, before and after some training."""
+    """Draws the gradient norms of the states, before and after some training."""
     length, updates = (30, 5) if options.smoke else (500, 300)
     task = adding.load(length, train_size=50 * updates, test_size=50, seed=options.seed)
     x, y = next(iter(task.test))
@@ -94,7 +94,7 @@ def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
 
 
 def draw_heat_maps(path: Path, options: argparse.Namespace) -> dict:
-    """Draws how long each kind of ENRNN's units depends on an input."""
+    """Draws how long each kind of ENRNN unit depends on an input."""
     epochs, size = (1, 500) if options.smoke else (5, 100_000)
     task = adding.load(50, train_size=size, test_size=50, seed=options.seed)
     layer = ENRNN(24, 16, negative_ones=0.3)
@@ -114,7 +114,7 @@ def draw_heat_maps(path: Path, options: argparse.Namespace) -> dict:
 
 
 def draw_trajectories(path: Path, options: argparse.Namespace) -> dict:
-    """Draws the motion of two units under eight matrices."""
+    """Draws the trajectories of two units under eight recurrent matrices."""
     random = np.random.default_rng(options.seed)
     angle = 0.5
     rotation = np.array(

@@ -1,8 +1,8 @@
-"""MNIST, a pixel a step, in the order of the rows.
+"""MNIST, one pixel per time step, in row order.
 
     python examples/mnist.py --model scornn --preset paper --out out/mnist
 
-An epoch takes two minutes on two cores at n = 170; the papers run 70.
+An epoch takes two minutes on two cores at n = 170; the papers train for 70 epochs.
 """
 
 import keras
@@ -16,7 +16,7 @@ from keras_ortho.tasks import pixels
 
 @command("mnist")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = pixels.mnist(steps=784, **settings.data)
 
     def network(layer: keras.layers.Layer) -> keras.Model:

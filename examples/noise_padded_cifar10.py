@@ -1,11 +1,11 @@
-r"""CIFAR-10, a row a step, and then noise up to 1 000 steps.
+r"""CIFAR-10, one row per time step, followed by noise up to 1 000 time steps.
 
     python examples/noise_padded_cifar10.py --model antisymmetric --preset paper \
         --out out/noise-padded-cifar10
 
-Training images get new noise in each epoch; --fixed-noise keeps it, and a
-network may then learn the noise. run.json tells, as "controls", how much it did.
-An update of the paper's batch of 128 at n = 256 takes about a second on two cores.
+Training images get new noise in each epoch. With `--fixed-noise` they keep theirs, and
+a network may then learn the noise; "controls" in run.json shows how much it did. At
+n = 256, an update with the paper's batch size of 128 takes about a second on two cores.
 """
 
 import keras
@@ -19,7 +19,7 @@ from keras_ortho.tasks import pixels
 
 @command("noise-padded-cifar10")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = pixels.cifar10(
         form="noise-padded", fixed_noise=settings.fixed_noise, **settings.data
     )

@@ -1,9 +1,9 @@
-r"""MNIST, a pixel a step, in one random order.
+r"""MNIST, one pixel per time step, in a fixed random order.
 
     python examples/permuted_mnist.py --model scornn --preset paper \
         --out out/permuted-mnist
 
-An epoch takes two minutes on two cores at n = 170; the papers run 70.
+An epoch takes two minutes on two cores at n = 170; the papers train for 70 epochs.
 """
 
 import keras
@@ -17,7 +17,7 @@ from keras_ortho.tasks import pixels
 
 @command("permuted-mnist")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = pixels.mnist(steps=784, permuted=True, **settings.data)
 
     def network(layer: keras.layers.Layer) -> keras.Model:

@@ -1,9 +1,10 @@
-r"""CIFAR-10, a pixel a step.
+r"""CIFAR-10, one pixel per time step.
 
     python examples/pixel_cifar10.py --model antisymmetric --preset paper \
         --out out/pixel-cifar10
 
-An update of the paper's batch of 128 at n = 256 takes about a second on two cores.
+At n = 256, an update with the paper's batch size of 128 takes about a second on two
+cores.
 """
 
 import keras
@@ -17,7 +18,7 @@ from keras_ortho.tasks import pixels
 
 @command("pixel-cifar10")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = pixels.cifar10(form="pixels", **settings.data)
 
     def network(layer: keras.layers.Layer) -> keras.Model:

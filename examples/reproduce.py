@@ -1,23 +1,25 @@
-"""Runs the papers' experiments, and writes what came out beside what was published.
+"""Runs the papers' experiments, and compares the results with the published ones.
 
     python examples/reproduce.py --set quick
     python examples/reproduce.py --set standard --data-dir DATA
     python examples/reproduce.py --set full --list
 
-Each run is one of the other examples, in a process of its own; one that was broken off
-goes on, one that is done is not done again. That is so of the records that came with
-the checkout, too: how many they are is said first. --fresh trains them anew, where only
-what --work holds counts as done; --out has a folder of its own for what comes out. What
-has no data is left out, and named. DATA holds the folders mnist, ucr, ptb and cifar10,
-timit with what `keras-ortho-data` wrote, and timit-corpus with the corpus itself.
-Writes results/RUN.json for each run, results/SECTION.png, and RESULTS.md; `--report`
-only writes the latter two anew.
+Each run is one of the other examples, in its own process. An interrupted run resumes,
+and a finished run is not repeated. Records that came with the checkout count as
+finished; the command begins by saying how many there are. With `--fresh` they are
+retrained, and only the runs in the `--work` folder count as finished. `--out` writes
+the results to another folder. Runs without data are skipped and named.
 
-`quick` takes some minutes on two cores, `standard` about a day. `full` adds every
-preset at its paper's own length, on all data, and takes weeks: `--list` says how long,
-from the records of similar runs, and runs nothing. `--only` takes a part. `--jobs`
-makes several runs at once, each with its share of the cores, `--scheduler` on the
-workers of a Dask cluster; of two commands that come to the same run one leaves it out.
+DATA holds the folders mnist, ucr, ptb and cifar10, timit with the output of
+`keras-ortho-data`, and timit-corpus with the corpus itself. Writes results/RUN.json for
+each run, results/SECTION.png, and RESULTS.md; `--report` only rewrites the latter two.
+
+`quick` takes a few minutes on two cores, and `standard` about a day. `full` adds every
+preset with its paper's training length, on all data, and takes weeks. `--list` runs
+nothing, and estimates the time from the records of similar runs. `--only` selects some
+of the runs. `--jobs` executes several at once, each with its share of the cores;
+`--scheduler` executes them on the workers of a Dask cluster. If two commands reach the
+same run, one of them skips it.
 """
 
 import argparse
@@ -44,11 +46,11 @@ HERE = Path(__file__).resolve().parent
 
 @plain_errors()
 def main() -> None:
-    """Says what there is, runs what is left, and reports.
+    """Describes the existing records, executes the remaining runs, and reports.
 
     Raises:
-        SystemExit: If a record is damaged, or another command was at work on some of
-            the runs.
+        SystemExit: If a record is damaged, a run failed, or another command was
+            executing some of the runs.
     """
     options = parse()
     runs = [] if options.report else select(options.set, options.only)
@@ -82,7 +84,7 @@ def main() -> None:
 def carry_out(
     runs: Mapping[str, Run], folders: Folders, fresh: bool, make: RunScript, name: str
 ) -> None:
-    """Does a run, and puts its results in their place, the record last.
+    """Executes a run, and puts its results in place, the record last.
 
     Raises:
         BlockingIOError: If another command is running it.
@@ -90,7 +92,7 @@ def carry_out(
     """
     run = runs[name]
     with locked(folders.results, f".{name}.lock"):
-        if folders.is_done(run, fresh):  # By now.
+        if folders.is_done(run, fresh):  # Another command has finished it.
             return
         folder = folders.work / name
         script = str(HERE / f"{run.script}.py")

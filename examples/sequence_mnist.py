@@ -1,4 +1,4 @@
-r"""MNIST, a row (28 steps) or a quarter of one (112) a step.
+r"""MNIST, one row (28 time steps) or a quarter of a row (112) per time step.
 
     python examples/sequence_mnist.py --model svdrnn --preset paper \
         --out out/sequence-mnist
@@ -17,7 +17,7 @@ from keras_ortho.tasks import pixels
 
 @command("sequence-mnist")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = pixels.mnist(steps=settings.length, **settings.data)
 
     def network(layer: keras.layers.Layer) -> keras.Model:

@@ -1,13 +1,13 @@
-r"""Prediction of the next frame of speech by one network: the task of `timit.py`.
+r"""Prediction of the next frame of speech by one network, as in `timit.py`.
 
     keras-ortho-data /path/to/TIMIT out/timit/records
     python examples/speech.py --model scornn --data-dir out/timit/records --epochs 40 \
         --out out/speech
 
-The network is that of `timit.py`, which corrects what is predicted linearly from the
-last two frames, with a layer, rates and a size of your choice; so a layer of your own
-is set beside the others here, and settings are compared. `timit.py` has networks of
-equal size, resynthesizes speech and scores it.
+The network is that of `timit.py`, which corrects the linear prediction from the last
+two frames. You choose its layer, learning rates and size, so that you can compare a
+layer of your own with the others, and settings with each other. `timit.py` compares
+networks of equal size, and resynthesizes and scores the speech.
 """
 
 import keras
@@ -29,7 +29,7 @@ from keras_ortho.tasks.timit_records import fingerprint
 
 @command("speech")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     data = timit.load(
         settings.data_dir,
         batch_size=settings.batch_size,

@@ -1,17 +1,18 @@
-"""Takes the noise out of speech as it comes in, without TensorFlow and Keras.
+"""Removes noise from speech as it comes in, without TensorFlow and Keras.
 
     python examples/streaming.py out/denoise/goru/seed-0/gain.keras noisy.wav
     arecord -q -t raw -f S16_LE -r 8000 | python examples/streaming.py step.onnx -
 
-Takes a network that gives a gain for each bin of a frame, as `examples/denoise.py`
-trains them, freezes it and exports a single step to ONNX, in a process of its own. Then
-speech goes through it as it would come from a microphone, 128 samples at a time, in
-ONNX Runtime; what comes out is a window behind, 32 ms. Prints how long a frame took,
-its median and the 99th percentile, and the real-time factor, the share of the time that
-there is for it. It writes step.onnx, the sound as clean.wav and the gains as gains.npy.
+Freezes a network that computes a gain for each bin of a frame, as trained by
+`examples/denoise.py`, and exports a single time step to ONNX, in a separate process.
+ONNX Runtime then processes the speech as it would come from a microphone, 128 samples
+at a time; the output lags by one window, 32 ms. Prints the median and the 99th
+percentile of the time per frame, and the real-time factor: the mean time per frame,
+divided by the length of a hop. Writes step.onnx, the sound as clean.wav, and the gains
+as gains.npy.
 
 `-` reads 16-bit samples at 8 kHz from standard input, to its end or until Ctrl-C. Needs
-the extra `export`, and for files `speech`.
+the extras `export` and `speech`.
 """
 
 import argparse
@@ -41,14 +42,15 @@ from keras_ortho.files import replacing
 
 
 class Step:
-    """An exported step that keeps its states.
+    """An exported time step that keeps its states.
 
     Args:
-        path: The ONNX file; the states to begin with stand beside it, as `.npz`.
+        path: The ONNX file. The initial states are beside it, in an `.npz` file of the
+            same name.
 
     Raises:
-        FileNotFoundError: If one of the two does not exist.
-        ValueError: If the file is no step from frames to gains.
+        FileNotFoundError: If one of the two files does not exist.
+        ValueError: If the file does not hold a time step from frames to gains.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +59,7 @@ class Step:
             self.states = [states[name] for name in states]
         try:
             self.session = runtime.InferenceSession(path.read_bytes())
-        except Exception as error:  # ONNX Runtime's have nothing else in common.
+        except Exception as error:  # ONNX Runtime's errors share no other base class.
             raise ValueError(
                 f"`model` must be an ONNX file. {error}. Received: {path}"
             ) from error
@@ -72,33 +74,33 @@ class Step:
             )
 
     def __call__(self, frame: np.ndarray) -> np.ndarray:
-        """Takes a frame's log power, of shape `(bins,)`, and gives its gains."""
+        """Returns the gains of a frame, from its log power, both of shape `(bins,)`."""
         given = dict(zip(self.names, [frame[None], *self.states], strict=True))
         (output,), *self.states = self.session.run(None, given)
         return output
 
 
 class Speech:
-    """The spectrum of speech that comes, and speech of the spectrum that goes out.
+    """A streaming short-time Fourier transform and its inverse.
 
-    The frames are those of `keras_ortho.audio.stft`, but for the first, which is of
-    silence alone. What goes out is a hop behind what comes in.
+    The frames are those of `keras_ortho.audio.stft` without the first, which is all
+    silence. The output lags one hop behind the input.
     """
 
     def __init__(self) -> None:
         self.window = np.hanning(FRAME_LENGTH + 1)[:-1]
         self.heard = np.zeros(FRAME_LENGTH)
         self.spoken = np.zeros(FRAME_LENGTH)
-        # The squared windows that lie over each sample of a hop.
+        # The sum of the squared windows over each sample of a hop.
         self.weight = np.square(self.window).reshape(-1, HOP_LENGTH).sum(axis=0)
 
     def analyze(self, samples: np.ndarray) -> np.ndarray:
-        """Gives the spectrum of the frame that a hop of samples completes."""
+        """Computes the spectrum of the frame that a hop of samples completes."""
         self.heard = np.concatenate([self.heard[HOP_LENGTH:], samples])
         return np.fft.rfft(self.window * self.heard).astype("complex64")
 
     def synthesize(self, spectrum: np.ndarray) -> np.ndarray:
-        """Gives the hop of samples that a spectrum completes."""
+        """Computes the hop of samples that a spectrum completes."""
         self.spoken += self.window * np.fft.irfft(spectrum)
         samples = self.spoken[:HOP_LENGTH] / self.weight
         self.spoken = np.concatenate([self.spoken[HOP_LENGTH:], np.zeros(HOP_LENGTH)])
@@ -119,14 +121,14 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".keras":
         model, path = path, options.out / "step.onnx"
-        # In a process of its own: a library cannot be unloaded.
+        # In a separate process, because a library cannot be unloaded.
         with worker_pool(1) as process:
             process.submit(export, model, path).result()
     step, speech = Step(path), Speech()
-    # The frame before the speech, of silence alone.
+    # The frame before the speech, which is all silence.
     gains = [step(log_power(np.zeros((1, NUM_BINS)))[0])]
     sound, seconds = [], []
-    # A microphone is ended by Ctrl-C: what has been heard is written.
+    # Ctrl-C ends a microphone's input; what was read until then is written.
     with contextlib.suppress(KeyboardInterrupt):
         for samples in tqdm(speech_in, unit="frame", disable=None):
             start = time.perf_counter()
@@ -138,7 +140,7 @@ def main() -> None:
             seconds.append(time.perf_counter() - start)
     if not sound:
         raise ValueError("There must be speech. Received: none before the end")
-    # The first frame begins a hop before the speech.
+    # The first frame begins one hop before the speech.
     waveform = np.concatenate(sound)[HOP_LENGTH:]
     with replacing(options.out / "gains.npy") as aside, aside.open("wb") as file:
         np.save(file, np.stack(gains))
@@ -147,7 +149,7 @@ def main() -> None:
 
 
 def export(model: Path, path: Path) -> None:
-    """Exports a step. Loads Keras."""
+    """Exports a single time step of a network. Imports Keras."""
     require("onnx", extra="export")
     import keras
 
@@ -163,9 +165,9 @@ def export(model: Path, path: Path) -> None:
 
 
 def hops(speech: str) -> Iterator[np.ndarray]:
-    """Reads speech as floats, a hop at a time, and one of silence behind it.
+    """Reads speech as floats, one hop at a time, followed by a hop of silence.
 
-    A file is read at once, standard input as it comes.
+    A file is read at once, standard input as it arrives.
     """
     if speech == "-":
         return _padded(_from_input())
@@ -192,7 +194,7 @@ def _padded(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
 
 
 def report(seconds: np.ndarray, out: Path) -> None:
-    """Prints how long the frames took."""
+    """Prints the computation times of the frames."""
     budget = HOP_LENGTH / SAMPLE_RATE
     median, slow = np.percentile(seconds, [50, 99])
     print(

@@ -4,28 +4,30 @@
     python examples/timit.py --records out/timit/records --out out/timit
     python examples/timit.py --smoke --out out/smoke
 
-Trains networks of equal parameter count, with an LSTM, a GRU, scoRNN and ENRNN in the
-same place, or the layers that `--models` names. Each corrects what is predicted
-linearly from the last two frames; `feed-forward` has a dense layer in that place, so
-that it shows what recurrence adds. The epoch of least validation error is chosen. The
-table begins with the mean frame, the previous frame, and linear prediction from one and
-from two frames, whose penalty is chosen on the validation data. The test utterances are
-resynthesized from all these predictions, and scored: mean squared error in dB^2 under
-both definitions in use, segmental SNR, STOI and PESQ. An utterance that has no such
-score is not in its mean, and the table says how many. Started again it goes on where it
-was; models can be added. It writes results.md, results.json, curves.png,
-spectrograms.png, wav/ and a folder for each model.
+Trains networks with equal parameter counts that differ in one layer: an LSTM, a GRU,
+scoRNN and ENRNN, or the layers that `--models` names. Each network corrects the linear
+prediction from the last two frames; `feed-forward` has a dense layer instead of a
+recurrent one, and so shows what recurrence adds. The epoch with the lowest validation
+error is chosen.
 
-`--preset paper` trains the papers' networks instead, each with the size and the
-settings of Helfrich, dissertation, 2020, sections 2.5 and 2.7, where there are scoRNN,
-LSTM, ENRNN and the uRNNs: the recurrent layer reads decibels as they are, and a dense
-layer gives the next frame. `--raw` has that network with any of the layers, at the
-parameter count of a scoRNN by Helfrich et al., 2018, and Adam.
+The table begins with four predictors for comparison: the mean frame, the previous
+frame, and linear prediction from one and from two frames, with a penalty chosen on the
+validation data. The test utterances are resynthesized from all predictions and scored:
+mean squared error in dB^2 under both definitions in use, segmental SNR, STOI and PESQ.
+A mean leaves out the utterances that have no such score, and the table says how many.
+Writes results.md, results.json, curves.png, spectrograms.png, wav/ and a folder for
+each model. If the command is run again, it resumes; models can be added.
 
-40 epochs of the five networks on the 16 speakers of NLTK's sample take 7 minutes on a
-core; on the whole of TIMIT an epoch is 40 times as long. `examples/timit_splits.py`
-makes these runs from several seeds and on several divisions of the speakers.
-`--smoke` takes less than a minute: small networks, and speech that it synthesizes.
+`--preset paper` trains the papers' networks instead, each with the size and settings of
+Helfrich, dissertation, 2020, sections 2.5 and 2.7, which cover scoRNN, LSTM, ENRNN and
+the uRNNs. There the recurrent layer reads the decibels unscaled, and a dense layer
+outputs the next frame. `--raw` trains that network with any of the layers and Adam, at
+the parameter count of a scoRNN of Helfrich et al., 2018.
+
+On the 16 speakers of NLTK's sample, 40 epochs of the five networks take 7 minutes on
+one core; on all of TIMIT, an epoch takes 40 times as long. `examples/timit_splits.py`
+repeats these runs for several seeds and divisions of the speakers. `--smoke` takes less
+than a minute, with small networks and synthetic speech.
 """
 
 import functools
@@ -85,7 +87,7 @@ Predictor = Callable[[np.ndarray], np.ndarray]
 
 @plain_errors()
 def main() -> None:
-    """Builds the networks, trains and scores each, and writes what came of them."""
+    """Builds, trains and scores the networks, and writes the results."""
     settings, models = parse()
     record = run_record(settings.record())
     out, raw = settings.out, is_raw(settings)
@@ -106,7 +108,7 @@ def main() -> None:
     trained: dict[str, tuple[keras.Model, Path]] = {}
     with distributed(settings):
         for row in models:
-            # Whatever models stand before it.
+            # The weights do not depend on the models before it.
             keras.utils.set_random_seed(settings.seed)
             model = (
                 raw_network(row, data.mean) if raw else network(row, linear[LINEAR_2])
@@ -142,7 +144,7 @@ def main() -> None:
 def baselines(
     data: timit.Timit, linear: Mapping[str, LinearPrediction]
 ) -> tuple[dict[str, Predictor], dict[str, dict[str, Any]]]:
-    """What predicts without a network, and the beginning of its row of the table."""
+    """Returns the predictors without a network, and the start of each table row."""
     predictors: dict[str, Predictor] = {
         MEAN: lambda x: np.broadcast_to(data.mean, np.shape(x)),
         REPEAT: lambda x: x,
@@ -166,10 +168,10 @@ def fit(
     records: Path,
     settings: Settings,
 ) -> tuple[dict[str, Any], list[float]]:
-    """Trains a network in its folder.
+    """Trains a network, in its own folder.
 
     Returns:
-        The beginning of its row of the table, and the validation error of each epoch.
+        The start of its table row, and the validation error of each epoch.
     """
     model.compile(
         make_optimizer(row.rates, len(data.train)),
@@ -216,7 +218,7 @@ def score(
 ) -> None:
     """Resynthesizes the test utterances, and adds their scores to the rows.
 
-    The first of them is written as sound, and its spectrograms as a picture.
+    Writes the first utterance as sound, and its spectrograms as a figure.
     """
     out = settings.out
     utterances = list(timit.utterances(records, "test"))
@@ -254,7 +256,7 @@ def network(row: Preset, linear: LinearPrediction) -> keras.Model:
 
 
 def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
-    """Makes the papers' network, in decibels, which starts from the mean frame."""
+    """Makes the papers' network on decibels, with the mean frame as output bias."""
     layer = make_layer(row.model, row.units, row.arguments, return_sequences=True)
     bias = keras.initializers.Constant(mean)
     outputs = keras.layers.Dense(NUM_BINS, bias_initializer=bias)
@@ -262,10 +264,10 @@ def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
 
 
 def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
-    """Reads the command line, and settles what it leaves open; with each model's own.
+    """Reads the command line, and returns the settings and those of each model.
 
     Raises:
-        ValueError: If options contradict each other or a value cannot be.
+        ValueError: If options contradict each other or a value is invalid.
     """
     given = read(__doc__ or "", argv)
     device_options.set_up(given)
@@ -273,14 +275,14 @@ def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
 
 
 def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:
-    """Writes an utterance as a wav file."""
+    """Writes an utterance as a WAV file."""
     (out / "wav").mkdir(exist_ok=True)
     path = out / "wav" / f"{short(utterance)}_{name}.wav"
     write_wav(path, to_int16(samples), SAMPLE_RATE)
 
 
 def figure(row: dict[str, Any], key: str) -> str:
-    """Writes a figure; a mean with what is not in it, where there is such."""
+    """Formats a figure, with the number of unscored utterances if there are any."""
     if key == "parameters":
         return f"{row[key]:,.0f}"
     unscored = row["utterances_without_a_score"].get(key, 0)
@@ -289,7 +291,7 @@ def figure(row: dict[str, Any], key: str) -> str:
 
 
 def report(out: Path, record: dict[str, Any]) -> None:
-    """Prints the table, and writes it with the settings."""
+    """Prints the table, and writes it and the record."""
     rows = [
         [name, *(figure(row, key) for key in COLUMNS)]
         for name, row in record["results"].items()

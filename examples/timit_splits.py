@@ -3,16 +3,15 @@
     python examples/timit_splits.py --corpus TIMIT --splits 3 --seeds 3 --out out/splits
     python examples/timit_splits.py --corpus TIMIT --out out/timit --models lstm scornn
 
-How well the speech of a few speakers is predicted depends on who they are, more than on
-the network. This divides the speakers of a corpus anew for each split, prepares the
-records, runs `examples/timit.py` on them from each seed, and puts together what came of
-it: the mean over the splits, with the standard deviation of the seeds, and the error on
-each split beside that of linear prediction. One split, the usual number, is the one
-that `keras-ortho-data` takes by itself: TIMIT's own, where its test part is there. All
-other options are those of `examples/timit.py`, which a run of one split and one seed
-has for itself. Started again it goes on where it was.
+With few speakers, the prediction error depends more on who they are than on the
+network. For each split, this command divides the speakers of a corpus anew, prepares
+the records, and runs `examples/timit.py` on them once per seed. It reports the means
+over the splits, with the standard deviation over the seeds, and the error on each split
+beside that of linear prediction. A single split, the default, is the one that
+`keras-ortho-data` chooses: TIMIT's own, if the corpus includes the test part. All other
+options are passed on to `examples/timit.py`. If the command is run again, it resumes.
 
-It writes results.md, results.json and curves.png, and for each run the folder
+Writes results.md, results.json and curves.png, and a folder for each run, such as
 split-0/seed-0.
 """
 
@@ -38,18 +37,18 @@ from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 HERE = Path(__file__).resolve().parent
-# What the records of all runs must have in common.
+# Entries that must be equal in the records of all runs.
 SAME = ("commit", "keras_ortho", "keras", "backend", "backend_version", "python")
-# What each has of its own.
+# Entries that differ from run to run.
 OWN = ("settings", "started", "data", "results", "curves")
 VALIDATION, TEST = "validation_valid_frame_mse", "valid_frame_mse"
-# The record of each seed, for each split.
+# For each split, the records of its seeds.
 Runs = Sequence[Sequence[Mapping[str, Any]]]
 
 
 @plain_errors()
 def main() -> None:
-    """Prepares each split, makes its runs, and writes what came of all."""
+    """Prepares the splits, executes their runs, and writes the results."""
     options, others = parse()
     runs = [
         [
@@ -62,12 +61,12 @@ def main() -> None:
 
 
 def prepare(options: argparse.Namespace) -> list[str]:
-    """Makes the records of each split; gives the names of their folders.
+    """Makes the records of each split, and returns the names of the splits' folders.
 
     Raises:
-        FileNotFoundError: If there is no such corpus.
-        ValueError: If the folder has those of one split, and now there are several, or
-            the other way round: runs have been made on them.
+        FileNotFoundError: If the folder of the corpus does not exist.
+        ValueError: If `--out` holds the records of a single split and there are now
+            several, or vice versa.
     """
     if not options.corpus.is_dir():
         raise FileNotFoundError(
@@ -76,7 +75,7 @@ def prepare(options: argparse.Namespace) -> list[str]:
     names = [f"split-{number}" for number in range(options.splits)]
     mode = "auto" if options.splits == 1 else "speakers"
     before = division(options.out / names[0] / "records")
-    # One split may be by speakers, too, where the corpus has none of its own.
+    # A single split is also by speakers if the corpus has none of its own.
     differs = before != "speakers"
     if options.splits == 1:
         differs = (options.out / "split-1").exists()
@@ -93,18 +92,18 @@ def prepare(options: argparse.Namespace) -> list[str]:
 
 
 def division(records: Path) -> str | None:
-    """Says how the speakers of records were divided, if there are whole ones."""
+    """Returns how records divide the speakers; `None` if missing or damaged."""
     path = records / MANIFEST
     if not path.exists():
         return None
     try:
         return read_json(path, LARGEST_MANIFEST)["parameters"]["splits"]
-    except (LookupError, TypeError, ValueError):  # Damaged: it is made anew.
+    except (LookupError, TypeError, ValueError):  # Damaged: it will be rewritten.
         return None
 
 
 def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, Any]:
-    """Trains and scores on a split from a seed; gives the record."""
+    """Trains and scores on a split from a seed, and returns the record."""
     folder = out / split / f"seed-{seed}"
     command = [str(HERE / "timit.py"), "--records", str(out / split / "records")]
     run_python([*command, "--seed", str(seed), "--out", str(folder), *others])
@@ -114,10 +113,10 @@ def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, An
 
 
 def report(options: argparse.Namespace, runs: Runs) -> None:
-    """Prints the tables, and writes them, the figure, and the record.
+    """Prints the tables, and writes them, the figure and the record.
 
     Raises:
-        ValueError: If the runs are of different commits or versions.
+        ValueError: If the runs were made with different commits or versions.
     """
     everything = [record for of_split in runs for record in of_split]
     for name in SAME:
@@ -150,12 +149,12 @@ def report(options: argparse.Namespace, runs: Runs) -> None:
 
 
 def figures(runs: Runs, name: str, key: str) -> list[list[float]]:
-    """Lists a figure of a predictor: for each split those of all seeds."""
+    """Lists a figure of a predictor for all seeds of each split."""
     return [[record["results"][name][key] for record in seeds] for seeds in runs]
 
 
 def means(runs: Runs) -> tuple[list[str], list[list[str]]]:
-    """Makes the table of the means over the splits, with the deviation of the seeds."""
+    """Makes the table of means over the splits, with deviations over the seeds."""
     scores = {key: title for key, title in COLUMNS.items() if key != "parameters"}
     rows = []
     for name, result in runs[0][0]["results"].items():
@@ -169,7 +168,7 @@ def means(runs: Runs) -> tuple[list[str], list[list[str]]]:
 
 
 def unscored(runs: Runs, name: str, key: str) -> str:
-    """Says how many utterances of all runs are not in a mean, if there are such."""
+    """Says how many utterances of all runs a mean leaves out, if any."""
     rows = [record["results"][name] for seeds in runs for record in seeds]
     without = sum(row["utterances_without_a_score"].get(key, 0) for row in rows)
     scored = sum(row["utterances"] for row in rows)
@@ -177,7 +176,7 @@ def unscored(runs: Runs, name: str, key: str) -> str:
 
 
 def by_split(runs: Runs) -> tuple[list[str], list[list[str]]]:
-    """Makes the table of the errors on each split, with the deviation of the seeds.
+    """Makes the table of errors on each split, with deviations over the seeds.
 
     The last column counts the runs whose test error is below that of linear prediction
     from two frames.
@@ -202,9 +201,9 @@ def by_split(runs: Runs) -> tuple[list[str], list[list[str]]]:
 
 
 def draw(path: Path, runs: Runs) -> None:
-    """Draws the validation error of each epoch less that of linear prediction.
+    """Draws the validation error of each epoch minus that of linear prediction.
 
-    The line is the median of all runs; the band reaches from the least to the greatest.
+    The line is the median of all runs; the band spans their minimum and maximum.
     """
     limits = figures(runs, LINEAR_2, VALIDATION)
     curves, bands = {}, {}
@@ -225,11 +224,14 @@ def draw(path: Path, runs: Runs) -> None:
 def parse(
     argv: Sequence[str] | None = None,
 ) -> tuple[argparse.Namespace, list[str]]:
-    """Reads the command line; gives what is for `examples/timit.py`, too.
+    """Reads the command line.
+
+    Returns:
+        The options of this command, and the arguments for `examples/timit.py`.
 
     Raises:
-        ValueError: If a number cannot be, or an option is not one of several runs, or
-            one that `examples/timit.py` refuses.
+        ValueError: If a number is invalid, an option does not apply to several runs, or
+            `examples/timit.py` would refuse an option.
     """
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -249,7 +251,7 @@ def parse(
         if any(word.partition("=")[0] == option for word in others):
             raise ValueError(f"The records are made here: no {option}. Received: it")
     others += ["--tensorboard"] * options.tensorboard
-    # All that a run would refuse, before the records are made.
+    # Fails on what a run would refuse, before the records are made.
     own = ["--records", "records", "--out", str(options.out), *others]
     given = timit_options.read(__doc__ or "", own)
     device_options.check(given)

@@ -1,9 +1,9 @@
-r"""Classification of the time series of the UCR archive.
+r"""Classification of time series from the UCR archive.
 
     python examples/ucr.py --model svdrnn --preset paper --name ECG200 \
         --data-dir UCRArchive_2018 --out out/ucr
 
-A data set takes seconds to minutes on two cores.
+Each data set takes seconds to minutes on two cores.
 """
 
 import keras
@@ -17,7 +17,7 @@ from keras_ortho.tasks import ucr
 
 @command("ucr")
 def main(settings: Settings) -> None:
-    """Builds the network, trains it, and writes what came of it."""
+    """Builds and trains the network, and writes the results."""
     task = ucr.load(settings.name, **settings.data)
 
     def network(layer: keras.layers.Layer) -> keras.Model:

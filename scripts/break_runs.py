@@ -1,15 +1,15 @@
-"""Kills training runs, damages their files and starts two at once, and counts.
+"""Kills training runs, damages their files, starts two at once, and counts outcomes.
 
     python scripts/break_runs.py --kills 200 --flips 200
 
-What must hold: a run that was killed at any moment, and called again, ends in the bits
-of the unbroken run and leaves no other files than that; so does one with a damaged
-file, or it ends in an error that names the file; of two runs in one folder one is
-refused, and told by whom. Ends with the status 1 if any of it does not. Linux only;
-`KERAS_BACKEND` chooses the backend.
+Checks three properties. A run that is killed at any moment and called again ends with
+the same bits and the same files as an uninterrupted run. A run with a damaged file ends
+with the same bits, or with an error that names the file. Of two runs in one folder, one
+is refused, with an error that names the process of the other. The exit status is 1 if
+any of these fails. Linux only; `KERAS_BACKEND` selects the backend.
 
-Each run is a process that is forked from this one, which has imported everything and
-started nothing: neither TensorFlow nor JAX can be forked once it runs.
+Each run is a process forked from this one, which has imported everything and executed
+nothing: neither TensorFlow nor JAX can be forked once it has started.
 """
 
 import argparse
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         end: `"done"`, `"error"` or `"killed"`.
-        text: What names the bits of its results, or what the error says.
+        text: A digest of its results, or the text of its error.
     """
 
     end: str
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
 
 
 class Worker:
-    """A run in a process of its own, which waits for `go` before it touches its folder.
+    """A run in its own process, which waits for `go` before it touches its folder.
 
     Args:
         folder: Folder of the run.
@@ -65,7 +65,7 @@ class Worker:
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                os.close(self._begin)  # So that the end of this process ends it, too.
+                os.close(self._begin)  # So that it ends if the parent process does.
                 outcome = _train(folder, epochs, told, begin)
                 os.write(results, "\n".join(outcome).encode())
             finally:
@@ -76,20 +76,20 @@ class Worker:
         os.close(ready)
 
     def go(self) -> None:
-        """Lets it begin."""
+        """Starts the run."""
         os.write(self._begin, b"g")
 
     def kill(self, after: float) -> None:
-        """Kills it, unless it ends before.
+        """Kills the run, unless it ends first.
 
         Args:
             after: Seconds from now.
         """
         select.select([self._results], [], [], after)
-        os.kill(self.pid, signal.SIGKILL)  # It is there until it is waited for.
+        os.kill(self.pid, signal.SIGKILL)  # The process exists until `waitpid`.
 
     def outcome(self) -> Outcome:
-        """Waits for its end."""
+        """Waits for the run to end, and returns how it ended."""
         with os.fdopen(self._results, "rb") as file:
             end, _, text = file.read().decode().partition("\n")
         os.waitpid(self.pid, 0)
@@ -105,11 +105,11 @@ def _train(folder: Path, epochs: int, told: int, begin: int) -> Outcome:
         [
             keras.Input((10, 2)),
             keras.layers.Flatten(),
-            keras.layers.Dropout(0.1, seed=1),  # Has a state that is no weight.
+            keras.layers.Dropout(0.1, seed=1),  # Its state is not a weight.
             keras.layers.Dense(1),
         ]
     )
-    # Compiling would take longer than all else.
+    # Compilation would take longer than everything else.
     model.compile(keras.optimizers.Adam(0.03), "mse", run_eagerly=True)
     os.write(told, b"r")
     if not os.read(begin, 1):
@@ -122,7 +122,7 @@ def _train(folder: Path, epochs: int, told: int, begin: int) -> Outcome:
                 data,
                 folder,
                 epochs=epochs,
-                steps_per_epoch=2,  # Of three: each epoch begins elsewhere.
+                steps_per_epoch=2,  # Of three: epochs start at different batches.
                 validation_data=data,
                 save_seconds=0,
                 settings={"units": 6},
@@ -141,13 +141,13 @@ def _train(folder: Path, epochs: int, told: int, begin: int) -> Outcome:
 
 
 def names(folder: Path) -> list[str]:
-    """Lists the files in a folder and in those in it."""
+    """Lists the files in a folder and its subfolders."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     return sorted(str(path.relative_to(folder)) for path in paths)
 
 
 def run(folder: Path, epochs: int = EPOCHS) -> Outcome:
-    """Runs to the end."""
+    """Executes a run to its end."""
     worker = Worker(folder, epochs)
     worker.go()
     return worker.outcome()
@@ -159,7 +159,7 @@ def damage(path: Path, how: str, chance: random.Random) -> None:
     Args:
         path: The file.
         how: One of `DAMAGES`.
-        chance: Chooses the place.
+        chance: Random generator that chooses the position.
     """
     content = bytearray(path.read_bytes())
     place = chance.randrange(len(content))
@@ -174,11 +174,11 @@ def damage(path: Path, how: str, chance: random.Random) -> None:
 
 
 class Trial:
-    """What is done to runs, and what came of it.
+    """Interrupts and damages runs, and counts the outcomes.
 
     Args:
         folder: An empty folder for the runs.
-        seed: Seed of the moments, the files and the places.
+        seed: Seed of the random times and positions.
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -186,7 +186,7 @@ class Trial:
         self.chance = random.Random(seed)
         self.counts: collections.Counter[str] = collections.Counter()
         self.failures: list[str] = []
-        run(folder / "first")  # The files of the libraries are read once, here.
+        run(folder / "first")  # Loads the libraries' files once.
         worker = Worker(folder / "unbroken")
         started = time.monotonic()
         worker.go()
@@ -197,14 +197,14 @@ class Trial:
             raise RuntimeError(f"The unbroken run: {self.expected}")
 
     def note(self, kind: str, right: bool, detail: object) -> None:
-        """Counts what came out."""
+        """Counts an outcome, and prints it if it is wrong."""
         self.counts[kind if right else f"WRONG, {kind}"] += 1
         if not right:
             self.failures.append(f"{kind}: {detail}")
             print(self.failures[-1], flush=True)
 
     def kills(self, number: int) -> None:
-        """Kills runs at random moments, and calls each again until it is done."""
+        """Kills runs at random times, and restarts each until it is done."""
         done = 0
         while done < number:
             folder = self.folder / "killed"
@@ -227,7 +227,7 @@ class Trial:
         self.counts["kills"] = done
 
     def flips(self, number: int) -> None:
-        """Damages a file of a run that is done by half, or whole, or just begun."""
+        """Damages files of runs that have just begun, are half done, or are done."""
         states = {"begun": 1, "half": EPOCHS // 2, "done": EPOCHS}
         for name, epochs in states.items():
             run(self.folder / name, epochs)
@@ -245,7 +245,7 @@ class Trial:
             if outcome.end == "done":
                 kind = f"damaged: the unbroken run's bits{fallen}"
                 right = bits == self.expected.text
-                # A state is never taken for another, and is looked at if it counts.
+                # If the newest state is damaged, the run must notice it and fall back.
                 newest = f"epoch-{states[state]:06d}/"
                 right = right and (bool(fallen) or not name.startswith(newest))
             else:

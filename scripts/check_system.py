@@ -1,7 +1,7 @@
-"""Names all that this system lacks before the package can be installed.
+"""Reports everything this system lacks for the package to be installed.
 
-`make` runs it with the Python that is to hold the installation. It needs the standard
-library alone, and runs on versions of Python that are too old so as to refuse them.
+`make` runs it with the Python to install into. It needs only the standard library, and
+also runs on versions of Python that are too old, so that it can refuse them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 class Missing(NamedTuple):
-    """Something that the installation needs, and apt's packages that bring it."""
+    """Something that the installation needs, and the apt packages that provide it."""
 
     what: str
     packages: list[str]
 
 
 def supported_versions(setup_cfg: Path = SETUP_CFG) -> tuple[tuple, tuple]:
-    """The first supported version of Python, and the first that is not any more."""
+    """Returns the first supported version of Python, and the first unsupported one."""
     config = configparser.ConfigParser()
     config.read_string(setup_cfg.read_text(encoding="utf-8"))
     bounds = config["options"]["python_requires"]
@@ -46,13 +46,13 @@ def supported_versions(setup_cfg: Path = SETUP_CFG) -> tuple[tuple, tuple]:
 
 
 def is_supported(version: tuple = sys.version_info[:2]) -> bool:
-    """Whether the package runs on this version of Python."""
+    """Whether the package supports this version of Python."""
     first, end = supported_versions()
     return first <= version < end
 
 
 def apt_pythons() -> list[str]:
-    """The supported Pythons among the packages that apt knows, newest first."""
+    """Returns the supported Pythons that apt offers, newest first."""
     if shutil.which("apt-cache") is None:
         return []
     first, end = supported_versions()
@@ -68,7 +68,7 @@ def apt_pythons() -> list[str]:
 
 
 def missing_python(version: tuple = sys.version_info[:2]) -> Missing | None:
-    """A version of Python that the package supports."""
+    """Checks for a version of Python that the package supports."""
     if is_supported(version):
         return None
     first, end = (".".join(map(str, bound)) for bound in supported_versions())
@@ -84,7 +84,7 @@ def missing_python(version: tuple = sys.version_info[:2]) -> Missing | None:
 
 
 def part_of_python(what: str, package: str) -> Missing:
-    """A missing part of this Python: apt's packages fit apt's Pythons only."""
+    """Describes a missing part of Python. Apt has packages only for its own Pythons."""
     if sys.base_prefix == "/usr":
         return Missing(what, [package])
     return Missing(
@@ -95,7 +95,7 @@ def part_of_python(what: str, package: str) -> Missing:
 
 
 def missing_venv() -> Missing | None:
-    """The modules that make a virtual environment with pip in it."""
+    """Checks for the modules that create a virtual environment with pip."""
     if find_spec("venv") and find_spec("ensurepip"):
         return None
     return part_of_python(
@@ -104,14 +104,14 @@ def missing_venv() -> Missing | None:
 
 
 def missing_headers() -> Missing | None:
-    """The headers that C extensions for this Python are compiled with."""
+    """Checks for the headers needed to compile C extensions for this Python."""
     if Path(sysconfig.get_paths()["include"], "Python.h").is_file():
         return None
     return part_of_python("Python.h, to compile the package pesq", f"{PYTHON}-dev")
 
 
 def missing_compiler() -> Missing | None:
-    """A C compiler that finds its linker and the C library."""
+    """Checks for a C compiler that finds its linker and the C library."""
     compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
@@ -131,7 +131,7 @@ def missing_compiler() -> Missing | None:
 
 
 def mismatched_venv(folder: Path) -> Missing | None:
-    """An environment of this very version of Python, where there is one already."""
+    """Checks that an existing virtual environment has this version of Python."""
     if not folder.exists():
         return None
     probe = "import sys; print('python%d.%d' % sys.version_info[:2])"
@@ -154,7 +154,7 @@ def mismatched_venv(folder: Path) -> Missing | None:
 
 
 def find_missing(venv: Path | None = None) -> list[Missing]:
-    """All that is missing, not only the first of it."""
+    """Returns everything that is missing, not only the first item."""
     checks = [missing_python(), missing_compiler()]
     if checks[0] is None:
         checks += [missing_venv(), missing_headers()]
@@ -163,7 +163,7 @@ def find_missing(venv: Path | None = None) -> list[Missing]:
 
 
 def report(missing: list[Missing]) -> str:
-    """What to tell the user, with the one command that installs all of it."""
+    """Formats the report, with one command that installs all that apt provides."""
     lines = ["keras-ortho cannot be installed yet. It needs"]
     lines += [f"  - {item.what}." for item in missing]
     packages = " ".join(name for item in missing for name in item.packages)
@@ -175,7 +175,7 @@ def report(missing: list[Missing]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exits with 0 if nothing is missing."""
+    """Returns the exit status: 0 if nothing is missing, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--venv", type=Path, help="the virtual environment, made or still to be made"

@@ -1,16 +1,17 @@
-"""Damages files in every format that the project reads, and reads them.
+"""Damages files of every format that the project reads, and reads them.
 
     python scripts/fuzz_files.py --mutations 100000 --seed 0
 
-Bits are flipped, bytes cut, inserted and repeated, sizes and numbers replaced by
-others, files spliced; half of the compressed ones below their checksums. A reader may
-refuse a file with an OSError or a ValueError that names it. Anything else is a failure:
-another error, a dead process, more than 10 seconds, or more than 64 MiB and four times
-the file above the memory of the idle process. The readers run in a process of their
-own; that of the shards, which TensorFlow reads, in another.
+Flips bits, cuts, inserts and repeats bytes, replaces sizes and numbers, and splices
+files. More than half of the changes to compressed or checksummed files are made to the
+contents, before compression and checksums. A reader may refuse a file with an OSError
+or a ValueError that names it. Anything else is a failure: another error, a dead
+process, more than 10 seconds, or memory beyond that of the idle process by more than
+64 MiB plus four times the size of the file. The readers run in a separate process; the
+reader of the shards, which uses TensorFlow, runs in another.
 
-Each case follows from the seed, the format and its number alone: `--format flac --first
-1234 --mutations 1` repeats one. The files of failures are kept in the folder `--keep`.
+Each case depends only on the seed, the format and its number: `--format flac --first
+1234 --mutations 1` repeats one. The files that fail are kept in the folder `--keep`.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# In memory where there is such a folder: to write a file takes longer than to read it.
+# In memory if possible, because writing a file takes longer than reading it.
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
@@ -67,7 +68,7 @@ def main() -> int:
 
 
 def _shares(whole: int, weights: dict[str, float]) -> dict[str, int]:
-    """Parts of a number, as large as their weights, that sum to it."""
+    """Divides a number into parts proportional to the weights, which sum to it."""
     total, so_far, given = sum(weights.values()), 0.0, 0
     shares = {}
     for name, weight in weights.items():
@@ -78,12 +79,12 @@ def _shares(whole: int, weights: dict[str, float]) -> dict[str, int]:
 
 
 class Worker:
-    """A process that reads, started again when it dies.
+    """A process that reads the files, and is restarted when it dies.
 
     Args:
         folder: An empty folder for its files.
-        seed: Chooses all changes.
-        program: What Python runs. Default: this file.
+        seed: Seed of all changes.
+        program: The script that Python runs. Default: this file.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Worker:
 
     def _start(self) -> subprocess.Popen[str]:
         environment = os.environ | {
-            # One thread, one arena of memory: what a file costs is seen.
+            # One thread and one memory arena, so that the cost of a file shows.
             "MALLOC_ARENA_MAX": "1",
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
@@ -109,21 +110,21 @@ class Worker:
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Decoders complain there of each damaged file.
+            # Decoders report every damaged file there.
             stderr=(self.folder / "errors").open("wb"),
             text=True,
         )
 
     def run(self, name: str, first: int, cases: int) -> dict[str, Any]:
-        """Reads changed files of a format.
+        """Reads damaged files of a format.
 
         Args:
             name: The format.
             first: Number of the first case.
-            cases: How many.
+            cases: Number of cases.
 
         Returns:
-            What `fuzzing.worker.run` gives, summed over the processes that died.
+            The results of `fuzzing.worker.run`, combined over restarts of the process.
         """
         start, stop = first, first + cases
         whole: dict[str, Any] = {"counts": {}, "failures": []}
@@ -187,10 +188,10 @@ def _keep(name: str, result: dict[str, Any], form: Any, options: Any) -> None:
 
 
 def _import_readers_alone() -> None:
-    """Keeps Keras and TensorFlow out of the memory that is measured.
+    """Keeps Keras and TensorFlow out of the measured memory.
 
-    The readers need neither; the package that they are in imports both, unless it is
-    there already.
+    The readers need neither, but importing their package imports both, unless
+    `sys.modules` already holds it.
     """
     sys.path.insert(0, str(ROOT))
     package = types.ModuleType("keras_ortho")

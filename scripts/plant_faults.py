@@ -1,9 +1,8 @@
-"""Plants one fault after the other, and says which of them the tests find.
+"""Plants faults one at a time, and reports which of them the tests find.
 
-`tests/faults.toml` lists the faults: a line of a file, what to write in its stead, and
-the tests that are to fail then. Each is planted in a copy of the working tree, by
-itself, and those of its tests run that `make test` runs, without the data that a fresh
-clone has not.
+`tests/faults.toml` lists the faults: text in a file, its replacement, and the tests
+that must then fail. Each fault is planted alone, in a copy of the working tree. Its
+tests run if `make test` runs them, without the data that a fresh clone lacks.
 """
 
 import argparse
@@ -19,21 +18,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "faults.toml"
-# pytest: all passed, some failed.
+# Exit statuses of pytest: all tests passed, some failed.
 PASSED, FAILED = 0, 1
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, and the tests that are to find it.
+    """A fault, and the tests that must find it.
 
     Attributes:
-        name: What is wrong, in a few words.
-        file: The file to break, from the project's root on.
-        old: What stands there, once.
-        new: What to write in its stead.
+        name: A short description of the fault.
+        file: The file to change, relative to the project's root.
+        old: The text to replace, which must occur in the file exactly once.
+        new: The replacement.
         tests: Files or folders of tests.
-        backend: The backend to run them on.
+        backend: The backend to run them on. Default: `"tensorflow"`.
     """
 
     name: str
@@ -44,16 +43,16 @@ class Fault:
     backend: str = "tensorflow"
 
     def plant(self, root: Path) -> str:
-        """Breaks the file of a tree.
+        """Plants the fault in a tree.
 
         Args:
-            root: The tree.
+            root: Root of the tree.
 
         Returns:
-            What the file held before.
+            The previous contents of the file.
 
         Raises:
-            ValueError: If `old` does not stand there exactly once.
+            ValueError: If `old` does not occur in the file exactly once.
         """
         path = root / self.file
         before = path.read_text()
@@ -73,28 +72,31 @@ def read_faults(table: Path = TABLE) -> list[Fault]:
         table: The TOML file.
 
     Returns:
-        The faults, in its order.
+        The faults, in the order of the table.
     """
     entries = tomllib.loads(table.read_text())["fault"]
     return [Fault(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
 
 
 def run_tests(root: Path, tests: list[str], backend: str, limit: float) -> int | None:
-    """Runs tests of a tree up to the first that fails.
+    """Runs tests of a tree up to the first failure.
 
     Args:
-        root: The tree.
+        root: Root of the tree.
         tests: Files or folders of tests.
         backend: The backend.
-        limit: Seconds to give them.
+        limit: Time limit in seconds.
 
     Returns:
-        The exit status of pytest, or `None` if they did not end in time.
+        The exit status of pytest, or `None` if the tests exceeded the time limit.
+
+    Raises:
+        RuntimeError: If pytest could not run.
     """
     environment = {k: v for k, v in os.environ.items() if k != "KERAS_ORTHO_DATA"}
     environment |= {"PYTHONPATH": str(root), "KERAS_BACKEND": backend}
-    # A file broken or mended within the second, and of the same length, would be taken
-    # for the one that was compiled before.
+    # Otherwise Python would use stale bytecode for a file that changes within a second
+    # and keeps its length.
     environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
     marked = "not slow" if backend == "tensorflow" else "backends and not slow"
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
@@ -116,10 +118,13 @@ def run_tests(root: Path, tests: list[str], backend: str, limit: float) -> int |
 
 
 def copy_tree(destination: Path) -> None:
-    """Copies what git knows, or would.
+    """Copies the files that git tracks, or would track.
 
     Args:
-        destination: The folder to fill.
+        destination: The folder to copy to.
+
+    Raises:
+        SystemExit: If this is not a git checkout, or git is not installed.
     """
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
@@ -129,22 +134,22 @@ def copy_tree(destination: Path) -> None:
     except (FileNotFoundError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"Faults are planted in a git checkout: {error}") from error
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).exists():  # It may have been deleted since.
+        if (ROOT / name).exists():  # A tracked file may have been deleted.
             (destination / name).parent.mkdir(parents=True, exist_ok=True)
-            # A link to a folder, too, through which the broken file is imported.
+            # Keeps links to folders, through which the changed file may be imported.
             shutil.copyfile(ROOT / name, destination / name, follow_symlinks=False)
 
 
 def check_unbroken(root: Path, faults: list[Fault], limit: float) -> None:
-    """Checks that the tests pass before anything is broken.
+    """Checks that the tests pass without any fault.
 
     Args:
-        root: The tree.
+        root: Root of the tree.
         faults: The faults whose tests to run.
-        limit: Seconds to give them.
+        limit: Time limit in seconds for each file or folder of tests.
 
     Raises:
-        RuntimeError: If one fails.
+        RuntimeError: If a test fails or the tests exceed the time limit.
     """
     for backend in sorted({fault.backend for fault in faults}):
         tests = sorted({t for f in faults if f.backend == backend for t in f.tests})

@@ -1,10 +1,11 @@
-"""Runs the tests of the numerics as other processors would compute them.
+"""Runs the numerical tests as other processors would compute them.
 
     python scripts/processors.py [--setting haswell-jax] [--logs FOLDER] [FOLDER ...]
 
-Each setting is a run of pytest with other kernels of BLAS, another vector unit, without
-oneDNN or with one thread. For each it prints which tests failed and which passed with
-the least room, as the share of the tolerance that they used. It fails if a test did.
+Each setting runs pytest with other BLAS kernels, with another vector instruction set,
+without oneDNN, or with one thread. For each setting, prints the tests that failed and
+those that came closest to their tolerance, as the share of it that they used. The exit
+status is 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["tests/parametrizations", "tests/recurrence", "tests/layers", "tests/cells"]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _KINDS = {
-    # Set, or `tests/conftest.py` has XLA compile in haste: the settings that are not
-    # about XLA leave that to it.
+    # Empty, because `tests/conftest.py` makes XLA compile faster if it is unset, as in
+    # the settings that are not about XLA.
     "default": {"XLA_FLAGS": ""},
     "haswell": {"OPENBLAS_CORETYPE": "Haswell"},
     "skylakex": {"OPENBLAS_CORETYPE": "SkylakeX"},
@@ -43,12 +44,12 @@ SETTINGS = {
 
 
 def run(name: str, folders: list[str], extra: list[str], logs: Path) -> bool:
-    """Runs the tests under one setting and prints how it went, which it returns."""
+    """Runs the tests under one setting, and prints and returns whether they pass."""
     room, log = logs / f"{name}.json", logs / f"{name}.log"
     environment = os.environ | SETTINGS[name]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.room"]
     command += ["-o", "enable_assertion_pass_hook=true", f"--room={room}"]
-    # Numbers in full.
+    # Prints numbers in full.
     command += ["-o", "verbosity_assertions=2"]
     marker = "not slow and backends" if name.endswith("jax") else "not slow"
     command += ["-m", marker, *extra, *folders]
@@ -70,7 +71,7 @@ def run(name: str, folders: list[str], extra: list[str], logs: Path) -> bool:
 
 
 def main() -> None:
-    """Runs all settings, or those that are named."""
+    """Runs all settings, or those that the options name."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--setting",

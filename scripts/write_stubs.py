@@ -1,9 +1,9 @@
-"""Writes the stub that tells editors and type checkers the arguments of each cell.
+"""Writes the stub from which editors and type checkers learn the arguments of cells.
 
-A cell passes its `**kwargs` on, and a layer all that it is given, which a reader of the
-source cannot follow. So the stub spells out the signatures that they have at run time,
-and Keras's arguments of a layer with them. Each class in it is a subclass of the one in
-the source, which tells the rest.
+A cell passes on its `**kwargs`, and a layer all of its arguments, which static analysis
+cannot follow. The stub therefore spells out the run-time signatures of both, including
+the arguments of every Keras layer. Each class in the stub is a subclass of the class in
+the source, from which it has everything else.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from keras_ortho import cells, configs
 from keras_ortho.cells import arguments
 
 STUB = Path(cells.__file__).with_suffix(".pyi")
-# As in the source: what they take is for their subclasses to say.
+# Taken from the source: their subclasses declare the arguments.
 BASES = (cells.RecurrentCell, cells.RecurrentLayer)
 
 
@@ -26,7 +26,7 @@ def stub() -> str:
     """Makes the stub of `keras_ortho.cells`.
 
     Returns:
-        Its text.
+        The text of the stub.
     """
     written = [
         cls for _, cls in inspect.getmembers(cells, inspect.isclass) if cls not in BASES
@@ -58,12 +58,12 @@ def _module(cls: type) -> str:
 def _class(cls: type) -> str:
     lines = ["", f"class {cls.__name__}({_module(cls)}.{cls.__name__}):"]
     if issubclass(cls, cells.RecurrentLayer):
-        # Without a type, mypy wants a subclass's cell to take the same arguments.
+        # Without a type, mypy wants the cells of subclasses to take the same arguments.
         cell = f"{_module(cls)}.{cls.cell_class.__name__}"
         lines += [f"    cell_class: ClassVar[type[{cell}]]"]
     text = f"def __init__(self, {str(_signature(cls))[1:]} -> None: ..."
     text = text.replace("'", '"').replace("Ellipsis", "...")
-    # Lines end between parameters only.
+    # Breaks lines only between parameters.
     text = re.sub(r" (?!\w+:|\*,)", "\0", text)
     wrapped = textwrap.wrap(text, 84, subsequent_indent="    ", break_long_words=False)
     lines += ["    " + line.replace("\0", " ") for line in wrapped]
@@ -79,7 +79,7 @@ def _signature(cls: type) -> inspect.Signature:
 
 
 def _shown(parameter: inspect.Parameter) -> inspect.Parameter:
-    """A parameter with a type, which Keras's lack, and no object as its default."""
+    """Adds a type, which Keras's parameters lack, and hides a default object."""
     default, annotation = parameter.default, parameter.annotation
     if annotation is parameter.empty:
         annotation = bool if isinstance(default, bool) else Any

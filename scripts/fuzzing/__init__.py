@@ -1,1 +1,1 @@
-"""What `scripts/fuzz_files.py` is made of."""
+"""The formats, mutations and worker of `scripts/fuzz_files.py`."""

@@ -1,7 +1,6 @@
-"""The files that the project reads: small good ones, and how each is read.
+"""The file formats that the project reads: small valid files, and their readers.
 
-Nothing here needs Keras. Only the format of the shards needs TensorFlow, which reads
-them.
+Nothing here needs Keras. Only the reader of the shards needs TensorFlow.
 """
 
 import contextlib
@@ -35,12 +34,12 @@ from keras_ortho.tasks.ucr_files import read_series
 
 
 class Seed(NamedTuple):
-    """A good file.
+    """A valid file.
 
     Attributes:
-        content: Its bytes, or what `wrap` makes them of.
-        wrap: Makes a file of its contents, with checksums that are right. Default:
-            `None`, the contents are the file.
+        content: Its bytes, or the contents from which `wrap` makes them.
+        wrap: Makes a file from its contents, with correct checksums. Default: `None`,
+            the contents are the file.
     """
 
     content: bytes
@@ -53,15 +52,15 @@ class Seed(NamedTuple):
 
 
 class Format(NamedTuple):
-    """A kind of file.
+    """A file format.
 
     Attributes:
         file: Name of the file that is changed.
-        seeds: Makes good files.
+        seeds: Makes valid files.
         read: Reads a file of that name.
-        prepare: Writes what else the folder holds.
-        weight: Share of the mutations, beside the other formats'.
-        tensorflow: Whether the reader needs it.
+        prepare: Writes the other files of the folder. Default: none.
+        weight: Share of the mutations, relative to other formats. Default: 1.
+        tensorflow: Whether the reader needs TensorFlow. Default: `False`.
     """
 
     file: str
@@ -206,7 +205,7 @@ _SHARD = Shard("train", 0, 1, (), "0123456789abcdef" * 4)
 
 
 def _framed(*records: bytes) -> bytes:
-    """Records as in a TFRecord file, with their checksums."""
+    """Encodes records as in a TFRecord file, with their checksums."""
     parts = []
     for record in records:
         length = struct.pack("<Q", len(record))
@@ -408,7 +407,7 @@ FORMATS = {
         _examples,
         _read_shards,
         _write_shards,
-        weight=0.2,  # Each takes as long as a hundred others.
+        weight=0.2,  # Each file takes as long as a hundred of another format.
         tensorflow=True,
     ),
 }
@@ -416,7 +415,7 @@ FORMATS = {
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings of libraries on damaged files."""
+    """Suppresses the warnings of libraries about damaged files."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,11 +1,11 @@
-"""Changes of a file's bytes, such as damage and malice make."""
+"""Changes to the bytes of a file, as by damage or malice."""
 
 import random
 import re
 import struct
 from collections.abc import Sequence
 
-LARGEST = 2**21  # bytes that a file grows to
+LARGEST = 2**21  # bytes, of a file that is made to grow
 
 _NUMBERS = re.compile(rb"\d+")
 _TEXTS = (
@@ -29,9 +29,9 @@ def mutate(generator: random.Random, data: bytes, others: Sequence[bytes]) -> by
     """Changes bytes in one to four ways.
 
     Args:
-        generator: What chooses.
+        generator: Random generator that chooses the changes.
         data: The bytes.
-        others: Files to splice with.
+        others: The bytes of files to splice with.
 
     Returns:
         The changed bytes.
@@ -39,7 +39,7 @@ def mutate(generator: random.Random, data: bytes, others: Sequence[bytes]) -> by
     count = generator.choice((1, 1, 1, 2, 2, 3, 4))
     for change in generator.choices(_CHANGES, k=count):
         data = change(generator, data, others)
-    # Seldom, as to read it takes a second.
+    # Rarely, because reading such a file takes a second.
     return _bloat(generator, data) if generator.random() < 0.001 else data
 
 
@@ -79,7 +79,7 @@ def _repeat(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _bloat(generator: random.Random, data: bytes) -> bytes:
-    """A part so many times that what is kept for each is seen in the memory."""
+    """Repeats a part so often that what a reader keeps of each shows in its memory."""
     start = generator.randint(0, len(data))
     part = data[start : start + generator.choice((1, 2, 3, 4, 64, 1024))] or b"\0"
     times = max(0, generator.randint(LARGEST // 4, LARGEST) - len(data)) // len(part)
@@ -87,7 +87,7 @@ def _bloat(generator: random.Random, data: bytes) -> bytes:
 
 
 def _field(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """An integer of the file, most of them in its head, that is another one."""
+    """Replaces a binary integer, often one near the start of the file."""
     form = generator.choice(_FORMATS)
     size = struct.calcsize(form)
     if len(data) < size:
@@ -105,7 +105,7 @@ def _field(generator: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _number(generator: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A number in decimal digits that is another one."""
+    """Replaces a number in decimal digits."""
     start = generator.randint(0, max(0, len(data) - 4096))
     found = list(_NUMBERS.finditer(data[:1024] if start < 1024 else data, start % 1024))
     if not found:
@@ -117,7 +117,7 @@ def _number(generator: random.Random, data: bytes, others: Sequence[bytes]) -> b
 def _splice(generator: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
     other = generator.choice(others)
     start, end = generator.randint(0, len(data)), generator.randint(0, len(other))
-    if generator.random() < 0.5:  # A part of the other, in the middle.
+    if generator.random() < 0.5:  # A part of the other file, in the middle.
         part = other[end : end + generator.randint(1, 256)]
         return data[:start] + part + data[start + len(part) :]
     return data[:start] + other[end:]

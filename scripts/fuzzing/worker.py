@@ -1,4 +1,4 @@
-"""Reads changed files one after the other, and measures what each costs."""
+"""Reads damaged files one after the other, and measures the cost of each."""
 
 import collections
 import json
@@ -16,19 +16,19 @@ from typing import Any
 from fuzzing.formats import Format, Seed, quiet
 from fuzzing.mutations import LARGEST, mutate
 
-MOST_FAILURES = 20  # of a format, before the rest is left
-SLACK = 64 * 2**20  # bytes that a reader may take beside four times its file
+MOST_FAILURES = 20  # of a format, before its other cases are skipped
+SLACK = 64 * 2**20  # bytes a reader may use in addition to four times its file
 LONGEST = 10  # seconds for a file
 
 NOTE = "note"
 
 
 def case(seeds: Sequence[Seed], key: str) -> bytes:
-    """A changed file, the same for the same key.
+    """Makes a damaged file, the same for the same key.
 
     Args:
-        seeds: Good files.
-        key: Chooses the changes.
+        seeds: Valid files.
+        key: Seed of the changes.
 
     Returns:
         The bytes of the file.
@@ -37,7 +37,7 @@ def case(seeds: Sequence[Seed], key: str) -> bytes:
     generator = random.Random(key)
     seed = generator.choice(seeds)
     if seed.wrap and generator.random() < 0.6:
-        # Damage below the checksums, which the file then has right.
+        # Damages the contents; the file then gets correct checksums.
         return seed.wrap(mutate(generator, seed.content, others))
     return mutate(generator, seed.file, others)
 
@@ -52,17 +52,17 @@ def run(
     limited: bool,
     note: Any = None,
 ) -> dict[str, Any]:
-    """Reads changed files of one format.
+    """Reads damaged files of one format.
 
     Args:
         name: Name of the format.
         form: The format.
-        cases: Numbers of the changes.
-        seed: Chooses all changes.
+        cases: Numbers of the cases.
+        seed: Seed of all changes.
         folder: An empty folder to write to.
-        limited: Whether to limit memory and time of this process.
-        note: Where to write the number of the case, for whoever finds the process
-            dead.
+        limited: Whether to limit the memory and time of this process.
+        note: Buffer for the number of the current case, from which the parent learns
+            the case if this process dies. Default: `None`, no buffer.
 
     Returns:
         Counts, failures, memory and time.
@@ -73,7 +73,7 @@ def run(
     seeds = form.seeds()
     form.prepare(folder)
     path = folder / form.file
-    for good in seeds:  # What the first read imports and keeps is no file's cost.
+    for good in seeds:  # Keeps what the first read imports out of the measurement.
         path.write_bytes(good.file)
         form.read(path)
     counts: collections.Counter[str] = collections.Counter()
@@ -83,8 +83,8 @@ def run(
     memory = _Memory()
     idle = memory.read("VmRSS")
     if limited and not form.tensorflow:
-        # What is reserved and never touched counts here, as it does where memory is
-        # not given on credit. TensorFlow's threads reserve too much of it.
+        # Counts memory that is reserved but never used, as systems without overcommit
+        # do. TensorFlow's threads reserve too much for such a limit.
         most = memory.read("VmSize") + SLACK + 4 * LARGEST
         resource.setrlimit(resource.RLIMIT_AS, (most, infinity))
     started = time.perf_counter()
@@ -121,7 +121,7 @@ def run(
 
 
 def _outcome(form: Format, path: Path) -> str:
-    """`"read"`, `"refused"` with an error as documented, or what else happened."""
+    """Returns `"read"`, `"refused"` for a documented error, or what else happened."""
     try:
         with quiet():
             form.read(path)
@@ -135,34 +135,34 @@ def _outcome(form: Format, path: Path) -> str:
 
 
 class _Memory:
-    """What Linux says of the memory of this process."""
+    """Memory usage of this process, as reported by Linux."""
 
     def __init__(self) -> None:
         self._reset = os.open("/proc/self/clear_refs", os.O_WRONLY)
         self._status = os.open("/proc/self/status", os.O_RDONLY)
 
     def reset_peak(self) -> None:
-        """Makes the peak what is resident now."""
+        """Resets the peak to the resident memory."""
         os.write(self._reset, b"5")
 
     def read(self, key: str) -> int:
-        """Bytes of `VmSize`, `VmRSS` or the peak, `VmHWM`."""
+        """Reads `VmSize`, `VmRSS` or the peak, `VmHWM`, in bytes."""
         text = os.pread(self._status, 4096, 0)
         return 1024 * int(text[text.index(f"{key}:".encode()) :].split()[1])
 
     def close(self) -> None:
-        """Closes the files of the system."""
+        """Closes the files in `/proc`."""
         os.close(self._reset)
         os.close(self._status)
 
 
 def serve(formats: dict[str, Format], folder: Path, seed: int) -> None:
-    """Does what each line of the standard input says, and prints what came of it.
+    """Executes the cases that each line of standard input names, and prints results.
 
     Args:
         formats: The formats by name.
         folder: A folder with a file `note` of 8 bytes, for the number of the case.
-        seed: Chooses all changes.
+        seed: Seed of all changes.
     """
     with (folder / NOTE).open("r+b") as file:
         note = mmap.mmap(file.fileno(), 8)
