@@ -1,10 +1,10 @@
-"""Times training steps of a layer and of another; `architectures.py` runs it.
+"""Times training steps of two layers; `architectures.py` runs it.
 
-Reads a task, JSON on its standard input: `"layer"` and `"other"`, expressions of
-`n`, the second also of the first one's `cell`; `"state"`, which is `n`, `"steps"`,
-`"batch"`, `"repeats"` and `"jit_compile"`. Prints `RESULT` and, in seconds, the medians
-of both, and as `"first layer"` and `"first other"` their first steps, with all that is
-traced and compiled.
+Reads a task in JSON from standard input: `"layer"` and `"other"`, expressions in `n`
+(the second may also use the `cell` of the first); `"state"`, the value of `n`;
+`"steps"`, `"batch"`, `"repeats"` and `"jit_compile"`. Prints `RESULT` and, in seconds,
+the medians of both layers and, as `"first layer"` and `"first other"`, the times of
+their first steps, which include tracing and compilation.
 """
 
 import functools
@@ -24,11 +24,11 @@ from keras_ortho.optimizers import group_of, paper_optimizer
 
 
 def main() -> None:
-    """Runs a task."""
+    """Runs the task on standard input."""
     task = json.load(sys.stdin)
     names = {**vars(cells), "keras": keras, "n": task["state"]}
     steps, firsts = {}, {}
-    # What the backend does once, at its very first step, is not the layer's.
+    # Keeps the one-time setup of the backend out of the measurements.
     training_step(keras.layers.SimpleRNN(2), {**task, "batch": 2, "steps": 2})()
     for name in ("other", "layer"):
         layer = eval(task["layer"], names)
@@ -38,21 +38,21 @@ def main() -> None:
         began = time.perf_counter()
         step()
         firsts[f"first {name}"] = time.perf_counter() - began
-        step()  # Some is compiled at the second call only.
+        step()  # Some compilation happens only at the second call.
     seconds = in_turns(steps, task["repeats"])
     medians = {name: statistics.median(own) for name, own in seconds.items()}
     print("RESULT " + json.dumps({**medians, **firsts}))
 
 
 def training_step(layer: keras.layers.Layer, task: dict[str, Any]) -> Callable[[], Any]:
-    """A step of a network of a layer.
+    """Makes a training step of a network with one recurrent layer.
 
     Args:
         layer: The layer.
         task: The task.
 
     Returns:
-        The step.
+        A function without arguments that takes one training step.
     """
     random = np.random.default_rng(0)
     x = random.random((task["batch"], task["steps"], 1), "float32")
@@ -60,7 +60,7 @@ def training_step(layer: keras.layers.Layer, task: dict[str, Any]) -> Callable[[
     model = keras.Sequential(
         [keras.Input(x.shape[1:]), layer, keras.layers.Dense(y.shape[1])]
     )
-    # A matrix that its optimizer keeps unitary: that is part of the step.
+    # If the optimizer keeps the matrix unitary, that work belongs to the step.
     kept = "unitary" in map(group_of, model.trainable_variables)
     optimizer = paper_optimizer() if kept else "adam"
     model.compile(optimizer, "mse", jit_compile=task["jit_compile"])

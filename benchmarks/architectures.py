@@ -1,10 +1,10 @@
-"""Measures a training step of every layer over one of another.
+"""Measures the training step of every layer relative to a baseline.
 
-That is Keras's `SimpleRNN` with as many real state entries, so with the same product
-at each step; or, with `--over loop`, Keras's loop around the layer's own cell. The two
-take turns in a process of their own, and the medians are compared. `GORU`, with its
-gates, and `LSTM` have more products. The first step, which traces and compiles, is
-timed by itself.
+The baseline is Keras's `SimpleRNN` with the same number of real state entries, and so
+with the same product at each time step; or, with `--over loop`, Keras's loop around the
+layer's own cell. Each pair runs in its own process, in alternation, and the medians are
+compared. `GORU`, with its gates, and `LSTM` have more products. The first step, which
+traces and compiles, is timed separately.
 
 Run it as `python benchmarks/architectures.py [--out out/benchmarks]`; it writes a table
 and a JSON file. `KERAS_BACKEND` chooses the backend.
@@ -43,7 +43,7 @@ def main() -> None:
         expression = LAYERS[name]
         task = {"layer": expression, "other": OTHERS[options.over]}
         sizes = {key: getattr(options, key) for key in SIZES}
-        # Without the other layers in memory.
+        # In a separate process, without the other layers in memory.
         medians = run(
             "architecture_steps.py", {**task, **sizes, "jit_compile": jit_compile}
         )

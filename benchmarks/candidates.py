@@ -1,9 +1,9 @@
-"""What the benchmark of the recurrence compares: one training step of each.
+"""Candidates that the recurrence benchmark compares.
 
-A candidate is made for a shape and gives two functions without arguments: a training
-step (forward, gradient, Adam) and a step of inference, both on data in the memory of
-the host, and both done when they return. The model reads a number a step and ends in a
-dense layer of ten outputs, as for the images of the papers pixel by pixel.
+A candidate takes a shape and returns two functions without arguments: a training step
+(forward pass, gradient, Adam) and an inference step. Both use data in host memory and
+return when the computation is complete. The model reads one number per time step and
+ends in a dense layer with ten outputs, as for the papers' pixel-by-pixel images.
 """
 
 import functools
@@ -24,14 +24,14 @@ from keras_ortho.parametrizations.skew import num_entries
 
 
 def network(layer: keras.layers.Layer, shape: Shape) -> keras.Model:
-    """Makes the model that all are measured in.
+    """Makes the model in which every layer is measured.
 
     Args:
         layer: A recurrent layer.
         shape: The shape.
 
     Returns:
-        The layer and a dense one of ten outputs.
+        A model of the layer and a dense layer with ten outputs.
     """
     return keras.Sequential(
         [
@@ -43,17 +43,17 @@ def network(layer: keras.layers.Layer, shape: Shape) -> keras.Model:
 
 
 def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Steps:
-    """The steps of a Keras model around one recurrent layer.
+    """Makes the steps of a Keras model with one recurrent layer.
 
     Args:
-        make: Makes the layer from the number of units.
+        make: Function that makes the layer from the number of units.
         shape: The shape.
 
     Returns:
-        A training step, and a step of inference.
+        A training step and an inference step.
     """
     model = network(make(shape.units), shape)
-    # Off a GPU Keras does not compile with XLA unless it is asked to.
+    # Without a GPU, Keras compiles with XLA only on request.
     jit_compile = shape.jit_compile or keras.backend.backend() == "jax"
     model.compile("adam", "mse", jit_compile=jit_compile)
     x, y = data(shape)
@@ -64,11 +64,11 @@ def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Step
 
 
 def matched(kind: str, n: int) -> int:
-    """Finds the units that give a layer as many parameters as a scoRNN has.
+    """Finds the number of units that matches the parameter count of a scoRNN.
 
     Args:
         kind: `"SimpleRNN"`, `"LSTM"` or `"GRU"`.
-        n: The units of the scoRNN.
+        n: Number of units of the scoRNN.
 
     Returns:
         Number of units.
@@ -79,7 +79,7 @@ def matched(kind: str, n: int) -> int:
 
 
 def _compiled(function: Callable[[], Any], jit_compile: bool) -> Callable[[], Any]:
-    """A function that computes and waits for it."""
+    """Compiles a function; the result waits until its outputs are computed."""
     if keras.backend.backend() == "jax":
         import jax
 
@@ -92,18 +92,18 @@ def _compiled(function: Callable[[], Any], jit_compile: bool) -> Callable[[], An
 
 
 def floor_steps(shape: Shape, heads: int = 1, dtype: str = "float32") -> Steps:
-    """The matrix products of a training step alone: no plain recurrence has less.
+    """Makes steps of the matrix products alone, the minimum for a plain recurrence.
 
-    A product of state and matrix at each step, forward and backward, and one over
-    all steps for the gradient of the matrix.
+    They are a product of state and matrix at each time step, forward and backward, and
+    one product over all time steps for the gradient of the matrix.
 
     Args:
         shape: The shape.
-        heads: Number of blocks on the diagonal of the matrix. Default: 1.
-        dtype: What they are computed in. Default: `"float32"`.
+        heads: Number of diagonal blocks of the matrix. Default: 1.
+        dtype: Dtype of the products. Default: `"float32"`.
 
     Returns:
-        The products of a training step, and of a step of inference.
+        The products of a training step and those of an inference step.
     """
     order = shape.units // heads
     random = np.random.default_rng(0)
@@ -141,13 +141,13 @@ def floor_steps(shape: Shape, heads: int = 1, dtype: str = "float32") -> Steps:
 
 
 def cayley_steps(shape: Shape) -> Steps:
-    """The scaled Cayley transform and its gradient, which a step of scoRNN contains.
+    """Makes steps of the scaled Cayley transform, which every scoRNN step contains.
 
     Args:
         shape: The shape.
 
     Returns:
-        The transform with its gradient, and without.
+        The transform with its gradient, and the transform alone.
     """
     n = shape.units
     random = np.random.default_rng(0)
@@ -189,7 +189,7 @@ def _of_equal_size(kind: str) -> Callable[[Shape], Steps]:
     return steps
 
 
-# By the name that tables and plots show.
+# The keys are the names in tables and plots.
 CANDIDATES: dict[str, Callable[[Shape], Steps]] = {
     "SimpleRNN": _layer(keras.layers.SimpleRNN),
     "ScoRNN": _layer(ScoRNN),

@@ -1,16 +1,15 @@
-"""Trains every layer on two replicas, and compares that with one device.
+"""Trains every layer on two replicas and compares the result with one device.
 
-The same ten batches are trained on by one device, whole, and by two replicas, which get
-a half of each: two devices of TensorFlow (`MirroredStrategy`) and of JAX
-(`DataParallel`), and two processes of JAX that talk over the loopback interface
-(`keras.distribution.initialize`). All are devices of the processor. Beside the layers
-there are what counts passes of training or looks at its batch: ENRNN's flag, set
-during the ten updates, a base that is moved, and `BNPDense`; and dropout, whose masks
-need not be the same.
+One device trains on ten whole batches; two replicas train on the same batches, each on
+one half. The replicas are two TensorFlow devices (`MirroredStrategy`), two JAX devices
+(`DataParallel`), or two JAX processes that communicate over the loopback interface
+(`keras.distribution.initialize`). All run on the CPU. Further networks test what counts
+training passes or depends on the batch: ENRNN's flag, set during the ten updates, a
+moved base, and `BNPDense`; and dropout, whose masks may differ.
 
 Run it as `python benchmarks/distribution.py [--dtype float64] [--out FOLDER]`. It
-writes a table of the largest difference to one device, of the ten losses and of the
-weights after them.
+writes a table of the largest differences from one device, in the ten losses and in the
+final weights.
 """
 
 import argparse
@@ -30,7 +29,7 @@ from tqdm import tqdm
 from keras_ortho.files import replacing
 
 NETWORKS = LAYERS | {
-    # A penalty takes the spectral radius past 1 within the ten updates.
+    # The penalty pushes the spectral radius past 1 within the ten updates.
     "ENRNN, its flag": "ENRNN(n - 2, 2, short_term_initializer=np.diag([0.998, 0.5]), "
     "recurrent_regularizer=lambda x: -keras.ops.sum(keras.ops.square(x)))",
     "ScoRNN, rebased": "ScoRNN(n, rebase_every=3)",
@@ -43,9 +42,9 @@ class Way(NamedTuple):
     """A way of training on two replicas.
 
     Attributes:
-        title: What a reader calls it.
+        title: Name in the table.
         backend: Keras's backend.
-        name: What `ten_updates.py` calls it.
+        name: Name for `ten_updates.py` and the command line.
     """
 
     title: str
@@ -74,7 +73,7 @@ def main() -> None:
         found[way.title] = {
             name: differences(name, alone[way.backend], replicas) for name in networks
         }
-        # Of what has been run, should the next way fail.
+        # Writes the results so far, in case the next way fails.
         text = table(networks, found, options.dtype)
         with replacing(options.out / f"{options.dtype}.md") as aside:
             aside.write_text(text)
@@ -89,15 +88,15 @@ def trained(
     Args:
         way: `"one"`, or the name of a `Way`.
         backend: Keras's backend.
-        networks: Expressions by name, as `NETWORKS` has them.
-        dtype: Of weights and data.
+        networks: Expressions by name, as in `NETWORKS`.
+        dtype: Dtype of the weights and data.
 
     Returns:
-        What `train` of `ten_updates.py` gives, with the name of the network and a
-        slash before each key.
+        The results of `ten_updates.train`, each key prefixed with the name of the
+        network and a slash.
 
     Raises:
-        RuntimeError: If a process fails, or they do not end.
+        RuntimeError: If a process fails or the processes run out of time.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if way == "devices":
@@ -123,7 +122,7 @@ def trained(
 
 
 def free_port() -> int:
-    """Finds a port that nothing listens on."""
+    """Returns the number of a free TCP port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
@@ -136,13 +135,13 @@ def differences(
 
     Args:
         name: Name of the network.
-        one: What `trained` gave for one way.
-        other: The same for the other.
+        one: Results of `trained` for one way.
+        other: Results of `trained` for the other way.
 
     Returns:
-        The largest difference of the losses, `"loss"`, of the weights before the first
-        update, `"before"`, and after the last, `"after"`; and how far the updates took
-        a weight, `"step"`.
+        The largest differences: between the losses (`"loss"`), between the weights
+        before the first update (`"before"`) and after the last (`"after"`); and the
+        largest change of a weight over all updates (`"step"`).
     """
     keys = [key for key in one if key.startswith(f"{name}/")]
     largest = dict.fromkeys(("loss", "before", "after", "step"), 0.0)
@@ -156,7 +155,7 @@ def differences(
 
 
 def apart(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest difference of two arrays, booleans as 0 and 1."""
+    """Returns the largest absolute difference, with booleans as 0 and 1."""
     difference = np.abs(np.asarray(one, "float64") - np.asarray(other, "float64"))
     return float(difference.max(initial=0.0))
 
@@ -164,7 +163,7 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
 def table(
     networks: dict[str, str], found: dict[str, dict[str, dict[str, float]]], dtype: str
 ) -> str:
-    """Writes the table, and what it was measured with."""
+    """Formats the results as a Markdown table, with the versions below it."""
     lines = [
         "| network | " + " | ".join(found) + " | weights moved by |",
         "|---|" + "--:|" * (len(found) + 1),

@@ -1,9 +1,9 @@
-"""Measures how far from orthogonal or unitary training takes each recurrent matrix.
+"""Measures how far each recurrent matrix drifts from orthogonality in training.
 
-2 000 steps at n = 512 (`--units`, `--steps`) of the papers' optimizers on the copying
-of a number: `||W* W - I||_F` at each tenth, in float32. A map from free variables stays
-where its rounding is; `FullURNN`, a variable that is stepped along the unitary
-matrices, drifts.
+Trains n = 512 units for 2 000 updates (`--units`, `--steps`) with the papers'
+optimizers to copy a number, in float32, and records `||W* W - I||_F` after each tenth
+of the updates. A matrix computed from free parameters stays within rounding error;
+`FullURNN` updates its matrix along the unitary matrices, and drifts.
 
 Run it as `python benchmarks/drift.py [--out out/benchmarks]`; it writes a JSON
 file and a figure. It takes most of an hour on two cores.
@@ -37,7 +37,9 @@ LAYERS: dict[str, Callable[[int], keras.layers.Layer]] = {
 
 
 def error(layer: keras.layers.Layer) -> float:
-    """Computes the distance from the manifold; for svdRNN that of its left factor.
+    """Computes the orthogonality or unitarity error of the recurrent matrix.
+
+    For svdRNN, this is the error of the left factor.
 
     Args:
         layer: The layer.

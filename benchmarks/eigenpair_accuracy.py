@@ -1,11 +1,11 @@
-"""Holds ENRNN's spectral radius and its gradient against LAPACK's, in the same dtype.
+"""Compares ENRNN's spectral radius and its gradient with LAPACK's, in the same dtype.
 
-Each is compared with the eigenpair in long double, found by Newton's method from that
-of LAPACK in float64. The table shows the relative errors of the radius and of the
-gradient, in the Frobenius norm.
+The reference for both is the eigenpair in long double, refined by Newton's method from
+LAPACK's in float64. The table shows the relative errors of the radius and of the
+gradient, the latter in the Frobenius norm.
 
 Run it as `python benchmarks/eigenpair_accuracy.py`; `KERAS_BACKEND` chooses the
-backend. It needs SciPy: NumPy computes eigenvalues in float64 whatever the dtype.
+backend. It needs SciPy, because NumPy computes eigenvalues in float64 for every dtype.
 """
 
 import argparse
@@ -24,11 +24,11 @@ DTYPES = ("float32", "float64")
 
 
 def rotation(angle: float, radius: float) -> np.ndarray:
-    """A rotation in the plane times a number.
+    """Makes a plane rotation, scaled by a radius.
 
     Args:
-        angle: In radians.
-        radius: The number.
+        angle: Angle in radians.
+        radius: The modulus of both eigenvalues.
 
     Returns:
         Array of shape `(2, 2)`.
@@ -38,12 +38,13 @@ def rotation(angle: float, radius: float) -> np.ndarray:
 
 
 def mixed(matrix: np.ndarray, departure: float, seed: int) -> np.ndarray:
-    """A similar matrix, of vectors that are orthogonal but for the departure.
+    """Applies a random similarity transformation to a matrix.
 
     Args:
         matrix: Array of shape `(n, n)`.
-        departure: How far the vectors are from orthogonal ones.
-        seed: Seed of the vectors.
+        departure: Size of the transformation's departure from orthogonality; 0 for an
+            orthogonal one.
+        seed: Seed of the transformation.
 
     Returns:
         Array of the same shape.
@@ -55,12 +56,15 @@ def mixed(matrix: np.ndarray, departure: float, seed: int) -> np.ndarray:
 
 
 def spread(n: int, above: float, seed: int) -> np.ndarray:
-    """Pairs spread over the disk, and entries above them: far from normal.
+    """Makes a matrix far from normal, with eigenvalues spread over the unit disk.
+
+    It is similar to a block triangular matrix: complex pairs on the diagonal and
+    Gaussian entries above them.
 
     Args:
-        n: An even order.
-        above: Size of these entries, times `sqrt(n)`.
-        seed: Seed of all of them.
+        n: The order, even.
+        above: Standard deviation of the Gaussian entries, times `sqrt(n)`.
+        seed: Seed of all random numbers.
 
     Returns:
         Array of shape `(n, n)`.
@@ -74,12 +78,12 @@ def spread(n: int, above: float, seed: int) -> np.ndarray:
 
 
 def nearly_tied(n: int, blocks: list[np.ndarray], seed: int) -> np.ndarray:
-    """Given blocks beside real eigenvalues of at most 0.9.
+    """Makes a matrix from given blocks and real eigenvalues of modulus at most 0.9.
 
     Args:
         n: The order.
-        blocks: Blocks of order one or two.
-        seed: Seed of the rest.
+        blocks: Diagonal blocks of order one or two.
+        seed: Seed of the other eigenvalues and of the similarity transformation.
 
     Returns:
         Array of shape `(n, n)`.
@@ -90,13 +94,13 @@ def nearly_tied(n: int, blocks: list[np.ndarray], seed: int) -> np.ndarray:
 
 
 def matrices(sizes: list[int]) -> Iterator[tuple[str, np.ndarray]]:
-    """Makes the matrices to try.
+    """Makes the test matrices.
 
     Args:
         sizes: Their orders.
 
     Yields:
-        A name and an array.
+        The name of a matrix and an array of shape `(n, n)`.
     """
     for n in sizes:
         gaussian = np.random.default_rng(0).normal(size=(n, n)) / n**0.5
@@ -113,13 +117,13 @@ def matrices(sizes: list[int]) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def true_pair(matrix: np.ndarray) -> tuple[float, np.ndarray]:
-    """Radius and gradient, in long double.
+    """Computes the reference spectral radius and its gradient in long double.
 
     Args:
         matrix: Array of shape `(n, n)`.
 
     Returns:
-        A number and an array of shape `(n, n)`, float64.
+        The radius and its gradient, a float64 array of shape `(n, n)`.
     """
     values, right = np.linalg.eig(matrix.astype("float64"))
     i, n = np.argmax(np.abs(values)), len(matrix)
@@ -143,13 +147,13 @@ def true_pair(matrix: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def by_lapack(matrix: np.ndarray) -> tuple[float, np.ndarray]:
-    """Radius and gradient from geev, in the dtype of the matrix.
+    """Computes the spectral radius and its gradient by `geev`, in the matrix's dtype.
 
     Args:
         matrix: Array of shape `(n, n)`.
 
     Returns:
-        A number and an array of shape `(n, n)`.
+        The radius and its gradient, an array of shape `(n, n)`.
     """
     values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
     i = np.argmax(np.abs(values))
@@ -159,13 +163,13 @@ def by_lapack(matrix: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def by_layer(matrix: np.ndarray) -> tuple[float, np.ndarray]:
-    """Radius and gradient as ENRNN has them.
+    """Computes the spectral radius and its gradient as ENRNN does.
 
     Args:
         matrix: Array of shape `(n, n)`.
 
     Returns:
-        A number and an array of shape `(n, n)`.
+        The radius and its gradient, an array of shape `(n, n)`.
     """
     if keras.backend.backend() == "jax":
         import jax
@@ -183,7 +187,7 @@ def by_layer(matrix: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def main() -> None:
-    """Prints the table, in Markdown."""
+    """Prints the table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=positive_int, nargs="+", default=[20, 200, 720])
     parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)

@@ -1,8 +1,8 @@
-"""Measures what ENRNN's eigenvalue normalization adds to a step of training.
+"""Measures how much ENRNN's eigenvalue normalization adds to a training step.
 
-A step of the layer whose short-term matrix is normalized, over a step of the same one
-that uses the matrix as it is: forward pass, gradient, update. The two take turns, and
-the medians are compared. The matrix is a Gaussian one, of no special form, and the
+Compares a training step (forward pass, gradient, update) of the layer with that of the
+same layer without the normalization. The two run in alternation, and the medians are
+compared. The short-term matrix is Gaussian, without special structure, and the
 normalization is on from the start.
 
 Run it as `python benchmarks/eigenvalue_normalization.py [--long]`; `KERAS_BACKEND`
@@ -26,20 +26,20 @@ from keras_ortho import ENRNN, ENRNNCell
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.dominant import dominant_subspace
 
-# Long-term units beside so many short-term ones: those of the speech and the language
-# model of the paper, and one in between.
+# Long-term units by number of short-term units: the paper's speech and language models,
+# and a size in between.
 LONG_TERM = {94: 374, 320: 320, 720: 310}
-# Batch and steps of the language model, and of the adding problem.
+# Batch size and time steps of the language model and of the adding problem.
 SHORT, LONG = (32, 50), (50, 750)
 GOALS = {94: 1.5, 720: 3.0}
 FEATURES = 32
 
 
 class PlainCell(ENRNNCell):
-    """The cell that uses the short-term matrix as it is."""
+    """ENRNN cell without normalization of the short-term matrix."""
 
     def short_term_kernel(self) -> Tensor:
-        """Gives the matrix.
+        """Returns the short-term matrix, unnormalized.
 
         Returns:
             Tensor of shape `(s, s)`.
@@ -48,7 +48,7 @@ class PlainCell(ENRNNCell):
 
 
 class PlainENRNN(ENRNN):
-    """The layer of that cell."""
+    """ENRNN layer without normalization of the short-term matrix."""
 
     cell_class = PlainCell
 
@@ -56,16 +56,16 @@ class PlainENRNN(ENRNN):
 def training_step(
     layer_class: type[ENRNN], size: int, shape: tuple[int, int], jit_compile: bool
 ) -> Callable[[], object]:
-    """Makes a step of training, and takes it once.
+    """Makes a training step and takes it once, which compiles it.
 
     Args:
-        layer_class: Which layer.
+        layer_class: Class of the layer.
         size: Number of short-term units.
-        shape: Batch and time.
-        jit_compile: Whether XLA compiles it.
+        shape: Batch size and number of time steps.
+        jit_compile: Whether XLA compiles the step.
 
     Returns:
-        A function that takes one step and waits for its end.
+        A function that takes one step and waits until it is complete.
     """
     keras.utils.set_random_seed(0)
     layer = layer_class(
@@ -80,7 +80,7 @@ def training_step(
         [keras.Input((shape[1], FEATURES)), layer, keras.layers.Dense(1)]
     )
     layer.cell.normalize.assign(True)
-    # Steps so small that the matrix, and with it the work, stays what it is.
+    # A tiny learning rate keeps the matrix, and so the amount of work, unchanged.
     model.compile(keras.optimizers.RMSprop(1e-7), "mse", jit_compile=jit_compile)
     random = np.random.default_rng(0)
     x = random.normal(size=(*shape, FEATURES)).astype("float32")
@@ -100,12 +100,12 @@ def compare(
 
     Args:
         size: Number of short-term units.
-        shape: Batch and time.
-        jit_compile: Whether XLA compiles them.
-        repeats: How many steps of each.
+        shape: Batch size and number of time steps.
+        jit_compile: Whether XLA compiles the steps.
+        repeats: Number of steps of each layer.
 
     Returns:
-        What was measured.
+        The settings, all times, the medians in seconds and their ratio.
     """
     steps = {
         "normalized": training_step(ENRNN, size, shape, jit_compile),
@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=positive_int, default=9)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     options = parser.parse_args()
-    # JAX knows no other way than XLA.
+    # JAX always compiles with XLA.
     compiled = [True] if keras.backend.backend() == "jax" else [False, True]
     results: list[dict[str, Any]] = []
     print("   s  batch x time  XLA    plain ms  normalized ms  ratio  goal")

@@ -1,11 +1,11 @@
-"""Measures the executor of runs: with one worker, and with two.
+"""Measures the throughput of the run executor with one worker and with two.
 
-The runs are alike: `examples/adding.py` from the seeds 0, 1, ..., a fixed number of
-updates each. They go, as those of `--seeds` do, to the workers of a Dask cluster, each
-with one thread and pinned to a core of its own, or to as many processes of this machine
-(`--local`), which share as many cores. What counts is the time from the first run that
-is handed over to the last that has ended, the start of each run's process included; the
-workers have started before.
+All runs execute `examples/adding.py` for a fixed number of updates, with the seeds 0,
+1, and so on. As with `--seeds`, they go to the workers of a Dask cluster, each with one
+thread and pinned to its own core; or (`--local`) to as many processes of this machine,
+which share as many cores. The measured time extends from the first submitted run to the
+end of the last. It includes the start of each run's process, but not the start of the
+workers.
 
 Run it as `python benchmarks/executor.py [--workers 1 2] [--runs 8] [--steps 400]`, on
 cores that have nothing else to do.
@@ -34,17 +34,17 @@ sys.path.append(str(ROOT))  # The experiments are not installed.
 
 from experiments.engine import run_all, run_named
 
-# For the workers to start.
+# Time limit for the start of the scheduler, and of the workers.
 SECONDS = 120
 
 
 @contextlib.contextmanager
 def cluster(folder: Path, cores: list[int]) -> Iterator[str]:
-    """A scheduler and a worker on each of some cores; yields the address.
+    """Runs a Dask scheduler and one worker per core; yields the scheduler's address.
 
     Args:
-        folder: For its files.
-        cores: The cores.
+        folder: Folder for the files of the cluster.
+        cores: Cores to which the workers are pinned.
     """
     distributed = require("distributed", extra="cluster")
     file = str(folder / "scheduler.json")
@@ -71,7 +71,7 @@ def cluster(folder: Path, cores: list[int]) -> Iterator[str]:
 
 
 def measure(folder: Path, workers: int, options: argparse.Namespace) -> float:
-    """Gives the seconds that the runs take on some workers."""
+    """Returns the time in seconds that a number of workers takes for all runs."""
     own = sorted(os.sched_getaffinity(0))
     if len(own) < workers:
         raise ValueError(
@@ -118,7 +118,7 @@ def main() -> None:
     options = parser.parse_args()
     times: dict[int, list[float]] = {workers: [] for workers in options.workers}
     with tempfile.TemporaryDirectory() as name:
-        # In turns, so that what else runs slows all alike.
+        # In alternation, so that other load slows all of them equally.
         for repeat in range(options.repeats):
             for workers, found in times.items():
                 folder = Path(name) / f"{workers}-workers-{repeat}"

@@ -1,15 +1,15 @@
-"""Exports every layer in every format, and compares what the files compute.
+"""Exports every layer in every format and compares the outputs with Keras's.
 
-Each layer is frozen (`keras_ortho.freeze`), with a dense layer behind it, and exported
-as a model of whole sequences and as one of a single step, which is fed with its own
-states. The files are run in a process without this package, by TensorFlow, ONNX
-Runtime and LiteRT, the last with its built-in operations only. The sequences have any
-batch and any length; LiteRT has no lists of tensors, and gets eight steps of one
-sequence written one after the other (`unroll=True`).
+Each layer, followed by a dense layer, is frozen (`keras_ortho.freeze`) and exported as
+a model of whole sequences and as a model of one time step, whose states are fed back.
+TensorFlow, ONNX Runtime and LiteRT (built-in operations only) run the files in a
+process without this package. The sequence models accept any batch size and any length,
+except LiteRT's: it has no lists of tensors, so its model is unrolled over eight time
+steps of one sequence (`unroll=True`).
 
 Run it as `python benchmarks/export_table.py [--out out/export]`; it needs the extra
-`export`, and writes a table with the largest difference to the model, over its largest
-output, or the reason why there is none.
+`export`. It writes a table of the largest difference from the model's outputs, relative
+to the largest output, or the reason why a result is missing.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def trained(name: str) -> keras.Model:
-    """A model with biases and input kernels that are not about zero."""
+    """Makes a model whose biases and input kernels are not close to zero."""
     model = keras.Sequential(
         [
             keras.Input((None, FEATURES)),
@@ -90,7 +90,7 @@ def trained(name: str) -> keras.Model:
 
 
 def rebuilt(name: str, model: keras.Model) -> keras.Model:
-    """The same frozen, eight steps of one sequence one after the other."""
+    """Makes a frozen copy of a model, unrolled over eight steps of one sequence."""
     copy = keras.Sequential(
         [
             keras.Input((UNROLLED, FEATURES), batch_size=1),
@@ -103,13 +103,13 @@ def rebuilt(name: str, model: keras.Model) -> keras.Model:
 
 
 def layer(name: str, **changed: Any) -> keras.layers.Layer:
-    """A layer of `LAYERS` with other arguments of Keras's."""
+    """Makes a layer of `LAYERS` with some arguments changed."""
     made = eval(LAYERS[name], {**vars(cells), "keras": keras, "n": UNITS})
     return type(made).from_config({**made.get_config(), **changed})
 
 
 def describe(names: list[str], found: dict[str, Any]) -> str:
-    """Writes the table, with the reasons for what is not there below it."""
+    """Formats the table, followed by the reasons for missing results."""
     columns = [(suffix, kind) for suffix in FORMATS for kind in ("sequence", "step")]
     lines = [
         "| layer | " + " | ".join(f"{TITLES[s]}, {k}" for s, k in columns) + " |",
@@ -134,7 +134,7 @@ def describe(names: list[str], found: dict[str, Any]) -> str:
 
 
 def export_versions() -> str:
-    """The versions of what the extra `export` installs."""
+    """Returns the versions of the packages of the extra `export`."""
     packages = ("tf2onnx", "onnx", "onnxruntime", "ai-edge-litert")
     return ", ".join(f"{p} {importlib.metadata.version(p)}" for p in packages)
 

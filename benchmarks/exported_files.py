@@ -1,8 +1,8 @@
-"""Runs the files of `export_table.py`, without this package.
+"""Runs the files of `export_table.py` without this package.
 
-Reads a task, JSON on its standard input: `"folder"`, where they are. Prints, after the
-word `RESULT`, by the name of each file, the largest difference of its outputs to the
-model's, over the largest output, or the error.
+Reads a task in JSON from standard input: `"folder"`, the folder of the files. Prints
+`RESULT` and, by file name, the largest difference from the model's outputs, relative to
+the largest output, or the error message.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-# Of the largest output, in float32.
+# Relative to the largest output, in float32.
 TOLERANCE = 1e-4
 
 
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def runner(path: Path) -> Callable[..., list[np.ndarray]]:
-    """Loads a file as a function of arrays, and gives a list of arrays."""
+    """Loads a file as a function from arrays to a list of arrays."""
     if path.suffix == ".onnx":
         import onnxruntime
 
@@ -53,7 +53,7 @@ def runner(path: Path) -> Callable[..., list[np.ndarray]]:
         from ai_edge_litert.interpreter import Interpreter
 
         run = Interpreter(str(path)).get_signature_runner()
-        # `x` before `state_0`, `state_1`, ...; of a sequence there is one input.
+        # `x` before `state_0`, `state_1`, ...; a sequence model has only one input.
         inputs = sorted(
             run.get_input_details(), key=lambda name: ("state" in name, name)
         )
@@ -79,7 +79,7 @@ def runner(path: Path) -> Callable[..., list[np.ndarray]]:
 def step_by_step(
     run: Callable[..., list[np.ndarray]], x: np.ndarray, states: list[np.ndarray]
 ) -> np.ndarray:
-    """Feeds a step with its own states."""
+    """Runs a one-step model over sequences, feeding its states back."""
     outputs = []
     for frame in x.swapaxes(0, 1):
         output, *states = run(frame, *states)
@@ -90,7 +90,11 @@ def step_by_step(
 def whole(
     run: Callable[..., list[np.ndarray]], x: np.ndarray, wanted: np.ndarray
 ) -> tuple[Any, Any]:
-    """Gives all sequences to a model, and a part of one to it again, where it may."""
+    """Runs a sequence model on all sequences, and on part of one.
+
+    A model of fixed shape runs only on the part. Returns the outputs, and the expected
+    outputs of the same sequences.
+    """
     try:
         (part,) = run(x[:1, :8])
     except (ValueError, RuntimeError) as error:
@@ -99,7 +103,7 @@ def whole(
         raise ValueError("another result for a sequence of another length")
     try:
         (outputs,) = run(x)
-    except (ValueError, RuntimeError):  # Of the shape that it was made for.
+    except (ValueError, RuntimeError):  # The model has a fixed shape.
         return part, wanted[:1, :8]
     return outputs, wanted
 

@@ -1,8 +1,9 @@
-"""Measures one call for one frame of one sequence, of every layer over `SimpleRNN`.
+"""Measures a one-frame call of every layer relative to `SimpleRNN`.
 
-A layer as it is makes its recurrent kernel in each call; frozen (`keras_ortho.freeze`)
-it has it. `SimpleRNN` has as many real states. All are compiled functions of one frame
-of batch 1; each takes turns with `SimpleRNN`'s in one process.
+An ordinary layer computes its recurrent kernel in each call; a frozen layer
+(`keras_ortho.freeze`) stores it. `SimpleRNN` has the same number of real state entries.
+All calls are compiled functions of one frame with batch size 1; each runs in
+alternation with that of `SimpleRNN` in one process.
 
 Run it as `python benchmarks/frozen_step.py [--state 512] [--out out/benchmarks]`; it
 writes a table and a JSON file. TensorFlow backend.
@@ -66,7 +67,7 @@ def _model(layer: keras.layers.Layer) -> keras.Model:
 
 
 def _call(model: keras.Model) -> Callable[[], Any]:
-    """One step, with the states that the last one gave."""
+    """Makes a function that computes one step from the states of the previous one."""
     step = step_model(model)
     run = tf.function(lambda *given: step(given, training=False), reduce_retracing=True)
     x = tf.constant(np.ones((1, FEATURES), "float32"))
@@ -82,9 +83,10 @@ def _call(model: keras.Model) -> Callable[[], Any]:
 
 
 def _ratio(call: Callable[[], Any], other: Callable[[], Any], repeats: int) -> float:
-    """The ratio of the medians of two calls, which take turns.
+    """Returns the ratio of the median times of two calls that alternate.
 
-    Only two: behind one that factorizes a matrix another finds the caches emptied.
+    Only two calls alternate: after one that factorizes a matrix, the next finds the
+    CPU caches evicted.
     """
     times = in_turns({"own": call, "other": other}, repeats)
     return statistics.median(times["own"]) / statistics.median(times["other"])

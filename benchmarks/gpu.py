@@ -1,17 +1,18 @@
-"""Measures every layer on a GPU, over JAX's and PyTorch's own recurrent layers.
+"""Measures every layer on a GPU relative to JAX's and PyTorch's recurrent layers.
 
-On JAX, in float32, TensorFloat-32 and bfloat16: a training step and inference of all
-layers with as many real state entries, over LSTM and RNN of as many units and of as
-many parameters (as a scoRNN), by cuDNN where JAX and PyTorch have it; the share of the
-recurrent matrix; the time to compile; peak memory; and where the time goes. Before
-anything is measured every layer is held against its definition in float64 on the CPU.
+The benchmark runs on JAX, in float32, TensorFloat-32 and bfloat16. It measures training
+and inference steps of all layers, with equal numbers of real state entries, relative to
+LSTM and RNN layers with as many units and with as many parameters (as a scoRNN), by
+cuDNN where JAX and PyTorch provide it. It also measures the share of the recurrent
+matrix, compile time and peak memory, and profiles the steps. Before any measurement,
+every layer is checked against its definition in float64 on the CPU.
 
 Run it as `python benchmarks/gpu.py [--form grid] [--out out/gpu]`, with JAX for the GPU
-and, of the extras, `bench` and `plot`; TensorFlow is not needed. It writes a JSON file
-of rows, tables, plots and traces; started again, it goes on where it was. The form
-`short`, the default, has two shapes and `grid` 80, of which `--units`, `--steps` and
-`--batch` choose some; `tiny` tests the program, on a CPU, too. `--precision`, `--only`
-and `--no-...` leave out more. It has not been run on a GPU yet.
+and the extras `bench` and `plot`; TensorFlow is not needed. It writes a JSON file of
+rows, tables, plots and traces; when restarted, it resumes. The default form, `short`,
+has two shapes; `grid` has 80, from which `--units`, `--steps` and `--batch` select;
+`tiny` tests the program and also runs on a CPU. `--precision`, `--only` and `--no-...`
+restrict it further. It has not been run on a GPU yet.
 """
 
 import argparse
@@ -41,17 +42,17 @@ WORKER = "gpu_worker.py"
 
 
 def environment(task: dict[str, Any]) -> dict[str, str]:
-    """Chooses the variables of the process of a task.
+    """Chooses the environment variables for the process of a task.
 
     Args:
         task: A task.
 
     Returns:
-        What to set.
+        The variables to set, by name.
     """
     variables = {"KERAS_BACKEND": "jax"}
     if set(task.get("names", ())) & set(TORCH):
-        return variables | {"JAX_PLATFORMS": "cpu"}  # The device is PyTorch's.
+        return variables | {"JAX_PLATFORMS": "cpu"}  # PyTorch uses the GPU.
     if task["kind"] == "check":
         variables["JAX_ENABLE_X64"] = "1"
         chosen = os.environ.get("JAX_PLATFORMS", "")
@@ -61,14 +62,14 @@ def environment(task: dict[str, Any]) -> dict[str, str]:
 
 
 def measure(task: dict[str, Any], limit: float) -> dict[str, dict[str, Any]]:
-    """Measures the candidates of a task, and those that fail again by themselves.
+    """Measures the candidates of a task, and repeats failed ones separately.
 
     Args:
         task: A task.
-        limit: Seconds that a process may take.
+        limit: Time limit for a process, in seconds.
 
     Returns:
-        By candidate what was measured, or as `"failed"` why not.
+        The measurements of each candidate, or the reason for its failure as `"failed"`.
     """
     names = task["names"]
     results: dict[str, dict[str, Any]] = {}
@@ -79,23 +80,23 @@ def measure(task: dict[str, Any], limit: float) -> dict[str, dict[str, Any]]:
             return {names[0]: {"failed": str(error).strip().splitlines()[-1][:300]}}
     if len(names) > 1:
         for name in names:
-            # Together they may not have fitted, or one may have ended the process.
+            # Memory may have run out for all together, or one may have crashed.
             if "failed" in results.get(name, {"failed": ""}):
                 results |= measure({**task, "names": [name]}, limit)
     return results
 
 
 def hold(rows: Rows, form: str, precisions: list[str], names: list[str]) -> list[str]:
-    """Holds layers against their definition, and keeps how far they are from it.
+    """Checks layers against their definition, and adds the errors to the rows.
 
     Args:
-        rows: Where it goes.
-        form: How large the layers are.
-        precisions: In which precisions.
-        names: Which layers.
+        rows: The rows, to which the layers that pass are added.
+        form: Form of the benchmark, which determines the shapes.
+        precisions: The precisions to check.
+        names: Names of the layers.
 
     Returns:
-        A line for each that is further from it than rounding may take it.
+        A line for each quantity whose error is larger than rounding explains.
     """
     wrong = []
     for name in names:
@@ -123,13 +124,13 @@ def hold(rows: Rows, form: str, precisions: list[str], names: list[str]) -> list
 
 
 def describe(row: Row) -> str:
-    """Says a row in a line.
+    """Describes a row in one line.
 
     Args:
         row: A row.
 
     Returns:
-        Its place, and what was measured.
+        Its kind, precision, shape and name, and the measurements.
     """
     place = (
         f"{row['kind']} {row['precision']} n={row['units']} T={row['steps']} "
@@ -169,11 +170,11 @@ def parse() -> argparse.Namespace:
 
 
 def chosen(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Lists the tasks that the command line asks for."""
+    """Lists the tasks that the command line selects."""
     arguments = vars(options)
     found = []
     for task in tasks(options.form, options.precision, options.only):
-        # A kernel has no steps and no batch.
+        # A kernel task has no time steps and no batch.
         sizes = [name for name in ("units", "steps", "batch") if task[name]]
         wanted = all(task[name] in (arguments[name] or [task[name]]) for name in sizes)
         if wanted and not arguments.get(f"no_{task['kind']}"):

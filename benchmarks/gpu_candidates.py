@@ -1,4 +1,4 @@
-"""What `gpu.py` measures on JAX: steps compiled before they run, data on the device."""
+"""Candidates of `gpu.py`: precompiled JAX steps with data on the device."""
 
 import dataclasses
 import time
@@ -20,18 +20,18 @@ MIB = 2**20
 
 
 class NotMeasuredError(Exception):
-    """A candidate cannot be measured here; the message says why."""
+    """Raised if a candidate cannot be measured here; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """What is measured.
+    """A candidate to measure.
 
     Attributes:
-        steps: By kind, `"train"` and `"infer"`, a function that returns when it is
-            done, or `None`.
-        about: What is known of it before it runs.
-        programs: By kind the compiled program, where JAX has compiled it.
+        steps: By kind, `"train"` and `"infer"`, a function that returns when its
+            computation is complete, or `None`.
+        about: Facts known before the steps run, such as parameters and compile time.
+        programs: By kind, the compiled program, if JAX compiled it.
     """
 
     steps: dict[str, Callable[[], Any] | None]
@@ -40,7 +40,7 @@ class Candidate:
 
 
 def set_precision(precision: str) -> None:
-    """Has Keras and JAX compute in one of `PRECISIONS` from now on."""
+    """Sets the precision of Keras and JAX to one of `PRECISIONS`."""
     policy, products = PRECISIONS[precision]
     keras.config.set_dtype_policy(policy)
     jax.config.update("jax_default_matmul_precision", products)
@@ -52,14 +52,15 @@ def make(name: str, shape: Shape, precision: str) -> Candidate:
     Args:
         name: One of `gpu_names.NAMES`.
         shape: The shape; its `jit_compile` is not used.
-        precision: One of `PRECISIONS`, which `set_precision` has set.
+        precision: One of `PRECISIONS`, already set by `set_precision`.
 
     Returns:
         The candidate.
 
     Raises:
-        ImportError: If PyTorch is not installed, and it is one of its layers.
-        NotMeasuredError: If it needs a GPU or another precision.
+        ImportError: If the candidate is a PyTorch layer and PyTorch is not installed.
+        NotMeasuredError: If the candidate needs a GPU or another precision, or if Keras
+            does not compile it to cuDNN.
     """
     base, _, equal = name.partition(", equal")
     kind = base.removeprefix("torch ").removesuffix(", cuDNN")
@@ -83,11 +84,11 @@ def make(name: str, shape: Shape, precision: str) -> Candidate:
             raise NotMeasuredError("needs a GPU")
         if precision == "bfloat16":
             raise NotMeasuredError("`jax.experimental.rnn` computes in float32 only")
-    # Unless told not to, Keras takes cuDNN's on a GPU.
+    # By default, Keras uses cuDNN's LSTM on a GPU.
     arguments = {"use_cudnn": name in CUDNN} if cell == "LSTM" else {}
     layer = getattr(keras.layers, cell)(units, **arguments)
     found = _of_layer(layer, shape, {"own_units": units})
-    # Where cuDNN's cannot be had, Keras takes its own loop without a word.
+    # If cuDNN's is unavailable, Keras silently falls back to its own loop.
     if name in CUDNN and "dnn_rnn" not in found.programs["infer"].as_text():
         raise NotMeasuredError("Keras has not compiled its LSTM to cuDNN's")
     return found
@@ -96,15 +97,15 @@ def make(name: str, shape: Shape, precision: str) -> Candidate:
 def compiled(
     function: Callable[..., Any], *arguments: Any, donate: tuple[int, ...] = ()
 ) -> tuple[Any, dict[str, float]]:
-    """Compiles a function for arguments, and says what that took.
+    """Compiles a function for given arguments, and measures the time.
 
     Args:
         function: Function of nested arrays.
-        *arguments: Such arrays.
-        donate: Which of them it may overwrite. Default: none.
+        *arguments: Nested arrays for which to compile.
+        donate: Indices of the arguments that it may overwrite. Default: `()`.
 
     Returns:
-        The compiled program, and in seconds `"trace"` and `"compile"`.
+        The compiled program, and the times `"trace"` and `"compile"` in seconds.
     """
     start = time.perf_counter()
     lowered = jax.jit(function, donate_argnums=donate).lower(*arguments)
@@ -117,10 +118,10 @@ def compiled(
 def _of_layer(
     layer: keras.layers.Layer, shape: Shape, about: dict[str, Any]
 ) -> Candidate:
-    """The steps of the network of a layer."""
+    """Makes the candidate for a network with a Keras layer."""
     model = network(layer, shape)
     variables = model.trainable_variables
-    # What is kept unitary is so by its optimizer, which is part of the step.
+    # If the optimizer keeps a matrix unitary, that work belongs to the step.
     kept = "unitary" in map(group_of, variables)
     optimizer = paper_optimizer() if kept else keras.optimizers.Adam()
     optimizer.build(variables)
@@ -142,7 +143,7 @@ def _of_layer(
         return model.stateless_call(trained, fixed, x, training=False)[0]
 
     groups = (variables, model.non_trainable_variables, optimizer.variables)
-    # Copies, as a training step overwrites them.
+    # Copies, because a training step overwrites its arguments.
     state = tuple([jnp.array(v.value) for v in group] for group in groups)
     holder = [state]
     train_program, seconds = compiled(train, state, x, y, donate=(0,))
@@ -167,15 +168,15 @@ def _of_layer(
 
 
 def kernel_candidate(name: str, units: int) -> Candidate:
-    """The recurrent matrix of a layer and its gradient, which a step contains once.
+    """Makes the candidate for a recurrent matrix, which a step computes once.
 
     Args:
         name: One of `gpu_names.LAYER_NAMES`.
         units: Number of real entries of the state.
 
     Returns:
-        The candidate: `"train"` is the matrix with the gradient of all free
-        variables, `"infer"` the matrix.
+        The candidate: `"train"` computes the matrix and the gradient with respect to
+        all trainable variables of the cell, `"infer"` the matrix.
     """
     layer = make_layer(name, units)
     layer.build((1, 1, 1))
@@ -209,8 +210,8 @@ def kernel_candidate(name: str, units: int) -> Candidate:
 
 
 def _planned(program: Any) -> dict[str, float]:
-    """The memory that XLA has planned beside arguments and results."""
+    """Returns the temporary memory that XLA plans, without arguments and results."""
     analysis = program.memory_analysis()
-    if analysis is None:  # Not on every platform.
+    if analysis is None:  # Unavailable on some platforms.
         return {}
     return {"temporary_mib": analysis.temp_size_in_bytes / MIB}

@@ -1,21 +1,22 @@
-"""Holds every layer on the device against its definition, in float64 on the CPU.
+"""Checks every layer on the device against its definition in float64 on the CPU.
 
-The reference is one loop over time around the cell's step, which JAX differentiates by
-itself: it has neither the loops of the layers nor their gradient by hand. What a step
-does with its products it shares with them; the tests hold that against NumPy. What the
-device may differ by is not guessed but computed: the reference is run again, several
-times, with random errors of the size that the precision rounds to, and `MARGIN` times
-that, wherever the layer rounds. Most comes from the steps: a relative error of each
-state (its product, sum, activation and storage), one as large as the state's mean in
-each of its entries (where a sum cancels), one of each entry of the matrix. How they add
-up over time, what the matrix and the activation make of them, and the units that they
-take across a kink of the activation, is then part of the result.
+The reference is one loop over time around the cell's step, differentiated by JAX. It
+uses neither the loops of the layers nor their hand-written gradients. It shares only
+the computations within a step, which the tests compare with NumPy.
 
-The size of an error is u + sqrt(n) v: the rounding unit `u` of the factors of the
-products, and of n terms that are summed up in float32, with the unit `v`, the sum of
-random errors. Where an activation has a kink, every step in few bits takes some units
-to its other side, and after many the gradient is another one, right as it may be: in
-few bits the sequences should be short.
+The allowed difference is computed, not guessed. The reference runs several more times,
+with random errors of `MARGIN` times the rounding error of the precision wherever the
+layer rounds. Most errors arise in the time steps: a relative error of each state (its
+product, sum, activation and storage), an error of each entry relative to the state's
+root mean square (where a sum cancels), and a relative error of each entry of the
+matrix. The result thus includes how the errors add up over time, how the matrix and the
+activation change them, and which units they push across a kink of the activation.
+
+The size of an error is u + sqrt(n) v. Here, `u` is the rounding unit of the factors of
+the products, and sqrt(n) v is the accumulated random error of n terms summed in
+float32, with rounding unit `v`. If an activation has a kink, every low-precision step
+pushes some units across it. After many steps the gradient differs, even if it is
+correct, so low-precision sequences should be short.
 """
 
 import math
@@ -33,19 +34,19 @@ from shapes import FEATURES
 Shape = tuple[int, int, int]
 Arrays = list[np.ndarray]
 
-# Half the distance of neighboring numbers at 1. Of TensorFloat-32, for which some
-# devices cut off instead of rounding, all of it, and of both factors, as those errors
-# all have one direction.
+# Half the spacing of the numbers at 1. For TensorFloat-32, the whole spacing, for each
+# of the two factors: some devices truncate instead of rounding, and the errors of
+# truncation all have the same sign.
 UNITS = {"float32": 2.0**-24, "tf32": 2.0**-9, "bfloat16": 2.0**-8}
 MARGIN, RUNS = 2.0, 4
 
 
 def rounding(precision: str, n: int) -> float:
-    """Gives the size of the error of a product of a state and a matrix.
+    """Estimates the rounding error of a product of a state and a matrix.
 
     Args:
         precision: One of `PRECISIONS`.
-        n: How many terms it sums up.
+        n: Number of terms in the sum.
 
     Returns:
         A relative error.
@@ -54,19 +55,19 @@ def rounding(precision: str, n: int) -> float:
 
 
 def check(name: str, shapes: Mapping[str, Shape]) -> dict[str, dict[str, Any]]:
-    """Compares outputs and gradients of a layer with its definition.
+    """Compares the outputs and gradients of a layer with its definition.
 
     Args:
-        name: Which layer.
-        shapes: By precision units, steps and batch.
+        name: Name of the layer.
+        shapes: Units, steps and batch size by precision.
 
     Returns:
-        By precision and quantity `[error, allowed]`, relative in the 2-norm: the
-        outputs in training and in inference, and the gradients with respect to the
-        inputs and each weight.
+        `[error, allowed]` by precision and quantity, both relative errors in the
+        2-norm. The quantities are the outputs in training and in inference, and the
+        gradients with respect to the inputs and each trainable variable.
 
     Raises:
-        RuntimeError: If JAX has no float64 here.
+        RuntimeError: If float64 is disabled in JAX.
     """
     if not jax.config.read("jax_enable_x64"):
         raise RuntimeError("The check needs float64: set JAX_ENABLE_X64=1")
@@ -89,19 +90,19 @@ def check(name: str, shapes: Mapping[str, Shape]) -> dict[str, dict[str, Any]]:
 
 
 def distance(value: np.ndarray, expected: np.ndarray) -> float:
-    """The relative distance of two arrays, in the 2-norm."""
+    """Returns the distance of two arrays relative to the second, in the 2-norm."""
     value = np.asarray(value, "float64")
     return float(np.linalg.norm(value - expected) / np.linalg.norm(expected))
 
 
 class Reference:
-    """A layer by its definition, in float64 on the CPU.
+    """A layer evaluated by its definition, in float64 on the CPU.
 
     Attributes:
-        units: Number of real entries of the state that were asked for.
-        weights: Values of its weights, as Keras lists them, float32 numbers.
+        units: Requested number of real entries of the state.
+        weights: Values of the weights in Keras's order, as float32 arrays.
         x: Inputs, of shape `(batch, steps, m)`.
-        upstream: What the outputs are multiplied with, and then summed up.
+        upstream: Upstream gradient of the outputs.
         expected: Outputs and gradients by name.
     """
 
@@ -125,14 +126,14 @@ class Reference:
             self.expected = self._run(0.0, 0)
 
     def allowed(self, size: float) -> dict[str, float]:
-        """Finds how far errors of some size may take the results.
+        """Computes the relative error to allow in each result.
 
         Args:
             size: Size of a relative error.
 
         Returns:
-            By quantity a relative distance in the 2-norm: the largest of several runs
-            with random errors, and the same error once more, for the quantity itself.
+            A relative distance in the 2-norm by quantity: the largest over several runs
+            with random errors, plus one such error for rounding the quantity itself.
         """
         moved = [self._run(MARGIN * size, seed) for seed in range(1, RUNS + 1)]
         return {
@@ -157,7 +158,7 @@ class Reference:
             self.upstream.astype("float64"),
             (errors((state, state)), errors(self._steps), errors(self._steps)),
         )
-        with jax.default_matmul_precision("float32"):  # Or it would compile anew.
+        with jax.default_matmul_precision("float32"):  # Avoids recompilation.
             (_, outputs), gradients = self._compiled(
                 *jax.device_put(arguments, self.cpu)
             )
@@ -188,15 +189,15 @@ class Reference:
 
 
 def evaluate(name: str, precision: str, reference: Reference) -> dict[str, np.ndarray]:
-    """Computes outputs and gradients of a layer on the device.
+    """Computes the outputs and gradients of a layer on the device.
 
     Args:
-        name: Which layer.
-        precision: In which precision.
-        reference: What it is compared with.
+        name: Name of the layer.
+        precision: One of `PRECISIONS`.
+        reference: The reference, which provides the inputs and weights.
 
     Returns:
-        By quantity a float32 array.
+        A float32 array by quantity.
     """
     set_precision(precision)
     layer = make_layer(name, reference.units)
@@ -230,13 +231,13 @@ def _by_name(layer: Any, outputs: Any, gradients: Any) -> dict[str, np.ndarray]:
 
 
 def _draw(name: str, n: int, random: np.random.Generator) -> Arrays:
-    """Weights as a layer starts, with biases by which activations do something."""
+    """Draws initial weights, with biases on which the activation has an effect."""
     set_precision("float32")
     keras.utils.set_random_seed(0)
     layer = make_layer(name, n)
     layer.build((1, 1, FEATURES))
     for variable in layer.trainable_variables:
         if variable.name == "bias":
-            # A positive one would make modReLU jump at zero.
+            # With a positive bias, modReLU would jump at zero.
             variable.assign(-0.1 * np.abs(random.normal(size=variable.shape)))
     return [np.asarray(weight) for weight in layer.get_weights()]

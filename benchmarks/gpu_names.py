@@ -1,4 +1,4 @@
-"""What `gpu.py` measures: candidates, precisions and shapes, without loading Keras."""
+"""Candidates, precisions and shapes of `gpu.py`, without importing Keras."""
 
 import itertools
 from typing import Any
@@ -14,7 +14,7 @@ TORCH = (
     "torch RNN, equal parameters",
     "torch RNN, orthogonal",
 )
-# Those that ratios are taken of, JAX's own loops beside cuDNN's.
+# The baselines of the ratios: Keras's own loop, and cuDNN through JAX and PyTorch.
 BASES = ("SimpleRNN", *CUDNN, *TORCH[:4])
 NAMES = (
     *LAYER_NAMES,
@@ -27,8 +27,8 @@ NAMES = (
     "matrix products",
 )
 
-# The dtype policy of Keras, and JAX's precision of products in float32, of which its
-# default on a GPU is TensorFloat-32.
+# Keras's dtype policy and JAX's precision of float32 products, which on a GPU is
+# TensorFloat-32 by default.
 PRECISIONS: dict[str, tuple[str, str | None]] = {
     "float32": ("float32", "float32"),
     "tf32": ("float32", "tensorfloat32"),
@@ -39,7 +39,7 @@ Shape = tuple[int, int, int]
 UNITS, STEPS = (128, 170, 256, 512, 1_024), (128, 784, 2_000, 10_000)
 BATCHES = (16, 64, 128, 512)
 CENTER: Shape = (170, 784, 128)
-# By form the shapes to measure times at, and those to measure the peak of memory at.
+# By form, the shapes for the times and the shapes for the peak memory.
 FORMS: dict[str, tuple[list[Shape], list[Shape]]] = {
     "tiny": ([(16, 12, 3)], [(16, 12, 3)]),
     "short": ([CENTER, (512, 784, 128)], [CENTER]),
@@ -48,8 +48,9 @@ FORMS: dict[str, tuple[list[Shape], list[Shape]]] = {
         [CENTER, (170, 10_000, 64), (512, 784, 512), (1_024, 2_000, 64)],
     ),
 }
-# By precision units, steps and batch to hold the values at: in float32 two segments of
-# the recurrence and a rest, in others as few steps as `gpu_check.py` asks for.
+# By form and precision, the units, steps and batch of the check: in float32, two
+# segments of the recurrence and a remainder; otherwise few steps, for the reason that
+# `gpu_check.py` states.
 CHECKED: dict[str, dict[str, Shape]] = {
     form: {
         "float32": (n, steps, batch),
@@ -62,7 +63,7 @@ CHECKED: dict[str, dict[str, Shape]] = {
         "grid": (128, 131, 16),
     }.items()
 }
-# What is profiled.
+# By form, the candidates to profile.
 PROFILED: dict[str, tuple[str, ...]] = {
     "tiny": ("ScoRNN",),
     "short": ("ScoRNN", "GORU", "SimpleRNN", *CUDNN[:1]),
@@ -71,22 +72,22 @@ PROFILED: dict[str, tuple[str, ...]] = {
 
 
 def tasks(form: str, precisions: list[str], names: list[str]) -> list[dict[str, Any]]:
-    """Lists what is measured, in the order in which it is.
+    """Lists the tasks in the order of their measurement.
 
     Args:
         form: `"tiny"`, `"short"` or `"grid"`.
-        precisions: Which precisions.
-        names: Which candidates.
+        precisions: The precisions.
+        names: Names of the candidates.
 
     Returns:
-        Tasks: of `"kind"` `"time"`, `"kernel"`, `"memory"` and `"profile"`, each with
-        `"precision"`, `"units"`, `"steps"`, `"batch"` and `"names"`, which are
-        measured in turns in one process. A kernel has no steps and no batch: both are
-        zero.
+        Tasks with the keys `"kind"` (`"time"`, `"kernel"`, `"memory"` or `"profile"`),
+        `"precision"`, `"units"`, `"steps"`, `"batch"` and `"names"`, the candidates
+        that one process measures in alternation. In a kernel task, `"steps"` and
+        `"batch"` are 0.
     """
     timed, measured = FORMS[form]
     layers = [name for name in names if name in LAYER_NAMES]
-    # PyTorch and JAX would each want the memory of the device.
+    # In one process, PyTorch and JAX would compete for the memory of the device.
     groups = [[n for n in names if n not in TORCH], [n for n in names if n in TORCH]]
     found: list[dict[str, Any]] = []
 

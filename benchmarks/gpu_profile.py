@@ -1,4 +1,4 @@
-"""Where the time of a compiled program goes: from its text, and from a trace of it."""
+"""Profiles a compiled program, from its text and from a trace."""
 
 import glob
 import gzip
@@ -11,11 +11,11 @@ from typing import Any
 
 import jax
 
-# What is no work of its own on a device.
+# Operations that take no time on a device.
 _FREE = frozenset(
     ["parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all"]
 )
-# What only holds other operations, which the trace has, too.
+# Operations that only contain others, which the trace lists as well.
 _HOLDING = ("while", "call", "conditional")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) .*\{$")
 _OPERATION = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = .*?[\s)]([a-z][a-z-]*)\(")
@@ -23,22 +23,22 @@ _CALLED = re.compile(r"to_apply=%?([\w.-]+)")
 _BODY = re.compile(r"body=%?([\w.-]+)")
 _TURNS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _SOURCE = re.compile(r'op_name="([^"]*)"')
-# Of a list of operations so many, those that take longest.
+# Number of the longest operations to list.
 _LONGEST = 10
 
 
 def loops(text: str) -> list[dict[str, Any]]:
-    """Counts what a turn of each loop of a program consists of.
+    """Counts the operations in one iteration of each loop of a program.
 
-    On a GPU an operation is a kernel to launch, or the call of a library.
+    On a GPU, an operation is a kernel launch or a library call.
 
     Args:
-        text: A compiled program, as XLA writes it.
+        text: Text of a compiled program, as XLA prints it.
 
     Returns:
-        Of each loop as `"source"` what it comes from, as `"turns"` how often it goes
-        round, or `None`, and as `"operations"` how many there are of each kind. A loop
-        within another one is an operation of it.
+        A dictionary for each loop: `"source"`, the name of its origin; `"turns"`, the
+        number of iterations, `None` if unknown; and `"operations"`, the number of
+        operations of each kind. A nested loop counts as one operation.
     """
     bodies = _operations(text)
 
@@ -69,7 +69,7 @@ def loops(text: str) -> list[dict[str, Any]]:
 
 
 def _operations(text: str) -> dict[str, list[tuple[str, str, str]]]:
-    """By computation name, kind and line of its operations."""
+    """Lists name, kind and line of the operations, by computation."""
     bodies: dict[str, list[tuple[str, str, str]]] = {}
     current: list[tuple[str, str, str]] = []
     for line in text.splitlines():
@@ -83,18 +83,18 @@ def _operations(text: str) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def trace(step: Callable[[], Any], folder: Path, text: str) -> dict[str, Any]:
-    """Traces a step, and adds up what its operations have taken.
+    """Traces a step, and sums the times of its operations.
 
     Args:
-        step: A compiled step, done when it returns.
-        folder: Where the trace goes, which TensorBoard and Perfetto show.
-        text: The program of the step, as XLA writes it.
+        step: A compiled step that returns when its computation is complete.
+        folder: Folder for the trace, which TensorBoard and Perfetto can show.
+        text: Text of the step's program, as XLA prints it.
 
     Returns:
-        In seconds, `"busy"`, the sum over all operations; `"groups"`, what of it is
-        within loops and not, forward and backward; and `"longest"`, the operations
-        that have taken most, with what they come from. On a CPU operations run side by
-        side: the sum may be more than the step takes.
+        Times in seconds: `"busy"`, the sum over all operations; `"groups"`, its parts
+        inside and outside loops, forward and backward; and `"longest"`, the longest
+        operations with their origins. On a CPU operations run in parallel, so the sum
+        may exceed the duration of the step.
     """
     step()
     with jax.profiler.trace(str(folder)):
@@ -130,7 +130,7 @@ def trace(step: Callable[[], Any], folder: Path, text: str) -> dict[str, Any]:
 
 
 def _of_device(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The operations among the events of a trace, on a GPU without their launch."""
+    """Selects the operations of a trace, on a GPU without their launches."""
     named = [e for e in events if e.get("ph") == "M" and "name" in e.get("args", {})]
     devices = {
         event["pid"]
@@ -138,7 +138,7 @@ def _of_device(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if event["name"] == "process_name"
         and event["args"]["name"].startswith("/device:")
     }
-    # What XLA adds up for TensorBoard is in the trace a second time.
+    # Summary lines for TensorBoard repeat the operations.
     sums = {
         (event["pid"], event["tid"])
         for event in named
@@ -158,6 +158,6 @@ def _of_device(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _group(source: str) -> str:
     if not source:
         return "unknown"
-    # JAX calls the way back through a function its transpose.
+    # JAX names the backward pass of a function its transpose.
     way = "backward" if "transpose(" in source else "forward"
     return f"{'in' if '/while/' in source else 'outside'} loops, {way}"

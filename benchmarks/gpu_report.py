@@ -1,4 +1,4 @@
-"""The tables and pictures of `gpu.py`, from its rows."""
+"""Tables and plots of the rows of `gpu.py`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,14 +14,14 @@ SHAPE = "| n | T | B | precision | "
 
 
 def report(rows: Iterable[Row], about: dict[str, Any]) -> str:
-    """Writes all tables.
+    """Formats all tables.
 
     Args:
-        rows: The rows of all kinds.
-        about: What they were measured on.
+        rows: Rows of all kinds.
+        about: Description of the machine and the software versions.
 
     Returns:
-        A page in Markdown.
+        A Markdown page.
     """
     rows = list(rows)
     commits = ", ".join(sorted({str(row["commit"]) for row in rows}))
@@ -38,14 +38,14 @@ def report(rows: Iterable[Row], about: dict[str, Any]) -> str:
 
 
 def time_table(rows: list[Row], kind: str) -> str:
-    """Writes the times of a step, over those of JAX's and PyTorch's own layers.
+    """Formats the times of a step, and their ratios to those of the baselines.
 
     Args:
-        rows: The rows of all kinds.
+        rows: Rows of all kinds.
         kind: `"train"` or `"infer"`.
 
     Returns:
-        A table in Markdown.
+        A Markdown table.
     """
     lines = [
         SHAPE + "| ms | " + " | ".join(f"over {name}" for name in BASES) + " |",
@@ -64,17 +64,17 @@ def time_table(rows: list[Row], kind: str) -> str:
 
 
 def cost_table(rows: list[Row]) -> str:
-    """Writes what a training step needs beside its time.
+    """Formats the other costs of a training step: kernel, compilation and memory.
 
-    The kernel's share is the time of the recurrent matrix and its gradient over that of
-    the whole step; the planned memory is what XLA sets aside beside arguments and
-    results.
+    The kernel's share is the time of the recurrent matrix and its gradient, divided by
+    the time of the whole step. The planned memory is what XLA allocates in addition to
+    the arguments and results.
 
     Args:
-        rows: The rows of all kinds.
+        rows: Rows of all kinds.
 
     Returns:
-        A table in Markdown.
+        A Markdown table.
     """
     lines = [
         SHAPE + "| kernel, ms | its share | trace, s | compile, s | planned, MiB "
@@ -109,13 +109,13 @@ def cost_table(rows: list[Row]) -> str:
 
 
 def profiles(rows: list[Row]) -> str:
-    """Writes where the time of training steps goes.
+    """Formats the profiles of training steps.
 
     Args:
-        rows: The rows of all kinds.
+        rows: Rows of all kinds.
 
     Returns:
-        Paragraphs in Markdown.
+        Markdown sections.
     """
     parts = []
     for row in rows:
@@ -147,14 +147,14 @@ def profiles(rows: list[Row]) -> str:
 
 
 def check_table(rows: list[Row]) -> str:
-    """Writes how far each layer is from its definition in float64.
+    """Formats the error of each layer relative to its definition in float64.
 
     Args:
-        rows: The rows of all kinds.
+        rows: Rows of all kinds.
 
     Returns:
-        A table in Markdown, with the quantity of each layer and precision that is
-        nearest to what is allowed.
+        A Markdown table. For each layer and precision, it shows the quantity whose
+        error is closest to the allowed one.
     """
     lines = [
         SHAPE + "| quantity | error | allowed |",
@@ -175,15 +175,15 @@ def _line(row: Row, cells: list[str]) -> str:
 
 
 def plots(rows: Iterable[Row], form: str, path: Path) -> list[Path]:
-    """Draws training steps against units, steps and batch, for each precision.
+    """Plots training times against units, steps and batch size, for each precision.
 
     Args:
-        rows: The rows of all kinds.
-        form: Whose first shape the lines go through.
-        path: Where the images go: the precision is added to its name.
+        rows: Rows of all kinds.
+        form: Form of the benchmark; its first shape fixes the sizes that do not vary.
+        path: Path of the images, to whose name the precision is appended.
 
     Returns:
-        The images.
+        Paths of the images.
 
     Raises:
         ImportError: If Matplotlib is not installed.

@@ -1,4 +1,4 @@
-"""The rows of `gpu.py`: a file that is always whole, in which what is done stays."""
+"""Rows of `gpu.py`, in a file that is always complete and keeps finished work."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ Row = dict[str, Any]
 
 
 def key(row: Row) -> tuple[Any, ...]:
-    """What a row is known by.
+    """Returns the key that identifies a row.
 
     Args:
         row: A measurement.
@@ -24,17 +24,16 @@ def key(row: Row) -> tuple[Any, ...]:
 
 
 class Rows:
-    """The measurements of one device, in a JSON file.
+    """Measurements of one device, in a JSON file.
 
     Args:
-        path: The file, which may hold rows of an earlier run.
-        about: What the rows are measured on. All must be the same but `"commit"`,
-            which goes into each row.
-        retry: Whether rows that say why there is nothing are forgotten. Default:
-            `False`.
+        path: The file, which may contain rows of an earlier run.
+        about: Description of the machine and the software versions. It must equal that
+            of the file, except for `"commit"`, which each row stores.
+        retry: Whether to drop rows without a measurement. Default: `False`.
 
     Raises:
-        ValueError: If the file holds rows of something else.
+        ValueError: If the description in the file differs from `about`.
     """
 
     def __init__(self, path: Path, about: dict[str, Any], retry: bool = False) -> None:
@@ -60,13 +59,13 @@ class Rows:
         return iter(self._rows.values())
 
     def missing(self, task: Row) -> list[str]:
-        """Lists the candidates of a task of which there is no row.
+        """Lists the candidates of a task that have no row.
 
         Args:
             task: One of `gpu_names.tasks`.
 
         Returns:
-            Their names. A check counts only where it was of the same commit.
+            Names of the candidates. A check counts only for the current commit.
         """
 
         def done(name: str) -> bool:
@@ -78,11 +77,11 @@ class Rows:
         return [name for name in task["names"] if not done(name)]
 
     def add(self, task: Row, results: dict[str, dict[str, Any]]) -> list[Row]:
-        """Adds what a task has found, and writes the file.
+        """Adds the results of a task, and writes the file.
 
         Args:
             task: One of `gpu_names.tasks`.
-            results: By candidate what was measured.
+            results: Measurements by candidate.
 
         Returns:
             The new rows.
@@ -98,29 +97,29 @@ class Rows:
 
 
 def why_not(row: Row) -> str:
-    """Says why a row has no measurement.
+    """Returns the reason why a row has no measurement.
 
     Args:
         row: A row.
 
     Returns:
-        A phrase, empty where it has one.
+        The reason, or an empty string if the row has a measurement.
     """
     kinds = ("skipped", "failed")
     return ", ".join(f"{kind}: {row[kind]}" for kind in kinds if kind in row)
 
 
 def failures(quantities: Mapping[str, Sequence[float]]) -> list[str]:
-    """Lists what is further from the definition than it may be.
+    """Lists the quantities whose error exceeds the allowed one.
 
     Args:
-        quantities: By quantity the error and what is allowed.
+        quantities: The error and the allowed error, by quantity.
 
     Returns:
-        A line for each.
+        A line for each failure.
     """
     return [
         f"{quantity}: off by {error:.2g}, {allowed:.2g} is allowed"
         for quantity, (error, allowed) in quantities.items()
-        if not error <= allowed  # A NaN is not, either.
+        if not error <= allowed  # Also catches NaN.
     ]

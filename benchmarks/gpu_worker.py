@@ -1,6 +1,6 @@
-"""Measures what `gpu.py` asks for, in a process of its own.
+"""Runs a task of `gpu.py` in its own process.
 
-Reads a task in JSON from standard input; prints a line of JSON.
+Reads the task in JSON from standard input, and prints `RESULT` and a line of JSON.
 """
 
 import functools
@@ -29,15 +29,16 @@ from measurement import peak_over_idle
 from shapes import Shape
 from turns import medians_in_turns
 
-# What says that memory has run out: of JAX and of PyTorch.
+# Phrases in the out-of-memory errors of JAX and PyTorch.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory")
 
 
 def describe() -> dict[str, Any]:
-    """Says what JAX runs on.
+    """Describes the devices of JAX.
 
     Returns:
-        Platform, name and number of the devices, and the versions of what computes.
+        Platform, name and number of the devices, the version of the runtime, and the
+        versions of the JAX, NVIDIA and PyTorch packages.
     """
     device = jax.devices()[0]
     versions = {}
@@ -55,27 +56,28 @@ def describe() -> dict[str, Any]:
 
 
 def attempt(function: Callable[[], Any]) -> tuple[Any, dict[str, str]]:
-    """Runs a function for a candidate that may not fit here.
+    """Runs a function of a candidate that may fail, for lack of memory for example.
 
     Args:
         function: A function without arguments.
 
     Returns:
-        What it returns, and nothing; or `None`, and as `"skipped"` or `"failed"` why.
+        The function's result and an empty dictionary; or `None` and the reason as
+        `"skipped"` or `"failed"`.
     """
     try:
         return function(), {}
     except (ImportError, NotMeasuredError) as error:
         return None, {"skipped": str(error)}
     except Exception as error:
-        # Whatever ends one candidate, the others are measured, and its row says why.
+        # A failure is stored in the candidate's row; the others are still measured.
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         if isinstance(error, MemoryError) or any(
             sign in str(error) for sign in OUT_OF_MEMORY
         ):
             reason = "out of memory"
         traceback.print_exc()
-    gc.collect()  # What it held would be missing to the others.
+    gc.collect()  # Frees its memory for the other candidates.
     return None, {"failed": reason}
 
 
@@ -92,15 +94,15 @@ def warmed(make_one: Callable[[], Candidate]) -> Candidate:
 def measure_times(
     candidates: dict[str, Callable[[], Candidate]], repeats: int
 ) -> dict[str, Any]:
-    """Measures candidates in turns.
+    """Measures the steps of the candidates in alternation.
 
     Args:
-        candidates: By name what makes each.
-        repeats: How often each step is measured.
+        candidates: Function that makes each candidate, by name.
+        repeats: Number of times to measure each step.
 
     Returns:
-        By candidate its medians in seconds and what is known of it, or why there are
-        none.
+        For each candidate, its medians in seconds and the facts about it, or the reason
+        why they are missing.
     """
     results: dict[str, dict[str, Any]] = {}
     steps = {}
@@ -116,16 +118,16 @@ def measure_times(
 
 
 def measure_memory(name: str, shape: Shape, precision: str) -> dict[str, Any]:
-    """Measures the peak of memory: of the device, or of the process on a CPU.
+    """Measures the peak memory of the device, or of the process on a CPU.
 
     Args:
-        name: Which candidate; alone, as a process has one peak.
+        name: Name of the only candidate, because a process has one peak.
         shape: The shape.
         precision: The precision.
 
     Returns:
-        The peak of training in MiB: on a GPU all that is held, on a CPU what comes
-        upon the idle process. Or why there is none.
+        The peak memory of training in MiB, on a GPU in total and on a CPU in excess of
+        the idle process; or the reason why it is missing.
     """
 
     def measure() -> float:
@@ -149,17 +151,17 @@ def measure_memory(name: str, shape: Shape, precision: str) -> dict[str, Any]:
 def measure_profile(
     name: str, shape: Shape, precision: str, folder: Path
 ) -> dict[str, Any]:
-    """Says where the time of a training step goes.
+    """Profiles a training step.
 
     Args:
-        name: Which candidate, one of JAX's.
+        name: Name of a candidate that runs on JAX.
         shape: The shape.
         precision: The precision.
-        folder: Where the trace is written.
+        folder: Folder for the trace.
 
     Returns:
-        The loops of the program, what its operations took, and the folder. Or why
-        there is nothing.
+        The folder, the loops of the program, its cost as XLA estimates it, and the
+        times of its operations; or the reason why they are missing.
     """
     candidate, why = attempt(lambda: make(name, shape, precision))
     if candidate is None:
@@ -169,7 +171,7 @@ def measure_profile(
     return {
         "folder": str(folder),
         "loops": loops(program.as_text()),
-        # XLA counts a loop as one turn of it.
+        # XLA counts only one iteration of a loop.
         "flops": costs.get("flops"),
         "bytes": costs.get("bytes accessed"),
         **trace(candidate.steps["train"], folder, program.as_text()),
@@ -177,18 +179,18 @@ def measure_profile(
 
 
 def run(task: dict[str, Any]) -> dict[str, Any]:
-    """Does a task.
+    """Runs a task.
 
     Args:
-        task: One of `gpu_names.tasks`, with what `gpu.py` adds; or of `"kind"`
-            `"about"` or `"check"`.
+        task: One of `gpu_names.tasks` with the additions of `gpu.py`, or a task of
+            `"kind"` `"about"` or `"check"`.
 
     Returns:
-        By candidate what was found.
+        Results by candidate; for `"about"`, the description of the devices.
     """
     if task["kind"] == "about":
         return describe()
-    # A program from an earlier run would have no compile time.
+    # A cached program from an earlier run would distort the compile time.
     jax.config.update("jax_enable_compilation_cache", task["kind"] == "check")
     if task["kind"] == "check":
         shapes = {name: tuple(shape) for name, shape in task["shapes"].items()}
@@ -211,7 +213,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Reads a task, does it, prints the results."""
+    """Runs the task on standard input and prints the results."""
     print("RESULT " + json.dumps(run(json.load(sys.stdin))))
 
 

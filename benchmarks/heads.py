@@ -1,9 +1,10 @@
-"""Measures a layer of many units with heads over what its products alone take.
+"""Measures a large layer with heads relative to its matrix products alone.
 
-A training step of `ScoRNN(n, heads=h)`, of `ScoRNN(n)` and of `SimpleRNN(n)` over the
-products with blocks of that many heads: a loop forward, one backward, and the product
-for the gradient. All take turns in one process; the backend is Keras's. Of a layer on
-top of another, which has as many inputs as units, each head may read a part only.
+Compares training steps of `ScoRNN(n, heads=h)`, `ScoRNN(n)` and `SimpleRNN(n)` with
+the products for the same number of blocks: a forward loop, a backward loop, and the
+product for the gradient. All run in alternation in one process, on Keras's backend.
+With several inputs (`--inputs`), as in a stacked layer, the benchmark also measures
+heads that each read only a part of the inputs.
 
 Run it as `python benchmarks/heads.py [--units 1024] [--inputs 1024] [--heads 8] [--out
 DIR]`; it writes a table and a JSON file.
@@ -54,7 +55,7 @@ def main() -> None:
             parts = functools.partial(make, mix_inputs=False)
             steps[f"ScoRNN, {heads}, inputs in parts"] = keras_steps(parts, shape)[0]
         steps[f"products, {heads}"] = floor_steps(shape, heads)[0]
-    for step in steps.values():  # To compile.
+    for step in steps.values():  # Compiles the steps.
         step()
         step()
     times = in_turns(steps, options.repeats)

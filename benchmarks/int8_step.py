@@ -1,11 +1,12 @@
-"""Measures what a network for permuted MNIST loses in 8-bit LiteRT, a pixel a call.
+"""Measures what 8-bit LiteRT costs a permuted MNIST network in accuracy.
 
-The trained network is frozen, its step (`keras_ortho.step_model`) is exported to LiteRT
-in several precisions, and each file reads the test images pixel by pixel.
+The trained network is frozen, and its step model (`keras_ortho.step_model`) is exported
+to LiteRT in several precisions. Each file then reads the test images, one pixel per
+call.
 
 Run it as `python benchmarks/int8_step.py --model out/permuted-mnist/run/best.keras
---data-dir MNIST`, with what `examples/permuted_mnist.py` trained; it writes a table and
-a JSON file. TensorFlow backend.
+--data-dir MNIST`, with a network that `examples/permuted_mnist.py` trained; it writes a
+table and a JSON file. It requires the TensorFlow backend.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from tqdm import tqdm
 import keras_ortho
 from keras_ortho.tasks import pixels
 
-# Of as many pixels of a batch of training images the ranges are taken.
+# Number of pixels per training image in the calibration of the ranges.
 PIXELS = 784
 BATCH = 50
 INTEGERS = {"optimizations": [tf.lite.Optimize.DEFAULT]}
@@ -90,7 +91,7 @@ def main() -> None:
         rows.append(row)
         try:
             step.export(path, format="litert", verbose=False, **own)
-        except RuntimeError as error:  # Of the converter, for an operation it lacks.
+        except RuntimeError as error:  # The converter lacks an operation.
             row["error"] = str(error).strip().splitlines()[-1]
             continue
         began = time.perf_counter()
@@ -110,7 +111,7 @@ def main() -> None:
 def _walk(
     step: keras.Model, model: keras.Model, images: np.ndarray
 ) -> Iterator[dict[str, np.ndarray]]:
-    """What goes into each step of some images."""
+    """Yields the inputs of each step for a batch of images."""
     states = [np.asarray(s) for s in keras_ortho.initial_states(model, len(images))]
     for pixel in images.swapaxes(0, 1)[:PIXELS]:
         names = [f"state_{i}" for i in range(len(states))]

@@ -1,4 +1,4 @@
-"""The layers that the benchmarks compare, each with a state of `n` reals."""
+"""Layers that the benchmarks compare, each with a state of `n` real entries."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import keras
 from keras_ortho import cells
 from keras_ortho.architectures import ARCHITECTURES
 
-# How each makes a state of so many reals.
+# Expression for each layer with a state of `n` real entries.
 LAYERS = {
     name: f"{name}(n // 2)"
     if getattr(cells, name).cell_class.complex_state
@@ -23,33 +23,34 @@ LAYERS = {
 
 
 def expression(name: str, n: int) -> str:
-    """Says how a layer is made, of any even number of reals.
+    """Returns the expression that makes a layer for any even number of real entries.
 
     Args:
         name: One of `LAYERS`.
-        n: Number of real entries of the state.
+        n: Number of real entries of the state, even.
 
     Returns:
-        That of `LAYERS`; or where it needs another number of units, the nearest that
-        there is.
+        The expression of `LAYERS`, or a variant for EURNN, whose number of complex
+        units is rounded down to an even one, and for GORU, whose FFT style needs a
+        power of two.
     """
     if name == "EURNN":  # An even number of complex units.
         return "EURNN(n // 4 * 2)"
     if name == "GORU" and n & (n - 1):
-        # As many layers of rotations as the FFT style has, made even.
+        # The number of rotation layers of the FFT style, rounded to an even one.
         return f'GORU(n, style="tunable", capacity={n.bit_length() // 2 * 2})'
     return LAYERS[name]
 
 
 def make_layer(name: str, n: int) -> keras.layers.Layer:
-    """Makes a layer with a state of so many reals.
+    """Makes a layer with a state of `n` real entries.
 
     Args:
         name: One of `LAYERS`.
         n: Number of real entries of the state.
 
     Returns:
-        The layer, in Keras's dtype policy of the moment.
+        The layer, with Keras's current dtype policy.
     """
     names: dict[str, Any] = {**vars(cells), "keras": keras, "n": n}
     return eval(expression(name, n), names)

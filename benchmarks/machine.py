@@ -1,4 +1,4 @@
-"""What the figures of a benchmark were measured on."""
+"""Hardware and software of a benchmark."""
 
 import importlib.metadata
 import os
@@ -12,10 +12,10 @@ PACKAGES = ("jax", "keras", "keras-ortho", "numpy", "tensorflow", "torch")
 
 
 def machine() -> dict[str, Any]:
-    """Describes what the figures were measured on.
+    """Describes the machine and the software.
 
     Returns:
-        Processor, cores, versions, commit and backend.
+        Processor, number of cores, versions, commit and backend.
     """
     versions: dict[str, str | None] = {}
     for package in PACKAGES:
@@ -39,13 +39,13 @@ def machine() -> dict[str, Any]:
 
 
 def versions(about: dict[str, Any]) -> str:
-    """Names the packages that figures were measured with.
+    """Formats the versions of the installed packages.
 
     Args:
-        about: What `machine` gave.
+        about: Result of `machine`.
 
     Returns:
-        Their names and versions.
+        Names and versions, separated by commas.
     """
     found = about["versions"].items()
     return ", ".join(f"{name} {number}" for name, number in found if number)
@@ -55,6 +55,6 @@ def _commit() -> str | None:
     describe = ["git", "describe", "--always", "--dirty"]
     try:
         done = subprocess.run(describe, capture_output=True, text=True, cwd=ROOT)
-    except FileNotFoundError:  # There is no git.
+    except FileNotFoundError:  # Git is not installed.
         return None
-    return done.stdout.strip() or None  # Or no checkout.
+    return done.stdout.strip() or None  # `None` outside a checkout.

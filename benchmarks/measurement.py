@@ -1,7 +1,7 @@
-"""Measures candidates side by side, in a process of their own.
+"""Measures candidates in alternation, in a separate process.
 
-Run as a module by `recurrence.py`, with a task in JSON on standard input; prints a
-line of JSON for each candidate.
+`recurrence.py` runs it with a task in JSON on standard input. It prints `RESULT` and a
+line of JSON.
 """
 
 import gc
@@ -20,16 +20,16 @@ MIB = 2**20
 
 
 def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any]:
-    """Measures the candidates in turns, so that what else runs slows all alike.
+    """Measures the steps in alternation, so that other load slows all of them equally.
 
     Args:
         shape: The shape.
-        names: Which candidates.
-        repeats: How often each step is measured.
+        names: Names of the candidates.
+        repeats: Number of times to measure each step.
 
     Returns:
-        By candidate its medians in seconds and what its first step took, or why it
-        was left out.
+        For each candidate, its medians, the time of its first training step and the
+        compile time, in seconds, or the reason why it was skipped.
     """
     results: dict[str, Any] = {}
     steps = {}
@@ -49,23 +49,23 @@ def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any
         results[name] = {"first": first}
     for name, medians in medians_in_turns(steps, repeats).items():
         results[name] |= medians
-        # The first step compiles and runs.
+        # The first step includes compilation and one execution.
         compiling = results[name]["first"] - results[name]["train"]
         results[name]["compile"] = max(0.0, compiling)
     return results
 
 
 def measure_memory(shape: Shape, name: str) -> dict[str, Any]:
-    """Measures the peak of a few training steps over the idle process.
+    """Measures the peak memory of a few training steps in excess of the idle process.
 
     Args:
         shape: The shape.
-        name: Which candidate; alone, as a process has one peak.
+        name: Name of the only candidate, because a process has one peak.
 
     Returns:
-        The peak in MiB.
+        The peak memory in MiB, as `"memory_mib"`.
     """
-    # Whatever a backend sets up at its first step is not the candidate's.
+    # Keeps the one-time setup of the backend out of the measurement.
     import keras
 
     warm, _ = keras_steps(keras.layers.SimpleRNN, Shape(4, 4, 2, shape.jit_compile))
@@ -75,13 +75,13 @@ def measure_memory(shape: Shape, name: str) -> dict[str, Any]:
 
 
 def peak_over_idle(train: Callable[[], Any]) -> float:
-    """Measures the peak of this process's memory over what it holds now.
+    """Measures the peak memory of this process in excess of its current memory.
 
     Args:
-        train: A training step, done when it returns.
+        train: A training step that returns when its computation is complete.
 
     Returns:
-        The peak of a few steps, in MiB.
+        The peak memory of three steps, in MiB.
     """
     gc.collect()
     with open("/proc/self/statm") as file:
@@ -93,7 +93,7 @@ def peak_over_idle(train: Callable[[], Any]) -> float:
 
 
 def main() -> None:
-    """Reads a task, measures, prints the results."""
+    """Runs the task on standard input and prints the results."""
     task = json.load(sys.stdin)
     shape = Shape(**task["shape"])
     if task["kind"] == "memory":

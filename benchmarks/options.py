@@ -1,20 +1,20 @@
-"""Types of the options of the benchmarks."""
+"""Argument types for the command lines of the benchmarks."""
 
 import argparse
 import math
 
 
 def positive_int(text: str) -> int:
-    """Reads a positive whole number.
+    """Parses a positive integer.
 
     Args:
-        text: What the command line has.
+        text: The argument on the command line.
 
     Returns:
         The number.
 
     Raises:
-        argparse.ArgumentTypeError: If it is none.
+        argparse.ArgumentTypeError: If `text` is not a positive integer.
     """
     if text.isdecimal() and int(text):
         return int(text)
@@ -22,16 +22,16 @@ def positive_int(text: str) -> int:
 
 
 def positive_float(text: str) -> float:
-    """Reads a finite number of more than 0.
+    """Parses a positive finite number.
 
     Args:
-        text: What the command line has.
+        text: The argument on the command line.
 
     Returns:
         The number.
 
     Raises:
-        argparse.ArgumentTypeError: If it is none.
+        argparse.ArgumentTypeError: If `text` is not a positive finite number.
     """
     try:
         number = float(text)

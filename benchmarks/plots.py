@@ -1,4 +1,4 @@
-"""Pictures of what a training step costs against units, steps and batch."""
+"""Plots of the time of a training step against units, steps and batch size."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ LETTERS = {"units": "n", "steps": "T", "batch": "B"}
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One of the axes of a picture.
+    """One panel of a figure.
 
     Attributes:
-        label: What is written below it.
-        field: What of a row goes along it.
-        at: What the others of a row must be.
+        label: Label of the x-axis.
+        field: Field of a row that varies along the x-axis.
+        at: Required values of the other fields.
     """
 
     label: str
@@ -26,11 +26,11 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What the others are."""
+        """Values of the fields that do not vary."""
         return ", ".join(f"{LETTERS[name]} = {n:,}" for name, n in self.at.items())
 
     def rows(self, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Those of some rows that belong there."""
+        """Selects the rows that the panel shows."""
         return [r for r in rows if all(r[name] == n for name, n in self.at.items())]
 
 
@@ -40,14 +40,14 @@ def plot(
     lines: Mapping[str, str],
     panels: Sequence[Panel],
 ) -> None:
-    """Draws the cost of a training step, a line for each candidate.
+    """Plots the time of a training step, with a line for each candidate.
 
     Args:
-        rows: One for each candidate and shape, with `"name"`, `"units"`, `"steps"`,
-            `"batch"` and, where it was measured, `"train"` in seconds.
-        path: Where the image goes.
-        lines: How the line of each name is drawn, `"-"` or `"--"`.
-        panels: What is drawn side by side.
+        rows: A row for each candidate and shape, with `"name"`, `"units"`, `"steps"`,
+            `"batch"` and, if measured, `"train"` in seconds.
+        path: Path of the image.
+        lines: Line style by name, `"-"` or `"--"`.
+        panels: Panels, drawn side by side.
 
     Raises:
         ImportError: If Matplotlib is not installed.
@@ -65,7 +65,7 @@ def plot(
                 if row["name"] == name and "train" in row
             )
             if points:
-                # There are ten colors.
+                # Matplotlib's default cycle has ten colors.
                 marker, color = "os^v"[number // 10], f"C{number % 10}"
                 axis.loglog(*zip(*points, strict=True), style + marker, color=color)
                 axis.lines[-1].set_label(name)

@@ -1,4 +1,4 @@
-"""Measurements in processes of their own."""
+"""Measurements in separate processes."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 from machine import ROOT
 
-# For several that wait for one another; far more than they take.
+# Time limit for processes that wait for one another, far more than they need.
 SECONDS = 3_600
 
 
@@ -23,20 +23,20 @@ def run(
     environment: Mapping[str, str] | None = None,
     limit: float | None = None,
 ) -> dict[str, Any]:
-    """Runs a measurement in a process of its own.
+    """Runs a measurement in a separate process.
 
     Args:
-        script: Name of a file beside this one. It reads the task in JSON from its
-            standard input and prints the results after the word `RESULT`, a line.
-        task: What it reads.
-        environment: Variables to set for it. Default: `None`, none.
-        limit: Seconds that it may take. Default: `None`, as many as it needs.
+        script: Name of a file in the folder of this one. It reads the task in JSON from
+            standard input and prints one line: `RESULT` and the results in JSON.
+        task: The task.
+        environment: Additional environment variables. Default: `None`.
+        limit: Time limit in seconds. Default: `None`, no limit.
 
     Returns:
-        By candidate what was measured.
+        The results.
 
     Raises:
-        RuntimeError: If the process fails, or takes longer.
+        RuntimeError: If the process fails or exceeds the limit.
     """
     try:
         done = subprocess.run(
@@ -66,19 +66,19 @@ def run_together(
 ) -> list[str]:
     """Runs processes that work together, such as the replicas of a network.
 
-    If one fails, the others, which would wait for it, are ended.
+    If one fails, the others are killed, because they would wait for it.
 
     Args:
-        script: Name of a file beside this one. It reads its task, in JSON, from its
-            first argument.
+        script: Name of a file in the folder of this one. It reads its task in JSON from
+            its first argument.
         tasks: A task for each process.
-        environment: All their variables.
+        environment: All environment variables of the processes.
 
     Returns:
-        What each has printed.
+        The output of each process.
 
     Raises:
-        RuntimeError: If a process fails, or they take more than `SECONDS`.
+        RuntimeError: If a process fails or the processes take more than `SECONDS`.
     """
     path = str(Path(__file__).parent / script)
     end = time.monotonic() + SECONDS

@@ -1,15 +1,17 @@
-"""Measures the recurrence against what a user would pick instead.
+"""Measures the recurrence against the layers that a user would choose instead.
 
-Time of a training step and of a step of inference, time to compile, peak memory, of
-`ScoRNN` and `RNN(ScoRNNCell)` beside Keras's `SimpleRNN`, `LSTM` and `GRU` of as many
-units and of as many parameters, PyTorch's orthogonal `nn.RNN` (extra `torch`), and the
-bare matrix products. All candidates of a shape run in turns in one process (PyTorch in
-another); peak memory is measured in a process of its own for each. The backend is
-Keras's, as `KERAS_BACKEND` says; what it finds to run on, a CPU or a GPU, is measured.
+Measures training and inference time, compile time and peak memory of `ScoRNN` and
+`RNN(ScoRNNCell)`; of Keras's `SimpleRNN`, `LSTM` and `GRU`, the latter two with equal
+units and with equal parameters; of PyTorch's orthogonal `nn.RNN` (extra `torch`); and
+of the bare matrix products and the Cayley transform. All candidates of a shape run in
+alternation in one process (PyTorch in another). Peak memory is measured in a separate
+process for each candidate. `KERAS_BACKEND` chooses the backend, which runs on its
+default device, a CPU or a GPU.
 
 Run it as `python benchmarks/recurrence.py [--form short] [--out out/benchmarks]`. It
-writes a table, a JSON file and plots of the cost against units, steps and batch. The
-short form takes some minutes on two cores, `axes` most of an hour, `grid` a day.
+writes a table, a JSON file and plots of the training time against units, steps and
+batch size. On two cores, the form `short` takes a few minutes, `axes` most of an hour,
+and `grid` a day.
 """
 
 import argparse
@@ -27,9 +29,9 @@ from tqdm import tqdm
 UNITS, STEPS, BATCHES = (128, 170, 360, 512), (200, 784, 2_000, 10_000), (20, 50, 128)
 CENTER = (170, 784, 128)
 ADDING = (170, 750, 50)
-# Long enough to tell; of a batch of 128 the LSTM's steps would fill the memory.
+# Batch size 20, because the LSTM's time steps for a batch of 128 would fill the memory.
 LONG = [(170, steps, 20) for steps in STEPS]
-# A sequence whose states alone take 0.8 GB.
+# The states alone take 0.8 GB.
 LONGEST = (128, 100_000, 16)
 NAMES = (
     "SimpleRNN",
@@ -56,13 +58,13 @@ Shape = tuple[int, int, int]
 
 
 def shapes(form: str) -> list[Shape]:
-    """Lists the units, steps and batch sizes of a form.
+    """Lists the shapes of a form.
 
     Args:
         form: `"short"`, `"axes"` or `"grid"`.
 
     Returns:
-        The shapes.
+        Tuples of units, steps and batch size.
     """
     if form == "short":
         return [CENTER, ADDING]
@@ -75,13 +77,13 @@ def shapes(form: str) -> list[Shape]:
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Writes the measurements as a table, times over those of `SimpleRNN`.
+    """Formats the measurements, and the ratios of the times to those of `SimpleRNN`.
 
     Args:
-        rows: One for each candidate and shape.
+        rows: A row for each candidate and shape.
 
     Returns:
-        The lines of a table in Markdown.
+        Lines of a Markdown table.
     """
     lines = [
         "| n | T | B | XLA | | training step, ms | over SimpleRNN | inference, ms "
@@ -109,13 +111,13 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def key(row: dict[str, Any]) -> tuple[Any, ...]:
-    """The shape of a row, in which ratios are taken.
+    """Returns the shape of a row, within which rows are compared.
 
     Args:
         row: A measurement.
 
     Returns:
-        Units, steps, batch, and whether XLA compiled it.
+        Units, steps, batch size, and whether XLA compiled the step.
     """
     return tuple(row[name] for name in ("units", "steps", "batch", "jit_compile"))
 
@@ -134,8 +136,8 @@ def main() -> None:
     jit = {"no": [False], "yes": [True], "both": [False, True]}[options.xla]
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
     if backend == "jax":
-        jit = [True]  # Nothing else there.
-    # PyTorch's threads would keep the cores busy while the next one runs.
+        jit = [True]  # JAX always compiles with XLA.
+    # In one process, PyTorch's threads would occupy the cores during other steps.
     alone = [name for name in options.only if name.startswith("torch")]
     together = [name for name in options.only if name not in alone]
     tasks = [

@@ -1,9 +1,10 @@
 """Times updates of a network on one core or two; `replicas.py` runs it.
 
-Its argument is a task, JSON with `"way"` (`"one"`, or the name of a `Way`), `"cores"`,
-the cores of this process, `"network"`, an expression, `"units"`, `"steps"`, `"batch"`,
-of all replicas, and `"updates"`; for several processes also `"address"` and
-`"process"`. It prints `RESULT` and the seconds of each run of so many updates.
+Its argument is a task in JSON: `"way"` (`"one"`, or the name of a `Way`); `"cores"`,
+the cores of this process; `"network"`, an expression; `"units"`, `"steps"`, `"batch"`
+(the batch size over all replicas) and `"updates"`; with several processes also
+`"address"` and `"process"`. It prints `RESULT` and the time in seconds of each run,
+which consists of `"updates"` updates.
 """
 
 import json
@@ -17,9 +18,9 @@ REPLICAS, FEATURES, RUNS = 2, 32, 5
 
 
 def main() -> None:
-    """Runs a task."""
+    """Runs the task of the command line."""
     task = json.loads(sys.argv[1])
-    # Before a backend counts the cores for its threads.
+    # Must precede the import of a backend, which counts the cores for its threads.
     os.sched_setaffinity(0, task["cores"])
     from ten_updates import scope
 
@@ -30,7 +31,7 @@ def main() -> None:
 
 
 def measure(task: dict) -> list[float]:
-    """Times runs of updates, after one that compiles."""
+    """Times runs of updates, after a first run that compiles."""
     import keras
 
     import keras_ortho

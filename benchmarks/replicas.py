@@ -1,13 +1,13 @@
-"""Measures the throughput of two replicas over one, a core each.
+"""Measures the throughput of two replicas relative to one, with one core each.
 
-One replica trains on one core; two train on two cores, with a half of the same batch
-each: two processes of JAX, each held to a core of its own, that talk over the loopback
-interface; and two devices of one process that has both cores, of JAX (`DataParallel`)
-and of TensorFlow (`MirroredStrategy`).
+One replica trains on one core; two train on two cores, each on half of the same batch.
+The two replicas are JAX processes, each pinned to its own core, that communicate over
+the loopback interface; or two devices of one process on both cores, in JAX
+(`DataParallel`) and in TensorFlow (`MirroredStrategy`).
 
 Run it as `python benchmarks/replicas.py [--cores 0 1] [--ways processes] [--units 256]`
-while nothing else runs on these cores. It writes a table: sequences in a second of one
-replica and of two, and their ratio.
+while nothing else runs on these cores. It writes a table of the sequences per second of
+one replica and of two, and their ratio.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from replica_steps import REPLICAS, RUNS
 
 from keras_ortho.files import replacing
 
-# A thread of each kind: a core is a replica's.
+# One thread of each library, because each replica has one core.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -58,23 +58,23 @@ def main() -> None:
 
 
 def titled(way: Way) -> str:
-    """Names a way, with its backend."""
+    """Returns the title of a way, with its backend."""
     return f"{way.title} ({'JAX' if way.backend == 'jax' else 'TensorFlow'})"
 
 
 def rate(options: argparse.Namespace, way: str, backend: str) -> float:
-    """Measures a way.
+    """Measures the throughput of one way of training.
 
     Args:
-        options: What the command line says.
+        options: Options of the command line.
         way: `"one"`, or the name of a `Way`.
         backend: Keras's backend.
 
     Returns:
-        Sequences in a second.
+        Sequences per second.
 
     Raises:
-        RuntimeError: If a process fails, or they do not end.
+        RuntimeError: If a process fails or the processes run out of time.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if way == "devices":

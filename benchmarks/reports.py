@@ -1,4 +1,4 @@
-"""What a benchmark writes: a table, and a JSON file with what it was measured on."""
+"""Reports of the benchmarks: a table, and a JSON file that describes the machine."""
 
 import json
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ from keras_ortho.files import replacing
 
 
 def write_report(path: Path, found: dict[str, Any], lines: Iterable[str] = ()) -> None:
-    """Writes what was found to `<path>.json`, with the machine, and a table.
+    """Writes the results and the machine to `<path>.json`, and a table.
 
     Args:
-        path: Where to, without a suffix. Its folder is made.
-        found: What was measured.
-        lines: Lines of the table, for `<path>.md`. Default: none, no table.
+        path: Path without a suffix. Its folder is created if necessary.
+        found: The results.
+        lines: Lines of the table in `<path>.md`. Default: `()`, no table.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path.with_name(f"{path.name}.json")) as aside:

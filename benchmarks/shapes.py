@@ -1,4 +1,4 @@
-"""What a step is measured for, and on: the same for every candidate."""
+"""Shapes and data of the measured steps, the same for every candidate."""
 
 import dataclasses
 from collections.abc import Callable
@@ -11,7 +11,15 @@ FEATURES, OUTPUTS = 1, 10
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """What a step is measured for."""
+    """Sizes for which a step is measured.
+
+    Attributes:
+        units: Number of units.
+        steps: Number of time steps.
+        batch: Batch size.
+        jit_compile: Whether XLA compiles the step.
+        features: Number of inputs per time step. Default: 1.
+    """
 
     units: int
     steps: int
@@ -30,7 +38,7 @@ def data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
         shape: The shape.
 
     Returns:
-        A pair of float32 arrays, `(batch, steps, features)` and `(batch, 10)`.
+        Float32 arrays of shapes `(batch, steps, features)` and `(batch, 10)`.
     """
     random = np.random.default_rng(0)
     x = random.random((shape.batch, shape.steps, shape.features), "float32")

@@ -1,11 +1,12 @@
-"""Draws the spectrum of each recurrent matrix, at the start and after some training.
+"""Plots the spectrum of each recurrent matrix before and after training.
 
-64 units learn to copy over 50 steps in 300 updates (`--updates`) of Adam at 1e-3, of
-`FullURNN`'s matrix by `StiefelDescent`. For each layer that gives a picture of its
-eigenvalues; for all of them one of how far their singular values are from 1.
+Layers with 64 units train on the copying task with a delay of 50 steps, for 300 updates
+(`--updates`) of Adam with learning rate 1e-3; `StiefelDescent` updates `FullURNN`'s
+matrix. One figure per layer shows its eigenvalues, and one figure for all layers shows
+the largest distance of a singular value from 1.
 
 Run it as `python benchmarks/spectra.py [--out out/benchmarks/spectra]`; it writes the
-figures and a JSON file with the largest moduli and the margins. It takes some minutes.
+figures and a JSON file with the largest moduli and the margins. It takes a few minutes.
 """
 
 import argparse
@@ -39,14 +40,15 @@ LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
 
 
 def train(name: str, updates: int) -> dict[str, Any]:
-    """Trains a layer, and measures its matrix on the way.
+    """Trains a layer and measures its recurrent matrix during training.
 
     Args:
         name: One of `LAYERS`.
-        updates: How many, a multiple of 10.
+        updates: Number of updates, a multiple of 10.
 
     Returns:
-        The eigenvalues before and after, and the margins at each tenth.
+        The eigenvalues before and after training, and the margins at the start and
+        after each tenth of the updates.
     """
     keras.utils.set_random_seed(0)
     each = updates // MEASUREMENTS
@@ -79,7 +81,7 @@ def train(name: str, updates: int) -> dict[str, Any]:
 
 
 def margin(model: keras.Model) -> float:
-    """Gives the largest distance of a singular value from 1."""
+    """Returns the largest distance of a singular value from 1."""
     (found,) = spectral_margins(model).values()
     return float(found.margin)
 

@@ -1,10 +1,10 @@
-"""Measures the speech pipeline: seconds of audio per second, from files to records.
+"""Measures the speech pipeline in seconds of audio per second, from files to records.
 
-Makes a corpus of noise with the rise and fall of speech, as NIST SPHERE files of about
-three seconds, and runs `keras-ortho-data` on it: discovery, hashing, decoding,
-resampling, transform, records, manifest. The worker processes are started, and have
-done some work, before the clock is; the files are in the page cache. Beside it stands
-the time of the whole command, with the start of its processes.
+Makes a corpus of noise modulated like speech, in NIST SPHERE files of about three
+seconds, and runs the pipeline of `keras-ortho-data` on it: discovery, hashing,
+decoding, resampling, transform, records and manifest. The worker processes start and
+warm up before the measurement, and the files are in the page cache. The time of the
+whole command, including the start of its processes, is reported separately.
 
 Run it as `python benchmarks/speech_pipeline.py [--seconds 2000] [--workers 2]`.
 """
@@ -43,12 +43,12 @@ def make_corpus(folder: Path, seconds: float, seed: int) -> float:
     """Writes noise modulated at the rate of syllables, in TIMIT's layout.
 
     Args:
-        folder: Where to.
-        seconds: How much audio, about.
-        seed: Of the noise.
+        folder: Folder of the corpus.
+        seconds: Approximate duration of the audio.
+        seed: Seed of the noise.
 
     Returns:
-        The exact seconds of audio.
+        The exact duration of the audio, in seconds.
     """
     rng = np.random.default_rng(seed)
     count = max(8 * SENTENCES, round(seconds / UTTERANCE_SECONDS))
@@ -71,12 +71,12 @@ def _letters(number: int) -> str:
 
 
 def start_workers(pool: Executor, workers: int, folder: Path) -> None:
-    """Waits until each worker runs and has made records.
+    """Waits until all workers run, and prepares a small corpus to warm them up.
 
     Args:
         pool: The workers.
-        workers: How many there are.
-        folder: For the records.
+        workers: Number of workers.
+        folder: Folder for the corpus and its records.
     """
     seen: set[int] = set()
     while len(seen) < workers:
@@ -95,12 +95,12 @@ def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
     """Times the pipeline.
 
     Args:
-        seconds: Seconds of audio, about.
-        workers: Number of worker processes, each on a core.
-        repeats: How often to run it.
+        seconds: Approximate duration of the audio.
+        workers: Number of worker processes and of cores.
+        repeats: Number of runs.
 
     Returns:
-        What was measured, and where.
+        The measurements, the machine and the versions.
     """
     cores = sorted(os.sched_getaffinity(0))[:workers]
     os.sched_setaffinity(0, cores)

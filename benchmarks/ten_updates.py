@@ -1,10 +1,10 @@
 """Trains networks for ten updates in one way, and writes losses and weights.
 
-`distribution.py` runs it: what devices and processes there are is settled before a
-backend is loaded. Its argument is a task, JSON with `"way"` (`"one"`,
-`"mirrored"`, `"devices"` or `"processes"`), `"networks"`, expressions by name,
-`"dtype"` and `"out"`, a file; for several processes also `"address"`, of the first one,
-and `"process"`, a number.
+`distribution.py` runs it in a separate process, because devices and processes must be
+chosen before a backend loads. Its argument is a task in JSON: `"way"` (`"one"`,
+`"mirrored"`, `"devices"` or `"processes"`); `"networks"`, expressions by name;
+`"dtype"`; and `"out"`, a file; with several processes also `"address"`, the address of
+the first one, and `"process"`, the number of this one.
 """
 
 import json
@@ -18,7 +18,7 @@ import numpy as np
 import keras_ortho
 
 REPLICAS, UPDATES, BATCH, STEPS, FEATURES = 2, 10, 8, 5, 3
-# State entries of a network. Its input kernel and bias come beside its matrix.
+# Number of state entries of a network.
 STATE = 16
 
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def scope(task: dict[str, Any]) -> AbstractContextManager[Any]:
-    """Makes what a way of training runs on, and gives its scope."""
+    """Sets up the devices or processes of a task, and returns their scope."""
     way = task["way"]
     if way == "mirrored":
         import tensorflow as tf
@@ -52,7 +52,7 @@ def scope(task: dict[str, Any]) -> AbstractContextManager[Any]:
     if way == "processes":
         keras.distribution.initialize(task["address"], REPLICAS, task["process"])
     if way in ("devices", "processes"):
-        # `data` gives each process its share.
+        # `data` already gives each process its share.
         distribution = keras.distribution.DataParallel(auto_shard_dataset=False)
         if distribution.num_model_replicas != REPLICAS:
             raise RuntimeError(
@@ -64,9 +64,9 @@ def scope(task: dict[str, Any]) -> AbstractContextManager[Any]:
 
 
 def data(task: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Draws a batch for each update, of which a process gets its share.
+    """Draws a batch for each update, and returns this process's share.
 
-    The halves of a batch, of a replica each, are unlike: their means differ.
+    The two halves of a batch, one for each replica, have different means.
     """
     random = np.random.default_rng(0)
     x = random.normal(size=(UPDATES, BATCH, STEPS, FEATURES))
@@ -79,15 +79,16 @@ def data(task: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train(expression: str, x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-    """Trains a network by the papers' optimizers.
+    """Trains a network with the papers' optimizers.
 
     Args:
-        expression: The layer before the last, or a list of layers.
+        expression: Expression of a layer or of a list of layers, which a dense layer
+            follows.
         x: Inputs of all updates, of shape `(updates, batch, steps, features)`.
         y: Targets, of shape `(updates, batch, 2)`.
 
     Returns:
-        The loss of each update, and the weights before and after all, in their order.
+        The loss of each update, and the weights in order before and after training.
     """
     names = {**vars(keras_ortho.cells), "BNPDense": keras_ortho.BNPDense}
     made = eval(expression, {**names, "keras": keras, "np": np, "n": STATE})

@@ -1,4 +1,4 @@
-"""PyTorch's recurrent layers, as candidates of the benchmarks."""
+"""PyTorch's recurrent layers as candidates of the benchmarks."""
 
 import os
 from typing import Any
@@ -16,21 +16,21 @@ def torch_steps(
     *,
     resident: bool = False,
 ) -> Steps:
-    """The steps of one of PyTorch's recurrent layers, on the CPU or a GPU.
+    """Makes the steps of a PyTorch recurrent layer, on the CPU or a GPU.
 
-    On a GPU these are cuDNN's.
+    On a GPU, the layer uses cuDNN.
 
     Args:
         shape: The shape; its `jit_compile` is not used.
-        kind: `"RNN"`, with tanh, `"LSTM"`, or `"orthogonal"`, the RNN with PyTorch's
-            own parametrization. Default: `"orthogonal"`.
-        precision: `"float32"`, `"tf32"`, which lets float32 products round their
-            factors, or `"bfloat16"`, by autocast. Default: `"float32"`.
-        resident: Whether the data is on the device before. Default: `False`, in the
-            memory of the host.
+        kind: `"RNN"`, with tanh; `"LSTM"`; or `"orthogonal"`, the RNN with PyTorch's
+            orthogonal parametrization. Default: `"orthogonal"`.
+        precision: `"float32"`; `"tf32"`, which rounds the factors of float32 products
+            on a GPU; or `"bfloat16"`, by autocast. Default: `"float32"`.
+        resident: Whether the data is already on the device. Default: `False`, in host
+            memory.
 
     Returns:
-        A training step, and a step of inference.
+        A training step and an inference step.
 
     Raises:
         ImportError: If PyTorch is not installed.
@@ -62,7 +62,7 @@ def torch_steps(
         loss = torch.nn.functional.mse_loss(forward(), y.to(device))
         loss.backward()
         optimizer.step()
-        return loss.item()  # Which waits for all of it.
+        return loss.item()  # Waits until the step is complete.
 
     def infer() -> np.ndarray:
         with torch.no_grad():

@@ -1,10 +1,11 @@
-"""Measures on PyTorch what the gradient of the recurrence by hand is worth.
+"""Measures the benefit of the recurrence's hand-written gradient on PyTorch.
 
-A training step of each layer, over the same step where PyTorch differentiates the loop
-over time by itself; the two take turns in one process, in processor time.
+Compares a training step of each layer with the same step in which PyTorch
+differentiates the loop over time. The two run in alternation in one process, and their
+CPU times are compared.
 
 Run it as `KERAS_BACKEND=torch python benchmarks/torch_gradient.py`; it writes a table
-and a JSON file. `pip install ".[torch]"` for PyTorch.
+and a JSON file. `pip install ".[torch]"` installs PyTorch.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def main() -> None:
         make = with_gradient if by_hand else autodiff.with_gradient
         return make(forward, backward, once=once)
 
-    sequence.with_gradient = chosen  # What the recurrence asks for at each call.
+    sequence.with_gradient = chosen  # The recurrence looks it up at each call.
     rows: dict[str, float] = {}
     x = np.random.default_rng(0).random((BATCH, STEPS, 2), "float32")
     y = x.sum((1, 2))[:, None] / STEPS
@@ -66,7 +67,7 @@ def main() -> None:
             model.train_on_batch(x, y)
 
         steps = {hand: functools.partial(step, model, hand) for hand in (True, False)}
-        in_turns(steps, 2)  # To warm up.
+        in_turns(steps, 2)  # Warms up.
         seconds = in_turns(steps, options.repeats, time.process_time)
         hand, auto = (statistics.median(seconds[hand]) for hand in steps)
         rows[name] = hand / auto

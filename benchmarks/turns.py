@@ -1,4 +1,4 @@
-"""Times of calls that take turns, so that what else runs slows all alike."""
+"""Times calls in alternation, so that other load slows all of them equally."""
 
 import statistics
 import time
@@ -15,15 +15,16 @@ def in_turns(
     repeats: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[Name, list[float]]:
-    """Times calls, already compiled, one after the other, and again.
+    """Times calls in alternation: each one once, then each one again, and so on.
 
     Args:
-        calls: By name functions that return when they are done.
-        repeats: How often each is called.
-        clock: What reads the time. Default: `time.perf_counter`.
+        calls: Functions by name, already compiled, that return when their computation
+            is complete.
+        repeats: Number of times to call each function.
+        clock: Function that returns the time in seconds. Default: `time.perf_counter`.
 
     Returns:
-        By name the seconds of each call.
+        The times of the calls in seconds, by name.
     """
     seconds: dict[Name, list[float]] = {name: [] for name in calls}
     for _ in tqdm(range(repeats), unit="turn", disable=None):
@@ -37,15 +38,15 @@ def in_turns(
 def medians_in_turns(
     steps: Mapping[str, Mapping[str, Callable[[], Any] | None]], repeats: int
 ) -> dict[str, dict[str, Any]]:
-    """Times steps of several kinds in turns.
+    """Times steps of several candidates and kinds in alternation.
 
     Args:
-        steps: By candidate and kind the calls, or `None`, where there is none.
-        repeats: How often each is called.
+        steps: Functions by candidate and kind; `None` for a missing kind.
+        repeats: Number of times to call each function.
 
     Returns:
-        By candidate, of each kind the median in seconds, and as `"..._range"` the
-        least and the most.
+        By candidate and kind, the median in seconds and, as `"<kind>_range"`, the
+        minimum and maximum.
     """
     calls = {
         (name, kind): call
