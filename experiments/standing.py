@@ -94,7 +94,7 @@ def standing(
     costs = _costs(known)
     times = [_seconds(run, costs) for run in left]
     judged = [time for time in times if time is not None]
-    line = f"{len(left)} runs remain."
+    line = "1 run remains." if len(left) == 1 else f"{len(left)} runs remain."
     if judged:
         line += (
             f" {len(judged)} of them take about {duration(sum(judged))} on a "

@@ -115,10 +115,19 @@ def test_an_array_of_another_shape():
         keras.layers.Dense(3),
         keras.layers.LSTMCell(3),
         keras.layers.LSTM(3, stateful=True),
-        ORNN(4),
-        keras.layers.RNN([keras.layers.LSTMCell(3), ORNNCell(4)]),
     ],
 )
 def test_a_layer_that_is_none_is_named(layer):
-    with pytest.raises(ValueError, match="`layer` must .*Received: layer="):
+    with pytest.raises(ValueError, match="`layer` must be .*Received: layer="):
         TrainedInitialState(layer)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [ORNN(4), keras.layers.RNN([keras.layers.LSTMCell(3), ORNNCell(4)])],
+)
+def test_a_layer_that_trains_its_state_is_refused(layer):
+    message = "`trainable_initial_state=False`. Received: layer="
+    with pytest.raises(ValueError, match=message):
+        TrainedInitialState(layer)
+    TrainedInitialState(ORNN(4, trainable_initial_state=False))

@@ -199,7 +199,10 @@ def test_some_of_the_variables():
         adam.apply(gradients, alone)
     for variable, expected in zip(trained, alone, strict=True):
         np.testing.assert_allclose(
-            *map(ops.convert_to_numpy, (variable, expected)), rtol=1e-5
+            # Weights below 1 after two steps of float32: some units of 6e-8.
+            *map(ops.convert_to_numpy, (variable, expected)),
+            rtol=0,
+            atol=1e-6,
         )
     paths = {variable.path for variable in trained}
     for variable, old in zip(model.trainable_variables, before, strict=True):
