@@ -154,6 +154,9 @@ STEADY = f"{SWIFT}, averaged, 0.98"
 STEADY_FOR_LONG = f"{SWIFT_FOR_LONG}, averaged"
 CALM = "rate 3e-3, long averages"
 CALM_OPLU = "OPLU, rate 3e-3, long averages"
+CALM_LEAKY = "leaky ReLU, rate 3e-3, long averages"
+LEAKY = "leaky ReLU, two rates"
+LEAKY_FOR_LONG = "leaky ReLU, two rates for long"
 WIDE = "OPLU, 256 units"
 SETTINGS: dict[str, dict[str, str]] = {
     "common": {},
@@ -201,8 +204,12 @@ SETTINGS: dict[str, dict[str, str]] = {
     PAPERS: {**TWO, "kernel_initializer": "small_uniform"},
     "OPLU": {"activation": "oplu"},
     "leaky ReLU": {"activation": "leaky_relu"},
+    CALM_LEAKY: {"rate": "adam 3e-3 ema 0.999", "activation": "leaky_relu"},
     WIDE: {"activation": "oplu", "units": "256"},
 }
+# With leaky ReLU, the optimizers of `two_rate_adam`.
+SETTINGS[LEAKY] = {**SETTINGS[SWIFT], "activation": "leaky_relu"}
+SETTINGS[LEAKY_FOR_LONG] = {**SETTINGS[SWIFT_FOR_LONG], "activation": "leaky_relu"}
 # Arguments that only some layers have: these layers, and the arguments.
 OF_MODELS = {"rebased": (("scornn", "scurnn"), {"rebase_every": "100"})}
 # For the other layers, the settings that scoRNN's screen leaves open.
@@ -343,8 +350,21 @@ def finals() -> list[Trial]:
         for seed in range(3)
     ]
     leaking = [
-        Trial(problem, "scornn", "leaky ReLU", seed)
-        for problem in ("ucr-cricket", "ucr-words")
+        Trial(problem, "scornn", setting, seed)
+        for problem, settings in (
+            ("ucr-cricket", ("leaky ReLU", LEAKY)),
+            ("ucr-words", ("leaky ReLU", LEAKY)),
+            ("speech", (LEAKY,)),
+            ("addition-3", ("leaky ReLU", CALM_LEAKY)),
+            ("copying-200", ("leaky ReLU", LEAKY)),
+            ("copying-300", ("leaky ReLU", LEAKY)),
+            ("copying-1000", ("leaky ReLU", LEAKY_FOR_LONG)),
+            ("adding-200", ("leaky ReLU",)),
+            ("adding-200-long", ("leaky ReLU", LEAKY)),
+            ("adding-750-long", ("leaky ReLU", LEAKY)),
+            ("permuted-mnist", ("leaky ReLU", LEAKY)),
+        )
+        for setting in settings
         for seed in range(3)
     ]
     wide = [Trial("addition-3", "scornn", WIDE, seed) for seed in range(3)]
