@@ -159,8 +159,8 @@ def lstm(
     for name in ("bias_initializer", "unit_forget_bias"):
         if name in kwargs:
             raise ValueError(
-                f"`forget_bias` takes the place of `{name}`. "
-                f"Received: {name}={kwargs[name]!r}"
+                f"`forget_bias` sets `{name}`: give only one of them. Received: "
+                f"{name}={kwargs[name]!r}"
             )
     layer = keras.layers.LSTM(
         units,

@@ -218,8 +218,8 @@ def check_built(layer: Any) -> None:
     """
     if not layer.built:
         raise ValueError(
-            "The weights do not exist before the layer has been built: call it, or "
-            f"its `build`, first. Received: {layer.name} with built=False"
+            "The layer has no weights yet: call it, or its `build` method, first. "
+            f"Received: {layer.name} with built=False"
         )
 
 
@@ -234,7 +234,7 @@ def check_all_finite(name: str, array: np.ndarray) -> None:
         ValueError: If an entry is infinite or NaN.
     """
     if not np.isfinite(array).all():
-        raise ValueError(f"`{name}` must be finite. Received: one that is not")
+        raise ValueError(f"`{name}` must be finite. Received: NaN or infinite values")
 
 
 def check_real(name: str, array: np.ndarray) -> None:
@@ -250,7 +250,7 @@ def check_real(name: str, array: np.ndarray) -> None:
     # In NumPy, bfloat16 is an extension type of another kind.
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise ValueError(
-            f"`{name}` must hold real numbers. Received: {name}.dtype={array.dtype}"
+            f"`{name}` must contain real numbers. Received: {name}.dtype={array.dtype}"
         )
 
 

@@ -34,9 +34,9 @@ def own_share() -> Share:
     processes = process_count()
     if processes > 1 and distribution.auto_shard_dataset:
         raise ValueError(
-            "Several processes need a distribution that leaves the data to each of "
-            "them: `keras.distribution.DataParallel(auto_shard_dataset=False)`. "
-            f"Received: {distribution} with auto_shard_dataset=True"
+            "With several processes, the distribution must not shard the data: use "
+            "`keras.distribution.DataParallel(auto_shard_dataset=False)`. Received: "
+            f"{distribution} with auto_shard_dataset=True"
         )
     mesh, name = distribution.device_mesh, distribution.batch_dim_name
     if name not in mesh.axis_names:
@@ -47,8 +47,8 @@ def own_share() -> Share:
     replicas = mesh.shape[mesh.axis_names.index(name)]
     if replicas > 1 and replicas % processes:
         raise ValueError(
-            "Each process must have as many devices as the others. "
-            f"Received: {replicas} devices of {processes} processes"
+            f"All processes must have the same number of devices. Received: {replicas} "
+            f"devices of {processes} processes"
         )
     return Share(replicas, processes, process_index())
 
@@ -69,9 +69,9 @@ def shared_evaluation(model: keras.Model, data: Any) -> Any:
         unweighted = (model.get_compile_config() or {}).get("metrics")
         if unweighted:
             raise ValueError(
-                "On several devices that do not divide each batch to evaluate, "
-                "`metrics` must be `weighted_metrics`. "
-                f"Received: metrics={unweighted}"
+                "If the number of devices does not divide every validation batch, "
+                "give `weighted_metrics` instead of `metrics`. Received: "
+                f"metrics={unweighted}"
             )
     return part
 

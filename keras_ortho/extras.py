@@ -33,7 +33,7 @@ def require(module: str, *, extra: str | None = None) -> ModuleType:
             raise
         package = f'"keras-ortho[{extra}]"' if extra else module
         raise ImportError(
-            f"This needs the optional dependency `{module}`. Install it with "
-            f"`pip install {package}`.",
+            f"This requires the optional dependency `{module}`. Install it with `pip "
+            f"install {package}`.",
             name=module,
         ) from error

@@ -91,7 +91,7 @@ class Generations:
                 continue
             if damaged:
                 warnings.warn(
-                    f"{'; '.join(damaged)}. The run goes on from the state before: "
+                    f"{'; '.join(damaged)}. The run resumes from the previous state: "
                     f"{states[index]}",
                     stacklevel=2,
                 )
@@ -99,8 +99,9 @@ class Generations:
             return
         if damaged:
             raise UnreadableError(
-                f"No state of the run can be gone on from: {'; '.join(damaged)}. "
-                f"Remove the folder to begin anew. Received: {self.folder}"
+                "The run cannot be resumed from any saved state: "
+                f"{'; '.join(damaged)}. Remove the folder to start again. Received: "
+                f"{self.folder}"
             )
 
     def exist(self) -> bool:
@@ -164,7 +165,7 @@ def _check(state: Path) -> bool:
         if not file.exists():
             differing.append(f"{file} is missing")
         elif file_sha256(file) != expected:
-            differing.append(f"{file} is damaged: it is not what its checksum is of")
+            differing.append(f"{file} is damaged: its checksum does not match")
     if differing:
         raise UnreadableError("; ".join(differing))
     return True

@@ -88,13 +88,13 @@ def _lock(file: int, path: Path, wait: bool) -> None:
             if error.errno not in NO_LOCKS:
                 raise
             warnings.warn(
-                f"The file system of {path} has no locks: nothing keeps a second "
-                "process out of the folder.",
+                f"The file system of {path} does not support locks: a second process "
+                "is not kept out of the folder.",
                 stacklevel=4,
             )
             return
     raise BlockingIOError(
-        "Another process is at work in this folder: "
+        "Another process is using this folder: "
         + (
             "process {pid} on {host}, since {since}".format(**holder)
             if holder

@@ -216,8 +216,8 @@ class NegativeSISDR(keras.losses.Loss):
         if len(y_pred.shape) != 2:
             raise ValueError(
                 "`y_pred` must have the shape (batch, samples), without an axis of "
-                "channels, as `keras.layers.Reshape((-1,))` takes it away. "
-                f"Received: y_pred of shape {tuple(y_pred.shape)}"
+                "channels: `keras.layers.Reshape((-1,))` removes it. Received: y_pred "
+                f"of shape {tuple(y_pred.shape)}"
             )
         check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
         weights = _joined_weights(y_pred, mask, sample_weight)

@@ -62,7 +62,7 @@ class ParametrizedMatrix:
         given = parametrization.start(argument, initializer, size, self._dtype)
         if not isinstance(given, Iterable):
             raise ValueError(
-                f"`{type(parametrization).__name__}.variables` must give a list. "
+                f"`{type(parametrization).__name__}.variables` must return a list. "
                 f"Received: {given}"
             )
         for free in given:

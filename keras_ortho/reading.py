@@ -43,13 +43,17 @@ def check_size(path: str | os.PathLike[str], largest: int) -> int:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(f"A file expected. Received: {os.fspath(path)}")
+            raise IsADirectoryError(
+                f"The path must be that of a file. Received: {os.fspath(path)}"
+            )
         # Opening a pipe would wait for its other end, and a device may never end.
-        raise ValueError(f"A regular file expected. Received: {os.fspath(path)}")
+        raise ValueError(
+            f"The path must be that of a regular file. Received: {os.fspath(path)}"
+        )
     if status.st_size > largest:
         raise ValueError(
-            f"A file of this kind has at most {largest} bytes. "
-            f"Received: {os.fspath(path)} of {status.st_size} bytes"
+            f"The file must have at most {largest} bytes. Received: {os.fspath(path)} "
+            f"of {status.st_size} bytes"
         )
     return status.st_size
 
@@ -92,7 +96,7 @@ def read_json(path: str | os.PathLike[str], largest: int) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{os.fspath(path)} must be a file of JSON. Received: {error}"
+            f"{os.fspath(path)} must contain JSON. Received: {error}"
         ) from error
 
 

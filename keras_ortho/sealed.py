@@ -66,19 +66,17 @@ def read_sealed(
         raise ValueError(f"{path} is damaged: {error}") from error
     if not isinstance(values, dict):
         raise ValueError(
-            f"{path} is damaged: it must hold names and values. "
-            f"Received: {type(values).__name__}"
+            f"{path} is damaged: it must contain a JSON object. Received: "
+            f"{type(values).__name__}"
         )
     seal = values.pop(SEAL, None)
     if seal is not None and seal != _seal(values):
-        raise ValueError(
-            f"{path} is damaged: what it holds is not what its checksum is of"
-        )
+        raise ValueError(f"{path} is damaged: its checksum does not match")
     missing = [name for name in names if not _holds(values, name.split("."))]
     if missing:
         raise ValueError(
-            f"{path} is damaged: it must hold {', '.join(missing)}. "
-            f"Received: {sorted(values)}"
+            f"{path} is damaged: it must contain {', '.join(missing)}. Received: "
+            f"{sorted(values)}"
         )
     return values
 

@@ -154,8 +154,8 @@ def train(
         run.restore()
         if len(run.history) > epochs:
             raise ValueError(
-                f"`epochs` must be at least {len(run.history)}, which the run in "
-                f"{folder} has. Received: epochs={epochs}"
+                f"`epochs` must be at least {len(run.history)}: the run in {folder} "
+                f"already has that many. Received: epochs={epochs}"
             )
         run.early = [each for each in callbacks if isinstance(each, EarlyStopping)]
         over = run.stopped_early and run.early
@@ -194,8 +194,8 @@ def _size(data: Any) -> int:
     size = int(one_pass.cardinality())
     if size < 1:
         raise ValueError(
-            "`data` must have a known number of batches, at least one, as "
-            "`tf.data.experimental.assert_cardinality` states it. "
+            "The number of batches of `data` must be known "
+            "(`tf.data.experimental.assert_cardinality` sets it), and at least one. "
             f"Received: {one_pass} with cardinality {size}"
         )
     return size

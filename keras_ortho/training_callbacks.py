@@ -66,8 +66,9 @@ class ResetStates(keras.callbacks.Callback):
         steps, together = self.params.get("steps"), self.model.steps_per_execution
         if steps is None or together != 1:
             raise ValueError(
-                "`every` needs a known number of steps in an epoch, and one step in an "
-                f"execution. Received: steps={steps}, steps_per_execution={together}"
+                "`every` requires a known number of steps per epoch, and "
+                f"`steps_per_execution=1`. Received: steps={steps}, "
+                f"steps_per_execution={together}"
             )
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -148,9 +149,9 @@ class Rebase(PeriodicCallback):
         for optimizer in optimizers_within(self.model):
             if optimizer.use_ema:
                 raise ValueError(
-                    "`Rebase` needs an optimizer without averages of the weights: "
-                    "those of the free variables would be of several bases. "
-                    f"Received: {optimizer.name} with use_ema=True"
+                    "`Rebase` requires an optimizer without averages of the weights, "
+                    "which would mix free variables of several bases. Received: "
+                    f"{optimizer.name} with use_ema=True"
                 )
 
     def act(self) -> None:

@@ -37,9 +37,9 @@ def check_model(model: Any) -> None:
     for layer in layers_within(model):
         if isinstance(layer, keras.layers.RNN) and layer.stateful:
             raise ValueError(
-                "`model` must have no stateful layer, whose states a resumed run would "
-                "begin anew: wrap it in `keras_ortho.layers.CarriedState` instead. "
-                f"Received: {layer.name} with stateful=True"
+                "`model` must have no stateful layer, whose states a resumed run "
+                "would lose: use `keras_ortho.layers.CarriedState` instead. Received: "
+                f"{layer.name} with stateful=True"
             )
 
 
@@ -66,8 +66,8 @@ def check_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
         )
     if any(isinstance(each, keras.callbacks.SwapEMAWeights) for each in found):
         raise ValueError(
-            "`callbacks` must hold no `SwapEMAWeights`: `train` puts the averages in "
-            f"place itself. Received: callbacks={callbacks}"
+            "`callbacks` must not contain `SwapEMAWeights`: `train` itself applies "
+            f"the averages. Received: callbacks={callbacks}"
         )
     return found
 
@@ -99,8 +99,8 @@ def check_monitor(monitor: Any) -> None:
     """
     if not isinstance(monitor, str):
         raise ValueError(
-            "`monitor` must be the name of a figure, such as 'val_loss'. "
-            f"Received: monitor={monitor!r}"
+            "`monitor` must be the name of a metric, such as 'val_loss'. Received: "
+            f"monitor={monitor!r}"
         )
 
 
@@ -117,9 +117,9 @@ def check_dataset(name: str, data: Any) -> None:
     tf = require("tensorflow")
     if not isinstance(data, tf.data.Dataset):
         raise ValueError(
-            f"`{name}` must be a `tf.data.Dataset`: of arrays "
-            "`tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. "
-            f"Received: {type(data).__name__}"
+            f"`{name}` must be a `tf.data.Dataset`; for arrays, "
+            "`tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. Received: "
+            f"{type(data).__name__}"
         )
 
 
@@ -136,8 +136,8 @@ def check_passes(data: Callable[..., Any]) -> None:
         inspect.signature(data).bind(0)
     except TypeError as error:
         raise ValueError(
-            "`data` must be a function of the number of the pass, or a "
-            f"`tf.data.Dataset`: {error}. Received: data={data}"
+            "`data` must be a `tf.data.Dataset`, or a function of the number of the "
+            f"epoch: {error}. Received: data={data}"
         ) from error
 
 
@@ -154,12 +154,12 @@ def check_validation_data(data: Any) -> None:
     tf = require("tensorflow")
     if data.cardinality() == 0:
         raise ValueError(
-            f"`validation_data` must have a batch. Received: {data} with cardinality 0"
+            f"`validation_data` must not be empty. Received: {data} with cardinality 0"
         )
     if data.cardinality() == tf.data.INFINITE_CARDINALITY:
         raise ValueError(
-            "`validation_data` must end, as each epoch goes through all of it: leave "
-            f"out its `repeat()`. Received: {data} with infinite cardinality"
+            "`validation_data` must be finite, as each epoch reads all of it: leave "
+            f"out `repeat()`. Received: {data} with infinite cardinality"
         )
 
 
@@ -178,8 +178,8 @@ def check_steps(model: keras.Model, steps: int) -> None:
     together = model.steps_per_execution
     if steps % together:
         raise ValueError(
-            "`steps_per_execution` of `model` must divide the batches in an epoch, "
-            f"{steps}. Received: steps_per_execution={together}"
+            "`steps_per_execution` of `model` must divide the number of batches per "
+            f"epoch, {steps}. Received: steps_per_execution={together}"
         )
 
 
@@ -205,9 +205,8 @@ def run_settings(
     given = {} if settings is None else settings
     if not isinstance(given, Mapping) or "monitor" in given or SEAL in given:
         raise ValueError(
-            "`settings` must be a mapping without `monitor`, which is an argument, and "
-            f"`{SEAL}`, which is the checksum of its file. Received: "
-            f"settings={settings}"
+            "`settings` must be a mapping without the reserved names `monitor` and "
+            f"`{SEAL}`. Received: settings={settings}"
         )
     return {**model_settings(model), "batches": batches, **given, "monitor": monitor}
 

@@ -57,7 +57,7 @@ def best_epoch(figures: Sequence[float]) -> int:
     """
     least = min(filter(math.isfinite, figures), default=None)
     if least is None:
-        raise ValueError(f"`figures` must have a finite one. Received: {figures}")
+        raise ValueError(f"`figures` must contain a finite value. Received: {figures}")
     return max(i for i, figure in enumerate(figures) if figure == least)
 
 
@@ -115,8 +115,8 @@ class Run(keras.callbacks.Callback):
         found = [name for name in FILES if (self.folder / name).exists()]
         if found and not own:
             raise ValueError(
-                "`folder` must hold a run of `train`, or no file that has the name of "
-                f"one of a run's. Received: {self.folder}, which holds "
+                "`folder` must contain a run of `train`, or no file with the name of "
+                f"one that `train` writes. Received: {self.folder}, which holds "
                 f"{', '.join(found)}"
             )
 
@@ -133,7 +133,8 @@ class Run(keras.callbacks.Callback):
             settings = json.loads(json.dumps(settings))
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"`settings` must be what JSON can hold: {error}. Received: {settings}"
+                f"`settings` must be serializable as JSON: {error}. Received: "
+                f"{settings}"
             ) from error
         # A run that ended before its first state is not resumed.
         if not (path.exists() and self.states.exist()):
@@ -153,7 +154,7 @@ class Run(keras.callbacks.Callback):
         ]
         if differ:
             raise ValueError(
-                f"`folder` holds a run with other settings: {path}. Received: "
+                f"`folder` contains a run with other settings: {path}. Received: "
                 + ", ".join(
                     f"{k}={settings.get(k)} (the run has {before.get(k)})"
                     for k in differ
@@ -231,8 +232,8 @@ class Run(keras.callbacks.Callback):
         figures = dict(_numbers(logs or {}))
         if self.monitor not in figures:
             raise ValueError(
-                f"`monitor` must be one of the figures of `fit`: {sorted(figures)}. "
-                f"Received: monitor={self.monitor!r}"
+                "`monitor` must be one of the metrics that `fit` reports: "
+                f"{sorted(figures)}. Received: monitor={self.monitor!r}"
             )
         now = time.monotonic()
         self.history.append(
@@ -264,8 +265,8 @@ class Run(keras.callbacks.Callback):
             shutil.copyfile(self.folder / BEST, aside / BEST)
             if file_sha256(aside / BEST) != self.best_sha256:
                 raise ValueError(
-                    f"{self.folder / BEST} is damaged: it is not as it was written "
-                    f"during this run, which can go on from {newest or 'its start'}"
+                    f"{self.folder / BEST} is damaged: it changed since this run wrote "
+                    f"it. The run can resume from {newest or 'its start'}"
                 )
             seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
             (aside / SEEDS).write_text(json.dumps(seeds))
@@ -329,6 +330,6 @@ def _whole_optimizer() -> Iterator[None]:
             if skipped not in str(error):
                 raise
             raise ValueError(
-                "the optimizer of the run has other variables than that of `model`, as "
-                "with other arguments, or where layers have been frozen since"
+                "the optimizer of the run has other variables than that of `model`: "
+                "its arguments, or the frozen layers, must have changed"
             ) from error

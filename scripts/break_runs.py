@@ -136,7 +136,7 @@ def _train(folder: Path, epochs: int, told: int, begin: int) -> Outcome:
     text = repr([{**row, "seconds": 0} for row in history]).encode()
     weights = [w.tobytes() for m in (model, saved) for w in m.get_weights()]
     bits = hashlib.sha256(b"".join([text, *weights])).hexdigest()
-    fallen = any("goes on from the state before" in str(w.message) for w in caught)
+    fallen = any("resumes from the previous state" in str(w.message) for w in caught)
     return Outcome("done", bits + " after falling back" * fallen)
 
 

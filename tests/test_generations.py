@@ -61,7 +61,7 @@ def test_falls_back_from_a_damaged_file(name, how, tmp_path):
         if name == CHECKSUMS:  # Then it is as one that never had any.
             assert read(tmp_path)[1] == 2
             return
-    with pytest.warns(UserWarning, match=f"{name} .*goes on from .*epoch-000001"):
+    with pytest.warns(UserWarning, match=f"{name} .*resumes from .*epoch-000001"):
         generations, epoch = read(tmp_path)
     assert epoch == 1
     # The one that was read is kept beside the next, which may be called as the other.

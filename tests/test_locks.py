@@ -121,5 +121,5 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr("keras_ortho.locks.fcntl.flock", flock)
-    with pytest.warns(UserWarning, match="has no locks"), locked(tmp_path):
+    with pytest.warns(UserWarning, match="does not support locks"), locked(tmp_path):
         pass

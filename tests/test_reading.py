@@ -33,7 +33,7 @@ def test_what_is_too_large_or_no_file(tmp_path):
 def test_damaged_json(tmp_path, content):
     path = tmp_path / "file.json"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=f"{path} must be a file of JSON. Received"):
+    with pytest.raises(ValueError, match=f"{path} must contain JSON. Received"):
         read_json(path, 2**20)
 
 

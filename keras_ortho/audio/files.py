@@ -98,17 +98,19 @@ def decode_audio(
             samples = _read_all(file, name)
     except soundfile.LibsndfileError as error:
         raise ValueError(
-            f"Not an audio file that can be read: {error.error_string} Received: {name}"
+            f"The file cannot be read as audio: {error.error_string} Received: {name}"
         ) from error
     if len(samples) != expected:
         raise ValueError(
-            f"Truncated or damaged: the header promises {expected} samples, "
-            f"{len(samples)} are there. Received: {name}"
+            f"The file is truncated or damaged: its header states {expected} samples, "
+            f"but it holds {len(samples)}. Received: {name}"
         )
     if not len(samples):
-        raise ValueError(f"The file holds no samples. Received: {name}")
+        raise ValueError(f"The file contains no samples. Received: {name}")
     if mono and channels != 1:
-        raise ValueError(f"One channel expected, not {channels}. Received: {name}")
+        raise ValueError(
+            f"The file must have one channel, not {channels}. Received: {name}"
+        )
     return np.ascontiguousarray(samples[:, 0]), rate
 
 
@@ -161,7 +163,9 @@ def resample_to_int16(
 def _to_int16(samples: np.ndarray, name: str) -> np.ndarray:
     """Rounds and clips floating-point samples, in place."""
     if not np.isfinite(samples).all():
-        raise ValueError(f"Samples that are not finite. Received: {name}")
+        raise ValueError(
+            f"The file contains samples that are NaN or infinite. Received: {name}"
+        )
     np.rint(samples, out=samples)
     return np.clip(samples, INT16.min, INT16.max, out=samples).astype(np.int16)
 
@@ -170,14 +174,14 @@ def _check_promise(file: Any, size: int, name: str) -> None:
     """Refuses more samples than a file of this size can be trusted to contain."""
     if file.frames == UNKNOWN:
         raise ValueError(
-            "The header does not say how many samples there are, so it cannot be told "
-            f"whether they all are. Received: {name}"
+            "The header does not state the number of samples, so a truncated file "
+            f"could not be recognized. Received: {name}"
         )
     allowed = max(DECODED, 2 * size) // (file.channels * _sample_bytes(file))
     if file.frames > allowed:
         raise ValueError(
-            f"Damaged or too long: the header promises {file.frames} samples of "
-            f"{file.channels} channels, in a file of {size} bytes; at most {allowed} "
+            f"The file is damaged or too long: its header states {file.frames} samples "
+            f"in {file.channels} channels, in {size} bytes; at most {allowed} samples "
             f"are read. Received: {name}"
         )
 
@@ -208,7 +212,7 @@ def _read_all(file: Any, name: str) -> np.ndarray:
     beyond = np.count_nonzero(np.abs(samples) > -float(INT16.min))
     if file.subtype not in WRAPPING and beyond > CLIPPED * samples.size:
         raise ValueError(
-            "Full scale must be 1 in floating point, but for peaks. Received: "
-            f"{name}, with {beyond} of {samples.size} samples beyond"
+            "Floating-point samples must lie between -1 and 1, except for a few "
+            f"peaks. Received: {name}, with {beyond} of {samples.size} samples beyond"
         )
     return _to_int16(samples, name)

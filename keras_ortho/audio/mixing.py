@@ -38,7 +38,7 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
     speech, noise = to_float(speech, "speech"), to_float(noise, "noise")
     if len(speech) != len(noise):
         raise ValueError(
-            f"`noise` must have {len(speech)} samples, as the speech. "
+            f"`noise` must have as many samples as the speech, {len(speech)}. "
             f"Received: {len(noise)}"
         )
     sizes = {"speech": np.linalg.norm(speech), "noise": np.linalg.norm(noise)}

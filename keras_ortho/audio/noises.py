@@ -106,7 +106,7 @@ def babble(
             described.
     """
     if not len(voices):
-        raise ValueError("`voices` must have at least one. Received: none")
+        raise ValueError("`voices` must contain at least one. Received: none")
     total = np.zeros(samples)
     for choice in random.integers(len(voices), size=random.integers(3, 9)):
         total += excerpt(voices[choice], samples, random)

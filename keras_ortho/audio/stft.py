@@ -60,8 +60,8 @@ def stft(
     largest = np.abs(signal).max(initial=0.0)
     if largest > LARGEST_SAMPLE:
         raise ValueError(
-            f"`signal` must not exceed {LARGEST_SAMPLE:g}, where float32 would. "
-            f"Received: one with a sample of {largest:g}"
+            f"`signal` must not exceed {LARGEST_SAMPLE:g}: its transform would "
+            f"overflow float32. Received: a sample of {largest:g}"
         )
     end = frame_length + -len(signal) % hop_length
     padded = np.pad(signal.astype(np.float32), (frame_length, end))
@@ -193,6 +193,6 @@ def check_inverse_lengths(frame_length: int, hop_length: int) -> None:
     if hop_length == frame_length:
         raise ValueError(
             f"`hop_length` must be less than `frame_length` ({frame_length}): the "
-            "window is zero where a frame begins, and another must overlap there. "
+            "window is zero where a frame begins, so that frames must overlap. "
             f"Received: {hop_length}"
         )

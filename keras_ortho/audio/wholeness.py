@@ -45,8 +45,8 @@ def check_bytes(data: bytes, name: str) -> None:
     """
     if is_sphere(data) and len(data) < SPHERE_HEADER_BYTES:
         raise ValueError(
-            f"Truncated: {len(data)} bytes of a SPHERE header of "
-            f"{SPHERE_HEADER_BYTES}. Received: {name}"
+            f"The file is truncated: it has {len(data)} of the {SPHERE_HEADER_BYTES} "
+            f"bytes of a SPHERE header. Received: {name}"
         )
     if data.startswith(b"RIFF"):
         _check_riff(data, name)
@@ -82,8 +82,8 @@ def _promised_by_sphere(data: bytes, name: str) -> int:
     counts = [re.fullmatch(rb"-i[ \t]+(\d{1,18})", value) for value in values]
     if len(counts) != 1 or counts[0] is None:
         raise ValueError(
-            "A SPHERE header must give the number of samples once, as `sample_count "
-            f"-i` and a whole number, not {[v.decode('latin-1') for v in values]}. "
+            "A SPHERE header must state the number of samples once, as `sample_count "
+            f"-i` and an integer, not {[v.decode('latin-1') for v in values]}. "
             f"Received: {name}"
         )
     return int(counts[0][1])
@@ -97,14 +97,14 @@ def _check_end(file: Any, data: bytes, name: str) -> None:
     """
     if file.format not in WITH_LENGTH or not file.subtype.startswith(SAMPLE_BY_SAMPLE):
         raise ValueError(
-            f"Whether a file of {file.format} with {file.subtype} is whole cannot be "
-            f"told: write it as WAV or FLAC. Received: {name}"
+            f"A truncated file of {file.format} with {file.subtype} cannot be "
+            f"recognized: convert it to WAV or FLAC. Received: {name}"
         )
     with type(file)(io.BytesIO(data + bytes(4096))) as longer:
         if longer.frames != file.frames:
             raise ValueError(
-                "Truncated: the header promises more samples than the "
-                f"{file.frames} that are there. Received: {name}"
+                "The file is truncated: its header states more samples than the "
+                f"{file.frames} that it holds. Received: {name}"
             )
 
 
@@ -119,7 +119,9 @@ def _check_ogg(data: bytes, name: str) -> None:
         start += 27
         start += segments + sum(data[start : start + segments])
     if not is_last or start > len(data):
-        raise ValueError(f"Truncated: the last page is missing. Received: {name}")
+        raise ValueError(
+            f"The file is truncated: its last page is missing. Received: {name}"
+        )
 
 
 def _check_riff(data: bytes, name: str) -> None:
@@ -129,8 +131,8 @@ def _check_riff(data: bytes, name: str) -> None:
         start += 8
         if start + size > len(data) and size != RIFF_LENGTH_UNKNOWN:
             raise ValueError(
-                f"Truncated: the {chunk.decode('latin-1')!r} chunk promises {size} "
-                f"bytes, {len(data) - start} are there. Received: {name}"
+                f"The file is truncated: its {chunk.decode('latin-1')!r} chunk should "
+                f"have {size} bytes, but has {len(data) - start}. Received: {name}"
             )
         if chunk == b"data":
             return

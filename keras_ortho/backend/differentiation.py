@@ -16,8 +16,8 @@ def check_backend() -> None:
     """
     if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
         raise RuntimeError(
-            "The diagnostics that differentiate need the backend TensorFlow, JAX or "
-            f"PyTorch. Received: KERAS_BACKEND={keras.backend.backend()}"
+            "Diagnostics that compute gradients require the backend TensorFlow, JAX "
+            f"or PyTorch. Received: KERAS_BACKEND={keras.backend.backend()}"
         )
 
 

@@ -11,8 +11,8 @@ import tensorflow as tf
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 
 ONCE = (
-    "A layer of keras_ortho can be differentiated once on TensorFlow. For second "
-    "derivatives use its cell in `keras.layers.RNN`, or `unroll=True`."
+    "On TensorFlow, a layer of keras_ortho has first derivatives only. For second "
+    "derivatives, use its cell in `keras.layers.RNN`, or `unroll=True`."
 )
 
 # Smallest size of a piece of a batch: number of sequences in training, multiplications

@@ -83,6 +83,6 @@ def check_given(layer: Any, cell: Any, args: Any, kwargs: Any) -> None:
     ]
     if missing:
         raise TypeError(
-            f"`{layer.__name__}` needs {' and '.join(missing)}. "
-            f"Received: {layer.__name__}({given})"
+            f"`{layer.__name__}` requires {' and '.join(missing)}. Received: "
+            f"{layer.__name__}({given})"
         )

@@ -187,15 +187,15 @@ class RecurrentCell(StepCell):
         activation = modrelu_names.known_name(activation, complex_state)
         if modrelu_names.is_modrelu(activation) and not use_bias:
             raise ValueError(
-                "modReLU without a bias is the identity: `use_bias=False` needs "
+                "modReLU without a bias is the identity: `use_bias=False` requires "
                 f"another `activation`. Received: activation={activation!r}, "
                 f"use_bias={use_bias}"
             )
         numbers = str(getattr(recurrent_initializer, "dtype", ""))
         if "complex" in numbers and not complex_state:
             raise ValueError(
-                "`recurrent_initializer` must be real: the state is. "
-                f"Received: an array of {numbers}"
+                "`recurrent_initializer` must be real, as the state is. Received: an "
+                f"array of {numbers}"
             )
         super().__init__(**kwargs)
         self.units = units
@@ -304,14 +304,14 @@ class RecurrentCell(StepCell):
             )
         if self.step_heads == 1:
             raise ValueError(
-                "`mix_inputs=False` needs a cell with the step and the matrix of "
-                f"`RecurrentCell`. Received: {type(self).__name__}, which has one of "
-                "its own"
+                "`mix_inputs=False` requires a cell with the step and the recurrent "
+                f"matrix of `RecurrentCell`. Received: {type(self).__name__}, which "
+                "defines its own"
             )
         if features % heads:
             raise ValueError(
-                "`mix_inputs=False` needs a number of inputs that is a multiple of the "
-                f"heads. Received: inputs of shape (batch, {features}), heads={heads}"
+                "With `mix_inputs=False`, the number of inputs must be a multiple of "
+                f"`heads`. Received: inputs of shape (batch, {features}), heads={heads}"
             )
         shape = (heads, features // heads, self.state_size // heads)
         initializers.check_array("kernel_initializer", self.kernel_initializer, shape)
@@ -377,7 +377,7 @@ class RecurrentCell(StepCell):
         """Creates the free variables of the recurrent matrix."""
         if self.parametrization is None:
             raise NotImplementedError(
-                f"`{type(self).__name__}` needs a `parametrization`, or its own "
+                f"`{type(self).__name__}` must have a `parametrization`, or override "
                 "`build_recurrent` and `recurrent_matrix`"
             )
         self._matrix = ParametrizedMatrix(
@@ -405,7 +405,8 @@ class RecurrentCell(StepCell):
         checks.check_built(self)
         if self._matrix is None:
             raise NotImplementedError(
-                f"The matrix of `{type(self).__name__}` is not of a `parametrization`"
+                f"The recurrent matrix of `{type(self).__name__}` does not come from a "
+                "`parametrization`"
             )
         return self._matrix
 
@@ -549,8 +550,8 @@ class RecurrentCell(StepCell):
         """
         if self.built:
             raise ValueError(
-                "A cell can be made a frozen one before it is built. "
-                f"Received: {self.name} with built=True"
+                "A cell can only be made a frozen one before it is built. Received: "
+                f"{self.name} with built=True"
             )
         self.parametrization = PlainMatrix(
             self.complex_state, self.step_heads, self.input_heads

@@ -170,8 +170,8 @@ class ENRNNCell(RecurrentCell):
         checks.check_built(self)
         if self.frozen:
             raise ValueError(
-                "A frozen cell has no short-term matrix that is normalized. "
-                f"Received: {self.name} with frozen=True"
+                "A frozen cell does not normalize its short-term matrix. Received: "
+                f"{self.name} with frozen=True"
             )
 
     def eigenpair_report(self) -> dict[str, Any]:

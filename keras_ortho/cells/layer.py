@@ -115,8 +115,7 @@ class RecurrentLayer(keras.layers.RNN):
             recompute = int(recompute)
         if not hasattr(self, "cell_class"):
             raise TypeError(
-                "A subclass must name its cell as `cell_class`. "
-                f"Received: {type(self).__name__}"
+                f"A subclass must set `cell_class`. Received: {type(self).__name__}"
             )
         arguments.check_given(type(self), self.cell_class, args, kwargs)
         own = arguments.names(self.cell_class)
@@ -197,9 +196,10 @@ class RecurrentLayer(keras.layers.RNN):
         if len(sequences_shape) != 3:
             name, cell = type(self).__name__, self.cell_class.__name__
             raise ValueError(
-                f"`{name}` is a layer, of sequences of shape `(batch, time, m)`. Use "
-                f"it by itself, or its cell in another: `keras.layers.RNN({cell}(...))"
-                f"`. Received: inputs of shape {tuple(sequences_shape)}"
+                f"`{name}` is a layer, for sequences of shape `(batch, time, m)`. "
+                "Inside `keras.layers.RNN`, use its cell: "
+                f"`keras.layers.RNN({cell}(...))`. Received: inputs of shape "
+                f"{tuple(sequences_shape)}"
             )
         super().build(sequences_shape, initial_state_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
@@ -254,8 +254,8 @@ class RecurrentLayer(keras.layers.RNN):
         checks.check_real_tensor("sequences", sequences)
         if sequences.shape[1] == 0:
             raise ValueError(
-                "`sequences` must have a step. "
-                f"Received: sequences of shape {tuple(sequences.shape)}"
+                "`sequences` must have at least one step. Received: sequences of "
+                f"shape {tuple(sequences.shape)}"
             )
         for state in keras.tree.flatten(initial_state):
             checks.check_real_tensor("initial_state", state)
@@ -470,8 +470,8 @@ class RecurrentLayer(keras.layers.RNN):
 def _check_single(states: Any) -> None:
     if len(states) != 1:
         raise ValueError(
-            "`initial_state` must be one tensor, or a list of one: the layer has a "
-            f"single state. Received: {len(states)} initial states"
+            "`initial_state` must be a tensor, or a list with one tensor: the layer "
+            f"has a single state. Received: {len(states)} initial states"
         )
 
 

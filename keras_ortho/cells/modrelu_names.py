@@ -45,8 +45,8 @@ def known_name(activation: Any, complex_state: bool) -> Any:
         activation = _EXACT
     if activation == _SMOOTHED and not complex_state:
         raise ValueError(
-            "The smoothed modReLU is one of complex units; of real ones it is "
-            f"'{_EXACT}'. Received: activation={activation!r}"
+            f"'{_SMOOTHED}' is for complex units; for real units use '{_EXACT}'. "
+            f"Received: activation={activation!r}"
         )
     return activation
 

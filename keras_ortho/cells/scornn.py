@@ -132,13 +132,14 @@ class ScoRNNCell(RecurrentCell):
                 f"max |A + A^T| = {np.abs(A + A.T).max()}"
             )
         if np.any(np.abs(D) != 1):
-            raise ValueError(f"`D` must hold 1 and -1. Received: D={D}")
+            raise ValueError(f"The entries of `D` must be 1 or -1. Received: D={D}")
         if U is not None:
             checks.check_shape("U", np.asarray(U), tuple(self.kernel.shape))
         if b is not None:
             if self.bias is None:
                 raise ValueError(
-                    "`b` needs a cell with a bias. Received: use_bias=False"
+                    "`b` can be set only if the cell has a bias. Received: "
+                    "use_bias=False"
                 )
             checks.check_shape("b", np.asarray(b), (n,))
         entries = A[np.triu_indices(n, 1)]

@@ -81,8 +81,8 @@ class StepCell(SequenceCell):
         nested = isinstance(states, list | tuple)
         if states is None or (nested and len(states) != 1):
             raise ValueError(
-                "`states` must be one tensor, or a list of one. "
-                f"Received: states={states}"
+                "`states` must be a tensor, or a list with one tensor. Received: "
+                f"states={states}"
             )
         before = states[0] if nested else states
         checks.check_real_tensor("inputs", inputs)

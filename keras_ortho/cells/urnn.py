@@ -70,9 +70,9 @@ class RestrictedURNNCell(RecurrentCell):
         super().__init__(units, parametrization=RestrictedUnitary(), **kwargs)
         if not isinstance(self.recurrent_initializer, FreeInitializer):
             raise ValueError(
-                "`recurrent_initializer` must make phases, reflectors and permutation, "
-                "such as 'unitary_composition': a matrix cannot be taken apart into "
-                "them. Received: "
+                "`recurrent_initializer` must return phases, reflectors and a "
+                "permutation, as 'unitary_composition' does: a matrix cannot be "
+                "decomposed into them. Received: "
                 f"recurrent_initializer={kwargs['recurrent_initializer']}"
             )
 

@@ -12,7 +12,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.deployment.overrides import method_of_ones_own
 from keras_ortho.layers import CarriedState, TrainedInitialState
 
-MIXES = "does not work on each frame by itself"
+MIXES = "does not process each frame independently"
 # Number of frames of the check. A layer that looks back further is not detected.
 LOOK_BACK = 1024
 
@@ -64,13 +64,13 @@ def check_call(operation: Any, kwargs: dict[str, Any]) -> None:
         ValueError: If the call is rejected.
     """
     if hasattr(operation, "state_size") and recurrent_layer(operation) is None:
-        raise no_step(operation, "is the cell of one step, not a layer of sequences")
+        raise no_step(operation, "is a cell, not a layer that reads sequences")
     if isinstance(operation, keras.layers.Bidirectional):
-        raise no_step(operation, "reads the sequence from its end, too")
+        raise no_step(operation, "also reads the sequence from its end")
     masks = isinstance(operation, keras.layers.Masking)
     masks = masks or getattr(operation, "mask_zero", False)
     if masks or kwargs.get("mask") is not None:
-        raise no_step(operation, "has a mask: frames that do not count are left out")
+        raise no_step(operation, "has a mask, which leaves frames out")
 
 
 def check_graph(model: Any) -> None:
@@ -83,7 +83,7 @@ def check_graph(model: Any) -> None:
         ValueError: If the model is rejected.
     """
     if method_of_ones_own(model, "call"):
-        raise no_step(model, "has a `call` of its own around its layers")
+        raise no_step(model, "overrides `call`")
 
 
 def check_recurrent(
@@ -113,15 +113,15 @@ def check_recurrent(
     named = kwargs.get("sequences"), kwargs.get("initial_state")
     given = tree.flatten([args[:3], named])
     if sum(each is not None for each in given) > 1:
-        raise no_step(layer, "begins with a state that it is given")
+        raise no_step(layer, "is given an initial state")
     if last:
-        raise no_step(layer, "comes after a layer with `return_sequences=False`")
+        raise no_step(layer, "follows a layer with `return_sequences=False`")
     if kwargs.get("training"):
-        raise no_step(layer, "is called with `training=True`, at random")
+        raise no_step(layer, "is called with `training=True`, which makes it random")
     for each in (operation, layer):
         own = method_of_ones_own(each, "call", "inner_loop")
         if own:
-            raise no_step(each, f"has a `{own}` of its own around its cell")
+            raise no_step(each, f"overrides `{own}`")
 
 
 def call_with_frame(

@@ -65,16 +65,15 @@ def freeze(model: keras.layers.Layer) -> Any:
     after = layers_within(copy)
     if len(before) != len(after):
         raise ValueError(
-            "`model` must not hold one layer or cell in several others, which its "
-            "config has several times: give each its own. "
-            f"Received: model={model.name} with {len(before)} layers, in its config "
-            f"{len(after)}"
+            "`model` must not contain one layer or cell inside several others: its "
+            "config would contain it several times. Create one for each. Received: "
+            f"model={model.name} with {len(before)} layers, in its config {len(after)}"
         )
     for old, new in zip(before, after, strict=True):
         if isinstance(old, FREEZABLE) and not _is_frozen(new):
             raise ValueError(
                 f"`{old.name}`, a `{type(old).__name__}`, cannot be frozen: the layer "
-                "that holds it makes it by itself, and does not have it in its config. "
+                "that contains it creates it, and does not store it in its config. "
                 f"Received: model={model.name}"
             )
         _copy_weights(old, new)
@@ -95,7 +94,7 @@ def _check_model(model: Any) -> None:
         raise ValueError(f"`model` must be a Keras model. Received: {model!r}")
     if not model.built:
         raise ValueError(
-            "`model` has no weights yet: call it, or its `build`, first. "
+            "`model` has no weights yet: call it, or its `build` method, first. "
             f"Received: {model.name} with built=False"
         )
     for layer in layers_within(model):
@@ -104,7 +103,7 @@ def _check_model(model: Any) -> None:
         )
         if own_call:
             raise ValueError(
-                "A model whose class has a `call` of its own cannot be copied from its "
+                "A model whose class overrides `call` cannot be copied from its "
                 "config. Freeze its layers, or write it as a functional model. "
                 f"Received: {layer.name}, a `{type(layer).__name__}`"
             )
@@ -115,9 +114,9 @@ def _check_no_layer_twice(model: keras.Sequential) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            "A `Sequential` model must not hold one layer twice, which its config has "
-            "once: write it as a functional model. "
-            f"Received: {model.name} with {', '.join(twice)} twice"
+            "A `Sequential` model must not contain a layer twice: its config contains "
+            f"it once. Write it as a functional model. Received: {model.name} with "
+            f"{', '.join(twice)} twice"
         )
 
 
@@ -126,11 +125,11 @@ def _deserialized(config: dict[str, Any]) -> Any:
         return keras.saving.deserialize_keras_object(config, safe_mode=False)
     except Exception as error:  # Keras raises many types.
         raise ValueError(
-            "`model` cannot be copied from its config. Register functions and classes "
-            "of your own by `keras.saving.register_keras_serializable`, or call "
-            "`freeze` in a `keras.saving.custom_object_scope` of them; a lambda has "
-            f"no name to be known by. Received: a {config['class_name']} of which "
-            f"Keras says: {str(error).strip().partition(chr(10))[0][:300]}"
+            "`model` cannot be copied from its config. Register your functions and "
+            "classes with `keras.saving.register_keras_serializable`, or call "
+            "`freeze` in a `keras.saving.custom_object_scope`; a lambda cannot be "
+            f"registered. Received: a {config['class_name']}, for which Keras reports: "
+            f"{str(error).strip().partition(chr(10))[0][:300]}"
         ) from error
 
 

@@ -178,7 +178,7 @@ class _Frame:
         flat = tree.flatten(outputs)
         if last:
             if len(last) < len(tensors):
-                raise no_step(operation, "joins a last output to a sequence")
+                raise no_step(operation, "combines a last output with a sequence")
             self._last += flat
         elif any(tuple(y.shape[1:2]) != (1,) for y in flat):
             raise no_step(operation, MIXES)
@@ -207,15 +207,15 @@ def _check_causal(model: Any) -> list[Any]:
     """Checks a model with a few frames and returns its recurrent layers in order."""
     if not isinstance(model, Functional | keras.Sequential) or not model.built:
         raise ValueError(
-            "`model` must be a Sequential or functional model that is built. "
-            f"Received: {model!r}"
+            "`model` must be a Sequential or functional model, and built. Received: "
+            f"{model!r}"
         )
     check_graph(model)
     for x in model.inputs:
         if len(x.shape) < 2:
             raise ValueError(
-                "Each input of `model` must have the time as its second axis. "
-                f"Received: an input of shape {tuple(x.shape)}"
+                "The second axis of each input of `model` must be time. Received: an "
+                f"input of shape {tuple(x.shape)}"
             )
     recurrent, frames = _walk(model, lambda x: x)
     if any(map(_has_nan, frames)):  # As from a logarithm or a root.
@@ -284,7 +284,7 @@ def _input_names(model: Any) -> list[str]:
     for name in names:
         if re.fullmatch(_STATE_NAME, name):
             raise ValueError(
-                "No input of `model` may be named as the states of the step are. "
+                "No input of `model` may have the name of a state of the step. "
                 f"Received: {name}"
             )
     return names

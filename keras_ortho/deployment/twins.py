@@ -96,8 +96,8 @@ def _(cell: RecurrentCell) -> keras.layers.Layer:
 def _(layer: ParametrizedDense) -> keras.layers.Layer:
     if method_of_ones_own(layer, "call"):
         raise ValueError(
-            f"`{type(layer).__name__}` has a `call` of its own: what it computes is "
-            f"not known, and it cannot be frozen. Received: {layer.name}"
+            f"`{type(layer).__name__}` overrides `call`, so that it is unknown what it "
+            f"computes, and cannot be frozen. Received: {layer.name}"
         )
     names = [*_OF_DENSE_LAYERS]
     if isinstance(layer, BNPDense):
@@ -145,7 +145,7 @@ def _is_simple(cell: RecurrentCell) -> bool:
 def _check_has_map(cell: RecurrentCell) -> None:
     if cell.parametrization is None:
         raise ValueError(
-            f"`{type(cell).__name__}` has no `parametrization`: which of its variables "
-            "make the recurrent matrix is not known, and it cannot be frozen. "
+            f"`{type(cell).__name__}` has no `parametrization`, so that it is unknown "
+            "which variables make the recurrent matrix, and cannot be frozen. "
             f"Received: {cell.name}"
         )

@@ -24,8 +24,8 @@ def check_figure(path: str | os.PathLike[str], argument: str, values: Any) -> No
     """
     if not isinstance(values, Mapping) or not values:
         raise ValueError(
-            f"`{argument}` must be a dictionary, with a name for each thing to draw. "
-            f"Received: {argument}={reprlib.repr(values)}"
+            f"`{argument}` must be a dictionary from names to what is drawn. Received: "
+            f"{argument}={reprlib.repr(values)}"
         )
     if Path(path).suffix != ".png":
         raise ValueError(

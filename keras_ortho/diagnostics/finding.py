@@ -72,7 +72,7 @@ def find_layer(
         )
     if len(chosen) > 1:
         raise ValueError(
-            f"`layer` must tell which of several recurrent layers is meant: {names}. "
+            f"`layer` must name one of the recurrent layers of the model: {names}. "
             f"Received: layer={layer!r}"
         )
     for outer in layers_within(model):
@@ -80,7 +80,7 @@ def find_layer(
             inner is chosen[0] for inner in layers_within(outer)
         ):
             raise ValueError(
-                "`layer` must not be within `TimeDistributed`, which calls it often. "
-                f"Received: layer={chosen[0].name!r} in {outer.name!r}"
+                "`layer` must not be inside `TimeDistributed`, which calls it several "
+                f"times. Received: layer={chosen[0].name!r} in {outer.name!r}"
             )
     return chosen[0]

@@ -105,8 +105,8 @@ class DiagnosticLog(keras.callbacks.Callback):
             return [row for row in rows if row["epoch"] < epoch]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                "`path` must be a table of this callback, where a run goes on: "
-                f"{error}. Received: path={self.path}"
+                f"To resume a run, `path` must be a table of this callback: {error}. "
+                f"Received: path={self.path}"
             ) from error
 
     def _read(self, row: dict[str, str]) -> Row:
@@ -117,7 +117,7 @@ class DiagnosticLog(keras.callbacks.Callback):
         found = [{"epoch": epoch, **row} for row in self.measure()]
         if not found:
             raise ValueError(
-                f"`model` has nothing for `{type(self).__name__}` to measure. "
+                f"`model` contains nothing that `{type(self).__name__}` measures. "
                 f"Received: {self.model.name}"
             )
         self.rows = [*(self.rows or []), *found]

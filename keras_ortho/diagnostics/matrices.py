@@ -83,7 +83,7 @@ def _of_cells(
                 name = "/".join([*names, part] if part else names)
                 if name in found:  # Possible in nested models.
                     raise ValueError(
-                        "`model` must not have several recurrent layers of one name. "
+                        "`model` must not have recurrent layers with the same name. "
                         f"Received: model={model.name} with two named {name!r}"
                     )
                 found[name] = matrix

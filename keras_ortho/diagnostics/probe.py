@@ -68,7 +68,7 @@ class Probe:
         if len(sizes) != 1 or sizes & {0, None}:
             shapes = [tuple(x.shape) for x in tree.flatten(data)]
             raise ValueError(
-                "`x` (and `y`) must hold the same number of sequences, at least one. "
+                "`x` and `y` must contain the same number of sequences, at least one. "
                 f"Received: shapes={shapes}"
             )
         values = [ops.convert_to_tensor(v) for v in self._variables()]

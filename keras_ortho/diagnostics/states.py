@@ -46,6 +46,7 @@ def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> 
     chosen = places if units is None else places[units]
     if not chosen:
         raise ValueError(
-            f"`units` must leave some of {len(places)} units. Received: units={units!r}"
+            f"`units` must select some of the {len(places)} units. Received: "
+            f"units={units!r}"
         )
     return slice(chosen[0], chosen[-1] + 1, chosen.step)

@@ -155,13 +155,13 @@ class BNPDense(ParametrizedDense):
         epsilon = checks.check_number("epsilon", epsilon, positive=True)
         if "use_bias" in kwargs:
             raise ValueError(
-                "`BNPDense` has a bias, which its preconditioner needs: it takes no "
-                f"`use_bias`. Received: use_bias={kwargs['use_bias']!r}"
+                "`BNPDense` always has a bias, which its preconditioner requires: "
+                f"leave out `use_bias`. Received: use_bias={kwargs['use_bias']!r}"
             )
         if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
             raise NotImplementedError(
-                "`BNPDense` needs a gradient of its own, which it has on TensorFlow, "
-                f"JAX and PyTorch. Received: KERAS_BACKEND={keras.backend.backend()}"
+                "`BNPDense` has a custom gradient, on TensorFlow, JAX and PyTorch "
+                f"only. Received: KERAS_BACKEND={keras.backend.backend()}"
             )
         super().__init__(
             units,

@@ -159,8 +159,8 @@ class CarriedState(keras.layers.Wrapper):
         given = sequences.shape[0]
         if isinstance(given, int) and given != batch_size:
             raise ValueError(
-                f"`sequences` must be {batch_size}, as the layer was built for. "
-                f"Received: sequences of shape {tuple(sequences.shape)}"
+                f"The batch must have {batch_size} sequences, for which the layer was "
+                f"built. Received: sequences of shape {tuple(sequences.shape)}"
             )
         outputs, *last = self.layer(
             sequences,

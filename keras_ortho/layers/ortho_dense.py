@@ -80,8 +80,8 @@ class OrthoDense(ParametrizedDense):
         parametrization = check_parametrization(parametrization)
         if parametrization.is_complex:
             raise ValueError(
-                "`parametrization` must be one of real matrices. "
-                f"Received: {type(parametrization).__name__}"
+                "`parametrization` must make real matrices. Received: "
+                f"{type(parametrization).__name__}"
             )
         super().__init__(
             units,

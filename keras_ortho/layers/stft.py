@@ -194,8 +194,8 @@ class InverseSTFT(_Transform):
         (batch, frames, *_), (others, samples) = spectrum.shape, like.shape
         if isinstance(batch, int) and isinstance(others, int) and batch != others:
             raise ValueError(
-                f"`like` must have as many waveforms as there are spectra, {batch}. "
-                f"Received: {others}"
+                f"`like` must have as many waveforms as `spectrum`, {batch}. Received: "
+                f"{others}"
             )
         if not (isinstance(frames, int) and isinstance(samples, int)):
             return

@@ -68,8 +68,8 @@ class TrainedInitialState(keras.layers.Wrapper):
         cells = getattr(cell, "cells", [cell])
         if any(getattr(cell, "trainable_initial_state", False) for cell in cells):
             raise ValueError(
-                "`layer` must not train its initial state itself: give it "
-                f"`trainable_initial_state=False`. Received: layer={layer}"
+                "`layer` must not itself train its initial state: set its "
+                f"`trainable_initial_state` to `False`. Received: layer={layer}"
             )
         super().__init__(layer, **kwargs)
         self.initializer = initializers.get(initializer)

@@ -72,7 +72,7 @@ def pesq(
     utterances = count_utterances(reference, sample_rate)
     if utterances > MOST_UTTERANCES:
         return unscored(
-            f"the reference has {utterances} utterances, and PESQ room for "
+            f"the reference has {utterances} utterances, but PESQ allows "
             f"{MOST_UTTERANCES}: score it in parts"
         )
     try:
@@ -106,12 +106,10 @@ def check_pesq_options(sample_rate: int, mode: str, scale: str) -> None:
     if scale not in ("mos_lqo", "raw"):
         raise ValueError(f"`scale` must be 'mos_lqo' or 'raw'. Received: {scale!r}")
     if mode == "wb" and sample_rate == 8000:
-        raise ValueError(
-            "8 kHz speech has narrow band only: use `mode='nb'`. Received: mode='wb'"
-        )
+        raise ValueError("At 8 kHz only `mode='nb'` is defined. Received: mode='wb'")
     if mode == "wb" and scale == "raw":
         raise ValueError(
-            "The raw scale is that of `mode='nb'`. Received: mode='wb', scale='raw'"
+            "`scale='raw'` requires `mode='nb'`. Received: mode='wb', scale='raw'"
         )
 
 

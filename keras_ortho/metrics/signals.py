@@ -95,8 +95,8 @@ def signal_pairs(
     """
     if len(estimates) != len(references):
         raise ValueError(
-            "There must be as many `estimates` as `references`. "
-            f"Received: {len(estimates)} and {len(references)}"
+            "`references` and `estimates` must have the same length. Received: "
+            f"{len(estimates)} and {len(references)}"
         )
     pairs = [
         signal_pair(estimate, reference, sample_rate)
@@ -106,8 +106,8 @@ def signal_pairs(
         return pairs
     if len(lengths) != len(pairs):
         raise ValueError(
-            "There must be one of `lengths` for each of `estimates`. "
-            f"Received: {len(lengths)} and {len(pairs)}"
+            "`lengths` and `estimates` must have the same length. Received: "
+            f"{len(lengths)} and {len(pairs)}"
         )
     for length, (estimate, _) in zip(lengths, pairs, strict=True):
         if not is_integer(length) or not 0 <= length <= len(estimate):

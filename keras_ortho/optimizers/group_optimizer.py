@@ -57,9 +57,9 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
             for variable in trainable_variables:
                 if self._var_key(variable) not in self._var_to_optimizer_idx:
                     raise ValueError(
-                        "`trainable_variables` must be those that the optimizer was "
-                        "built for: give every model an optimizer of its own. "
-                        f"Received: {variable.path}"
+                        "`trainable_variables` must be those for which the optimizer "
+                        "was built: each model needs its own optimizer. Received: "
+                        f"{variable.path}"
                     )
             if len(grads) == len(trainable_variables):
                 self._apply_to_some(grads, trainable_variables)

@@ -163,7 +163,7 @@ def _optimizer(
         )
     if known.loss_scale_factor is not None:
         raise ValueError(
-            f"`{name}` must have no `loss_scale_factor` of its own: set that of the "
-            f"returned optimizer. Received: loss_scale_factor={known.loss_scale_factor}"
+            f"`{name}` must not have a `loss_scale_factor`: set that of the returned "
+            f"optimizer. Received: loss_scale_factor={known.loss_scale_factor}"
         )
     return known

@@ -97,10 +97,11 @@ class StiefelDescent(keras.optimizers.Optimizer):
             shape = tuple(variable.shape)
             if len(shape) != 3 or shape[0] != 2 or shape[1] != shape[2]:
                 raise ValueError(
-                    "`StiefelDescent` steps the real and imaginary parts of square "
-                    "matrices, `variables` of shape (2, n, n); give the others another "
-                    "optimizer, as `keras_ortho.optimizers.paper_optimizer` does. "
-                    f"Received: {variable.path} of shape {shape}"
+                    "`StiefelDescent` updates square matrices, given as real and "
+                    "imaginary parts: `variables` of shape (2, n, n). Other variables "
+                    "require another optimizer, as "
+                    "`keras_ortho.optimizers.paper_optimizer` has. Received: "
+                    f"{variable.path} of shape {shape}"
                 )
         super().build(variables)
         if self.rms_scaling:

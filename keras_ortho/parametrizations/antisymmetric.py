@@ -124,9 +124,9 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
     tolerance = rounding_tolerance(len(matrix), matrix.dtype) * largest
     if error > tolerance:
         raise ValueError(
-            "`matrix` must be skew-symmetric but for a diagonal of "
-            f"-diffusion = {-diffusion}: M = W + diffusion I with ||M + M^T||_F at "
-            f"most {tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
+            "`matrix` must be skew-symmetric, except for a diagonal of -diffusion = "
+            f"{-diffusion}: M = W + diffusion I with ||M + M^T||_F at most "
+            f"{tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
         )
     return ((skew - skew.T) / 2)[np.triu_indices(len(matrix), 1)]
 

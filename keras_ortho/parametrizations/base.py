@@ -193,7 +193,7 @@ class Parametrization:
             ValueError: If the matrix is not in the set, or the map has no inverse.
         """
         raise ValueError(
-            f"`{type(self).__name__}` cannot be set to a given matrix: its map has no "
+            f"`{type(self).__name__}` cannot be set to a matrix: its map has no "
             f"inverse. Received: matrix of shape {tuple(np.shape(matrix))}"
         )
 
@@ -270,8 +270,9 @@ class Parametrization:
             ValueError: If there is no base.
         """
         raise ValueError(
-            "`rebase` needs a base, which `keras_ortho.parametrizations.Rebased` adds. "
-            f"Received: {type(self).__name__}"
+            "`rebase` requires a base matrix, which "
+            "`keras_ortho.parametrizations.Rebased` adds. Received: "
+            f"{type(self).__name__}"
         )
 
     def start(
@@ -339,9 +340,9 @@ class Parametrization:
         missing = [name for name in names if not hasattr(self, name)]
         if missing:
             raise ValueError(
-                f"`{type(self).__name__}` must keep its arguments as attributes of the "
-                "same names, or have a `get_config` and a `from_config` of its own. "
-                f"Received: one without {', '.join(missing)}"
+                f"`{type(self).__name__}` must store its arguments as attributes of "
+                "the same names, or override `get_config` and `from_config`. "
+                f"Received: a class without {', '.join(missing)}"
             )
         return {
             name: keras.saving.serialize_keras_object(getattr(self, name))

@@ -106,7 +106,7 @@ def only_blocks(matrix: np.ndarray, heads: int) -> list[np.ndarray]:
     largest = np.abs(rest).max()
     if not largest <= rounding_tolerance(len(matrix), matrix.dtype):
         raise ValueError(
-            f"`matrix` must be zero outside of its {heads} blocks. "
-            f"Received: one with an entry of {largest:.3g} there"
+            f"`matrix` must be zero outside of its {heads} blocks. Received: an entry "
+            f"of {largest:.3g} there"
         )
     return blocks

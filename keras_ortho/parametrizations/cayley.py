@@ -92,9 +92,8 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     size = math.prod(signs.shape)
     if (entries.shape, signs.shape) != ((num_entries(size),), (size,)):
         raise ValueError(
-            "`entries` must hold the n (n - 1) / 2 free entries for the n `signs`. "
-            f"Received: entries.shape={tuple(entries.shape)}, "
-            f"signs.shape={tuple(signs.shape)}"
+            "`entries` must have n (n - 1) / 2 entries for n `signs`. Received: "
+            f"entries.shape={tuple(entries.shape)}, signs.shape={tuple(signs.shape)}"
         )
     inverse = _shifted_inverse(entries)
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I. The rounding error of the right side is

@@ -140,9 +140,9 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
     found = (tuple(skew.shape), tuple(symmetric.shape))
     if found != ((num_entries(size),), (num_entries(size + 1),)):
         raise ValueError(
-            "`skew` and `symmetric` must hold n (n - 1) / 2 and n (n + 1) / 2 free "
-            f"entries for the n phases. Received: skew.shape={found[0]}, "
-            f"symmetric.shape={found[1]}, phases.shape={tuple(phases.shape)}"
+            "`skew` must have n (n - 1) / 2 and `symmetric` n (n + 1) / 2 entries for "
+            f"n `phases`. Received: skew.shape={found[0]}, symmetric.shape={found[1]}, "
+            f"phases.shape={tuple(phases.shape)}"
         )
     inverse = _shifted_inverse(skew, symmetric)
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, whose rounding error is smaller.

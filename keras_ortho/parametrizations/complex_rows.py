@@ -132,6 +132,6 @@ def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
     if not (same and np.array_equal(imaginary, -lower, equal_nan=True)):
         raise ValueError(
             f"`{name}` of twice the units must be the real form of a complex matrix, "
-            "[[Re W, Im W], [-Im W, Re W]]. Received: one that is not"
+            "[[Re W, Im W], [-Im W, Re W]]. Received: another matrix"
         )
     return real + 1j * imaginary

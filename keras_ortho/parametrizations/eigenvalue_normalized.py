@@ -177,8 +177,9 @@ class EigenvalueNormalized(Parametrization):
         q, s = self.long_term_units, self.short_term_units
         if size != q + s:
             raise ValueError(
-                "The units must be the long-term and the short-term ones. "
-                f"Received: {size} units, long_term_units={q}, short_term_units={s}"
+                "The number of units must be `long_term_units` plus "
+                f"`short_term_units`. Received: {size} units, long_term_units={q}, "
+                f"short_term_units={s}"
             )
         self._long_term.check(q)
 
@@ -267,14 +268,13 @@ class EigenvalueNormalized(Parametrization):
         if np.any(upper) or (not self.coupling and np.any(coupling)):
             raise ValueError(
                 "`matrix` must be of the form [[W_L, 0], [W_C, W_S]], with W_C = 0 "
-                "without coupling. Received: one with other entries, "
-                f"coupling={self.coupling}"
+                f"without coupling. Received: another matrix, coupling={self.coupling}"
             )
         radius = _radius(short_term)
         if radius > 1 + rounding:
             raise ValueError(
-                "`matrix` must have a block W_S with a spectral radius of at most 1. "
-                f"Received: one with the spectral radius {radius}"
+                "The spectral radius of the block W_S of `matrix` must be at most 1. "
+                f"Received: {radius}"
             )
         if self.epsilon and radius > 1 - rounding:
             # If rounding made the radius exceed 1, `T` would be divided by

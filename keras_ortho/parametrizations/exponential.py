@@ -190,8 +190,8 @@ def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
     turned = alone[blocks[alone, alone] < 0]
     if len(turned) % 2:
         raise ValueError(
-            "`matrix` must be of determinant 1, as every exponential of a "
-            "skew-symmetric matrix is. Received: one of determinant -1"
+            "The determinant of `matrix` must be 1, as for every exponential of a "
+            "skew-symmetric matrix. Received: a determinant of -1"
         )
     skew[turned[::2], turned[1::2]] = math.pi
     skew = basis @ (skew - skew.T) @ basis.T

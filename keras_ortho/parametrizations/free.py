@@ -60,8 +60,8 @@ def check_makes(name: str, initializer: Any, wanted: str) -> None:
     makes = initializer.makes if isinstance(initializer, FreeInitializer) else ""
     if makes and wanted and makes != wanted:
         raise ValueError(
-            f"`{name}` must make {wanted}, or a matrix. "
-            f"Received: {name}={type(initializer).__name__}, which makes {makes}"
+            f"`{name}` must return {wanted}, or a matrix. Received: "
+            f"{name}={type(initializer).__name__}, which returns {makes}"
         )
 
 
@@ -171,7 +171,7 @@ def initializers_from_matrix(
             return inverse(matrix)
         except ValueError as error:
             raise ValueError(
-                f"`{name}` gives no matrix that the layer can have: {error}"
+                f"`{name}` returned a matrix that the layer cannot have: {error}"
             ) from error
 
     return [

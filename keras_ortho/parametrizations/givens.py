@@ -162,8 +162,8 @@ def _check_shapes(angles: Tensor, style: str, **others: Tensor | None) -> None:
     units = pairs + 1 if style == "tunable" else 2 * pairs
     if len(shape) != 2 or shape != angles_shape(units, style, 2 * layers):
         raise ValueError(
-            "`angles` must have the shape (layers / 2, n - 1) of the tunable style, or "
-            f"(log2(n), n / 2) of the FFT style. Received: angles.shape={shape}, "
+            "`angles` must have the shape (layers / 2, n - 1) for the tunable style, "
+            f"or (log2(n), n / 2) for the FFT style. Received: angles.shape={shape}, "
             f"style={style!r}"
         )
     for name, value in others.items():
@@ -203,10 +203,10 @@ class _Rotations(Parametrization):
         """
         if self.style != "tunable" or self.capacity not in (None, size):
             raise ValueError(
-                'To start from a matrix, or to be set to one, `style` must be "tunable"'
-                " and `capacity` the number of units: fewer layers do not reach it. "
-                f"Received: style={self.style!r}, capacity={self.capacity}, "
-                f"units={size}"
+                "To start from a given matrix, or to be set to one, `style` must be "
+                "'tunable' and `capacity` the number of units: fewer layers cannot "
+                f"represent every matrix. Received: style={self.style!r}, "
+                f"capacity={self.capacity}, units={size}"
             )
 
 
@@ -271,8 +271,8 @@ class GivensOrthogonal(_Rotations):
     def __init__(self, capacity: int | None = None, style: str = "fft") -> None:
         if capacity is not None and style == "fft":
             raise ValueError(
-                '`capacity` is of style="tunable"; the FFT style has log2(n) layers. '
-                f"Received: capacity={capacity!r}, style='fft'"
+                "`capacity` is for style='tunable'; the FFT style always has log2(n) "
+                f"layers. Received: capacity={capacity!r}, style='fft'"
             )
         super().__init__(capacity, style)
 

@@ -70,8 +70,8 @@ class Heads(Parametrization):
         self.parametrization = check_parametrization(parametrization)
         if self.parametrization.heads > 1:
             raise ValueError(
-                "`parametrization` must make blocks without heads of their own. "
-                f"Received: {type(self.parametrization).__name__} with "
+                "`parametrization` must not have heads itself. Received: "
+                f"{type(self.parametrization).__name__} with "
                 f"heads={self.parametrization.heads}"
             )
         self.heads = check_count("heads", heads)

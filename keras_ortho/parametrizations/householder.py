@@ -124,8 +124,8 @@ def householder_product(
     columns = size if columns is None else columns
     if not is_integer(columns) or not 0 <= columns <= size:
         raise ValueError(
-            f"`columns` must be from 0 to the order, {size}. "
-            f"Received: columns={columns}"
+            f"`columns` must lie between 0 and the order, {size}. Received: "
+            f"columns={columns}"
         )
     reflectors = wide_tensor("reflectors", reflectors)
     rows = scaled_rows(reflector_rows(reflectors, size))

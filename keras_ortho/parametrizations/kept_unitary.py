@@ -54,9 +54,9 @@ class KeptUnitary(keras.constraints.Constraint):
             warnings.warn(
                 "The optimizer does not keep the recurrent matrix of `FullURNN`, "
                 "`recurrent_unitary`, unitary. Compile the model with "
-                "`keras_ortho.optimizers.paper_optimizer()`, which steps it by "
-                "`keras_ortho.optimizers.StiefelDescent`, or take `ScuRNN`, whose "
-                "variables any optimizer may step.",
+                "`keras_ortho.optimizers.paper_optimizer()`, which uses "
+                "`keras_ortho.optimizers.StiefelDescent` for it, or use `ScuRNN`, "
+                "which any optimizer can train.",
                 stacklevel=2,
             )
         return value

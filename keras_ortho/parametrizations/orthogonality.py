@@ -178,7 +178,7 @@ def _nearest(matrix: np.ndarray, kind: str) -> np.ndarray:
         known, numbers = [*known, "complex64", "complex128"], "real or complex"
     if matrix.dtype not in known:
         raise ValueError(
-            f"`matrix` must hold {numbers} numbers of 16 bits (float16), 32 or 64. "
+            f"`matrix` must contain {numbers} numbers of 16 (float16), 32 or 64 bits. "
             f"Received: matrix.dtype={matrix.dtype}"
         )
     dtype = matrix.dtype
@@ -190,9 +190,9 @@ def _nearest(matrix: np.ndarray, kind: str) -> np.ndarray:
         measure = "||W^T W - I||_F" if kind == "orthogonal" else "||W* W - I||_F"
         raise ValueError(
             f"`matrix` must be {kind}: {measure} at most {tolerance:.1e} in {dtype}. "
-            "Give it in the dtype that it was computed in, or the nearest such matrix, "
-            "`scipy.linalg.polar(matrix)[0]`. "
-            f"Received: a matrix with a distance of {distance:.1e}"
+            "Give it in the dtype in which it was computed, or the nearest such "
+            "matrix, `scipy.linalg.polar(matrix)[0]`. Received: a matrix with a "
+            f"distance of {distance:.1e}"
         )
     left, _, right = np.linalg.svd(matrix)
     return left @ right

@@ -117,10 +117,9 @@ class Rebased(Parametrization):
         self.parametrization = check_parametrization(parametrization)
         if not self.parametrization.full_at_zero:
             raise ValueError(
-                "`parametrization` must reach, near zero, every matrix near the one "
-                "of zero, as `ScaledCayley`, `ScaledCayleyUnitary` and "
-                "`SkewExponential` do. "
-                f"Received: {type(self.parametrization).__name__}"
+                "Near zero, `parametrization` must reach every matrix near that of "
+                "zero, as `ScaledCayley`, `ScaledCayleyUnitary` and `SkewExponential` "
+                f"do. Received: {type(self.parametrization).__name__}"
             )
         if rebase_every is not None:
             rebase_every = check_count("rebase_every", rebase_every)

@@ -67,7 +67,7 @@ def check_pair(reflections: Any, size: int) -> tuple[int, int]:
         reflections = (reflections, reflections)
     if len(reflections) != 2:
         raise ValueError(
-            "`reflections` must be a number for both factors or a pair. "
+            "`reflections` must be an int, for both factors, or a pair of them. "
             f"Received: reflections={reflections!r}"
         )
     left, right = (check_reflections(number, size) for number in reflections)
@@ -86,8 +86,8 @@ def check_invertible(reflections: tuple[int, ...], size: int) -> None:
     """
     if min(reflections) < size:
         raise ValueError(
-            f"Only with all {size} `reflections` a matrix can be given: fewer cannot "
-            f"make every one. Received: reflections={reflections}"
+            f"A matrix can be given only with all {size} `reflections`: fewer cannot "
+            f"represent every matrix. Received: reflections={reflections}"
         )
 
 
@@ -150,7 +150,7 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
     fitting = [m for m in counts if num_reflector_entries(size, m) == entries]
     if len(reflectors.shape) != 1 or not fitting:
         raise ValueError(
-            "`reflectors` must hold n + (n - 1) + ... entries, for the order "
+            "`reflectors` must have n + (n - 1) + ... entries, for the order "
             f"n={size}. Received: reflectors.shape={tuple(reflectors.shape)}"
         )
     rows, columns = np.triu_indices(fitting[0], 0, size)

@@ -89,8 +89,8 @@ def restricted_unitary(
     found = (tuple(phases.shape), tuple(reflectors.shape))
     if found != ((3, size), (2, 2 * size)):
         raise ValueError(
-            "`phases` and `reflectors` must have the shapes (3, n) and (2, 2n) for a "
-            f"permutation of n. Received: phases.shape={found[0]}, "
+            "`phases` must have the shape (3, n), and `reflectors` the shape (2, 2n), "
+            f"for a permutation of n. Received: phases.shape={found[0]}, "
             f"reflectors.shape={found[1]}, permutation.shape={(size,)}"
         )
     reflectors = scaled_rows(reflectors)
@@ -207,9 +207,9 @@ class RestrictedUnitary(Parametrization):
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Raises an error for any matrix: the map has no inverse here."""
         raise ValueError(
-            "A restricted-capacity unitary matrix cannot be set to a given one: it "
-            "holds few of them. `FullURNN` and `ScuRNN` hold all. "
-            f"Received: matrix of shape {tuple(np.shape(matrix))}"
+            "A restricted-capacity unitary matrix cannot be set to a given matrix, "
+            "because it cannot represent every one. Those of `FullURNN` and `ScuRNN` "
+            f"can. Received: matrix of shape {tuple(np.shape(matrix))}"
         )
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:

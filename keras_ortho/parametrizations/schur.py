@@ -131,10 +131,9 @@ def schur_matrix(
     count = num_entries(size)
     if found != [(count,), (count,), ((size + 1) // 2,), (size // 2,)]:
         raise ValueError(
-            "`entries` and `upper` must hold n (n - 1) / 2 numbers, `radii` "
-            "ceil(n / 2) and `angles` floor(n / 2). Received: entries.shape="
-            f"{found[0]}, upper.shape={found[1]}, radii.shape={found[2]}, "
-            f"angles.shape={found[3]}"
+            "`entries` and `upper` must have n (n - 1) / 2 entries, `radii` ceil(n / "
+            f"2) and `angles` floor(n / 2). Received: entries.shape={found[0]}, "
+            f"upper.shape={found[1]}, radii.shape={found[2]}, angles.shape={found[3]}"
         )
     basis = orthogonal_basis(entries, size, map)
     product = ops.matmul(basis, _triangle(upper, radii, angles))

@@ -52,7 +52,7 @@ def matrix_size(entries: int) -> int:
     size = (1 + math.isqrt(1 + 8 * max(entries, 0))) // 2
     if num_entries(size) != entries:
         raise ValueError(
-            "`entries` must be n (n - 1) / 2 for some order n. "
+            "The number of `entries` must be n (n - 1) / 2 for some order n. "
             f"Received: entries={entries}"
         )
     return size

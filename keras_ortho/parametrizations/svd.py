@@ -95,9 +95,8 @@ def bounded_logits(
     distance = values - center
     if not np.all(np.abs(distance) <= margin + tolerance):
         raise ValueError(
-            "`matrix` must have singular values between "
-            f"{center - margin} and {center + margin}. "
-            f"Received: some between {values.min()} and {values.max()}"
+            f"The singular values of `matrix` must lie between {center - margin} and "
+            f"{center + margin}. Received: between {values.min()} and {values.max()}"
         )
     if margin == 0:
         return np.zeros(len(values))
@@ -210,7 +209,8 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
 def _check_matrix(matrix: np.ndarray) -> None:
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(
-            f"`matrix` must be one, with entries. Received: matrix.shape={matrix.shape}"
+            "`matrix` must be a matrix, and not empty. Received: "
+            f"matrix.shape={matrix.shape}"
         )
 
 

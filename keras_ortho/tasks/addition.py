@@ -74,9 +74,8 @@ def generate(
         raise ValueError(f"`digits` must be at most 9. Received: digits={digits}")
     if num_sequences > num_questions(digits):
         raise ValueError(
-            f"`num_sequences` must be at most {num_questions(digits)}, as there are no "
-            f"more pairs of numbers of {digits} digits. "
-            f"Received: num_sequences={num_sequences}"
+            f"`num_sequences` must be at most {num_questions(digits)}, the number of "
+            f"questions with {digits} digits. Received: num_sequences={num_sequences}"
         )
     pairs = _pairs(num_sequences, digits, generator(seed))
     questions = (f"{a}+{b}".ljust(2 * digits + 1)[::-1] for a, b in pairs)
@@ -150,8 +149,8 @@ def load(
     if sum(sizes.values()) > num_questions(digits):
         raise ValueError(
             "`train_size`, `valid_size` and `test_size` must be at most "
-            f"{num_questions(digits)} together, as there are no more pairs of numbers "
-            f"of {digits} digits. Received: "
+            f"{num_questions(digits)} in sum, the number of questions with {digits} "
+            "digits. Received: "
             + ", ".join(f"{name}={size}" for name, size in sizes.items())
         )
     drawn, order = np.random.SeedSequence(seed).spawn(2)

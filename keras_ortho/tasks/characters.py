@@ -154,8 +154,8 @@ def _numbers(text: str, vocabulary: list[str], part: str) -> np.ndarray:
     new = sorted(map(chr, np.setdiff1d(codes, known)))
     if new:
         raise ValueError(
-            f"The {part} text must have no symbols that the training text has not. "
-            f"Received: {new}"
+            f"The {part} text must not contain symbols that are not in the training "
+            f"text. Received: {new}"
         )
     return np.searchsorted(known, codes).astype("int32")
 

@@ -53,8 +53,8 @@ def read_pickled(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray]:
     values = {_text(key): value for key, value in content.items()}
     if not {"data", "labels"} <= values.keys():
         raise ValueError(
-            "A batch must have 'data' and 'labels'. "
-            f"Received: {sorted(map(str, values))} in {path}"
+            "A batch must contain 'data' and 'labels'. Received: "
+            f"{sorted(map(str, values))} in {path}"
         )
     labels = values["labels"]
     if not isinstance(labels, list) or {type(label) for label in labels} - {int}:

@@ -50,7 +50,7 @@ def read_npz(path: str | os.PathLike[str]) -> Images:
         arrays = read_arrays(data, _ARRAYS)
     except ValueError as error:
         raise ValueError(
-            f"A file of images must be .npz and hold {', '.join(_ARRAYS)}. "
+            f"A file of images must be .npz and contain {', '.join(_ARRAYS)}. "
             f"Received: {os.fspath(path)}: {error}"
         ) from error
     for part in ("train", "test"):
@@ -95,16 +95,16 @@ def read_cifar10(data_dir: str | os.PathLike[str]) -> Images:
                 return _joined(list(map(read, paths)))
             if len(missing) < len(paths):
                 raise FileNotFoundError(
-                    f"`data_dir` must hold all of CIFAR-10's files, which are at "
+                    "`data_dir` must contain all files of CIFAR-10, available at "
                     f"{SOURCE}. Received: {place} without {', '.join(missing)}"
                 )
     archives = sorted(folder.glob("*.npz"))
     if len(archives) == 1:
         return read_npz(archives[0])
     raise FileNotFoundError(
-        "`data_dir` must hold cifar-10-batches-py or cifar-10-batches-bin, which are "
-        f"at {SOURCE}, or one .npz file. "
-        f"Received: data_dir={os.fspath(data_dir)} with {len(archives)} .npz files"
+        "`data_dir` must contain cifar-10-batches-py or cifar-10-batches-bin, "
+        f"available at {SOURCE}, or one .npz file. Received: "
+        f"data_dir={os.fspath(data_dir)} with {len(archives)} .npz files"
     )
 
 

@@ -63,7 +63,7 @@ def training_passes(
     check_count("seconds * 8000", samples)
     noises = Noises(records, recordings)
     if not kinds:
-        raise ValueError(f"`kinds` must name one at least. Received: {kinds}")
+        raise ValueError(f"`kinds` must contain at least one. Received: {kinds}")
     for kind in kinds:
         noises.check_kind(kind)
     if not isinstance(snrs, Sequence):

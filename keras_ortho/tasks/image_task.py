@@ -57,9 +57,9 @@ def read_images(
         return prepared(name)
     except (ImportError, FileNotFoundError) as error:
         raise FileNotFoundError(
-            f"`data_dir` must name the files of {name}, which are at {source}, "
-            "or tensorflow-datasets must have prepared them. "
-            f"Received: data_dir=None, and: {error}"
+            f"`data_dir` must be the folder with the files of {name}, available at "
+            f"{source}, unless tensorflow-datasets has prepared them. Received: "
+            f"data_dir=None, and: {error}"
         ) from error
 
 
@@ -145,7 +145,7 @@ def make_image_task(
             return kept(0 * x, y, number)
 
         controls = {
-            "training images with other noise": batches(
+            "training images with different noise": batches(
                 **trained_on | {"finish": other}
             ),
             "their noise alone": batches(**trained_on | {"finish": blank}),

@@ -70,8 +70,8 @@ class Noises:
         speakers = {record.speaker for record in records}
         if len(speakers) < 2:
             raise ValueError(
-                "`records` must be of two speakers at least, for the babble of others. "
-                f"Received: {len(speakers)}"
+                "`records` must have at least two speakers, for babble. Received: "
+                f"{len(speakers)}"
             )
         self.recordings = recordings
         self.others: dict[str, list[np.ndarray]] = {
@@ -124,8 +124,8 @@ class Noises:
         there = (*TRAINED, *UNHEARD, *([RECORDED] if len(self.recordings) else []))
         if kind not in there:
             raise ValueError(
-                f"`kind` must be one of {(*TRAINED, *UNHEARD)}, or {RECORDED!r} where "
-                f"there are recordings. Received: {kind!r}"
+                f"`kind` must be one of {(*TRAINED, *UNHEARD)}, or {RECORDED!r} if "
+                f"recordings are given. Received: {kind!r}"
             )
 
 
@@ -227,7 +227,9 @@ def read_recordings(
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"No such folder of noises. Received: {folder}")
+        raise FileNotFoundError(
+            f"The folder of noises does not exist. Received: {folder}"
+        )
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -238,8 +240,8 @@ def read_recordings(
     )
     if len(paths) < 2:
         raise ValueError(
-            "A folder of noises must hold two files at least, one to test on. "
-            f"Received: {len(paths)} in {folder}"
+            "A folder of noises must contain at least two files, one of them for the "
+            f"test. Received: {len(paths)} in {folder}"
         )
     recordings = []
     for path in paths:

@@ -65,7 +65,7 @@ def read_idx(path: str | os.PathLike[str], ndim: int) -> np.ndarray:
                 return _read_array(unzipped, ndim, unpacked_limit(size), path)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(
-                f"A gzipped file must be whole. Received: {path}: {error}"
+                f"The gzip file is truncated or damaged. Received: {path}: {error}"
             ) from error
 
 
@@ -119,7 +119,7 @@ def read_mnist(folder: str | os.PathLike[str]) -> Images:
         path = next((option for option in options if option.is_file()), None)
         if path is None:
             raise FileNotFoundError(
-                f"`data_dir` must hold {name} or {name}.gz, which are at {SOURCE}. "
+                f"`data_dir` must contain {name} or {name}.gz, available at {SOURCE}. "
                 f"Received: data_dir={os.fspath(folder)}"
             )
         arrays.append(read_idx(path, ndim=3 if "images" in name else 1))

@@ -62,7 +62,9 @@ def read_arrays(data: bytes, names: Sequence[str]) -> dict[str, np.ndarray]:
                 raise ValueError(f"{size} bytes unpacked, more than {limit}")
             for member in members:
                 if member.compress_type not in _METHODS:
-                    raise ValueError(f"{member.filename} is compressed in another way")
+                    raise ValueError(
+                        f"{member.filename} is compressed by an unknown method"
+                    )
             return {
                 name: _read_array(archive, member)
                 for name, member in zip(names, members, strict=True)
@@ -79,11 +81,14 @@ def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray
         size = math.prod(shape) * dtype.itemsize
         if size > member.file_size:
             raise ValueError(
-                f"{member.filename} promises {size} bytes, {member.file_size} are there"
+                f"the header of {member.filename} states {size} bytes, but it has "
+                f"{member.file_size}"
             )
         values, more = fill(file, size)
     if more or len(values) != size:
-        raise ValueError(f"{member.filename} is not of the size that it promises")
+        raise ValueError(
+            f"{member.filename} does not have the size that its header states"
+        )
     array = values.view(dtype)
     return array.reshape(shape[::-1]).T if in_fortran_order else array.reshape(shape)
 

@@ -87,7 +87,7 @@ class _Machine:
             raise ValueError(f"damaged: {len(self.stack)} values at its end")
         value = _plain(self.stack[0])
         if value is _MARK or isinstance(value, _Name | _ByteType):
-            raise ValueError("damaged: a name and no value")
+            raise ValueError("damaged: a name without a value")
         return value
 
     def run(self, name: str, argument: Any) -> None:
@@ -169,7 +169,7 @@ class _Machine:
 
     def push_name(self, module: Any, name: Any) -> None:
         if not isinstance(module, str) or not isinstance(name, str):
-            raise ValueError("damaged: a name that is no text")
+            raise ValueError("damaged: a name that is not a string")
         found = _Name(module, name)
         if found not in (*_RECONSTRUCT, _NDARRAY, _DTYPE):
             raise ValueError(f"{module[:80]}.{name[:80]} is not allowed")
@@ -178,13 +178,13 @@ class _Machine:
     def reduce(self, _: Any) -> None:
         function, arguments = self.take(2)
         if not isinstance(function, _Name) or not isinstance(arguments, tuple):
-            raise ValueError("damaged: a call of what is no name")
+            raise ValueError("damaged: a call of something that is not a name")
         if function == _DTYPE:
             kind = arguments[0] if arguments else None
             if not isinstance(kind, str) or kind not in _BYTE_TYPES:
                 # A value that is not text may be too long to print.
                 found = f" {kind[:20]!r}" if isinstance(kind, str) else ""
-                raise ValueError(f"an array must be uint8, not of another type{found}")
+                raise ValueError(f"an array must be uint8, not another type{found}")
             self.stack.append(_ByteType())
         elif function in _RECONSTRUCT and arguments[:1] == (_NDARRAY,):
             self.stack.append(_Array())
@@ -198,7 +198,7 @@ class _Machine:
         if isinstance(target, _ByteType):
             return
         if not isinstance(target, _Array) or not isinstance(state, tuple):
-            raise ValueError("damaged: contents of what is no array")
+            raise ValueError("damaged: contents of something that is not an array")
         target.values = _array(state)
 
 

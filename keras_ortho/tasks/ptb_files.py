@@ -90,7 +90,7 @@ def read(data_dir: str | os.PathLike[str], part: str) -> str:
         f"{folder}. They are the Penn Treebank as T. Mikolov prepared it "
         "(simple-examples.tgz of the RNNLM toolkit, ./data). The text is licensed by "
         "the Linguistic Data Consortium (LDC99T42, https://catalog.ldc.upenn.edu) and "
-        "never downloaded from here: put the files in a folder and give that as "
+        "is not downloaded automatically: put the files in a folder, and pass it as "
         f"`data_dir`. Received: data_dir={str(data_dir)!r}"
     )
 
@@ -113,17 +113,17 @@ def _text(path: Path) -> str:
             content, more = fill(file, LARGEST)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
-            f"A gzipped file must be whole. Received: {path}: {error}"
+            f"The gzip file is truncated or damaged. Received: {path}: {error}"
         ) from error
     if more:
         raise ValueError(
-            f"A file of this kind has at most {LARGEST} bytes unpacked. "
-            f"Received: {path}"
+            f"The file must have at most {LARGEST} bytes when unpacked. Received: "
+            f"{path}"
         )
     try:
         text = content.tobytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"A file of text must be in UTF-8. Received: {path}: {error}"
+            f"The text must be encoded in UTF-8. Received: {path}: {error}"
         ) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")

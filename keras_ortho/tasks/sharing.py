@@ -114,12 +114,12 @@ def evaluation_share(data: Any, share: Share) -> Any:
     spec = data.element_spec
     if not isinstance(spec, tuple) or len(spec) not in (2, 3):
         raise ValueError(
-            "`data` must have batches (x, y) or (x, y, sample_weight). Received: "
+            "The batches of `data` must be (x, y) or (x, y, sample_weight). Received: "
             f"batches of {spec}"
         )
     if data.cardinality() == tf.data.INFINITE_CARDINALITY:
         raise ValueError(
-            "`data` must end. Received: a data set of infinite cardinality"
+            "`data` must be finite. Received: a data set of infinite cardinality"
         )
     rows = [int(count) for count in data.map(lambda *b: _rows(b)).as_numpy_iterator()]
     filled = sum(-(-count // share.replicas) * share.replicas for count in rows)
@@ -146,9 +146,8 @@ def _check(share: Share) -> None:
     processes = check_count("processes", share.processes)
     if replicas > 1 and replicas % processes:
         raise ValueError(
-            "`replicas`, those of all processes, must be 1, whose batches are whole, "
-            "or a multiple of `processes`. "
-            f"Received: {share}"
+            "`replicas`, counted over all processes, must be 1, for whole batches, or "
+            f"a multiple of `processes`. Received: {share}"
         )
     if not is_integer(share.process) or not 0 <= share.process < processes:
         raise ValueError(

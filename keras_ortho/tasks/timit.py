@@ -128,7 +128,7 @@ def load(
         check_seed("shuffle_seed", shuffle_seed)
     named = list(splits) if isinstance(splits, Sequence | set) else []
     if not named or not all(name in SPLITS for name in named):
-        raise ValueError(f"`splits` must be some of {SPLITS}. Received: {splits}")
+        raise ValueError(f"`splits` must be a subset of {SPLITS}. Received: {splits}")
     if pad_to not in PADDINGS:
         raise ValueError(f"`pad_to` must be one of {PADDINGS}. Received: {pad_to!r}")
     manifest = read_manifest(folder)
@@ -182,8 +182,8 @@ def _passes(
             held = frames.ragged_batch(count).get_single_element()
         except tf.errors.DataLossError as error:
             raise ValueError(
-                "A shard is damaged: make the records again with `keras-ortho-data`. "
-                f"Received: {error.message}"
+                "A shard is damaged: create the records again with "
+                f"`keras-ortho-data`. Received: {error.message}"
             ) from error
         lengths = held.row_lengths().numpy()
 

@@ -83,7 +83,7 @@ def _read_shard(tf: Any, path: Path) -> Iterator[Record]:
         for name, speaker, log_power, audio in _parsed(tf, [path]).as_numpy_iterator():
             yield Record(name.decode(), speaker.decode(), log_power, audio)
     except (tf.errors.OpError, UnicodeDecodeError) as error:
-        raise ValueError(f"A damaged shard. Received: {path}: {error}") from error
+        raise ValueError(f"The shard is damaged. Received: {path}: {error}") from error
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -103,19 +103,19 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(folder, MANIFEST)
     if not path.is_file():
         raise FileNotFoundError(
-            f"No {MANIFEST}: make the records with `keras-ortho-data`, which is "
-            "`python -m keras_ortho.data_prep`. "
-            f"Received: {os.fspath(folder)}"
+            f"The folder has no {MANIFEST}: create the records with `keras-ortho-data` "
+            f"(`python -m keras_ortho.data_prep`). Received: {os.fspath(folder)}"
         )
     manifest = read_json(path, LARGEST_MANIFEST)
     if not isinstance(manifest, dict):
-        raise ValueError(f"{path} must hold a JSON object. Received: {type(manifest)}")
+        raise ValueError(
+            f"{path} must contain a JSON object. Received: {type(manifest)}"
+        )
     found = (manifest.get("format"), manifest.get("version"))
     if found != (FORMAT, FORMAT_VERSION):
         raise ValueError(
-            f"{path} must be of format {FORMAT!r}, version {FORMAT_VERSION}: make the "
-            "records again with `keras-ortho-data`. "
-            f"Received: {found}"
+            f"{path} must be of format {FORMAT!r}, version {FORMAT_VERSION}: create "
+            f"the records again with `keras-ortho-data`. Received: {found}"
         )
     _check_statistics(manifest.get("statistics"), path)
     splits = manifest.get("splits")
@@ -155,8 +155,8 @@ def _check_statistics(statistics: Any, path: Path) -> None:
         _are_levels(statistics.get(name)) for name in STATISTICS
     ):
         raise ValueError(
-            f"`statistics` must have {' and '.join(map(repr, STATISTICS))}, lists of "
-            f"{NUM_BINS} finite numbers in dB. Received: {path}"
+            f"`statistics` must contain {' and '.join(map(repr, STATISTICS))}, lists "
+            f"of {NUM_BINS} finite numbers in dB. Received: {path}"
         )
     if min(statistics["std"]) < 0:
         raise ValueError(
@@ -176,17 +176,19 @@ def _are_levels(values: Any) -> bool:
 def _check_split(split: Any, where: str) -> None:
     """Checks the manifest's description of a split, and that its numbers agree."""
     if not isinstance(split, dict):
-        raise ValueError(f"A split must be described. Received: {type(split)}: {where}")
+        raise ValueError(
+            f"Each split must be a JSON object. Received: {type(split)}: {where}"
+        )
     shards, frames = split.get("shards"), split.get("frames")
     if not isinstance(shards, list) or not all(map(_is_shard, shards)):
         raise ValueError(
-            "`shards` must name files of the folder, with their sizes in `bytes`. "
+            "`shards` must list files of the folder, with their sizes as `bytes`. "
             f"Received: {where}"
         )
     if not isinstance(frames, dict) or not all(map(_is_count, frames.values())):
         raise ValueError(
-            "`frames` must be the number of frames of each utterance. "
-            f"Received: {where}"
+            "`frames` must list the number of frames of each utterance. Received: "
+            f"{where}"
         )
     counts = {
         "num_utterances": len(frames),
@@ -196,8 +198,8 @@ def _check_split(split: Any, where: str) -> None:
     for key, count in counts.items():
         if not _is_count(split.get(key)) or split[key] != count:
             raise ValueError(
-                f"`{key}` must be that of `frames`, {count}. "
-                f"Received: {split.get(key)!r:.40}: {where}"
+                f"`{key}` must agree with `frames`, which gives {count}. Received: "
+                f"{split.get(key)!r:.40}: {where}"
             )
     size = sum(shard["bytes"] for shard in shards)
     if counts["num_frames"] * NUM_BINS * _FLOAT_BYTES > size:
@@ -230,12 +232,12 @@ def _check_shard(path: Path, size: int) -> None:
     """
     if not path.is_file():
         raise FileNotFoundError(
-            f"The manifest names a shard that is missing. Received: {path}"
+            f"A shard that the manifest lists is missing. Received: {path}"
         )
     if path.stat().st_size != size:
         raise ValueError(
-            f"A shard must have the {size} bytes that the manifest says. "
-            f"Received: {path} of {path.stat().st_size} bytes"
+            f"A shard must have {size} bytes, according to the manifest. Received: "
+            f"{path} of {path.stat().st_size} bytes"
         )
     place = 0
     with path.open("rb") as file:
@@ -247,8 +249,8 @@ def _check_shard(path: Path, size: int) -> None:
                 place += _LENGTH.size + length + _CHECKSUM_BYTES
             if len(header) < _LENGTH.size or place > size:
                 raise ValueError(
-                    "A shard must consist of whole records. "
-                    f"Received: {path}, whose last is cut short or damaged"
+                    f"A shard must consist of whole records. Received: {path}, whose "
+                    "last record is truncated or damaged"
                 )
 
 

@@ -118,14 +118,16 @@ def load(
     check_sizes(batch_size=batch_size, **({} if width is None else {"width": width}))
     check_seed("seed", seed)
     if not isinstance(name, str) or not name:
-        raise ValueError(f"`name` must be that of a data set. Received: name={name!r}")
+        raise ValueError(
+            f"`name` must be the name of a data set. Received: name={name!r}"
+        )
     train, test = (read_series(path) for path in _files(name, data_dir))
     if swap:
         train, test = test, train
     length = train.values.shape[1]
     if test.values.shape[1] != length:
         raise ValueError(
-            f"The series of {test.path} must have the {length} values of those of "
+            f"The series of {test.path} must have {length} values, as those of "
             f"{train.path}. Received: {test.values.shape[1]}"
         )
     width = step_width(length) if width is None else width
@@ -137,8 +139,8 @@ def load(
     count = len(train.lines)
     if count < 2:
         raise ValueError(
-            "There must be two series, one to train on and one to validate. "
-            f"Received: {count} in {train.path}"
+            "There must be at least two series, to train and to validate. Received: "
+            f"{count} in {train.path}"
         )
     labels = sorted(
         set(train.labels), key=lambda label: (isinstance(label, str), label)
@@ -180,9 +182,9 @@ def _files(name: str, data_dir: str | os.PathLike[str] | None) -> tuple[Path, Pa
                 if train.is_file() and test.is_file():
                     return train, test
     raise FileNotFoundError(
-        f"`data_dir` must hold {name}_TRAIN and {name}_TEST, both as .tsv, .txt, .ts "
-        f"or without, or the folder {name} with them: the archive is at {SOURCE}. "
-        f"Received: data_dir={data_dir and os.fspath(data_dir)}"
+        f"`data_dir` must contain {name}_TRAIN and {name}_TEST, both as .tsv, .txt, "
+        f".ts or without a suffix, or a folder {name} with them. The archive is "
+        f"available at {SOURCE}. Received: data_dir={data_dir and os.fspath(data_dir)}"
     )
 
 
@@ -191,7 +193,7 @@ def _classes(series: Series, labels: list[float | str]) -> np.ndarray:
     for line, label in zip(series.lines, series.labels, strict=True):
         if label not in numbers:
             raise ValueError(
-                f"A label must be one of the training file's: {labels}. "
+                f"Each label must be one of those in the training file, {labels}. "
                 f"Received: {series.path}, line {line}: {label!r}"
             )
     return np.array([numbers[label] for label in series.labels], "int32")

@@ -81,18 +81,18 @@ def read_series(path: str | os.PathLike[str]) -> Series:
         length = length or len(row)
         if len(row) != length:
             raise ValueError(
-                f"All series must have the {length} values of line "
-                f"{numbers[0]}. Received: {where}: {len(row)} values"
+                f"All series must have {length} values, as that of line {numbers[0]}. "
+                f"Received: {where}: {len(row)} values"
             )
         if len(labels) == MOST_SERIES:
             raise ValueError(
-                f"A file must hold at most {MOST_SERIES} series. Received: {where}"
+                f"The file must contain at most {MOST_SERIES} series. Received: {where}"
             )
         numbers.append(number)
         labels.append(_label(label))
         values.extend(row)
     if not labels:
-        raise ValueError(f"A file must hold series. Received: {path}: none")
+        raise ValueError(f"The file must contain series. Received: {path}: none")
     table = np.frombuffer(values, "float32").reshape(len(labels), length)
     return Series(path, numbers, labels, table)
 

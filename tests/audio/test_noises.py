@@ -112,7 +112,7 @@ def test_excerpt():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="`voices` must have .* Received: none"):
+    with pytest.raises(ValueError, match="`voices` must contain .* Received: none"):
         babble(10, generator(), [])
     for silence in (np.zeros(5), np.zeros(0)):
         with pytest.raises(ValueError, match="`sound` must not be silent. Received:"):

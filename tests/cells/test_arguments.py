@@ -74,7 +74,7 @@ def test_a_layer_says_what_it_needs():
     with pytest.raises(TypeError, match=r"Received: ENRNN\(units=4\)$"):
         ENRNN(units=4)
     assert Initialized(4).units == 4
-    with pytest.raises(TypeError, match=r"`Initialized` needs `units`. Received: "):
+    with pytest.raises(TypeError, match=r"`Initialized` requires `units`. Received: "):
         Initialized()
     with pytest.raises(TypeError, match="`cell_class`. Received: RecurrentLayer$"):
         RecurrentLayer(4)

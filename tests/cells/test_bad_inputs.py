@@ -48,7 +48,7 @@ def test_one_state_for_all_sequences(cell, shape):
 
 @pytest.mark.parametrize("states", [[], None, [np.ones((2, 8)), np.ones((2, 8))]])
 def test_another_number_of_states(cell, states):
-    with pytest.raises(ValueError, match="`states` must be one tensor.* Received: "):
+    with pytest.raises(ValueError, match="`states` must be a tensor.* Received: "):
         cell(SEQUENCES[:, 0], states)
 
 
@@ -63,7 +63,7 @@ def test_sequences_without_a_step_and_masks_that_are_none():
     for mask in ([[True] * STEPS] * BATCH, "all"):
         with pytest.raises(ValueError, match="`mask` must be .* Received: mask="):
             layer(SEQUENCES, mask=mask)
-    with pytest.raises(ValueError, match="`sequences` must have a step. Received: "):
+    with pytest.raises(ValueError, match="must have at least one step. Received: "):
         layer(SEQUENCES[:, :0])
 
 

@@ -99,7 +99,7 @@ def test_recurrent_initializer_that_yields_a_matrix(initializer):
 @pytest.mark.slow_on_jax
 def test_matrices_that_do_not_fit():
     cell = built(FactorizedRNNCell, units=3)
-    with refused(cell, "values between 0.9 and 1.1. Received: some"):
+    with refused(cell, "lie between 0.9 and 1.1. Received: between"):
         cell.set_recurrent_matrix(np.diag([1.0, 1.0, 1.2]))
 
 
@@ -119,7 +119,7 @@ def test_arguments_out_of_range(name, value):
 
 @pytest.mark.parametrize(
     ("matrix", "message"),
-    [(np.eye(2) + 0.5j, "hold real numbers"), (np.nan * np.eye(2), "be finite")],
+    [(np.eye(2) + 0.5j, "contain real numbers"), (np.nan * np.eye(2), "be finite")],
 )
 @pytest.mark.slow_on_jax
 def test_matrices_that_are_not_real_and_finite(matrix, message):

@@ -213,9 +213,9 @@ def test_author_weights():
     [
         ({"A": np.eye(5)}, r"`A` must be skew.*Received: .* = 2.0"),
         ({"A": np.zeros((4, 4))}, r"Received: A.shape=\(4, 4\)"),
-        ({"A": np.full((5, 5), np.nan)}, "`A` must be finite. Received: one"),
-        ({"U": np.full((3, 5), np.inf)}, "`U` must be finite. Received: one"),
-        ({"D": np.zeros(5)}, "`D` must hold 1 and -1. Received: D="),
+        ({"A": np.full((5, 5), np.nan)}, "`A` must be finite. Received: NaN"),
+        ({"U": np.full((3, 5), np.inf)}, "`U` must be finite. Received: NaN"),
+        ({"D": np.zeros(5)}, "entries of `D` must be 1 or -1. Received: D="),
         ({"D": np.ones((5, 5))}, r"Received: D.shape=\(5, 5\)"),
         ({"U": np.zeros((5, 3))}, r"Received: U.shape=\(5, 3\)"),
         ({"b": np.zeros(4)}, r"Received: b.shape=\(4,\)"),
@@ -302,7 +302,7 @@ def test_the_functions_of_modrelu_name_the_activation():
 
 
 def test_an_initializer_of_no_orthogonal_matrix_is_named():
-    with pytest.raises(ValueError, match="`recurrent_initializer` gives no matrix"):
+    with pytest.raises(ValueError, match="`recurrent_initializer` returned a matrix"):
         ScoRNNCell(3, recurrent_initializer="ones").build((None, 1))
 
 

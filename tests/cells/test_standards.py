@@ -258,7 +258,7 @@ def test_a_layer_has_one_initial_state(architecture):
     layer = make_layer(architecture)
     state = np.zeros((BATCH, architecture.units), "float32")
     inputs, start = keras.Input((TIME, FEATURES)), keras.Input((architecture.units,))
-    message = "`initial_state` must be one tensor, or a list of one.*Received: 2 init"
+    message = "must be a tensor, or a list with one tensor.*Received: 2 init"
     for several in ([state, state], (state, state)):  # As of an LSTM.
         with pytest.raises(ValueError, match=message):
             layer(sequences(), initial_state=several)
@@ -292,7 +292,9 @@ def test_initializers_of_other_variables(architecture):
         pytest.skip("It takes any initializer")
     for name, makes in kinds.items():
         if makes != own:
-            with pytest.raises(ValueError, match=f"must make {own}, or a matrix. Rec"):
+            with pytest.raises(
+                ValueError, match=f"must return {own}, or a matrix. Rec"
+            ):
                 make_layer(architecture, recurrent_initializer=name)
 
 
@@ -935,7 +937,7 @@ def test_missing_arguments(architecture):
     for missing in needed:
         rest = {key: value for key, value in given.items() if key != missing}
         with pytest.raises(
-            TypeError, match=rf"^`{name}` needs `{missing}`. Received: {name}\("
+            TypeError, match=rf"^`{name}` requires `{missing}`. Received: {name}\("
         ):
             architecture.layer(**rest)
     with pytest.raises(TypeError, match=rf"^`{name}`: too many positional arguments"):

@@ -101,7 +101,7 @@ def test_the_permutation_is_saved(tmp_path):
 @pytest.mark.parametrize("initializer", ["orthogonal", np.eye(4), "zeros"])
 @pytest.mark.parametrize("cls", [RestrictedURNN, RestrictedURNNCell])
 def test_restricted_capacity_takes_no_matrix(cls, initializer):
-    with pytest.raises(ValueError, match="cannot be taken apart.*Received: recurrent_"):
+    with pytest.raises(ValueError, match="cannot be decomposed.*Received: recurrent_"):
         cls(4, recurrent_initializer=initializer)
 
 

@@ -173,7 +173,7 @@ def test_lists_that_are_none(corpus):
     with pytest.raises(ValueError, match=f"must name a file. Received: {empty}"):
         list_corpus(corpus, [empty])
     os.mkfifo(corpus.parent / "pipe")
-    with pytest.raises(ValueError, match="regular file expected. Received: .*pipe"):
+    with pytest.raises(ValueError, match="that of a regular file. Received: .*pipe"):
         list_corpus(corpus, [corpus.parent / "pipe"])
     for lists in ([], str(empty), empty, ListFile(empty)):
         with pytest.raises(ValueError, match="`lists` must be a sequence"):

@@ -364,14 +364,14 @@ def test_what_cannot_be_frozen():
     inputs = keras.Input((None, 4))
     each = [layers.RNN(cell, go_backwards=back)(inputs) for back in (False, True)]
     cases = {
-        "must not hold one layer or cell in several": keras.Model(inputs, each),
+        "must not contain one layer or cell inside several": keras.Model(inputs, each),
         "has no weights yet": keras.Sequential([ScoRNN(5)]),
-        "`call` of its own cannot": subclassed,
-        "has a `call` of its own": keras.Sequential(
+        "overrides `call` cannot": subclassed,
+        "overrides `call`": keras.Sequential(
             [keras.Input((4,)), Doubled(4, ScaledCayley())]
         ),
-        "makes it by itself": hidden,
-        "one layer twice": keras.Sequential([keras.Input((4,)), twice, twice]),
+        "that contains it creates it": hidden,
+        "contain a layer twice": keras.Sequential([keras.Input((4,)), twice, twice]),
         "copied from its config.* lambda": keras.Sequential(
             [keras.Input((None, 4)), ScoRNN(5, activation=lambda x: 0.9 * x)]
         ),

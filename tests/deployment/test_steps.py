@@ -240,7 +240,7 @@ def test_logarithms_between_the_layers():
         y = layers.LayerNormalization()(function(x))
         assert step_model(keras.Model(x, rnn()(y))).inputs
         mixed = y - ops.mean(x, axis=1, keepdims=True)
-        with pytest.raises(ValueError, match="each frame by itself"):
+        with pytest.raises(ValueError, match="each frame independently"):
             step_model(keras.Model(x, rnn()(mixed)))
 
 
@@ -277,17 +277,17 @@ ONES = np.ones((2, 4), "float32")
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: model_of(Doubled(4)), "`call` of its own"),
-        (around, "`call` of its own"),
-        (lambda: around(model_of), "`call` of its own"),
-        (lambda: Tripled([keras.Input((None, 3)), rnn()]), "`call` of its own"),
-        (lambda: with_constant_state(rnn(), ONES), "begins with a state"),
+        (lambda: model_of(Doubled(4)), "overrides `call`"),
+        (around, "overrides `call`"),
+        (lambda: around(model_of), "overrides `call`"),
+        (lambda: Tripled([keras.Input((None, 3)), rnn()]), "overrides `call`"),
+        (lambda: with_constant_state(rnn(), ONES), "is given an initial state"),
         (
             lambda: with_constant_state(layers.LSTM(4), [ONES, ONES]),
-            "begins with a state",
+            "is given an initial state",
         ),
         (random_by_call, "training=True"),
-        (lambda: inputs_named("other", "state_0"), "as the states"),
+        (lambda: inputs_named("other", "state_0"), "the name of a state"),
         (lambda: model_of(layers.Bidirectional(rnn(), name="rnn")), "from its end"),
         (lambda: model_of(rnn(go_backwards=True)), "from its end"),
         (
@@ -295,26 +295,26 @@ ONES = np.ones((2, 4), "float32")
             "return_sequences=False",
         ),
         (lambda: model_of(layers.Masking(name="rnn"), layers.GRU(3)), "mask"),
-        (with_initial_state, "begins with a state"),
+        (with_initial_state, "is given an initial state"),
         (
             lambda: model_of(layers.Conv1D(3, 2, padding="causal"), rnn()),
-            "each frame by itself",
+            "each frame independently",
         ),
         (
             lambda: model_of(
                 layers.Conv1D(3, 2, padding="causal", dilation_rate=1000), rnn()
             ),
-            "each frame by itself",
+            "each frame independently",
         ),
-        (lambda: model_of(LateStart(), rnn()), "each frame by itself"),
+        (lambda: model_of(LateStart(), rnn()), "each frame independently"),
         (with_input_without_time, "does not take a single frame"),
         (
             lambda: model_of(
                 layers.GRU(2, return_sequences=True), layers.Flatten(), shape=(6, 3)
             ),
-            "each frame by itself",
+            "each frame independently",
         ),
-        (join, "joins a last output"),
+        (join, "combines a last output"),
     ],
 )
 def test_what_has_no_step(make, words):
@@ -325,11 +325,11 @@ def test_what_has_no_step(make, words):
 def test_other_bad_arguments():
     with pytest.raises(ValueError, match=r"Sequential or functional.*Received: "):
         step_model(keras.Sequential([ScoRNN(4)]))
-    with pytest.raises(ValueError, match=r"is the cell of one step.*Received: "):
+    with pytest.raises(ValueError, match=r"is a cell, not.*Received: "):
         initial_states(step_model(model_of(rnn())), 1)
     with pytest.raises(ValueError, match=r"no recurrent layer.*Received: "):
         step_model(model_of(layers.Dense(2)))
-    with pytest.raises(ValueError, match=r"the time as its second axis.*Received: "):
+    with pytest.raises(ValueError, match=r"second axis of each input.*Received: "):
         step_model(keras.Sequential([keras.Input(()), layers.Rescaling(2.0)]))
     with pytest.raises(ValueError, match=r"`batch_size`.*Received: "):
         initial_states(model_of(rnn()), 0)

@@ -161,7 +161,7 @@ def test_nothing_to_measure(tmp_path):
         def measure(self):
             return []
 
-    with pytest.raises(ValueError, match="`Nothing` to measure. Received: "):
+    with pytest.raises(ValueError, match="that `Nothing` measures. Received: "):
         fit(make_small(), [Nothing(tmp_path / "nothing.csv")])
 
 

@@ -169,5 +169,5 @@ def test_two_layers_of_one_name():
     outer = keras.Sequential(
         [keras.Input((3, 2)), ScoRNN(2, return_sequences=True, name="one"), inner]
     )
-    with pytest.raises(ValueError, match="of one name.*two named 'one'"):
+    with pytest.raises(ValueError, match="with the same name.*two named 'one'"):
         manifold_distances(outer)

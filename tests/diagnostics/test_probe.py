@@ -288,7 +288,7 @@ def test_both_directions():
     model = keras.Sequential([keras.Input((4, 2)), both, layers.Dense(1)])
     randomize(model)
     x, y = data(2, 4), np.ones((2, 1))
-    with pytest.raises(ValueError, match="several"):
+    with pytest.raises(ValueError, match="must name one of"):
         gradient_norms(model, x, y, loss="mse")
     forward = gradient_norms(model, x, y, loss="mse", layer=both.forward_layer)
     # Turned around, the directions change places.
@@ -403,7 +403,7 @@ X = np.zeros((2, 3, 2))
         ),
         (
             lambda: input_sensitivity(functional(), X),
-            "which of several.*'before'.*Received: layer=None",
+            "`layer` must name one of.*'before'.*Received: layer=None",
         ),
         (
             lambda: input_sensitivity(functional(), X, layer="other"),
@@ -423,7 +423,7 @@ X = np.zeros((2, 3, 2))
         ),
         (
             lambda: end_to_end_jacobians(one(ScoRNN(2)), X, units=slice(2, 3)),
-            "`units` must leave some of 2 units.*Received: units=",
+            "`units` must select some of the 2 units.*Received: units=",
         ),
         (
             lambda: end_to_end_jacobians(one(ScoRNN(2)), X, units=1),
@@ -470,7 +470,7 @@ X = np.zeros((2, 3, 2))
                 ),
                 np.zeros((1, 2, 3, 2)),
             ),
-            "must not be within `TimeDistributed`",
+            "must not be inside `TimeDistributed`",
         ),
     ],
 )

@@ -137,7 +137,7 @@ def test_a_run_does_not_go_on_with_records_that_were_made_anew(tmp_path, capsys)
     prepare(tmp_path / "corpus", records, mode="speakers", seed=1)
     with pytest.raises(SystemExit):
         run("speech", out, *options, "--epochs", "2", "--resume")
-    assert "holds a run with other settings" in capsys.readouterr().err
+    assert "contains a run with other settings" in capsys.readouterr().err
     prepare(tmp_path / "corpus", records, mode="speakers", seed=0)
     record = run("speech", out, *options, "--epochs", "2", "--resume")
     assert len(record["updates"]) == 2
@@ -297,7 +297,7 @@ def test_a_run_goes_on_with_its_own_data_and_backend(tmp_path, capsys, monkeypat
     for other in ("b", "other-train"):
         with pytest.raises(SystemExit):
             go(other, 2, "--resume")
-        assert "holds a run with other settings" in capsys.readouterr().err
+        assert "contains a run with other settings" in capsys.readouterr().err
     with monkeypatch.context() as patch:
         patch.setattr(keras.backend, "backend", lambda: "another")
         with pytest.raises(SystemExit):

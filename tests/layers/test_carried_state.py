@@ -151,7 +151,9 @@ def test_other_sequences_than_it_was_built_for():
     layer = CarriedState(keras.layers.LSTM(4, return_sequences=True, return_state=True))
     layer.reset_state()  # There is none yet.
     layer(np.zeros((4, 3, 2)))
-    with pytest.raises(ValueError, match=r"must be 4.*Received: .*\(2, 3, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"must have 4 sequences.*Received: .*\(2, 3, 2\)"
+    ):
         layer(np.zeros((2, 3, 2)))
 
 

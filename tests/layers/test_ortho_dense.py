@@ -78,13 +78,13 @@ class OrthoDenseTest(testing.TestCase):
     ("arguments", "message"),
     [
         ({"parametrization": "cayley"}, "`parametrization` must be"),
-        ({"parametrization": sets.ScaledCayleyUnitary()}, "of real matrices"),
+        ({"parametrization": sets.ScaledCayleyUnitary()}, "must make real matrices"),
         (
             {
                 "parametrization": sets.ScaledCayley(),
                 "kernel_initializer": "normal_reflectors",
             },
-            "`kernel_initializer` must make skew entries",
+            "`kernel_initializer` must return skew entries",
         ),
         ({"parametrization": sets.ScaledCayley(), "units": 0}, "`units` must be"),
     ],

@@ -166,7 +166,7 @@ def test_waveforms_have_two_axes(shape):
             STFT()(make(shape))
         with pytest.raises(ValueError, match=r"`like` .*Received: \("):
             InverseSTFT()(make((2, 5, 129, 2)), make(shape))
-    with pytest.raises(ValueError, match="`like` .* spectra, 2. Received: 3"):
+    with pytest.raises(ValueError, match="`like` .* `spectrum`, 2. Received: 3"):
         InverseSTFT()(np.ones((2, 5, 129, 2), "float32"), waveforms(200)[[0, 0, 0]])
 
 

@@ -151,7 +151,7 @@ def test_matrices_that_do_not_fit():
     layer = built(3, 2, spectral_margin=0.1)
     for matrix, message in (
         (np.eye(3), r"Received: matrix.shape=\(3, 3\)"),
-        (np.diag([1.0, 2.0, 1.0])[:2], "values between 0.9 and 1.1. Received: some"),
+        (np.diag([1.0, 2.0, 1.0])[:2], "lie between 0.9 and 1.1. Received: between"),
     ):
         with refused(layer, message):
             layer.set_kernel_matrix(matrix)

@@ -127,7 +127,7 @@ def test_a_layer_that_is_none_is_named(layer):
     [ORNN(4), keras.layers.RNN([keras.layers.LSTMCell(3), ORNNCell(4)])],
 )
 def test_a_layer_that_trains_its_state_is_refused(layer):
-    message = "`trainable_initial_state=False`. Received: layer="
+    message = "`trainable_initial_state` to `False`. Received: layer="
     with pytest.raises(ValueError, match=message):
         TrainedInitialState(layer)
     TrainedInitialState(ORNN(4, trainable_initial_state=False))

@@ -140,7 +140,7 @@ def test_pesq_bounds_hold_for_the_best(batch):
 
 
 def test_bad_options_fail_at_once():
-    with pytest.raises(ValueError, match="narrow band only"):
+    with pytest.raises(ValueError, match="At 8 kHz only"):
         PESQ(8000, mode="wb")
     with pytest.raises(ValueError, match="`activity`"):
         SegmentalSNR(8000, activity="vad")

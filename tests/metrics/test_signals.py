@@ -25,9 +25,13 @@ def test_pairs_without_padding():
 @pytest.mark.parametrize(
     ("estimates", "lengths", "message"),
     [
-        (np.zeros((3, 4)), None, "as many .* Received: 3 and 2"),
+        (np.zeros((3, 4)), None, "the same length.* Received: 3 and 2"),
         (np.zeros((2, 4)), [4, 1.0], "`lengths` must be an integer .* Received: 1.0"),
-        (np.zeros((2, 4)), [4], "one of `lengths` .* Received: 1 and 2"),
+        (
+            np.zeros((2, 4)),
+            [4],
+            "`lengths` and `estimates` .* Received: 1 and 2",
+        ),
         (np.zeros((2, 4)), [4, 5], "in 0 .. 4.* Received: 5"),
         (np.zeros((2, 4)), [4, -1], "Received: -1"),
         (np.zeros((2, 4, 1)), None, "`estimate` must"),

@@ -69,7 +69,7 @@ def test_no_utterances():
 
 def test_bad_input(utterances):
     estimates, references = utterances
-    with pytest.raises(ValueError, match="as many"):
+    with pytest.raises(ValueError, match="the same length"):
         score_speech(estimates[1:], references)
     with pytest.raises(ValueError, match="`sample_rate`"):
         score_speech(estimates, references, 11025)

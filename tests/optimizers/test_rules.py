@@ -349,7 +349,7 @@ def test_what_is_no_optimizer(name, wrong):
 
 def test_a_loss_scale_is_one_of_all():
     message = (
-        "`others` must have no `loss_scale_factor`.*Received: loss_scale_factor=128"
+        "`others` must not have a `loss_scale_factor`.*Received: loss_scale_factor=128"
     )
     with pytest.raises(ValueError, match=message):
         paper_optimizer(others=keras.optimizers.Adam(loss_scale_factor=128.0))

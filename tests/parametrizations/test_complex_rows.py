@@ -59,7 +59,7 @@ def test_forms_of_a_matrix():
     [
         (np.eye(4), r"shape \(3, 3\) or, .* \(6, 6\). Received: it.shape=\(4, 4\)"),
         (np.ones(3), r"Received: it.shape=\(3,\)"),
-        (np.diag([1.0, 1, 1, 1, 1, -1]), r"`it` of twice .*Received: one that is not"),
+        (np.diag([1.0, 1, 1, 1, 1, -1]), r"`it` of twice .*Received: another matrix"),
     ],
 )
 def test_forms_that_are_none(matrix, message):

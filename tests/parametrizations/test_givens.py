@@ -159,7 +159,7 @@ def test_a_matrix_of_low_precision_is_reached_in_its_precision():
         (np.eye(3), r"of even order. Received: matrix.shape=\(3, 3\)"),
         (np.ones((2, 4)), r"square. Received: matrix.shape=\(2, 4\)"),
         (2 * np.eye(4), "a distance of 6.0"),
-        (np.full((2, 2), np.nan), "one that is not"),
+        (np.full((2, 2), np.nan), "NaN or infinite"),
     ],
 )
 def test_matrices_without_angles(inverse, matrix, message):

@@ -152,13 +152,11 @@ def test_parts_of_the_inputs_train_save_freeze(tmp_path):
 
 def test_parts_of_the_inputs_must_be_whole():
     layer = ScoRNN(6, heads=3, mix_inputs=False)
-    with pytest.raises(
-        ValueError, match="multiple of the heads.*Received: .*4.*heads=3"
-    ):
+    with pytest.raises(ValueError, match="multiple of `heads`.*Received: .*4.*heads=3"):
         layer.build((None, None, 4))
     kind = sets.Heads(sets.Householder(2), 2, mix_inputs=False)
     with pytest.raises(
-        ValueError, match="the matrix of `RecurrentCell`.*Received: Doubled"
+        ValueError, match="the recurrent matrix of `RecurrentCell`.*Received: Doubled"
     ):
         Doubled(6, kind).build((None, 4))
 
@@ -196,7 +194,7 @@ def test_a_matrix_of_a_class_is_used(heads):
     for t in range(3):
         h = x[:, t] @ kernel + h @ matrix
     np.testing.assert_allclose(found, h, atol=100 * EPS)
-    with pytest.raises(ValueError, match="the matrix of.*Received: Halved"):
+    with pytest.raises(ValueError, match="the recurrent matrix of.*Received: Halved"):
         HalvedRNN(6, heads=2, mix_inputs=False).build((None, None, 4))
 
 

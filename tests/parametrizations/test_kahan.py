@@ -82,7 +82,7 @@ def test_takes_the_nearest_orthogonal_matrix():
         (np.zeros((0, 0)), r"matrix.shape=\(0, 0\)"),
         (np.zeros((3, 3)), "a distance of 1.7e"),
         (1.001 * np.eye(3), "a distance of"),
-        (np.full((2, 2), np.nan), "one that is not"),
+        (np.full((2, 2), np.nan), "NaN or infinite"),
         (1j * np.eye(2), "matrix.dtype=complex128"),
         (np.array([["1"]]), "matrix.dtype=<U1"),
     ],

@@ -73,7 +73,7 @@ def test_takes_the_nearest_unitary_matrix():
         (np.ones((2, 3)), r"matrix.shape=\(2, 3\)"),
         (np.zeros((0, 0)), r"matrix.shape=\(0, 0\)"),
         (1.001j * np.eye(3), "a distance of"),
-        (np.full((2, 2), 1j * np.nan), "one that is not"),
+        (np.full((2, 2), 1j * np.nan), "NaN or infinite"),
         (np.array([["1"]]), "matrix.dtype=<U1"),
     ],
 )

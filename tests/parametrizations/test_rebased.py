@@ -298,7 +298,7 @@ def test_without_a_base():
     with pytest.raises(ValueError, match="built"):
         layer.rebase()
     layer.build((None, None, 1))
-    with pytest.raises(ValueError, match="`rebase` needs a base, .* Received: Scaled"):
+    with pytest.raises(ValueError, match="`rebase` requires .* Received: Scaled"):
         layer.rebase()
     model = keras.Sequential([keras.Input((3, 1)), layer])
     model.compile("sgd", "mse")
@@ -312,7 +312,7 @@ def test_no_averages_of_several_bases():
     scaled = keras.optimizers.LossScaleOptimizer(averaging)
     for optimizer in (averaging, scaled, paper_optimizer(averaging)):
         model.compile(optimizer, "mse")
-        with pytest.raises(ValueError, match="`Rebase` needs .* Received: sgd"):
+        with pytest.raises(ValueError, match="`Rebase` requires .* Received: sgd"):
             model.fit(
                 np.ones((2, 3, 1)), np.ones((2, 4)), callbacks=[Rebase()], verbose=0
             )

@@ -192,7 +192,7 @@ def test_real_eigenvalues_before_complex_ones():
         (np.ones((2, 3)), r"square. Received: matrix.shape=\(2, 3\)"),
         (np.zeros((0, 0)), r"square. Received: matrix.shape=\(0, 0\)"),
         (1j * np.eye(2), "real numbers. Received: matrix.dtype=complex128"),
-        (np.full((2, 2), np.inf), "finite. Received: one that is not"),
+        (np.full((2, 2), np.inf), "finite. Received: NaN or infinite"),
     ],
 )
 def test_matrices_without_a_form(matrix, message):

@@ -170,7 +170,7 @@ def test_orthogonal_samples_are_as_likely_as_any():
         (sets.Heads(sets.ScaledCayley(), 4), 6, "`units`"),
         (sets.Householder(7), 6, "`reflections`"),
         (sets.GivensUnitary(2), 5, "even"),
-        (sets.EigenvalueNormalized(4, 2), 5, "The units"),
+        (sets.EigenvalueNormalized(4, 2), 5, "The number of units must be"),
     ],
 )
 def test_sizes_that_there_are_not(kind, size, message):
@@ -269,7 +269,7 @@ ONES = np.ones(3, "float16")
         (lambda: sets.householder_product(ONES, 2), "`reflectors` must be of float32"),
         (
             lambda: sets.householder_product(np.ones(3), 2, columns=5),
-            "`columns` must be from 0 to the order, 2",
+            "`columns` must lie between 0 and the order, 2",
         ),
         (
             lambda: sets.spectral_radius(np.eye(3, dtype="float16")),
@@ -278,10 +278,10 @@ ONES = np.ones(3, "float16")
         (lambda: sets.givens_orthogonal(np.ones(3)), "`angles` must have the shape"),
         (lambda: sets.givens_orthogonal(ONES[None]), "`angles` must be of float32"),
         (lambda: UnitaryComposition()(()), "`shape` must be"),
-        (lambda: sets.spectral_deviation(np.ones(3)), "`matrix` must be one"),
-        (lambda: sets.spectral_deviation(1j * np.eye(3)), "`matrix` must hold real"),
-        (lambda: sets.antisymmetry_error(1j * np.eye(3)), "`matrix` must hold real"),
-        (lambda: sets.svd_inverse(1j * np.eye(3)), "`matrix` must hold real"),
+        (lambda: sets.spectral_deviation(np.ones(3)), "`matrix` must be a matrix"),
+        (lambda: sets.spectral_deviation(1j * np.eye(3)), "`matrix` must contain real"),
+        (lambda: sets.antisymmetry_error(1j * np.eye(3)), "`matrix` must contain real"),
+        (lambda: sets.svd_inverse(1j * np.eye(3)), "`matrix` must contain real"),
     ],
 )
 def test_other_dtypes_and_shapes(make, message):

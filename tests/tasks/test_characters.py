@@ -204,10 +204,14 @@ def test_penn_treebank_in_both_forms(part, name, data_dir, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("ptb.train.txt", b"\xff\xfe", "must be in UTF-8"),
+        ("ptb.train.txt", b"\xff\xfe", "must be encoded in UTF-8"),
         ("ptb.char.train.txt", b"ab c", "a space after each character"),
-        ("ptb.char.train.txt.gz", b"text", "must be whole"),
-        ("ptb.char.train.txt.gz", gzip.compress(b"a b ")[:-9], "must be whole"),
+        ("ptb.char.train.txt.gz", b"text", "truncated or damaged"),
+        (
+            "ptb.char.train.txt.gz",
+            gzip.compress(b"a b ")[:-9],
+            "truncated or damaged",
+        ),
         (
             "ptb.char.train.txt.gz",
             gzip.compress(bytes(2**24 + 1), 1),

@@ -78,7 +78,7 @@ def test_prepared_cifar10_has_the_order_of_the_files(tfds, tmp_path):
 def test_not_prepared(tfds, tmp_path, task, name):
     with pytest.raises(FileNotFoundError, match=f"builder.'{name}'"):
         prepared(name)
-    message = f"`data_dir` must name the files of {name}, .*https.*data_dir=None.*"
+    message = f"`data_dir` must be the folder .* of {name}, .*https.*data_dir=None.*"
     with pytest.raises(FileNotFoundError, match=message + "download_and_prepare"):
         task()
     assert list(tmp_path.iterdir()) == []
@@ -87,6 +87,6 @@ def test_not_prepared(tfds, tmp_path, task, name):
 @pytest.mark.parametrize("task", [mnist, cifar10])
 def test_without_tensorflow_datasets(monkeypatch, task):
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    message = r"`data_dir` must name.*https.*keras-ortho\[data\]"
+    message = r"`data_dir` must be the folder.*https.*keras-ortho\[data\]"
     with pytest.raises(FileNotFoundError, match=message):
         task()

@@ -181,7 +181,7 @@ def test_controls_tell_image_and_noise_apart(cifar_file):
     path, (_, labels, *_) = cifar_file
     task = padded(path, fixed_noise=True)
     trained_on = by_image(task.train)
-    other = by_image(task.controls["training images with other noise"])
+    other = by_image(task.controls["training images with different noise"])
     assert not any(same(trained_on, other))
     x, y = arrays(task.controls["their noise alone"])
     assert not x[:, :32].any()

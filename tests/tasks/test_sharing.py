@@ -151,8 +151,8 @@ def test_a_part_that_does_not_exist(share, name):
 
 def test_batches_that_cannot_be_weighed():
     data = tf.data.Dataset.range(8).batch(4)
-    with pytest.raises(ValueError, match="`data` must have batches.*Received: "):
+    with pytest.raises(ValueError, match="batches of `data` must be.*Received: "):
         evaluation_share(data, Share(2))
     pairs = tf.data.Dataset.zip(data, data)
-    with pytest.raises(ValueError, match="`data` must end.*Received: "):
+    with pytest.raises(ValueError, match="`data` must be finite.*Received: "):
         evaluation_share(pairs.repeat(), Share(2))

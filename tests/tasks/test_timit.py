@@ -236,7 +236,7 @@ def test_keras_computes_the_papers_error(folder):
     ("options", "message"),
     [
         ({"batch_size": 0}, "`batch_size` must be a positive .* batch_size=0$"),
-        ({"splits": []}, r"`splits` must be some of .* Received: \[\]"),
+        ({"splits": []}, r"`splits` must be a subset of .* Received: \[\]"),
         ({"splits": ["dev"]}, r"Received: \['dev'\]"),
         ({"splits": 5}, "`splits` .* Received: 5"),
         ({"splits": [["train"]]}, "`splits` .* Received: "),

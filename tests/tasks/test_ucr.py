@@ -135,7 +135,7 @@ def test_names_of_both_editions(tmp_path, name, stored):
     if NAMES_2018.get(name, name) == NAMES_2018.get(stored, stored):
         assert load(name, tmp_path).num_classes == 3
     else:
-        with pytest.raises(FileNotFoundError, match=f"hold {name}_TRAIN"):
+        with pytest.raises(FileNotFoundError, match=f"contain {name}_TRAIN"):
             load(name, tmp_path)
 
 
@@ -163,7 +163,7 @@ def test_missing(tmp_path):
     [
         ("1\t2\n2\t3\n", "1\t2\n3\t4\n", "Received: .*Some_TEST.tsv, line 2: 3.0"),
         ("1\t2\n2\t3\n", "a\t2\n", "Received: .*Some_TEST.tsv, line 1: 'a'"),
-        ("1\t2\n2\t3\n", "1\t2\t3\n", "the 1 values of .*Received: 2"),
+        ("1\t2\n2\t3\n", "1\t2\t3\n", "1 values, as .*Received: 2"),
         ("1\t2\n", "1\t2\n", "two series.* Received: 1 in .*Some_TRAIN.tsv"),
         ("1\t2\n1\t?\n", "1\t2\n", "Some_TRAIN.tsv, line 2"),
     ],

@@ -67,7 +67,7 @@ def test_underscores_are_no_part_of_a_number(tmp_path):
     [
         ("tsv", "1\t1_0\n", "finite number. .*tsv, line 1: '1_0' as value 1"),
         ("tsv", "-nan\t2\t3\n", "must have a label. .*tsv, line 1"),
-        ("tsv", "1\t2\t3\n1\t2\n", "the 2 values of line 1. .*tsv, line 2: 1 values"),
+        ("tsv", "1\t2\t3\n1\t2\n", "as that of line 1. .*tsv, line 2: 1 values"),
         ("tsv", "1\t2\t3\n\n1\t2\t3\t4\n", "tsv, line 3: 3 values"),
         ("tsv", "1\t2\t3\n1\t2\tNaN\n", "no missing .*tsv, line 2: 'NaN' as value 2"),
         ("tsv", "1\t2\t\n", "no missing value. .*tsv, line 1: '' as value 2"),
@@ -78,17 +78,21 @@ def test_underscores_are_no_part_of_a_number(tmp_path):
         ("tsv", "1\t2\n1" + "\t2" * 2**19 + "\n", "1048576 characters. .*tsv, line 2"),
         ("tsv", "1\t2\tx\n", "finite number. .*tsv, line 1: 'x' as value 2"),
         ("tsv", "1\n", "must have values. .*tsv, line 1"),
-        ("tsv", "", "must hold series. .*tsv: none"),
+        ("tsv", "", "must contain series. .*tsv: none"),
         ("txt", "1,2,,3\n", "no missing value. .*txt, line 1: '' as value 2"),
         ("txt", "1 2 3\n1 2 x\n", "finite number. .*txt, line 2: 'x' as value 2"),
         ("ts", "@data\n1,?,3:1\n", "no missing value. .*ts, line 2: .* as value 2"),
-        ("ts", "@data\n1,2:1\n1,2,3:1\n", "2 values of line 2. .*ts, line 3: 3 values"),
+        (
+            "ts",
+            "@data\n1,2:1\n1,2,3:1\n",
+            "2 values, as that of line 2. .*ts, line 3: 3 values",
+        ),
         ("ts", "@data\n1,2:3,4:1\n", "one channel.* .*ts, line 2: 2 colons"),
         ("ts", "@data\n1,2\n", "a label. .*ts, line 2: 0 colons"),
         ("ts", "@data\n1,2:\n", "must have a label. .*ts, line 2"),
         ("ts", "@data\n:1\n", "no missing value. .*ts, line 2: '' as value 1"),
         ("ts", "1,2:1\n", "before @data.* .*ts, line 1: '1,2:1'"),
-        ("ts", "@univariate true\n", "must hold series. .*ts: none"),
+        ("ts", "@univariate true\n", "must contain series. .*ts: none"),
     ],
 )
 def test_bad_lines_are_named(tmp_path, suffix, text, message):
