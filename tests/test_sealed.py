@@ -51,8 +51,8 @@ def test_every_flipped_bit_is_found_or_changes_nothing(tmp_path):
         (b'{"loss": 0.5', "is damaged: Expecting"),
         (b'{"loss": "\xff"}', "is damaged: 'utf-8' codec"),
         (b"[" * 10**6, "is damaged: "),
-        (b"[1]", "is damaged: it must hold names and values. Received: list"),
-        (b'{"gain": 1}', r"is damaged: it must hold loss. Received: \['gain'\]"),
+        (b"[1]", "is damaged: it must contain a JSON object. Received: list"),
+        (b'{"gain": 1}', r"is damaged: it must contain loss. Received: \['gain'\]"),
     ],
 )
 def test_an_error_names_the_file(text, message, tmp_path):
