@@ -6,6 +6,7 @@ from typing import Any
 from experiments.layers import Units, units_text
 from experiments.presets import PRESETS, Preset
 from experiments.sections import Comparison, Run, Section
+from keras_ortho.checks import check_choice
 
 # Each contains those before it.
 SETS = ("quick", "standard", "full")
@@ -383,8 +384,7 @@ def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
     >>> [run.name for run in select("quick")]
     ['adding-t-200-an-epoch-scornn', 'adding-t-200-an-epoch-lstm']
     """
-    if chosen not in SETS:
-        raise ValueError(f"`chosen` must be one of {SETS}. Received: {chosen!r}")
+    check_choice("chosen", chosen, SETS)
     held = SETS[: SETS.index(chosen) + 1]
     runs = [
         run for section in SECTIONS if section.set in held for run in section.runs()

@@ -192,8 +192,7 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
     >>> num_parameters("lstm", 128, features=1, outputs=10)
     67850
     """
-    if not isinstance(kind, str) or kind not in _TERMS:
-        raise ValueError(f"`kind` must be one of {sorted(_TERMS)}. Received: {kind=}")
+    checks.check_choice("kind", kind, _TERMS)
     units = checks.check_count("units", units)
     features = checks.check_count("features", features)
     if outputs != 0:

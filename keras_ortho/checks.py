@@ -1,7 +1,7 @@
 """Validation of user arguments."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -327,6 +327,25 @@ def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
             f"`{name}` must have the shape {expected} to fit {to}. "
             f"Received: shape {found}"
         )
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Checks that an argument is one of some words.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+        choices: The words.
+
+    Raises:
+        ValueError: If `value` is another word, or not a string.
+
+    Example:
+    >>> check_choice("mode", "nb", ("nb", "wb"))
+    """
+    words = tuple(choices)
+    if not isinstance(value, str) or value not in words:
+        raise ValueError(f"`{name}` must be one of {words}. Received: {name}={value!r}")
 
 
 def _check_integer(name: str, value: Any, least: int, wanted: str) -> int:

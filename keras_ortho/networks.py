@@ -14,11 +14,6 @@ MLP_KINDS = ("mlp", "resnet", "svdmlp", "svdresnet")
 BNP_KINDS = ("plain", "batch-norm", "bnp")
 
 
-def _check_kind(kind: str, kinds: tuple[str, ...]) -> None:
-    if kind not in kinds:
-        raise ValueError(f"`kind` must be one of {kinds}. Received: kind={kind!r}")
-
-
 def norm_preserving_center(negative_slope: float) -> float:
     """Returns the singular value at which deep leaky-ReLU networks preserve norms.
 
@@ -102,7 +97,7 @@ def mlp(
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), sections
       5 and 7.2
     """
-    _check_kind(kind, MLP_KINDS)
+    checks.check_choice("kind", kind, MLP_KINDS)
     layers = checks.check_count("layers", layers)
     width = checks.check_count("width", width)
     input_shape = checks.check_sizes("input_shape", input_shape)
@@ -173,7 +168,7 @@ def bnp_network(
 
     - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), section 3.4
     """
-    _check_kind(kind, BNP_KINDS)
+    checks.check_choice("kind", kind, BNP_KINDS)
     width = checks.check_count("width", width)
     hidden = checks.check_count("hidden", hidden)
     input_shape = checks.check_sizes("input_shape", input_shape)

@@ -19,7 +19,7 @@ from keras_ortho.audio.stft import (
     magnitude,
     stft,
 )
-from keras_ortho.checks import check_count, check_seed
+from keras_ortho.checks import check_choice, check_count, check_seed
 from keras_ortho.extras import require
 
 
@@ -71,10 +71,7 @@ def resynthesize(
     - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
       Transform", 1984
     """
-    if phase not in ("reference", "griffin_lim"):
-        raise ValueError(
-            f"`phase` must be 'reference' or 'griffin_lim'. Received: {phase!r}"
-        )
+    check_choice("phase", phase, ("reference", "griffin_lim"))
     iterations = check_count("iterations", iterations)
     seed = check_seed("seed", seed)
     signal = to_float(reference, "reference")

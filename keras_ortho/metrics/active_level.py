@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
+from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
 from keras_ortho.metrics.signals import check_sample_rate
 
@@ -118,10 +119,7 @@ def check_version(voicebox: str) -> None:
     Raises:
         ValueError: If the version is unknown.
     """
-    if voicebox not in get_args(Version):
-        raise ValueError(
-            f"`voicebox` must be one of {get_args(Version)}. Received: {voicebox!r}"
-        )
+    check_choice("voicebox", voicebox, get_args(Version))
 
 
 def _band_pass(signal: np.ndarray, sample_rate: int) -> np.ndarray:

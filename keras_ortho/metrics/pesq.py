@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from keras_ortho.checks import check_finite
+from keras_ortho.checks import check_choice, check_finite
 from keras_ortho.extras import require
 from keras_ortho.metrics.signals import signal_pair, unscored
 from keras_ortho.metrics.utterances import count_utterances
@@ -101,10 +101,8 @@ def check_pesq_options(sample_rate: int, mode: str, scale: str) -> None:
             f"`sample_rate` must be one of {SAMPLE_RATES} for PESQ. "
             f"Received: {sample_rate}"
         )
-    if mode not in ("nb", "wb"):
-        raise ValueError(f"`mode` must be 'nb' or 'wb'. Received: {mode!r}")
-    if scale not in ("mos_lqo", "raw"):
-        raise ValueError(f"`scale` must be 'mos_lqo' or 'raw'. Received: {scale!r}")
+    check_choice("mode", mode, ("nb", "wb"))
+    check_choice("scale", scale, ("mos_lqo", "raw"))
     if mode == "wb" and sample_rate == 8000:
         raise ValueError("At 8 kHz only `mode='nb'` is defined. Received: mode='wb'")
     if mode == "wb" and scale == "raw":

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from keras_ortho.checks import check_choice
 from keras_ortho.metrics.active_level import Version, active_level, check_version
 from keras_ortho.metrics.signals import signal_pair, unscored
 
@@ -133,8 +134,7 @@ def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
     Raises:
         ValueError: If an option is not allowed.
     """
-    if activity not in ("p56", "all"):
-        raise ValueError(f"`activity` must be 'p56' or 'all'. Received: {activity!r}")
+    check_choice("activity", activity, ("p56", "all"))
     if clamp is None:
         return
     try:

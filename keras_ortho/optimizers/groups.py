@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 import keras
 
+from keras_ortho.checks import check_choice
+
 # Free variables that make a recurrent matrix, trained without constraints.
 RECURRENT = "recurrent"
 # Recurrent matrices that are variables themselves, and must be kept unitary.
@@ -32,7 +34,7 @@ def set_group(variable: Any, group: str) -> None:
     >>> angles = keras.Variable([1.0])
     >>> set_group(angles, "recurrent")
     """
-    _check_group(group, GROUPS)
+    check_choice("group", group, GROUPS)
     variable.optimizer_group = group
 
 
@@ -50,11 +52,6 @@ def group_of(variable: Any) -> str:
     'others'
     """
     return getattr(variable, "optimizer_group", OTHERS)
-
-
-def _check_group(group: Any, groups: tuple[str, ...]) -> None:
-    if group not in groups:
-        raise ValueError(f"`group` must be one of {groups}. Received: {group!r}")
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -92,7 +89,7 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
 
     def __setitem__(self, group: str, optimizer: keras.optimizers.Optimizer) -> None:
         """Sets the optimizer of a group that has none yet."""
-        _check_group(group, self.groups)
+        check_choice("group", group, self.groups)
         super().__setitem__(group, optimizer)
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:

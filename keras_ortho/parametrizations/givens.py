@@ -22,7 +22,7 @@ from keras import ops
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_choice, check_count
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import block, turn
 from keras_ortho.parametrizations.free import independent
@@ -59,10 +59,7 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
     >>> angles_shape(512, "tunable", 2), angles_shape(512, "fft", None)
     ((1, 511), (9, 256))
     """
-    if style not in STYLES:
-        raise ValueError(
-            f'`style` must be "tunable" or "fft". Received: style={style!r}'
-        )
+    check_choice("style", style, STYLES)
     count = None if capacity is None else check_count("capacity", capacity)
     if style == "fft":
         if units < 2 or units & (units - 1):

@@ -22,7 +22,7 @@ from keras import ops
 
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_real_square
+from keras_ortho.checks import check_choice, check_real_square
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
@@ -43,10 +43,7 @@ def check_map(map: str) -> None:
     Raises:
         ValueError: If the map is unknown.
     """
-    if map not in MAPS:
-        raise ValueError(
-            f'`map` must be "exponential" or "cayley". Received: map={map!r}'
-        )
+    check_choice("map", map, MAPS)
 
 
 def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from keras_ortho.checks import check_seed
+from keras_ortho.checks import check_choice, check_seed
 from keras_ortho.tasks import cifar_files, mnist_files
 from keras_ortho.tasks.image_task import check_given, make_image_task, read_images
 from keras_ortho.tasks.pipeline import Task, check_sizes
@@ -176,10 +176,7 @@ def cifar10(
     check_sizes(length=length, batch_size=batch_size, valid_size=valid_size)
     check_given(**sizes)
     check_seed("seed", seed)
-    if not isinstance(form, str) or form not in FORMS:
-        raise ValueError(
-            f"`form` must be one of {', '.join(FORMS)}. Received: form={form!r}"
-        )
+    check_choice("form", form, FORMS)
     noise = 0
     if form == "noise-padded":
         noise = length - FORMS[form][0]

@@ -5,6 +5,7 @@ import os
 import zlib
 from pathlib import Path
 
+from keras_ortho.checks import check_choice
 from keras_ortho.reading import check_size, fill
 
 PARTS = ("train", "valid", "test")
@@ -74,8 +75,7 @@ def read(data_dir: str | os.PathLike[str], part: str) -> str:
         FileNotFoundError: If there is no such file.
         ValueError: If there is no such part, or a file has another format.
     """
-    if part not in PARTS:
-        raise ValueError(f"`part` must be one of {PARTS}. Received: part={part!r}")
+    check_choice("part", part, PARTS)
     folder = Path(data_dir)
     for place in (folder, folder / "ptb"):
         words, spaced = place / f"ptb.{part}.txt", place / f"ptb.char.{part}.txt"

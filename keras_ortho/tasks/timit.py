@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
-from keras_ortho.checks import check_count, check_seed
+from keras_ortho.checks import check_choice, check_count, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.buckets import bucket_boundaries, order_in_buckets
 from keras_ortho.tasks.pipeline import another_each_time, made_ahead, order_of_pass
@@ -129,8 +129,7 @@ def load(
     named = list(splits) if isinstance(splits, Sequence | set) else []
     if not named or not all(name in SPLITS for name in named):
         raise ValueError(f"`splits` must be a subset of {SPLITS}. Received: {splits}")
-    if pad_to not in PADDINGS:
-        raise ValueError(f"`pad_to` must be one of {PADDINGS}. Received: {pad_to!r}")
+    check_choice("pad_to", pad_to, PADDINGS)
     manifest = read_manifest(folder)
     sizes: dict[str, Any] = {
         key: {name: manifest["splits"][name][key] for name in SPLITS}

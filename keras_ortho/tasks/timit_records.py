@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS
+from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
 from keras_ortho.reading import read_json
 
@@ -70,8 +71,7 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
         print(record.id, len(record.audio) / 8000, "s")
     ```
     """
-    if split not in SPLITS:
-        raise ValueError(f"`split` must be one of {SPLITS}. Received: {split!r}")
+    check_choice("split", split, SPLITS)
     shards = _shards(folder, read_manifest(folder), split)
     # Imported here, and not with the first utterance, to fail at once if it is missing.
     tf = require("tensorflow")
