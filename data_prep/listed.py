@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from keras_ortho.sealed import json_sha256
+
 from .corpus import Corpus, Utterance, check_folder
 from .csv_list import read_csv
 from .entries import Entry
 from .kaldi_list import read_kaldi
 from .splits import SPLITS
-from .storage import json_sha256
 
 # An id may become part of a file name.
 ID = re.compile(r"[^\s/.-][^\s/]*")

@@ -5,7 +5,6 @@ intact shard never has to be overwritten, because any change results in a new na
 """
 
 import hashlib
-import json
 import re
 import stat
 from collections.abc import Iterable, Mapping
@@ -21,7 +20,7 @@ from keras_ortho.audio.stft import (
     SAMPLE_RATE,
 )
 from keras_ortho.extras import require
-from keras_ortho.sealed import file_sha256
+from keras_ortho.sealed import file_sha256, json_sha256
 from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
 
 from .corpus import Unused, Utterance
@@ -185,7 +184,7 @@ def _signature(
         # Without the part, whose place the split takes.
         "sources": [[_recorded(s.utterance), s.sha256] for s in sources],
     }
-    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+    return json_sha256(contents)
 
 
 def _recorded(utterance: Utterance) -> list[str]:

@@ -13,12 +13,12 @@ from keras_ortho.executors.cluster import check_shared
 from keras_ortho.files import replacing
 from keras_ortho.locks import LOCK
 from keras_ortho.reading import read_bytes, read_json
-from keras_ortho.sealed import file_sha256
+from keras_ortho.sealed import file_sha256, json_sha256
 
 from .corpus import Utterance
 from .features import Features, extract
 from .plan import LARGEST, Shard, Source, library_versions
-from .storage import json_sha256, write_json
+from .storage import write_json
 
 Sidecar = dict[str, Any]
 

@@ -1,6 +1,5 @@
-"""Writes JSON files, and computes hashes of JSON values."""
+"""Writes JSON files."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,3 @@ def write_json(path: Path, value: Any, largest: int | None = None) -> None:
         )
     with replacing(path) as aside:
         aside.write_bytes(data)
-
-
-def json_sha256(value: Any) -> str:
-    """Returns the SHA-256 of the JSON of a value, in hexadecimal."""
-    text = json.dumps(value, sort_keys=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -34,7 +34,7 @@ def write_sealed(
     {'loss': 0.25}
     """
     with replacing(path) as aside:
-        sealed = {**values, SEAL: _seal(json.loads(json.dumps(values)))}
+        sealed = {**values, SEAL: json_sha256(json.loads(json.dumps(values)))}
         text = json.dumps(sealed, indent=None if one_line else 1)
         if not one_line:
             text = _INNERMOST.sub(_on_one_line, text)
@@ -70,7 +70,7 @@ def read_sealed(
             f"{type(values).__name__}"
         )
     seal = values.pop(SEAL, None)
-    if seal is not None and seal != _seal(values):
+    if seal is not None and seal != json_sha256(values):
         raise ValueError(f"{path} is damaged: its checksum does not match")
     missing = [name for name in names if not _holds(values, name.split("."))]
     if missing:
@@ -128,6 +128,19 @@ def _on_one_line(innermost: re.Match[str]) -> str:
     return opening + " ".join(line.strip() for line in values.split("\n")) + closing
 
 
-def _seal(values: Mapping[str, Any]) -> str:
-    text = json.dumps(values, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+def json_sha256(value: Any) -> str:
+    """Returns the SHA-256 of a value as JSON, in hexadecimal.
+
+    Args:
+        value: JSON-compatible value. The order of the names in a dictionary does not
+            matter.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Example:
+
+    >>> json_sha256({"a": 1, "b": 2}) == json_sha256({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

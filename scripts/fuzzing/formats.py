@@ -24,7 +24,7 @@ from keras_ortho.data_prep.features import Features
 from keras_ortho.data_prep.listed import list_corpus
 from keras_ortho.data_prep.plan import Shard
 from keras_ortho.data_prep.shards import encode, find_shard
-from keras_ortho.data_prep.storage import json_sha256
+from keras_ortho.sealed import json_sha256
 from keras_ortho.tasks import ptb_files
 from keras_ortho.tasks.cifar_batches import read_binary, read_pickled
 from keras_ortho.tasks.cifar_files import read_npz

@@ -47,7 +47,7 @@ def test_one_frame_is_enough(samples):
         (noise(0, 510), 16000, "Too short: 255 samples at 8000 Hz"),
         (noise(0, 600 * 8000 + 1), 8000, "Too long: 4800001 samples at 8000 Hz"),
         (noise(0, 1), 16000, "Silent: all samples are"),
-        (noise(0, 5000).reshape(-1, 2), 16000, "One channel expected, not 2"),
+        (noise(0, 5000).reshape(-1, 2), 16000, "must have one channel, not 2"),
         (noise(0, 5000), 7999, r"must lie in 8000 \.\. 192000 Hz, not 7999"),
         (noise(0, 5000), 192001, "not 192001"),
     ],

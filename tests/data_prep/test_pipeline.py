@@ -187,21 +187,23 @@ def test_the_old_manifest_names_whole_shards_until_the_new_one_is_there(
 
 # Every way in which a file can be of no use, and what must be said of it.
 FAULTS = {
-    "truncated": "Truncated or damaged: the header promises 1256 samples, 1206",
-    "header": "Truncated: 900 bytes of a SPHERE header of 1024",
+    "truncated": "The file is truncated or damaged: its header states 1256 samples, "
+    "but it holds 1206",
+    "header": "The file is truncated: it has 900 of the 1024 bytes of a SPHERE header",
     "empty": "The file is empty",
     "no_samples": "The file contains no samples",
     "text": "The file cannot be read as audio",
     "zero": "Silent: all samples are 0",
     "constant": "Silent: all samples are -3",
     "short": "Too short: 250 samples at 8000 Hz",
-    "stereo": "One channel expected, not 2",
-    "channels": "Truncated or damaged: the header promises 1256 samples, 628",
+    "stereo": "The file must have one channel, not 2",
+    "channels": "The file is truncated or damaged: its header states 1256 samples, "
+    "but it holds 628",
     "rate": "The sampling rate must lie in 8000 .. 192000 Hz, not 4000",
     "pipe": "Not a regular file",
     "count": "A SPHERE header must state the number of samples once",
-    "flac": "Damaged or too long: the header promises 68719476735 samples",
-    "mp3": "truncated or damaged|cannot be read as audio",
+    "flac": "The file is damaged or too long: its header states 68719476735 samples",
+    "mp3": "The file (is truncated or damaged|cannot be read as audio)",
     "large": "Too large: 300000000 bytes",
     "link": "Cannot be read: No such file or directory",
 }
@@ -290,7 +292,7 @@ def test_strict_names_all_faults_and_leaves_the_result_as_it_was(corpus):
     for fault, path in damaged.items():
         name = path.relative_to(corpus)
         # The number of samples differs from file to file.
-        reason = FAULTS[fault].split(" promises ")[0]
+        reason = FAULTS[fault].split(" states ")[0]
         assert re.search(f"\n  {name}: ({reason})", str(error.value))
     after = contents(corpus.parent / "out")
     assert {name: after[name] for name in before} == before
