@@ -108,7 +108,7 @@ def test_what_is_cleaned_goes_to_a_wav_file(denoise, tmp_path):
 @pytest.mark.parametrize(
     ("shape", "rate", "message"),
     [
-        ((100, 2), 8000, "One channel expected, not 2"),
+        ((100, 2), 8000, "must have one channel, not 2"),
         ((100,), 6000, r"--apply must have 8000 .*Received: .*a.wav, with 6000"),
     ],
 )
