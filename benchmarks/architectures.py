@@ -20,6 +20,8 @@ from processes import run
 from reports import write_report
 from tqdm import tqdm
 
+from experiments.tables import table
+
 OTHERS = {"SimpleRNN": "keras.layers.SimpleRNN(n)", "loop": "keras.layers.RNN(cell)"}
 SIZES = ("state", "steps", "batch", "repeats")
 
@@ -49,18 +51,22 @@ def main() -> None:
         )
         ratio = medians["layer"] / medians["other"]
         rows.append({"name": name, "made by": expression, **medians, "ratio": ratio})
-    lines = [
-        f"| n = {options.state}, T = {options.steps}, B = {options.batch} "
-        f"| training step, ms | {options.over}, ms | ratio "
-        f"| first step, s | {options.over}, s |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    lines += [
-        f"| `{row['made by']}` | {1e3 * row['layer']:.0f} "
-        f"| {1e3 * row['other']:.0f} | {row['ratio']:.2f} "
-        f"| {row['first layer']:.1f} | {row['first other']:.1f} |"
+    shape = f"n = {options.state}, T = {options.steps}, B = {options.batch}"
+    other = options.over
+    titles = [shape, "training step, ms", f"{other}, ms", "ratio"]
+    titles += ["first step, s", f"{other}, s"]
+    cells = [
+        [
+            f"`{row['made by']}`",
+            f"{1e3 * row['layer']:.0f}",
+            f"{1e3 * row['other']:.0f}",
+            f"{row['ratio']:.2f}",
+            f"{row['first layer']:.1f}",
+            f"{row['first other']:.1f}",
+        ]
         for row in rows
     ]
+    lines = table(titles, cells, right=True)
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
     write_report(options.out / f"architectures-{backend}", {"rows": rows}, lines)
     print("\n".join(lines))

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from architectures import LAYERS
+from layers import LAYERS
 from machine import machine, versions
 from processes import run_together
 from ten_updates import REPLICAS, UPDATES
 from tqdm import tqdm
 
+from experiments.tables import table
 from keras_ortho.files import replacing
 
 NETWORKS = LAYERS | {
@@ -74,7 +75,7 @@ def main() -> None:
             name: differences(name, alone[way.backend], replicas) for name in networks
         }
         # Writes the results so far, in case the next way fails.
-        text = table(networks, found, options.dtype)
+        text = describe(networks, found, options.dtype)
         with replacing(options.out / f"{options.dtype}.md") as aside:
             aside.write_text(text)
     print(text)
@@ -160,21 +161,19 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
     return float(difference.max(initial=0.0))
 
 
-def table(
+def describe(
     networks: dict[str, str], found: dict[str, dict[str, dict[str, float]]], dtype: str
 ) -> str:
     """Formats the results as a Markdown table, with the versions below it."""
-    lines = [
-        "| network | " + " | ".join(found) + " | weights moved by |",
-        "|---|" + "--:|" * (len(found) + 1),
-    ]
+    cells = []
     for name, expression in networks.items():
         rows = [rows[name] for rows in found.values()]
-        cells = [f"{row['loss']:.0e}, {row['after']:.0e}" for row in rows]
+        errors = [f"{row['loss']:.0e}, {row['after']:.0e}" for row in rows]
         title = name if name not in LAYERS else f"`{expression}`"
         moved = max(row["step"] for row in rows)
-        lines.append(f"| {title} | " + " | ".join(cells) + f" | {moved:.0e} |")
+        cells.append([title, *errors, f"{moved:.0e}"])
     about = machine()
+    lines = table(["network", *found, "weights moved by"], cells, right=True)
     lines += [
         "",
         f"(Losses, weights after {UPDATES} updates; {dtype}, seed 0; "

@@ -20,12 +20,13 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from architectures import LAYERS
+from layers import LAYERS, expression, make_layer
 from machine import machine, versions
 from processes import run
 from tqdm import tqdm
 
-from keras_ortho import cells, freeze, initial_states, step_model
+from experiments.tables import table
+from keras_ortho import freeze, initial_states, step_model
 from keras_ortho.files import replacing
 
 UNITS, FEATURES, BATCH, STEPS, UNROLLED = 16, 3, 2, 70, 8
@@ -67,10 +68,10 @@ def main() -> None:
                     failed[file] = f"{type(error).__name__}: {error}"[:300]
     np.savez(options.out / "data.npz", **data)  # type: ignore[arg-type]
     found = run("exported_files.py", {"folder": str(options.out.resolve())})
-    table = describe(options.only, found | failed)
+    text = describe(options.only, found | failed)
     with replacing(options.out / "table.md") as aside:
-        aside.write_text(table)
-    print(table)
+        aside.write_text(text)
+    print(text)
 
 
 def trained(name: str) -> keras.Model:
@@ -104,27 +105,25 @@ def rebuilt(name: str, model: keras.Model) -> keras.Model:
 
 def layer(name: str, **changed: Any) -> keras.layers.Layer:
     """Makes a layer of `LAYERS` with some arguments changed."""
-    made = eval(LAYERS[name], {**vars(cells), "keras": keras, "n": UNITS})
+    made = make_layer(name, UNITS)
     return type(made).from_config({**made.get_config(), **changed})
 
 
 def describe(names: list[str], found: dict[str, Any]) -> str:
     """Formats the table, followed by the reasons for missing results."""
     columns = [(suffix, kind) for suffix in FORMATS for kind in ("sequence", "step")]
-    lines = [
-        "| layer | " + " | ".join(f"{TITLES[s]}, {k}" for s, k in columns) + " |",
-        "|---|" + "--:|" * len(columns),
-    ]
+    rows = []
     reasons: dict[str, str] = {}
     for name in names:
-        row = [f"`{LAYERS[name]}`"]
+        row = [f"`{expression(name, UNITS)}`"]
         for suffix, kind in columns:
             value = found[f"{name}-{kind}.{suffix}"]
             if isinstance(value, str):
-                reasons[f"{LAYERS[name]}, {TITLES[suffix]}, {kind}"] = value
+                reasons[f"{expression(name, UNITS)}, {TITLES[suffix]}, {kind}"] = value
             row.append("none" if isinstance(value, str) else f"{value:.1e}")
-        lines.append("| " + " | ".join(row) + " |")
+        rows.append(row)
     about = machine()
+    lines = table(["layer", *(f"{TITLES[s]}, {k}" for s, k in columns)], rows, True)
     lines += [
         "",
         f"(n = {UNITS}; {about['commit']}, {versions(about)}, {export_versions()}.)",

@@ -18,13 +18,14 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from architectures import LAYERS
+from layers import LAYERS, expression, make_layer
 from options import positive_int
 from reports import write_report
 from tqdm import tqdm
 from turns import in_turns
 
-from keras_ortho import cells, freeze, initial_states, step_model
+from experiments.tables import table
+from keras_ortho import freeze, initial_states, step_model
 
 FEATURES = 40
 
@@ -43,21 +44,21 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for name in tqdm(options.only, unit="layer"):
-        layer = eval(LAYERS[name], {**vars(cells), "keras": keras, "n": options.state})
-        model = _model(layer)
+        model = _model(make_layer(name, options.state))
         simple = _call(_model(keras.layers.SimpleRNN(options.state)))
-        row: dict[str, Any] = {"name": name, "made by": LAYERS[name]}
+        row: dict[str, Any] = {
+            "name": name,
+            "made by": expression(name, options.state),
+        }
         for kind, each in (("as it is", model), ("frozen", freeze(model))):
             row[kind] = _ratio(_call(each), simple, options.repeats)
         rows.append(row)
-    lines = [
-        f"| n = {options.state}, one frame | as it is | frozen |",
-        "|---|--:|--:|",
-    ]
-    lines += [
-        f"| `{row['made by']}` | {row['as it is']:.2f} | {row['frozen']:.2f} |"
+    titles = [f"n = {options.state}, one frame", "as it is", "frozen"]
+    cells = [
+        [f"`{row['made by']}`", f"{row['as it is']:.2f}", f"{row['frozen']:.2f}"]
         for row in rows
     ]
+    lines = table(titles, cells, right=True)
     write_report(options.out / f"frozen-step-{options.state}", {"rows": rows}, lines)
     print("\n".join(lines))
 

@@ -24,6 +24,7 @@ from reports import write_report
 from shapes import Shape
 from turns import in_turns
 
+from experiments.tables import table
 from keras_ortho import ScoRNN
 
 
@@ -60,19 +61,15 @@ def main() -> None:
         step()
     times = in_turns(steps, options.repeats)
     seconds = {name: statistics.median(own) for name, own in times.items()}
-    lines = [
-        f"| n = {shape.units}, m = {shape.features}, T = {shape.steps}, "
-        f"B = {shape.batch} | ms "
-        "| over its products | over SimpleRNN |",
-        "|---|--:|--:|--:|",
-    ]
+    sizes = f"n = {shape.units}, m = {shape.features}, T = {shape.steps}"
+    titles = [f"{sizes}, B = {shape.batch}", "ms", "over its products"]
+    cells = []
     for name, own in seconds.items():
         heads = [*name.split(", "), "1"][1]
         floor = seconds[f"products, {heads}"]
-        lines.append(
-            f"| {name} | {1e3 * own:.1f} | {own / floor:.2f} "
-            f"| {own / seconds['SimpleRNN']:.2f} |"
-        )
+        ratios = (own / floor, own / seconds["SimpleRNN"])
+        cells.append([name, f"{1e3 * own:.1f}", *(f"{ratio:.2f}" for ratio in ratios)])
+    lines = table([*titles, "over SimpleRNN"], cells, right=True)
     path = options.out / f"heads-{keras.backend.backend()}"
     write_report(path, {"shape": vars(shape), "seconds": seconds}, lines)
     print("\n".join(lines))

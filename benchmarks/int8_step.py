@@ -24,6 +24,7 @@ from reports import write_report
 from tqdm import tqdm
 
 import keras_ortho
+from experiments.tables import table
 from keras_ortho.tasks import pixels
 
 # Number of pixels per training image in the calibration of the ranges.
@@ -103,7 +104,8 @@ def main() -> None:
             "seconds": time.perf_counter() - began,
         }
     about = {"images": len(images), "model": str(options.model)}
-    lines = list(_table(rows))
+    titles = ["step", "bytes", "test accuracy", "another class than as trained"]
+    lines = table(titles, map(_cells, rows), right=True)
     write_report(options.out / "int8-step", {**about, "rows": rows}, lines)
     print("\n".join(lines))
 
@@ -130,16 +132,12 @@ def _classes(
     return np.argmax(logits, -1)
 
 
-def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield "| step | bytes | test accuracy | another class than as trained |"
-    yield "|---|--:|--:|--:|"
-    for row in rows:
-        if "error" in row:
-            yield f"| {row['name']} | {row['error']} | | |"
-            continue
-        size = f"{row['bytes']:,}" if "bytes" in row else ""
-        other = f"{row['other class']:.4f}" if "other class" in row else ""
-        yield f"| {row['name']} | {size} | {row['accuracy']:.4f} | {other} |"
+def _cells(row: dict[str, Any]) -> list[str]:
+    if "error" in row:
+        return [row["name"], row["error"], "", ""]
+    size = f"{row['bytes']:,}" if "bytes" in row else ""
+    other = f"{row['other class']:.4f}" if "other class" in row else ""
+    return [row["name"], size, f"{row['accuracy']:.4f}", other]
 
 
 if __name__ == "__main__":

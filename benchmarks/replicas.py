@@ -23,6 +23,7 @@ from options import positive_int
 from processes import run_together
 from replica_steps import REPLICAS, RUNS
 
+from experiments.tables import table
 from keras_ortho.files import replacing
 
 # One thread of each library, because each replica has one core.
@@ -34,16 +35,15 @@ def main() -> None:
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
     alone: dict[str, float] = {}
-    lines = [
-        "| way | one replica | two replicas | ratio |",
-        "|---|--:|--:|--:|",
-    ]
+    cells = []
     for way in [way for way in WAYS if way.name in options.ways]:
         if way.backend not in alone:
             alone[way.backend] = rate(options, "one", way.backend)
         one, two = alone[way.backend], rate(options, way.name, way.backend)
-        lines.append(f"| {titled(way)} | {one:,.0f} | {two:,.0f} | {two / one:.2f} |")
+        cells.append([titled(way), f"{one:,.0f}", f"{two:,.0f}", f"{two / one:.2f}"])
     about = machine()
+    titles = ["way", "one replica", "two replicas", "ratio"]
+    lines = table(titles, cells, right=True)
     lines += [
         "",
         f"(Sequences in a second, the median of {RUNS} runs of {options.updates} "

@@ -21,6 +21,7 @@ from options import positive_int
 from reports import write_report
 from turns import in_turns
 
+from experiments.tables import table
 from keras_ortho import GORU, ORNN, AntisymmetricRNN, ScoRNN, ScuRNN
 from keras_ortho.backend import autodiff
 from keras_ortho.backend.torch import with_gradient
@@ -71,8 +72,9 @@ def main() -> None:
         seconds = in_turns(steps, options.repeats, time.process_time)
         hand, auto = (statistics.median(seconds[hand]) for hand in steps)
         rows[name] = hand / auto
-    lines = ["| training step | by hand / PyTorch's own |", "|---|--:|"]
-    lines += [f"| `{name}` | {ratio:.2f} |" for name, ratio in rows.items()]
+    titles = ["training step", "by hand / PyTorch's own"]
+    cells = [[f"`{name}`", f"{ratio:.2f}"] for name, ratio in rows.items()]
+    lines = table(titles, cells, right=True)
     write_report(options.out / "torch-gradient", {"ratios": rows}, lines)
     print("\n".join(lines))
 
