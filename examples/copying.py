@@ -24,9 +24,7 @@ def main(settings: Settings) -> None:
     def network(layer: keras.layers.Layer) -> keras.Model:
         # Ten symbols, the pause, and ten time steps to repeat them.
         inputs = keras.Input((settings.length + 20, 10))
-        return keras.Sequential(
-            [inputs, layer, keras.layers.Dense(copying.NUM_CLASSES)]
-        )
+        return keras.Sequential([inputs, layer, keras.layers.Dense(task.num_classes)])
 
     model, settings = build(network, settings, return_sequences=True)
     model.compile(

@@ -1,5 +1,6 @@
 """The copying problem: repeat ten symbols after a long pause."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -109,7 +110,7 @@ def load(
     >>> task = load(delay=1000)
     """
     (delay,) = check_sizes(delay=delay)
-    return make_task(
+    task = make_task(
         lambda num, seed: generate(num, delay, seed),
         baseline(delay),
         batch_size=batch_size,
@@ -120,3 +121,4 @@ def load(
         seed=seed,
         one_hot_depth=INPUT_DEPTH,
     )
+    return dataclasses.replace(task, num_classes=NUM_CLASSES)

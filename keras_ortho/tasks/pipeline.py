@@ -27,7 +27,7 @@ class Task:
             test data of always answering the most frequent class in training. Default:
             `None`, if there is no such answer.
         num_classes: Number of classes, which the targets number from 0 on. Default:
-            `None`, if the targets are not classes or the task does not state it.
+            `None`, if the targets are not classes.
         controls: Other data sets on which to evaluate a trained network, by
             description. Default: none.
     """

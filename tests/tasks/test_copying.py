@@ -39,6 +39,7 @@ def test_load():
     np.testing.assert_array_equal(numbers[:, :10], y[:, -10:])
     assert np.all(numbers[:, 14] == copying.MARKER)
     assert task.baseline == copying.baseline(5)
+    assert task.num_classes == 9
     # Cycled in one order, as the papers did, unless asked otherwise.
     orders = [[y.numpy() for _, y in task.train] for _ in range(2)]
     np.testing.assert_array_equal(np.concatenate(orders[0]), np.concatenate(orders[1]))
