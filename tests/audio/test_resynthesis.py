@@ -133,7 +133,7 @@ def test_real_speech(data_dir):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"phase": "zero"}, "`phase` .* Received: 'zero'"),
+        ({"phase": "zero"}, "`phase` .* Received: phase='zero'"),
         ({"iterations": 0}, "`iterations` .* Received: iterations=0"),
         ({"log_power": np.zeros((9, 129))}, r"\[10, 129\], or \[11, 129\].*\(9, 129"),
         ({"log_power": np.zeros((10, 128))}, r"Received: shape \(10, 128\)"),

@@ -73,7 +73,7 @@ def test_versions(speech):
     assert 1e-4 < np.ptp(levels["2019"]) < 0.1
     assert active_level(signal, 8000).level == levels["2019"][0]
     np.testing.assert_allclose(levels["2022"], levels["2019"], atol=0.1)
-    with pytest.raises(ValueError, match="`voicebox` .* Received: '2018'"):
+    with pytest.raises(ValueError, match="`voicebox` .* Received: voicebox='2018'"):
         active_level(signal, 8000, voicebox="2018")
 
 

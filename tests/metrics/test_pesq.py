@@ -138,8 +138,8 @@ def test_too_short(samples, reason, speech):
     [
         (10000, {}, "one of .8000, 16000. .* Received: 10000"),
         (8000, {"mode": "wb"}, "At 8 kHz only"),
-        (16000, {"mode": "swb"}, "`mode` .* Received: 'swb'"),
-        (16000, {"scale": "mos"}, "`scale` .* Received: 'mos'"),
+        (16000, {"mode": "swb"}, "`mode` .* Received: mode='swb'"),
+        (16000, {"scale": "mos"}, "`scale` .* Received: scale='mos'"),
         (16000, {"mode": "wb", "scale": "raw"}, "requires `mode='nb'`"),
     ],
 )

@@ -241,12 +241,12 @@ def test_never_active():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"activity": "vad"}, "`activity` .* Received: 'vad'"),
+        ({"activity": "vad"}, "`activity` .* Received: activity='vad'"),
         ({"clamp": (35, -10)}, "`clamp`"),
         ({"clamp": (3,)}, r"`clamp` .* Received: clamp=\(3,\)"),
         ({"clamp": 5}, "`clamp` .* Received: clamp=5"),
         ({"clamp": ("a", "b")}, "`clamp` .* Received: clamp=.'a', 'b'"),
-        ({"voicebox": "2020"}, "`voicebox` .* Received: '2020'"),
+        ({"voicebox": "2020"}, "`voicebox` .* Received: voicebox='2020'"),
         ({"sample_rate": 10}, "`sample_rate` .* Received: sample_rate=10"),
         ({"sample_rate": "8000"}, "`sample_rate` .* Received: sample_rate='8000'"),
         ({"sample_rate": float("inf")}, "`sample_rate` .* Received: sample_rate=inf"),

@@ -240,7 +240,7 @@ def test_keras_computes_the_papers_error(folder):
         ({"splits": ["dev"]}, r"Received: \['dev'\]"),
         ({"splits": 5}, "`splits` .* Received: 5"),
         ({"splits": [["train"]]}, "`splits` .* Received: "),
-        ({"pad_to": "longest"}, "Received: 'longest'"),
+        ({"pad_to": "longest"}, "Received: pad_to='longest'"),
     ],
 )
 def test_arguments(folder, options, message):

@@ -31,7 +31,7 @@ def test_utterances(folder):
 
 
 def test_split_of_utterances(folder):
-    with pytest.raises(ValueError, match="Received: 'dev'"):
+    with pytest.raises(ValueError, match="Received: split='dev'"):
         utterances(folder, "dev")
 
 
