@@ -86,7 +86,7 @@ def check_invertible(reflections: tuple[int, ...], size: int) -> None:
     """
     if min(reflections) < size:
         raise ValueError(
-            f"A matrix can be given only with all {size} `reflections`: fewer cannot "
+            f"If a matrix is given, `reflections` must be {size} or None: fewer cannot "
             f"represent every matrix. Received: reflections={reflections}"
         )
 

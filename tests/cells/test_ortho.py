@@ -102,7 +102,7 @@ def test_parametrizations_that_lack_something():
         OrthoRNN(4, Wrong())(x)
     with pytest.raises(ValueError, match="`OneVariable.variables` .*Received: Free"):
         OrthoRNN(4, OneVariable())(x)
-    with pytest.raises(ValueError, match="`Wrong` must keep .*Received: .* scale"):
+    with pytest.raises(ValueError, match="`Wrong` must store .*Received: .* scale"):
         Wrong().get_config()
     for name, call in {
         "variables": lambda: Parametrization().variables(4),
