@@ -120,9 +120,9 @@ def test_the_identity_can_be_trained():
 
 def test_fewer_reflectors_take_no_matrix():
     cell = built(ORNNCell, units=5, reflections=3)
-    with pytest.raises(ValueError, match=r"all 5 .*Received: reflections=\(3,\)"):
+    with pytest.raises(ValueError, match=r"must be 5 .*Received: reflections=\(3,\)"):
         cell.set_recurrent_matrix(np.eye(5))
-    with pytest.raises(ValueError, match=r"all 5 .*Received: reflections=\(3,\)"):
+    with pytest.raises(ValueError, match=r"must be 5 .*Received: reflections=\(3,\)"):
         built(ORNNCell, units=5, reflections=3, recurrent_initializer="identity")
 
 

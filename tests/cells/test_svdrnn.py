@@ -126,7 +126,7 @@ def test_matrices_that_do_not_fit():
     with refused(cell, "lie between 0.99 and 1.01. Received: b"):
         cell.set_recurrent_matrix(np.diag([1.0, 1.0, 1.02]))
     fewer = built(SVDRNNCell, units=3, reflections=(3, 2))
-    with pytest.raises(ValueError, match=r"all 3 .*Received: reflections=\(3, 2\)"):
+    with pytest.raises(ValueError, match=r"must be 3 .*Received: reflections=\(3, 2\)"):
         fewer.set_recurrent_matrix(np.eye(3))
     with pytest.raises(ValueError, match="must lie between"):
         built(SVDRNNCell, units=3, recurrent_initializer="glorot_uniform")

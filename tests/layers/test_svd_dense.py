@@ -155,9 +155,9 @@ def test_matrices_that_do_not_fit():
     ):
         with refused(layer, message):
             layer.set_kernel_matrix(matrix)
-    with pytest.raises(ValueError, match=r"all 2 .*Received: reflections=\(1, 1\)"):
+    with pytest.raises(ValueError, match=r"must be 2 .*Received: reflections=\(1, 1\)"):
         built(3, 2, reflections=1).set_kernel_matrix(np.ones((2, 3)))
-    with pytest.raises(ValueError, match=r"all 2 .*Received: reflections=\(1, 1\)"):
+    with pytest.raises(ValueError, match=r"must be 2 .*Received: reflections=\(1, 1\)"):
         built(3, 2, reflections=1, kernel_initializer="glorot_uniform")
     with pytest.raises(ValueError, match="`kernel_initializer` must have the shape"):
         built(3, 2, kernel_initializer=np.eye(3))
