@@ -12,7 +12,7 @@ from keras_ortho.architectures import ARCHITECTURES
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(FOLDER))
 try:
-    from distribution import NETWORKS, WAYS, differences, table, trained
+    from distribution import NETWORKS, WAYS, describe, differences, trained
     from ten_updates import BATCH, STATE, STEPS, UPDATES
 finally:
     sys.path.remove(str(FOLDER))
@@ -79,7 +79,7 @@ def test_the_table():
     networks = {"ScoRNN": NETWORKS["ScoRNN"], "BNPDense": NETWORKS["BNPDense"]}
     row = {"loss": 1e-15, "before": 0.0, "after": 2e-16, "step": 0.01}
     found = {way.title: dict.fromkeys(networks, row) for way in WAYS}
-    lines = table(networks, found, "float64").splitlines()
+    lines = describe(networks, found, "float64").splitlines()
     assert lines[0].split(" | ")[1:-1] == [way.title for way in WAYS]
     cells = " | ".join(["1e-15, 2e-16"] * 3)
     assert lines[2] == f"| `ScoRNN(n)` | {cells} | 1e-02 |"
