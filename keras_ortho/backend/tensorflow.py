@@ -12,7 +12,8 @@ from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 
 ONCE = (
     "On TensorFlow, a layer of keras_ortho has first derivatives only. For second "
-    "derivatives, use its cell in `keras.layers.RNN`, or `unroll=True`."
+    "derivatives, use its cell in `keras.layers.RNN`, or `unroll=True`. There are none "
+    "with respect to what `ENRNN` normalizes by the spectral radius."
 )
 
 # Smallest size of a piece of a batch: number of sequences in training, multiplications

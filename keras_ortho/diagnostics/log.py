@@ -104,10 +104,13 @@ class DiagnosticLog(keras.callbacks.Callback):
                 rows = [self._read(row) for row in csv.DictReader(file)]
             return [row for row in rows if row["epoch"] < epoch]
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"To resume a run, `path` must be a table of this callback: {error}. "
-                f"Received: path={self.path}"
-            ) from error
+            raise self._foreign(error) from error
+
+    def _foreign(self, why: object) -> ValueError:
+        return ValueError(
+            f"To resume a run, `path` must be a table of this callback: {why}. "
+            f"Received: path={self.path}"
+        )
 
     def _read(self, row: dict[str, str]) -> Row:
         kinds = dict.fromkeys(self.counts, int) | dict.fromkeys(self.texts, str)
@@ -121,6 +124,8 @@ class DiagnosticLog(keras.callbacks.Callback):
                 f"Received: {self.model.name}"
             )
         self.rows = [*(self.rows or []), *found]
+        if self.rows[0].keys() != found[0].keys():
+            raise self._foreign(f"it has the columns {', '.join(self.rows[0])}")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with (
             replacing(self.path) as aside,

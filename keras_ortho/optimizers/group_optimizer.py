@@ -11,7 +11,8 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
     """A `MultiOptimizer` whose optimizers may have nothing to train.
 
     A model may have no recurrent matrix, or one that is not trained. The optimizer
-    for it is built nevertheless, as `keras.callbacks.SwapEMAWeights` requires.
+    for it is built nevertheless, as `keras.callbacks.SwapEMAWeights` requires. It does
+    no step where none of its variables has a gradient.
 
     Args:
         optimizer_map: A `keras.optimizers.OptimizerMap`, such as `OptimizerGroups`.
@@ -19,7 +20,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
         name: Name of the optimizer. Default: `None`, derived from the class name.
 
     Raises:
-        ValueError: In `apply`, if the optimizer was built for other variables.
+        ValueError: In training, if the optimizer was built for other variables.
 
     Example:
     >>> from keras_ortho.optimizers import GroupOptimizer, OptimizerGroups
@@ -51,28 +52,64 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
                 optimizer was built. Default: `None`, all.
 
         Raises:
-            ValueError: If the optimizer was built for other variables.
+            ValueError: If the optimizer was built for other variables, or no variable
+                has a gradient.
         """
-        if self.built and trainable_variables:
-            for variable in trainable_variables:
-                if self._var_key(variable) not in self._var_to_optimizer_idx:
-                    raise ValueError(
-                        "`trainable_variables` must be those for which the optimizer "
-                        "was built: each model needs its own optimizer. Received: "
-                        f"{variable.path}"
-                    )
-            if len(grads) == len(trainable_variables):
-                self._apply_to_some(grads, trainable_variables)
-                return
-        super().apply(grads, trainable_variables)
-
-    def _apply_to_some(self, grads: Sequence[Any], variables: Sequence[Any]) -> None:
-        # As Keras does, which takes all variables only: a model may be trained in
-        # part, as when its first layers are frozen.
+        variables = trainable_variables
+        if variables is None and self.built:
+            variables = self._trainable_variables
+        if not variables or len(grads) != len(variables):
+            super().apply(grads, variables)  # There is nothing to do, or an error.
+            return
+        if not self.built:
+            self.build(variables)
+        self._check_known(variables)
+        # As Keras does, which takes all variables only, each with a gradient in its
+        # group: a model may be trained in part, as when its first layers are frozen.
         groups: dict[int, list[tuple[Any, Any]]] = {}
-        for grad, variable in zip(grads, variables, strict=True):
+        with_gradients = self._filter_empty_gradients(grads, variables)
+        for grad, variable in zip(*with_gradients, strict=True):
             index = self._var_to_optimizer_idx[self._var_key(variable)]
             groups.setdefault(index, []).append((grad, variable))
         for index, pairs in groups.items():
             self.optimizers[index].apply(*map(list, zip(*pairs, strict=True)))
         self.iterations.assign_add(1)
+
+    def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
+        """Sets the variables to their averages, if there are any, after training.
+
+        Args:
+            var_list: The variables, all or some of those for which the optimizer was
+                built.
+
+        Raises:
+            ValueError: If the optimizer was built for other variables.
+        """
+        # On JAX this is the first method that a model calls with its variables.
+        self._check_known(var_list)
+        super().finalize_variable_values(var_list)
+
+    def exclude_from_weight_decay(
+        self,
+        var_list: Sequence[Any] | None = None,
+        var_names: Sequence[str] | None = None,
+    ) -> None:
+        """Excludes variables from the weight decay of all optimizers.
+
+        Args:
+            var_list: The variables. Default: `None`.
+            var_names: Words, any of which is in the name of a variable.
+                Default: `None`.
+        """
+        super().exclude_from_weight_decay(var_list, var_names)
+        for optimizer in self.optimizers:
+            optimizer.exclude_from_weight_decay(var_list, var_names)
+
+    def _check_known(self, variables: Sequence[Any]) -> None:
+        for variable in variables:
+            if self._var_key(variable) not in self._var_to_optimizer_idx:
+                raise ValueError(
+                    "`trainable_variables` must be those for which the optimizer was "
+                    "built: each model needs its own optimizer. Received: "
+                    f"{variable.path}"
+                )

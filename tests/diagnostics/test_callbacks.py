@@ -165,7 +165,10 @@ def test_nothing_to_measure(tmp_path):
         fit(make_small(), [Nothing(tmp_path / "nothing.csv")])
 
 
-@pytest.mark.parametrize("text", ["a,b\n1,2\n", "epoch,distance\n1\n", "epoch\nx\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["a,b\n1,2\n", "epoch,distance\n1\n", "epoch\nx\n", "epoch,loss\n0,2\n1,3\n"],
+)
 def test_a_table_of_another_kind(text, tmp_path):
     path = tmp_path / "distance.csv"
     path.write_text(text)

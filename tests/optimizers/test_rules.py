@@ -173,15 +173,50 @@ def test_an_optimizer_of_another_model():
     make_model(optimizer).fit(*data(), verbose=0)
     model = make_model(optimizer)
     message = "`trainable_variables` must .* Received: .*kernel"
-    if keras.backend.backend() == "jax":  # There only values are handed over.
-        model.optimizer.build(model.trainable_variables)
-        with pytest.raises(ValueError, match=message):
-            optimizer.apply(
-                [0 * v for v in model.trainable_variables], model.trainable_variables
-            )
-        return
     with pytest.raises(ValueError, match=message):
         model.fit(*data(), verbose=0)
+    with pytest.raises(ValueError, match=message):
+        optimizer.apply(
+            [0 * v for v in model.trainable_variables], model.trainable_variables
+        )
+
+
+def test_a_group_without_gradients_stays():
+    model = make_model(two_rate_adam())
+    layer = model.layers[0]
+    matrix = [w for w in layer.trainable_variables if group_of(w) == "recurrent"]
+    before = [np.array(w) for w in model.trainable_variables]
+    gradients = [
+        None if any(w is m for m in matrix) else ops.ones(w.shape)
+        for w in model.trainable_variables
+    ]
+    with pytest.warns(UserWarning, match="Gradients do not exist.*recurrent_skew"):
+        model.optimizer.apply(gradients, model.trainable_variables)
+    for gradient, old, new in zip(
+        gradients, before, model.trainable_variables, strict=True
+    ):
+        assert np.array_equal(old, np.array(new)) == (gradient is None), new.path
+    with pytest.raises(ValueError, match="No gradients"):
+        model.optimizer.apply([None] * len(gradients), model.trainable_variables)
+    with pytest.raises(ValueError, match="one-to-one"):
+        model.optimizer.apply(gradients[1:], model.trainable_variables)
+
+
+def test_what_has_no_weight_decay():
+    decaying = keras.optimizers.SGD(0.1, weight_decay=0.5)
+    optimizer = paper_optimizer(keras.optimizers.SGD(0.1, weight_decay=0.5), decaying)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "recurrent_skew"])
+    model = make_model(optimizer)
+    before = {w.path: np.array(w) + 1.0 for w in model.trainable_variables}
+    for w in model.trainable_variables:
+        w.assign(before[w.path])
+    gradients = [ops.zeros(w.shape) for w in model.trainable_variables]
+    optimizer.apply(gradients, model.trainable_variables)
+    for w in model.trainable_variables:
+        kept = "bias" in w.path or "recurrent_skew" in w.path
+        factor = 1.0 if kept else 1 - 0.1 * 0.5
+        expected = factor * before[w.path]
+        np.testing.assert_allclose(np.array(w), expected, rtol=8 * EPS)
 
 
 @pytest.mark.backends
