@@ -23,6 +23,14 @@ MODULES = [
         *(m.name for m in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")),
     )
 ]
+# What takes longest.
+SLOW = {
+    "keras_ortho.audio.resynthesis",
+    "keras_ortho.cells.enrnn",
+    "keras_ortho.diagnostics.callbacks",
+    "keras_ortho.diagnostics.figures",
+    "keras_ortho.tasks.adding",
+}
 
 
 def load(name):
@@ -83,7 +91,13 @@ def test_what_is_shown_is_what_comes_out(want, got, same):
     assert ShownOutput().check_output(want, got, 0) == bool(same)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+        for name in MODULES
+    ],
+)
 def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Some write a file.
     module = load(name)

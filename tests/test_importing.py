@@ -11,8 +11,8 @@ from keras_ortho.optimizers import RMSpropTF1
 from tests.modules import run_python
 
 # Each ends with a `keras` to load the model with.
-ORDERS = {"module that others need": "import keras_ortho.activations, keras"}
 SLOW_ORDERS = {
+    "module that others need": "import keras_ortho.activations, keras",
     "Keras first": "import keras, keras_ortho",
     "class": "from keras_ortho import ScoRNN; import keras",
 }
@@ -47,15 +47,12 @@ def saved(tmp_path_factory) -> str:
 @pytest.mark.parametrize(
     "statement",
     [
-        *(pytest.param(code, id=order) for order, code in ORDERS.items()),
-        *(
-            pytest.param(code, id=order, marks=marks)
-            for orders, marks in (
-                (SLOW_ORDERS, pytest.mark.slow),
-                (SLOWEST_ORDERS, pytest.mark.slowest),
-            )
-            for order, code in orders.items()
-        ),
+        pytest.param(code, id=order, marks=marks)
+        for orders, marks in (
+            (SLOW_ORDERS, pytest.mark.slow),
+            (SLOWEST_ORDERS, pytest.mark.slowest),
+        )
+        for order, code in orders.items()
     ],
 )
 def test_model_is_loaded_after_imports_in_any_order(saved, statement):

@@ -218,7 +218,7 @@ def test_files_beside_the_states_are_made_again(tmp_path):
         run_dense(tmp_path)
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_goes_on_from_a_folder_without_checksums(tmp_path):
     """As they were written before there were any, of one state."""
     settings = {"units": 6}
@@ -336,7 +336,7 @@ def forged(monkeypatch):
     return forge
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_the_best_epoch_is_one_of_the_history(forged, tmp_path):
     """Not one that was better, after the last save, and went with the kill."""
     with pytest.raises(Killed):
@@ -360,7 +360,7 @@ def test_of_equal_epochs_the_last_is_the_best(forged, tmp_path):
         np.testing.assert_array_equal(value, wanted)
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_epochs_without_a_figure_are_not_the_best(forged, tmp_path):
     nan = float("nan")
     model, history, weights = forged(tmp_path, [nan, 3.0, nan, 4.0])
@@ -496,7 +496,7 @@ def test_a_figure_of_some_epochs_only(tmp_path):
         assert [row["extra"] for row in csv.DictReader(file)] == ["", "1.0", "", "3.0"]
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_goes_on_from_weights_that_were_changed_after_the_last_epoch(tmp_path):
     """By `EarlyStopping`, whose weights are those of an epoch before."""
 

@@ -66,6 +66,7 @@ def test_without_it_nothing_is_reset():
     assert starts.zero == [True] + [False] * 9
 
 
+@pytest.mark.slow
 def test_resets_where_the_text_begins_anew():
     data, starts = make_data(), Starts()
     make_model().fit(
@@ -128,6 +129,7 @@ def test_test_figures():
     assert history["test_loss"] != history["val_loss"]
 
 
+@pytest.mark.slow
 def test_test_figures_leave_training_alone():
     models = [make_model(), make_model()]
     for model, more in zip(

@@ -96,6 +96,7 @@ def test_literal_values():
     np.testing.assert_array_equal(layer(x), [[0.5 + 0.5 * (2 - 0.25)]])
 
 
+@pytest.mark.slow
 def test_the_state_keeps_its_norm_without_input():
     """What the architecture is for: the linear step is near a rotation."""
     layer = built(

@@ -299,6 +299,7 @@ def test_inference_divides_and_writes_nothing():
     assert not is_on(layer)
 
 
+@pytest.mark.slow
 def test_no_update_is_the_last_without_being_normalized():
     """One step over 1: what it leaves behind is divided from then on."""
     layer = built(kernel_initializer="ones", short_term_initializer=0.99 * np.eye(3))

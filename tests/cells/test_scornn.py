@@ -260,6 +260,7 @@ def test_negative_ones_out_of_range(negative_ones):
         ScoRNN(7, negative_ones=negative_ones)
 
 
+@pytest.mark.slow
 def test_gradient_reaches_the_far_past():
     """What the architecture is for: the gradient keeps its norm over 1 000 steps."""
     layer = built(units=16, bias_initializer="zeros", dtype="float64")

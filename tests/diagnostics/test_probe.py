@@ -307,7 +307,7 @@ def test_both_directions():
     )
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_the_model_stays_as_it_is():
     inputs = keras.Input(batch_shape=(3, 5, 2))
     first = ScoRNN(3, dropout=0.3, seed=1, return_sequences=True, stateful=True)

@@ -255,6 +255,7 @@ def test_stretches_between_validations(steps, epochs, wanted, batches, each, tim
     assert schedule(settings, batches) == (each, times)
 
 
+@pytest.mark.slow
 def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):
     small = "--smoke", "--model", "rnn", "--evaluate-every", "20"
     run("adding", tmp_path, *small, "--steps", "5")

@@ -268,6 +268,7 @@ def test_keras_layer_checks(arguments, features, shape):
     KerasChecks().check(arguments, features, shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jit_compile", "margin"),
     # Without XLA JAX runs one operation after the other.

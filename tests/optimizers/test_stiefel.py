@@ -205,6 +205,7 @@ def test_compiled_as_eager(jit_compile, options):
     assert np.abs(models[1].get_weights()[1] - start).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_resumes_to_the_same_result(tmp_path):
     """With the moving averages among what is saved."""
 

@@ -36,6 +36,7 @@ def fit(model, optimizer, **kwargs):
     return [str(w.message) for w in caught if "unitary" in str(w.message)]
 
 
+@pytest.mark.slow
 def test_fit_warns_of_what_leaves_the_manifold():
     model = make_model()
     assert not fit(model, paper_optimizer())

@@ -133,9 +133,8 @@ def test_against_numpy(
         )
 
 
-@pytest.mark.parametrize(
-    "return_sequences", [pytest.param(False, marks=pytest.mark.slow), True]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("return_sequences", [False, True])
 def test_recomputing_changes_nothing(return_sequences):
     values, mask, _ = problem(90)
 

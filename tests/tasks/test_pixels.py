@@ -157,6 +157,7 @@ def same(one, other):
     return [np.array_equal(one[image], other[image]) for image in one]
 
 
+@pytest.mark.slow
 def test_noise_is_another_in_each_pass(cifar_file):
     """And a function of the seed, the pass and the image: a run may go on anywhere."""
     path, _ = cifar_file
@@ -192,6 +193,7 @@ def test_controls_tell_image_and_noise_apart(cifar_file):
     assert padded(path, length=32).controls == {}
 
 
+@pytest.mark.slow
 def test_noise_may_be_fixed_by_the_seed_and_the_image(cifar_file):
     path, _ = cifar_file
     task = padded(path, fixed_noise=True)

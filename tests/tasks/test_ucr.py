@@ -79,7 +79,11 @@ def test_the_seed_fixes_validation_and_order(tmp_path):
     again = load("Some", tmp_path)
     assert [numbers(again.train), numbers(again.train)] == [first, second]
     assert numbers(again.valid) == numbers(task.valid)
-    # Any series is drawn by one seed or other, about as often as the rest.
+
+
+@pytest.mark.slow
+def test_seeds_draw_all_series_alike(tmp_path):
+    list(write(tmp_path))
     drawn = [numbers(load("Some", tmp_path, seed=seed).valid) for seed in range(40)]
     counts = np.bincount(np.concatenate(drawn).astype(int), minlength=23)
     # Hypergeometric: mean 40 * 5 / 23 = 8.7, standard deviation 2.6; four of them.
