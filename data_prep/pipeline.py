@@ -11,7 +11,7 @@ from keras_ortho.checks import is_integer
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
 from keras_ortho.reading import read_json
-from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
+from keras_ortho.tasks.timit_records import FORMAT, LARGEST_MANIFEST, MANIFEST
 
 from .corpus import Corpus, Unused, discover
 from .listed import ListFile, list_corpus
@@ -25,7 +25,7 @@ from .plan import (
     library_versions,
     plan_shards,
 )
-from .report import REPORT, list_rejected, write_report
+from .report import REPORT, is_report, list_rejected, write_report
 from .shards import Sidecar, find_shard, write_shard, write_shared_shard
 from .splits import SPLITS, Splits, resolve_mode, split
 from .storage import write_json
@@ -98,8 +98,9 @@ def prepare(
             a worker of `pool`.
         ValueError: If an argument or a list is invalid; if `out` and `corpus` overlap;
             if a split would be empty; if `out` contains records, but of none of these
-            utterances; if a worker of `pool` has other versions of the libraries; or if
-            `strict` is `True` and files are rejected.
+            utterances, or a `manifest.json` or `report.csv` of something else; if a
+            worker of `pool` has other versions of the libraries; or if `strict` is
+            `True` and files are rejected.
 
     Example:
     ```python
@@ -111,6 +112,7 @@ def prepare(
     found, splits, how = _divide(corpus, lists, mode, seed)
     out = Path(out)
     with locked(out):
+        _check_own(out)
         chosen = [u for name in SPLITS for u in splits[name]]
         _check_same({u.id for u in chosen}, out)
         sources, unreadable = hash_sources(found.root, chosen)
@@ -187,6 +189,25 @@ def _check(corpus: Path, out: Path, num_shards: Any, seed: Any) -> None:
             raise IsADirectoryError(
                 f"A folder is where {name} belongs. Received: {out / name}"
             )
+
+
+def _check_own(out: Path) -> None:
+    """Raises an error if a file that would be replaced has been written otherwise."""
+    of_run = {MANIFEST: _is_manifest, REPORT: is_report}
+    for name, is_own in of_run.items():
+        if (out / name).exists() and not is_own(out / name):
+            raise ValueError(
+                f"`out` must be a folder without {name}, or one with records. "
+                f"Received: {out / name}, which was written otherwise"
+            )
+
+
+def _is_manifest(path: Path) -> bool:
+    try:
+        values = read_json(path, LARGEST_MANIFEST)
+    except ValueError:
+        return True  # A damaged manifest is replaced, as is an empty one.
+    return not values or (isinstance(values, dict) and values.get("format") == FORMAT)
 
 
 def _check_same(utterances: set[str], out: Path) -> None:

@@ -11,6 +11,7 @@ from .corpus import Unused
 from .splits import COMPLETE
 
 REPORT = "report.csv"
+COLUMNS = ("path", "reason")
 
 
 def write_report(out: Path, unused: Iterable[Unused]) -> None:
@@ -26,8 +27,14 @@ def write_report(out: Path, unused: Iterable[Unused]) -> None:
         aside.open("w", encoding="utf-8", errors="backslashreplace", newline="") as f,
     ):
         writer = csv.writer(f, lineterminator="\n")
-        writer.writerow(["path", "reason"])
+        writer.writerow(COLUMNS)
         writer.writerows([u.path, u.reason] for u in unused)
+
+
+def is_report(path: Path) -> bool:
+    """Returns whether a file is one that `write_report` wrote, or empty."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.readline().rstrip("\n") in ("", ",".join(COLUMNS))
 
 
 def list_rejected(rejected: Iterable[Unused]) -> str:

@@ -53,7 +53,7 @@ from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser
 from experiments.own_layers import is_own
 from experiments.presets import Preset
-from experiments.records import digest, run_record
+from experiments.records import check_record, digest, run_record
 from experiments.settings import Settings, settle
 from experiments.smoke import synthesize
 from experiments.speech import (
@@ -98,7 +98,7 @@ from keras_ortho.tasks.mixtures import (
 from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import MODEL, best_epoch, train
 
-RESULTS = "results.json"
+RESULTS, SCORES, TABLE = "results.json", "scores.csv", "results.md"
 GAIN = "gain.keras"
 APPLICATION = {
     "run": "folder of a run that has ended",
@@ -119,6 +119,7 @@ def main() -> None:
         return
     settings = parse()
     record, out = run_record(settings.record()), settings.out
+    check_record(out, RESULTS, "models", [SCORES, TABLE])
     rows = matched_rows(settings.models, settings.units)
     kinds: tuple[str, ...] = TRAINED
     recorded: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
@@ -171,11 +172,11 @@ def main() -> None:
     }
     entries = {name: [one.entry for one in each] for name, each in trained.items()}
     write_sealed(out / RESULTS, record | {"data": data, "models": entries})
-    write_scores(out / "scores.csv", scores, settings.seed)
+    write_scores(out / SCORES, scores, settings.seed)
     text = tables(scores)
     if known:
         text += f"\nOf the speakers of the test {known} are in the training, too.\n"
-    with replacing(out / "results.md") as aside:
+    with replacing(out / TABLE) as aside:
         aside.write_text(text)
     plot_curves(
         out / "curves.png",

@@ -116,6 +116,12 @@ def main() -> None:
         raise ValueError(f"`model` must be a .keras or an .onnx file. Received: {path}")
     if not path.is_file():
         raise FileNotFoundError(f"`model` must be a file. Received: {path}")
+    clean = options.out / "clean.wav"
+    if options.speech != "-" and clean.resolve() == Path(options.speech).resolve():
+        raise ValueError(
+            f"`speech` must not be {clean.name} in --out, which is written. "
+            f"Received: {options.speech}"
+        )
     tqdm = require("tqdm", extra="speech").tqdm
     speech_in = hops(options.speech)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -144,7 +150,7 @@ def main() -> None:
     waveform = np.concatenate(sound)[HOP_LENGTH:]
     with replacing(options.out / "gains.npy") as aside, aside.open("wb") as file:
         np.save(file, np.stack(gains))
-    write_wav(options.out / "clean.wav", waveform, SAMPLE_RATE)
+    write_wav(clean, waveform, SAMPLE_RATE)
     report(np.array(seconds), options.out)
 
 
@@ -171,7 +177,7 @@ def hops(speech: str) -> Iterator[np.ndarray]:
     """
     if speech == "-":
         return _padded(_from_input())
-    samples = resample_to_int16(*read_audio(speech))
+    samples = resample_to_int16(*read_audio(speech, mono=True))
     starts = range(0, len(samples), HOP_LENGTH)
     return _padded(samples[start : start + HOP_LENGTH] for start in starts)
 

@@ -16,7 +16,8 @@ validation data. The test utterances are resynthesized from all predictions and 
 mean squared error in dB^2 under both definitions in use, segmental SNR, STOI and PESQ.
 A mean leaves out the utterances that have no such score, and the table says how many.
 Writes results.md, results.json, curves.png, spectrograms.png, wav/ and a folder for
-each model. If the command is run again, it resumes; models can be added.
+each model. If the command is run again, it resumes. Models can be added: name the
+earlier ones, too.
 
 `--preset paper` trains the papers' networks instead, each with the size and settings of
 Helfrich, dissertation, 2020, sections 2.5 and 2.7, which cover scoRNN, LSTM, ENRNN and
@@ -47,7 +48,7 @@ from experiments.linear_prediction import LinearPrediction
 from experiments.optimizers import make_optimizer
 from experiments.own_layers import is_own
 from experiments.presets import Preset
-from experiments.records import run_record
+from experiments.records import check_record, run_record
 from experiments.settings import Settings
 from experiments.speech import (
     COLUMNS,
@@ -82,6 +83,7 @@ from keras_ortho.tasks import timit
 from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import best_epoch, train
 
+RECORD, TABLE = "results.json", "results.md"
 Predictor = Callable[[np.ndarray], np.ndarray]
 
 
@@ -91,6 +93,7 @@ def main() -> None:
     settings, models = parse()
     record = run_record(settings.record())
     out, raw = settings.out, is_raw(settings)
+    check_record(out, RECORD, "results", [TABLE])
     records = smoke.speech(out)["data_dir"] if settings.smoke else settings.records
     data = timit.load(
         records,
@@ -296,8 +299,8 @@ def report(out: Path, record: dict[str, Any]) -> None:
         [name, *(figure(row, key) for key in COLUMNS)]
         for name, row in record["results"].items()
     ]
-    table = write_table(out / "results.md", ["test", *COLUMNS.values()], rows)
-    write_sealed(out / "results.json", record)
+    write_sealed(out / RECORD, record)
+    table = write_table(out / TABLE, ["test", *COLUMNS.values()], rows)
     print(f"\n{table}")
 
 

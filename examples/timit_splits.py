@@ -27,7 +27,7 @@ from experiments import device_options, timit_options
 from experiments.comparison import spread
 from experiments.errors import plain_errors, run_python
 from experiments.options import check_values
-from experiments.records import read_record
+from experiments.records import check_record, read_record
 from experiments.speech import COLUMNS, LINEAR_2
 from experiments.tables import table
 from keras_ortho.diagnostics import plot_curves
@@ -37,6 +37,7 @@ from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 HERE = Path(__file__).resolve().parent
+RECORD, TABLE = "results.json", "results.md"
 # Entries that must be equal in the records of all runs.
 SAME = ("commit", "keras_ortho", "keras", "backend", "backend_version", "python")
 # Entries that differ from run to run.
@@ -50,6 +51,7 @@ Runs = Sequence[Sequence[Mapping[str, Any]]]
 def main() -> None:
     """Prepares the splits, executes their runs, and writes the results."""
     options, others = parse()
+    check_record(options.out, RECORD, "runs", [TABLE])
     runs = [
         [
             run(options.out, split, seed, others)
@@ -107,9 +109,7 @@ def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, An
     folder = out / split / f"seed-{seed}"
     command = [str(HERE / "timit.py"), "--records", str(out / split / "records")]
     run_python([*command, "--seed", str(seed), "--out", str(folder), *others])
-    return read_record(
-        folder / "results.json", ["started", "data", "results", "curves"]
-    )
+    return read_record(folder / RECORD, ["started", "data", "results", "curves"])
 
 
 def report(options: argparse.Namespace, runs: Runs) -> None:
@@ -125,9 +125,6 @@ def report(options: argparse.Namespace, runs: Runs) -> None:
             raise ValueError(
                 f"The runs in --out must have one {name}. Received: {', '.join(found)}"
             )
-    text = "\n".join([*table(*means(runs)), "", *table(*by_split(runs))]) + "\n"
-    with replacing(options.out / "results.md") as aside:
-        aside.write_text(text)
     first = everything[0]
     shared = {name: value for name, value in first.items() if name not in OWN}
     settings = {
@@ -143,7 +140,10 @@ def report(options: argparse.Namespace, runs: Runs) -> None:
         for record in of_split
     ]
     whole = shared | {"settings": settings, "runs": parts}
-    write_sealed(options.out / "results.json", whole)
+    write_sealed(options.out / RECORD, whole)
+    text = "\n".join([*table(*means(runs)), "", *table(*by_split(runs))]) + "\n"
+    with replacing(options.out / TABLE) as aside:
+        aside.write_text(text)
     draw(options.out / "curves.png", runs)
     print(f"\n{text}\nTables and figure are in {options.out}")
 

@@ -13,6 +13,7 @@ from experiments import device_options, smoke
 from experiments.layers import LAYERS, Units, kind_of, make_layer, trial_units
 from experiments.optimizers import PARTS, parse
 from experiments.presets import PRESETS, find
+from experiments.records import check_record
 from experiments.settings import SIZES, USUAL, Settings, settle, settle_run
 from keras_ortho.backend.processes import on_first
 from keras_ortho.extras import require
@@ -210,6 +211,7 @@ def read_comparison(
     given = parser.parse_args()
     check_values(given)
     device_options.set_up(given)
+    check_record(given.out, "run.json", "results", ["table.md"])
     made = _smoke_data(given, make)
     return settle(vars(given), made, small if given.smoke else usual)
 

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.sealed import read_sealed
+from keras_ortho.sealed import is_sealed, read_sealed
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
@@ -38,6 +38,27 @@ def digest(arrays: Iterable[Any]) -> str:
         found.update(f"{array.dtype} {array.shape}".encode())
         found.update(np.ascontiguousarray(array).tobytes())
     return found.hexdigest()
+
+
+def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) -> None:
+    """Refuses a folder with files that would be replaced but were written otherwise.
+
+    Args:
+        out: The folder, which need not exist.
+        record: Name of the record of what is to be run, the first file that it writes.
+        part: Name of a value that such a record has, and no other.
+        others: Names of its other files.
+
+    Raises:
+        ValueError: If the record is not of this kind, or another of the files exists
+            without it.
+    """
+    found = [name for name in (record, *others) if (out / name).exists()]
+    if found and not is_sealed(out / record, [part]):
+        raise ValueError(
+            f"--out must be a folder without {found[0]}, or the folder of a run. "
+            f"Received: {out / found[0]}, which no run of this kind has written"
+        )
 
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from experiments.device_options import OPTIONS
 from experiments.engine import write_progress
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
-from experiments.records import digest, draw, run_record, summary
+from experiments.records import check_record, digest, draw, run_record, summary
 from experiments.settings import Settings
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.distribution import shared_evaluation
 from keras_ortho.files import remove_asides
 from keras_ortho.locks import locked
 from keras_ortho.metrics import ErrorRate
-from keras_ortho.sealed import is_sealed, write_sealed
+from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
@@ -111,7 +111,7 @@ def fit(
     callbacks.append(_Progress(out, times))
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):
-        _check_record(out / RECORD)
+        check_record(out, RECORD, "figures")
         for file in (RECORD, PICTURE):
             remove_asides(out / file)
         history = train(
@@ -151,14 +151,6 @@ def fit(
     for name, value in record["figures"].items():
         print(f"{name}: {value:.5g}")
     return record
-
-
-def _check_record(path: Path) -> None:
-    if path.exists() and not is_sealed(path):
-        raise ValueError(
-            f"--out must be a folder without {path.name}, or the folder of a run. "
-            f"Received: {path}, which no run has written"
-        )
 
 
 def _first_batches(task: Task) -> str:

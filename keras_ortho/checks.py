@@ -46,9 +46,12 @@ def check_sizes(name: str, value: Any) -> tuple[int, ...]:
         The sizes, at least one, as a tuple of ints.
 
     Raises:
-        ValueError: If the value is not a tuple or list of positive integers.
+        ValueError: If the value is not a tuple or list of positive integers, or a
+            `tf.TensorShape` of them.
     """
-    sizes = list(value) if isinstance(value, list | tuple) else []
+    # A `TensorShape` is neither, and has no length if nothing is known of it.
+    is_shape = hasattr(value, "as_list") and value.rank is not None
+    sizes = list(value) if is_shape or isinstance(value, list | tuple) else []
     if not sizes or not all(is_integer(size) and size > 0 for size in sizes):
         raise ValueError(
             f"`{name}` must be a tuple or list of positive integers. "

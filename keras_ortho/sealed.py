@@ -81,14 +81,16 @@ def read_sealed(
     return values
 
 
-def is_sealed(path: str | os.PathLike[str]) -> bool:
+def is_sealed(path: str | os.PathLike[str], names: Iterable[str] = ()) -> bool:
     """Returns whether a file has the format of `write_sealed`.
 
     Args:
         path: A file, which need not exist.
+        names: Names of required values. Default: none.
 
     Returns:
-        Whether the file is a JSON object with a checksum, which need not match.
+        Whether the file is a JSON object with these values and a checksum, which need
+        not match.
 
     Example:
 
@@ -99,7 +101,7 @@ def is_sealed(path: str | os.PathLike[str]) -> bool:
         values = json.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(values, dict) and SEAL in values
+    return isinstance(values, dict) and {SEAL, *names} <= values.keys()
 
 
 def _holds(values: Any, names: list[str]) -> bool:

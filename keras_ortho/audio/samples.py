@@ -1,5 +1,6 @@
 """Conversion of samples to floats or 16-bit integers, and writing of WAV files."""
 
+import io
 import os
 from pathlib import Path
 
@@ -104,5 +105,9 @@ def write_wav(
             f"`path` must be a file, not a folder. Received: {os.fspath(path)}"
         )
     soundfile = require("soundfile", extra="speech")
+    # Written here rather than by soundfile, whose error for a folder that cannot be
+    # written to is not an `OSError`.
+    file = io.BytesIO()
+    soundfile.write(file, integers, sample_rate, subtype="PCM_16", format="WAV")
     with replacing(path) as aside:
-        soundfile.write(aside, integers, sample_rate, subtype="PCM_16", format="WAV")
+        aside.write_bytes(file.getvalue())

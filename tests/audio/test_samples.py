@@ -1,6 +1,7 @@
 """Tests of samples and WAV files."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,17 +75,23 @@ def test_wav(tmp_path):
     assert os.listdir(tmp_path) == ["tone.wav"]
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="There is no /proc")
+def test_a_folder_that_takes_no_files():
+    with pytest.raises(OSError, match="/proc/"):
+        write_wav("/proc/x.wav", np.zeros(3), 8000)
+
+
 def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "tone.wav"
     write_wav(path, np.ones(10), 8000)
     before = path.read_bytes()
 
-    def fail_half_way(file, *arguments, **options):
-        with open(file, "wb") as half:
-            half.write(b"RIFF")
+    def fail_half_way(self, data):
+        with open(self, "wb") as half:
+            half.write(data[:4])
         raise OSError("no space left")
 
-    monkeypatch.setattr(soundfile, "write", fail_half_way)
+    monkeypatch.setattr(Path, "write_bytes", fail_half_way)
     with pytest.raises(OSError, match="no space"):
         write_wav(path, np.zeros(10), 8000)
     assert path.read_bytes() == before

@@ -151,6 +151,23 @@ def test_records_of_another_corpus_are_left_alone(corpus):
     run(corpus)  # What is damaged is nobody's.
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("manifest.json", '{"name": "my web app", "version": "1"}'),
+        ("manifest.json", '["mine"]'),
+        ("report.csv", "quarter,sales\nQ1,10\n"),
+    ],
+)
+def test_files_of_something_else_are_left_alone(name, text, corpus):
+    out = corpus.parent / "out"
+    out.mkdir()
+    (out / name).write_text(text)
+    with pytest.raises(ValueError, match=f"without {name}.*Received: .*{name}"):
+        run(corpus)
+    assert contents(out) == {name: text.encode()}
+
+
 def test_folders_with_the_names_of_files_are_left_alone(corpus):
     out = corpus.parent / "out"
     folder = out / "train-00000-of-00003-0123456789abcdef.tfrecord"

@@ -117,6 +117,7 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
         ("alone.onnx", "speech.wav", "alone.npz"),
         ("other.onnx", "speech.wav", "129 bins.*from .5. to .5., with 1 of 0 states"),
         ("best.h5", "speech.wav", "must be a .keras or an .onnx.*Received: .*best.h5"),
+        ("alone.onnx", "out/clean.wav", "`speech` must not be clean.wav.*Received"),
         ("text.onnx", "speech.wav", "`model` must be an ONNX file.*Received: .*text"),
     ],
 )

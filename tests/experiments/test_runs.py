@@ -322,6 +322,6 @@ def test_a_record_of_somebody_else_is_not_replaced(tmp_path, capsys):
     (tmp_path / "data" / "Sines").write_text("mine")
     with pytest.raises(SystemExit):
         run("ucr", tmp_path, "--smoke", "--model", "rnn")
-    assert "no run has written" in capsys.readouterr().err
+    assert "no run of this kind has written" in capsys.readouterr().err
     assert (tmp_path / "run.json").read_text() == "{}"
     assert (tmp_path / "data" / "Sines").read_text() == "mine"
