@@ -82,10 +82,17 @@ class ParametrizedMatrix:
         """Computes the matrix.
 
         Raises:
-            ValueError: If the parametrization returns a matrix of the wrong shape.
+            ValueError: If the parametrization returns no matrix, a complex one, or one
+                of the wrong shape.
         """
         matrix = self._parametrization.matrix(*self.values())
         name = f"{type(self._parametrization).__name__}.matrix"
+        dtype = getattr(matrix, "dtype", None)
+        if dtype is None or "complex" in str(dtype):
+            raise ValueError(
+                f"`{name}` must return a real tensor, of a complex matrix its real "
+                f"form. Received: {matrix if dtype is None else dtype}"
+            )
         check_fits(name, matrix, self._shape, "the units")
         return matrix
 

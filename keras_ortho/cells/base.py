@@ -25,6 +25,9 @@ from keras_ortho.parametrizations.free import check_makes
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
 
+# Weights that `build` makes after those of the recurrent matrix.
+LATER_WEIGHTS = ("bias", "initial_state")
+
 
 class RecurrentCell(StepCell):
     """Base class of cells `h' = activation(x U + h W)` with a parametrized `W`.
@@ -388,6 +391,13 @@ class RecurrentCell(StepCell):
             lambda variable: None if self.frozen else self.regularizer_of(variable),
         )
         for weight in self._matrix.variables:
+            known = getattr(self, weight.name, None) is not None
+            if known or weight.name in LATER_WEIGHTS:
+                raise ValueError(
+                    f"`{type(self.parametrization).__name__}.variables` must give its "
+                    "variables names that no attribute of the cell has: choose another,"
+                    f" such as recurrent_{weight.name}. Received: {weight.name}"
+                )
             setattr(self, weight.name, weight)
 
     def regularizer_of(self, variable: FreeVariable) -> Any:

@@ -380,7 +380,8 @@ class RecurrentLayer(keras.layers.RNN):
             return (new[0] if read_out_later else output), new
 
         # With a mask, Keras's loop on JAX returns states as outputs of masked steps.
-        read_out_later = self.cell.output_size != self.cell.state_size
+        differ = self.cell.output_size != self.cell.state_size
+        read_out_later = differ and self.cell.inherits("call")
         last_output, outputs, states = rnn(
             step,
             sequences,

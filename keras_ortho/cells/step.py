@@ -182,9 +182,10 @@ class StepCell(SequenceCell):
     @property
     def is_plain(self) -> bool:
         """Whether the step is `f(x U + h W)`: no subclass overrides it."""
-        return self._inherits("call", "step", "activate", "step_weights")
+        return self.inherits("call", "step", "activate", "step_weights")
 
-    def _inherits(self, *names: str) -> bool:
+    def inherits(self, *names: str) -> bool:
+        """Whether no subclass overrides any of these methods."""
         return all(getattr(type(self), x) is getattr(StepCell, x) for x in names)
 
     def known_step(self, training: bool) -> KnownStep | None:
@@ -200,7 +201,7 @@ class StepCell(SequenceCell):
         """
         activation = find(self.activation, self.complex_state)
         sequence = self._sequence
-        is_known = self._inherits("call", "step", "activate")
+        is_known = self.inherits("call", "step", "activate")
         if not is_known or activation is None or sequence is None:
             return None
         weights = self.step_weights(sequence.recurrent_kernel, activation)

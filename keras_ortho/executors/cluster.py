@@ -1,6 +1,7 @@
 """Executors on the workers of a Dask cluster."""
 
 import contextlib
+import importlib.util
 import os
 import platform
 import sys
@@ -93,6 +94,8 @@ def task_cores() -> int:
     >>> task_cores() >= 1
     True
     """
+    if importlib.util.find_spec("distributed") is None:  # So this is no worker.
+        return len(os.sched_getaffinity(0))
     # Respects the CPU limit of a container, which the affinity does not show.
     cores = require("dask.system", extra="cluster").CPU_COUNT
     try:

@@ -5,10 +5,11 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 
 
 @contextlib.contextmanager
@@ -29,25 +30,28 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, initializer=_start_worker)
+    processes = pool._processes  # The pool itself forgets them when it breaks.
     done = False
     try:
         yield pool
         done = True
     except Exception as error:
-        _raise_if_broken(pool, error)
+        _raise_if_broken(pool, processes, error)
         raise
     finally:
         pool.shutdown(cancel_futures=not done)
 
 
-def _raise_if_broken(pool: ProcessPoolExecutor, error: Exception) -> None:
+def _raise_if_broken(
+    pool: ProcessPoolExecutor, processes: Mapping[int, BaseProcess], error: Exception
+) -> None:
     try:
         pool.submit(int)
     except BrokenProcessPool as broken:
         # The pool ends its other workers itself, except one that was being started at
         # that moment, for which it would wait forever. Starting that worker may also
         # have raised an error other than `BrokenProcessPool`.
-        for process in multiprocessing.active_children():
+        for process in list(processes.values()):
             process.terminate()
         raise broken from error
 

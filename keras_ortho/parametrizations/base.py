@@ -21,7 +21,8 @@ class FreeVariable:
     """Specification of a variable that a layer creates for its matrix.
 
     Attributes:
-        name: Name of the weight in the layer.
+        name: Name of the weight in the layer, and of the attribute of its cell, which
+            must have none of that name.
         shape: Shape of the variable.
         initializer: Initializer for the variable.
         trainable: Whether the variable is trained. Default: `True`.

@@ -34,6 +34,7 @@ from keras_ortho.parametrizations.complex_rows import (
     product,
     turn,
 )
+from keras_ortho.parametrizations.free import next_seed
 from keras_ortho.parametrizations.orthogonality import nearest_unitary, random_unitary
 from keras_ortho.parametrizations.skew import (
     HenaffSkew,
@@ -272,9 +273,12 @@ class ScaledCayleyUnitary(Parametrization):
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Returns the variables: the free entries of `A` and the phases of `D`."""
         skew, symmetric = num_entries(size), num_entries(size + 1)
-        phases = keras.initializers.RandomUniform(0.0, 2 * math.pi)
+        initializer = initializer or HenaffSkew()
+        phases = keras.initializers.RandomUniform(
+            0.0, 2 * math.pi, seed=next_seed(initializer)
+        )
         return [
-            FreeVariable("recurrent_skew_real", (skew,), initializer or HenaffSkew()),
+            FreeVariable("recurrent_skew_real", (skew,), initializer),
             FreeVariable(
                 "recurrent_skew_imag", (symmetric,), keras.initializers.Zeros()
             ),

@@ -108,6 +108,25 @@ def independent(initializer: Any) -> Any:
     return type(initializer).from_config(config)
 
 
+def next_seed(initializer: Any) -> int | None:
+    """Returns the seed of what is drawn beside an initializer's values.
+
+    Args:
+        initializer: An initializer of Keras or of this package, or a function.
+
+    Returns:
+        The seed after that of the initializer; `None` if it was given no int seed.
+
+    Example:
+    >>> next_seed(keras.initializers.GlorotUniform(seed=1))
+    2
+    """
+    if not isinstance(initializer, keras.initializers.Initializer):
+        return None
+    seed = independent(initializer).get_config().get("seed")
+    return seed if isinstance(seed, int) else None
+
+
 def independents(initializer: Any, count: int) -> list[Any]:
     """Returns several initializers with the same settings that draw different values.
 

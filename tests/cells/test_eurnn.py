@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho import EURNN, EURNNCell
+from keras_ortho import EURNN, EURNNCell, RecurrentLayer
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
 from tests.cells.building import builder, refused, weights_of
@@ -84,6 +84,30 @@ def test_real_output_in_keras_loop(zero_output_for_mask):
     np.testing.assert_allclose(
         outputs, unrolled(x, mask=mask), atol=100 * np.finfo("float32").eps
     )
+
+
+class Doubled(EURNNCell):
+    """One with an output of its own."""
+
+    def call(self, inputs, states, training=False):
+        output, new = super().call(inputs, states, training=training)
+        return 2 * output, new
+
+
+class DoubledRNN(RecurrentLayer):
+    cell_class = Doubled
+
+
+def test_a_cell_with_an_output_of_its_own():
+    x = np.random.default_rng(0).normal(size=(3, 5, 3)).astype("float32")
+    layer = DoubledRNN(6, real_output=True, return_sequences=True)
+    plain = built(units=6, real_output=True, return_sequences=True)
+    expected = plain(x)
+    layer.build(x.shape)
+    layer.set_weights(plain.get_weights())
+    # Two paths through five steps, of some entries of some size.
+    atol = 100 * np.finfo("float32").eps * np.abs(expected).max()
+    np.testing.assert_allclose(layer(x), 2 * np.asarray(expected), atol=atol)
 
 
 @pytest.mark.slow

@@ -95,6 +95,47 @@ class OneVariable(Wrong):
         return FreeVariable("entries", (size, size), "zeros")
 
 
+class Named(Parametrization):
+    """One whose variable has a given name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def variables(self, size, initializer=None):
+        return [FreeVariable(self.name, (size, size), "orthogonal")]
+
+    def matrix(self, entries):
+        return entries
+
+
+@pytest.mark.parametrize("name", ["kernel", "bias", "initial_state", "units", "seed"])
+def test_variables_named_like_what_the_cell_has(name):
+    x = np.ones((2, 3, 4), "float32")
+    OrthoRNN(4, Named("w"), activation="linear", seed=1)(x)
+    with pytest.raises(ValueError, match=f"`Named.variables` .*Received: {name}$"):
+        OrthoRNN(4, Named(name), activation="linear", seed=1)(x)
+
+
+class Returns(Parametrization):
+    """One that makes something other than a real matrix."""
+
+    def __init__(self, made):
+        self.made = made
+
+    def variables(self, size, initializer=None):
+        return [FreeVariable("entries", (size, size), "zeros")]
+
+    def matrix(self, entries):
+        return self.made
+
+
+@pytest.mark.parametrize("made", [None, [[1.0]], 1j * np.eye(4)])
+def test_what_is_no_real_matrix(made):
+    x = np.ones((2, 3, 1), "float32")
+    with pytest.raises(ValueError, match=r"`Returns.matrix` must return a real tensor"):
+        OrthoRNN(4, Returns(made))(x)
+
+
 def test_parametrizations_that_lack_something():
     """What a user sees who writes the first one."""
     x = np.ones((2, 3, 1), "float32")

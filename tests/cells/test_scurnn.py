@@ -139,6 +139,19 @@ def test_recurrent_initializer_that_is_not_unitary(initializer):
         built(ScuRNNCell, units=4, recurrent_initializer=initializer)
 
 
+def test_a_seed_fixes_the_phases_too():
+    def weights(seed):
+        layer = ScuRNN(4, recurrent_initializer=HenaffSkew(seed=seed))
+        layer.build((None, None, 3))
+        named = {w.name: ops.convert_to_numpy(w) for w in layer.weights}
+        return [named["recurrent_skew_real"], named["recurrent_phases"]]
+
+    for first, again, other in zip(weights(3), weights(3), weights(4), strict=True):
+        np.testing.assert_array_equal(first, again)
+        assert not np.array_equal(first, other)
+    assert not np.array_equal(weights(None)[1], weights(None)[1])
+
+
 def test_no_rotation_leaves_the_phases():
     cell = built(ScuRNNCell, units=4, recurrent_initializer=HenaffSkew(0.0, 0.0))
     phases = weights_of(cell)["recurrent_phases"]

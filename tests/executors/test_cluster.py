@@ -142,6 +142,11 @@ def test_a_worker_knows_its_cores(address):
         assert executor.submit(task_cores).result(timeout=60) == 1  # It was given one.
 
 
+def test_a_process_knows_its_cores_without_dask(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert task_cores() == len(os.sched_getaffinity(0))
+
+
 def test_other_files_are_noticed(tmp_path, address):
     with (
         open_executor(1, address) as executor,

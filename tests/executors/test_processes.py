@@ -33,6 +33,14 @@ def test_a_broken_pool_is_said_to_be_broken_and_is_left():
     assert set(multiprocessing.active_children()) <= before
 
 
+def test_a_broken_pool_leaves_other_processes():
+    with worker_pool(1) as outer:
+        worker = outer.submit(os.getpid).result()
+        with pytest.raises(BrokenProcessPool), worker_pool(1) as inner:
+            inner.submit(os._exit, 3).result(timeout=60)
+        assert outer.submit(os.getpid).result(timeout=60) == worker
+
+
 def test_what_is_left_is_given_up(tmp_path):
     """After an error, or an interrupt; not where the work is merely waited for."""
 
