@@ -17,7 +17,13 @@ from keras_ortho import (
     cells,
     initializers,
 )
-from keras_ortho.parametrizations import Heads, Parametrization, Rebased, ScaledCayley
+from keras_ortho.parametrizations import (
+    Heads,
+    Parametrization,
+    Rebased,
+    RestrictedUnitary,
+    ScaledCayley,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +108,9 @@ class Architecture:
     def matrices(self) -> tuple[Any, ...]:
         """Initializers of a matrix, and arrays, that it can start from."""
         kind = self.cell(**self.arguments).parametrization
-        if self.own_matrices or type(kind).inverse is Parametrization.inverse:
+        # The uRNN's inverse is there to say that there is none.
+        none = Parametrization.inverse, RestrictedUnitary.inverse
+        if self.own_matrices or type(kind).inverse in none:
             return self.own_matrices
         size = self.arguments["units"]
         rotation, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))
