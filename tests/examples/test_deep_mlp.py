@@ -39,7 +39,7 @@ def test_smoke(tmp_path, capsys):
     run_example("deep_mlp", *options)
     with pytest.raises(SystemExit):
         run_example("deep_mlp", *options, "--width", 9)
-    assert "Received: width=9 not 8" in capsys.readouterr().err
+    assert "Received: width=9 (the run has 8)" in capsys.readouterr().err
 
 
 def test_one_deep_network(tmp_path, capsys):

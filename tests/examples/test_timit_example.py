@@ -66,7 +66,7 @@ def test_smoke(tmp_path):
     assert again["results"] == results
     refused = start_example("timit", *options, "--seed", 1)
     assert refused.returncode != 0
-    assert "Received: seed=1 not 0" in refused.stderr
+    assert "Received: seed=1 (the run has 0)" in refused.stderr
 
 
 def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
