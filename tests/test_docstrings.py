@@ -31,6 +31,7 @@ SLOW = {
     "keras_ortho.diagnostics.figures",
     "keras_ortho.tasks.adding",
 }
+assert set(MODULES) >= SLOW
 
 
 def load(name):

@@ -85,6 +85,7 @@ def write_wav(
     Raises:
         FileNotFoundError: If the folder does not exist.
         IsADirectoryError: If `path` is a folder.
+        OSError: If the file cannot be written.
         ValueError: If `samples` does not fit `to_int16`, or `sample_rate` is not a
             positive integer.
 

@@ -377,7 +377,12 @@ class RecurrentCell(StepCell):
         )
 
     def build_recurrent(self) -> None:
-        """Creates the free variables of the recurrent matrix."""
+        """Creates the free variables of the recurrent matrix.
+
+        Raises:
+            NotImplementedError: If there is no `parametrization`.
+            ValueError: If a variable has the name of another attribute of the cell.
+        """
         if self.parametrization is None:
             raise NotImplementedError(
                 f"`{type(self).__name__}` must have a `parametrization`, or override "

@@ -36,9 +36,9 @@ class RecurrentLayer(keras.layers.RNN):
     derivative of its activation is known (modReLU, OPLU, ReLU, leaky ReLU, tanh,
     sigmoid, linear). In training, the result can then be differentiated in reverse mode
     only, and on TensorFlow and PyTorch only once. Otherwise, and with `unroll`, Keras's
-    loop runs the cell, as in `keras.layers.RNN(cell)`. The free variables of an
-    exponential (`NNRNN` by default) have first derivatives only on JAX, those that
-    `ENRNN` normalizes on any backend.
+    loop runs the cell, as in `keras.layers.RNN(cell)`. On JAX there are no
+    second derivatives with respect to the free variables of an exponential (`NNRNN` by
+    default); on no backend are there any with respect to what `ENRNN` normalizes.
 
     The results are those of `keras.layers.RNN(cell)`, with one exception: on JAX, for
     masked steps at the start of a sequence, Keras outputs the initial state, and this

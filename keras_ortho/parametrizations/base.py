@@ -21,8 +21,8 @@ class FreeVariable:
     """Specification of a variable that a layer creates for its matrix.
 
     Attributes:
-        name: Name of the weight in the layer, and of the attribute of its cell, which
-            must have none of that name.
+        name: Name of the weight in the layer. It also becomes an attribute of the
+            cell, so it must not be a name that the cell already has, such as "kernel".
         shape: Shape of the variable.
         initializer: Initializer for the variable.
         trainable: Whether the variable is trained. Default: `True`.

@@ -99,13 +99,13 @@ class DoubledRNN(RecurrentLayer):
 
 
 def test_a_cell_with_an_output_of_its_own():
-    x = np.random.default_rng(0).normal(size=(3, 5, 3)).astype("float32")
-    layer = DoubledRNN(6, real_output=True, return_sequences=True)
-    plain = built(units=6, real_output=True, return_sequences=True)
+    x = np.random.default_rng(0).normal(size=(3, 5, 3))
+    settings = {"real_output": True, "return_sequences": True, "dtype": "float64"}
+    layer, plain = DoubledRNN(6, **settings), built(units=6, **settings)
     expected = plain(x)
     layer.build(x.shape)
     layer.set_weights(plain.get_weights())
-    # Two paths through five steps, of some entries of some size.
+    # In float64, far above the rounding of five steps and far below a factor of two.
     atol = 100 * np.finfo("float32").eps * np.abs(expected).max()
     np.testing.assert_allclose(layer(x), 2 * np.asarray(expected), atol=atol)
 

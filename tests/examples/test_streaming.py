@@ -23,6 +23,7 @@ from tests.examples.modules import run_example
 
 pytest.importorskip("onnxruntime", reason="needs the extra export")
 onnx = pytest.importorskip("onnx", reason="needs the extra export")
+soundfile = pytest.importorskip("soundfile", reason="needs the extra speech")
 
 ROOT = Path(__file__).parents[2]
 RUN = """
@@ -117,12 +118,14 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
         ("alone.onnx", "speech.wav", "alone.npz"),
         ("other.onnx", "speech.wav", "129 bins.*from .5. to .5., with 1 of 0 states"),
         ("best.h5", "speech.wav", "must be a .keras or an .onnx.*Received: .*best.h5"),
+        ("alone.onnx", "stereo.wav", "one channel, not 2.*Received: .*stereo.wav"),
         ("alone.onnx", "out/clean.wav", "`speech` must not be clean.wav.*Received"),
         ("text.onnx", "speech.wav", "`model` must be an ONNX file.*Received: .*text"),
     ],
 )
 def test_bad_input(model, speech, message, tmp_path, capsys):
     write_wav(tmp_path / "speech.wav", np.zeros(1000), 8000)
+    soundfile.write(tmp_path / "stereo.wav", np.zeros((1000, 2)), 8000)
     for name in ("text", "alone", "best"):
         suffix = "h5" if name == "best" else "onnx"
         (tmp_path / f"{name}.{suffix}").write_text("no network")
