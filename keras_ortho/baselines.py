@@ -152,7 +152,7 @@ def lstm(
     Reference:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 4
+      section 5
     """
     units = checks.check_count("units", units)
     forget_bias = checks.check_finite("forget_bias", forget_bias)

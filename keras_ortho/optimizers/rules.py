@@ -55,7 +55,7 @@ def paper_optimizer(
     Reference:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 4
+      section 5
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5
     """
     return GroupOptimizer(

@@ -129,7 +129,7 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     Reference:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 4.1.2, after
+      section 4.2, after
       [Henaff et al., 2016](https://proceedings.mlr.press/v48/henaff16.html)
     """
 

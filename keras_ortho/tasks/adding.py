@@ -37,7 +37,7 @@ def generate(
     Reference:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 4.3, markers as in the authors' released code
+      section 5.2, markers as in the authors' released code
     """
     num_sequences, length = check_sizes(num_sequences=num_sequences, length=length)
     if length < 3:

@@ -58,7 +58,7 @@ def generate(
     Reference:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 4.2, layout as in the authors' released code
+      section 5.1, layout as in the authors' released code
     """
     num_sequences, delay = check_sizes(num_sequences=num_sequences, delay=delay)
     random = generator(seed)

@@ -69,7 +69,7 @@ def mnist(
     Reference:
 
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 4.4, split and permutation as in the authors' released code
+      section 5.3, split and permutation as in the authors' released code
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
       and 112 steps
     """

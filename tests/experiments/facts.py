@@ -408,7 +408,7 @@ HALF_OF_UNITARY = {
 }
 REAL_KERNEL = {
     "reading": lambda own, m, n, p: own - m * n,
-    "because": f"{ICML} 4.3: 3k and 7k come out where U counts m n numbers, not 2 m n",
+    "because": f"{ICML} 5.2: 3k and 7k come out where U counts m n numbers, not 2 m n",
 }
 
 
@@ -461,7 +461,7 @@ ROWS = [
         "restricted-urnn",
         470,
         {"": rmsprop(1e-3)},
-        f"{ICML} 4.2; {URNN_CODE}, run_memory_problem.sh",
+        f"{ICML} 5.1; {URNN_CODE}, run_memory_problem.sh",
         # 22 569, "approximately 22k".
         published=22_000,
         rounded=2000,
@@ -470,7 +470,7 @@ ROWS = [
         "eurnn",
         512,
         {"": rmsprop(1e-3)},
-        f"{ICML} 4.2, L = 2; {EUNN_CODE}",
+        f"{ICML} 5.1, L = 2; {EUNN_CODE}",
         settings={"capacity": 2, "style": "tunable"},
     ),
     copying(
@@ -540,7 +540,7 @@ ROWS = [
         "eurnn",
         512,
         {"": rmsprop(1e-3)},
-        f"{ICML} 4.3; {EUNN_CODE}",
+        f"{ICML} 5.2; {EUNN_CODE}",
         lengths=(200, 400),
         settings={"capacity": 2, "style": "tunable"},
         published=3_000,
@@ -552,7 +552,7 @@ ROWS = [
         "eurnn",
         512,
         {"": rmsprop(1e-3)},
-        f"{ICML} 4.3; {EUNN_CODE}",
+        f"{ICML} 5.2; {EUNN_CODE}",
         lengths=(750,),
         settings={"style": "fft"},
         published=7_000,
@@ -751,31 +751,32 @@ ROWS = [
             "scornn",
             units,
             {"": adam(1e-3), "recurrent_skew": rmsprop(rate)},
-            "D 2.5.3, table 2.2",
+            "D 2.5.3, table 2.2; of 425 units D 2.7.3, table 2.4",
+            duration,
             negative_ones=count,
             published=published,
         )
-        for units, rate, count, published in (
-            (224, 1e-3, 22, 83_000),
-            (322, 1e-4, 32, 135_000),
-            (425, 1e-4, 43, 200_000),
+        for units, rate, count, published, duration in (
+            (224, 1e-3, 22, 83_000, 200),
+            (322, 1e-4, 32, 135_000, 200),
+            (425, 1e-4, 43, 200_000, 300),
         )
     ),
     *(
         speech(
             "lstm",
             units,
-            {"": rmsprop(1e-3, clipvalue=1.0)},
-            "D 2.5.3 and 2.7.3, tables 2.2 and 2.4",
+            {"": rmsprop(1e-3, **clip)},
+            "D 2.5.3, table 2.2; of 158 and 468 units D 2.7.3, table 2.4",
             duration,
             weights={"bias": (("forget bias", -4.0), "D 2.5.3")},
             published=published,
         )
-        for units, duration, published in (
-            (84, 200, 83_000),
-            (120, 200, 135_000),
-            (158, 200, 200_000),
-            (468, 300, 1_200_000),
+        for units, duration, published, clip in (
+            (84, 200, 83_000, {}),
+            (120, 200, 135_000, {}),
+            (158, 300, 200_000, {"clipvalue": 1.0}),
+            (468, 300, 1_200_000, {"clipvalue": 1.0}),
         )
     ),
     speech(
