@@ -150,9 +150,9 @@ def _mnist(
 
 
 def _antisymmetric(task: str, model: str, units: int, parameters: int) -> Preset:
-    # One point of the paper's grid of 1 008 (2 optimizers, 7 rates, 6 deviations, 3 steps,
-    # 4 diffusions), chosen without a search: the paper does not say which it chose. The
-    # step is the smallest, 0.01; some 1000 of them can move a state by 10.
+    # One point of the 1 008 of the paper's grid (2 optimizers, 7 rates, 6 deviations, 3
+    # step sizes, 4 diffusions), chosen without a search; the paper does not say which
+    # it chose. With this step, the smallest, 1000 steps move a state by 10 at most.
     arguments = FAN_IN if model == "lstm" else {"step_size": 0.01}
     own: dict[str, Any] = {"source": ANTISYMMETRIC, "batch_size": 128}
     if "mnist" in task:
