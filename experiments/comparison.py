@@ -119,14 +119,12 @@ def row_title(row: str) -> str:
 def model_table(
     rows: Mapping[str, Records],
     published: Mapping[str, str] | None = None,
-    early: int = 0,
 ) -> tuple[list[str], list[list[str]]]:
     """Makes the column titles and the rows of a table with a row for each model.
 
     Args:
         rows: The records of each title, one per seed.
         published: Results in the papers, by title. Default: `None`, no such column.
-        early: An epoch whose test figure is also shown. Default: 0, none.
 
     Example:
     >>> record = {"settings": {"units": 4, "epochs": 2}, "parameters": 3,
@@ -136,12 +134,10 @@ def model_table(
     ['model', 'units', 'parameters', 'seeds']
     """
     everything = [record for found in rows.values() for record in found]
-    columns = list(dict.fromkeys(name for r in everything for name in r["figures"]))
-    by_epochs = any(record["settings"].get("epochs") for record in everything)
+    names = dict.fromkeys(name for r in everything for name in r["figures"])
+    columns = [name for name in names if not name.startswith("last ")]
     titles = ["model", "units", "parameters", "seeds", "updates", *columns]
-    titles += [f"test {_figure(everything[0])} after epoch {early}"] if early else []
     titles += ["published"] if published else []
-    titles += ["seconds an epoch"] if by_epochs else []
     return [*titles, "minutes"], [
         [
             title,
@@ -150,39 +146,11 @@ def model_table(
             str(len(found)),
             f"{found[0]['updates'][-1]:,}",
             *(spread(values_of(found, column)) for column in columns),
-            *([spread(_at_epoch(found, early))] if early else []),
             *([published.get(title, "")] if published else []),
-            *([_seconds_an_epoch(found)] if by_epochs else []),
             f"{statistics.fmean(r['seconds'] for r in found) / 60:.3g}",
         ]
         for title, found in rows.items()
     ]
-
-
-def _seconds_an_epoch(records: Records) -> str:
-    lengths = [(r["seconds"], r["settings"].get("epochs")) for r in records]
-    seconds = [of_all / epochs for of_all, epochs in lengths if epochs]
-    return f"{statistics.fmean(seconds):.3g}" if seconds else ""
-
-
-def _figure(record: Mapping[str, Any]) -> str:
-    return {"error_rate": "accuracy"}.get(record["monitor"], record["monitor"])
-
-
-def _at_epoch(records: Records, epoch: int) -> list[float]:
-    """Returns the test figures after an epoch, which may have several stretches."""
-    found = []
-    for record in records:
-        monitor, updates = record["monitor"], record["updates"]
-        epochs = record["settings"].get("epochs")
-        # A run counted in updates has no epochs, and a shorter one ends before.
-        if not epochs or epoch > epochs:
-            continue
-        wanted = epoch * updates[-1] / epochs
-        index = next(i for i, update in enumerate(updates) if update >= wanted)
-        value = record["curves"][f"test_{monitor}"][index]
-        found.append(1 - value if monitor == "error_rate" else value)
-    return found
 
 
 def spread(values: Sequence[float]) -> str:

@@ -37,7 +37,7 @@ class Item:
             and with all networks. A title that ends with a space stands for all
             titles that begin with it.
         part: Titles of sections that have only part of it.
-        otherwise: Where else it is, or why it is missing.
+        otherwise: What the runs here lack, where else it is, or why it is missing.
     """
 
     paper: str
@@ -50,14 +50,8 @@ class Item:
 
 ITEMS = (
     *(
-        Item(
-            SCORNN,
-            "figure 1",
-            f"copying, T = {length}",
-            (f"Copying, T = {length}{FULL}",),
-            (f"Copying, T = {length}",),
-        )
-        for length in (1_000, 2_000)
+        Item(SCORNN, "figure 1", f"c{title[1:]}", (f"{title}{FULL}",), (title,))
+        for title in ("Copying, T = 1000", "Copying, T = 2000")
     ),
     *(
         Item(
@@ -73,44 +67,41 @@ ITEMS = (
             (750, ("Adding, T = 750", "Adding, T = 750, in one order")),
         )
     ),
-    Item(
-        SCORNN,
-        "table 1, figure 3",
-        "pixel MNIST",
-        (f"Pixel MNIST{FULL}",),
-        ("Pixel MNIST, 60 epochs",),
-    ),
-    Item(
-        SCORNN,
-        "table 1, figure 3",
-        "permuted MNIST",
-        (f"Permuted MNIST{FULL}",),
-        ("Permuted MNIST, 5 epochs",),
+    *(
+        Item(
+            SCORNN,
+            "table 1, figure 3",
+            f"{kind} MNIST",
+            (f"{kind.title()} MNIST{FULL}",),
+            (part,),
+        )
+        for kind, part in (
+            ("pixel", "Pixel MNIST, 60 epochs"),
+            ("permuted", "Permuted MNIST, 5 epochs"),
+        )
     ),
     Item(SCORNN, "table 2", "TIMIT", ("TIMIT, ",), ("TIMIT sample",)),
     Item(
         SCORNN,
         "figure 4",
-        "orthogonality over epochs, n = 512",
-        otherwise="`ManifoldDistanceLog` draws it for any run",
+        "orthogonality over epochs of pixel MNIST, n = 512",
+        otherwise="not run; on another task: [drift](docs/README.md#how-far-training-"
+        "takes-them-from-their-manifold)",
     ),
     Item(SCORNN, "figure 5", "gradients over time", ("Gradients over time",)),
     Item(
         SCORNN,
         "table 3",
-        "seconds an epoch of MNIST",
-        otherwise="on another machine: [Speed](docs/speed.md)",
+        "time of an epoch of MNIST, on a GPU",
+        otherwise="not run; on a CPU: [Speed](docs/speed.md)",
     ),
     Item(SCURNN, "", "copying, T = 2000", (), ("Copying, T = 2000",)),
     Item(SCURNN, "", "adding, T = 750", (f"Adding, T = 750{FULL}",)),
     Item(
-        SCURNN,
-        "",
-        "pixel MNIST",
-        (f"Pixel MNIST{FULL}",),
-        ("Pixel MNIST, 5 epochs",),
+        SCURNN, "", "pixel MNIST", (f"Pixel MNIST{FULL}",), ("Pixel MNIST, 5 epochs",)
     ),
     Item(SCURNN, "", "permuted MNIST", (f"Permuted MNIST{FULL}",)),
+    Item(SCURNN, "", "TIMIT", otherwise="not run; its settings are not at hand"),
     Item(
         ENRNN,
         "figure 2.12",
@@ -124,6 +115,7 @@ ITEMS = (
         "copying, T = 2000",
         (f"Copying, T = 2000{FULL}",),
         ("Copying, T = 2000",),
+        "without the LSTM of 192 units",
     ),
     Item(ENRNN, "table 2.4, figure 2.14", "TIMIT", ("TIMIT, ",), ("TIMIT sample",)),
     Item(
@@ -133,6 +125,7 @@ ITEMS = (
         (f"Characters of the Penn Treebank{FULL}",),
         ("Characters of the Penn Treebank, 10 epochs",),
     ),
+    Item(ENRNN, "section 2.7.3", "the same, three layers"),
     Item(
         ENRNN,
         "figures 2.15, 2.16",
@@ -143,29 +136,23 @@ ITEMS = (
         ENRNN,
         "figures 2.17, 2.18",
         "adding, T = 750, by the number of short-term units",
-        otherwise="not run; `examples/adding.py --model enrnn --units LONG/SHORT`",
     ),
-    Item(BNP, "figure 3.3", "CIFAR-10", (), ("BNP on CIFAR-10",)),
+    Item(BNP, "figure 3.1", "CIFAR-10, batch normalization", (), ("BNP on CIFAR-10",)),
+    Item(BNP, "figure 3.3", "CIFAR-10, with BNP", (), ("BNP on CIFAR-10",)),
     *(
         Item(
             ANTISYMMETRIC,
             number,
-            shows,
+            title[0].lower() + title[1:],
             (f"{title}{FULL}",),
             part,
         )
-        for number, shows, title, part in (
-            ("table 1", "pixel MNIST", "Pixel MNIST", ("Pixel MNIST, 10 epochs",)),
-            (
-                "table 1",
-                "permuted MNIST",
-                "Permuted MNIST",
-                ("Permuted MNIST, 10 epochs",),
-            ),
-            ("table 2", "pixel CIFAR-10", "Pixel CIFAR-10", ()),
+        for number, title, part in (
+            ("table 1", "Pixel MNIST", ("Pixel MNIST, 10 epochs",)),
+            ("table 1", "Permuted MNIST", ("Permuted MNIST, 10 epochs",)),
+            ("table 2", "Pixel CIFAR-10", ()),
             (
                 "table 2",
-                "noise-padded CIFAR-10",
                 "Noise-padded CIFAR-10",
                 ("Noise-padded CIFAR-10, 600 updates",),
             ),
@@ -173,48 +160,54 @@ ITEMS = (
     ),
     Item(
         ANTISYMMETRIC,
-        "figures 1, 3, 4, 5",
+        "figure 1",
         "trajectories of two units",
+        (),
         ("Trajectories of two units",),
+        "a second Gaussian matrix in place of the reflection",
     ),
     Item(
         ANTISYMMETRIC,
         "figure 2",
-        "eigenvalues of the Jacobian over a sequence",
+        "eigenvalues of the Jacobian of trained networks",
         (),
         ("Eigenvalues of the Jacobian over a sequence",),
+        "untrained networks",
     ),
+    Item(ANTISYMMETRIC, "figures 3, 4, 5", "more trajectories, from other seeds"),
     Item(SVDRNN, "table 1", "operations", otherwise="a count, not an experiment"),
-    Item(SVDRNN, "table 3, figure 1", "time series of UCR", (), ("UCR",)),
-    Item(
-        SVDRNN,
-        "table 2, figure 2",
-        "MNIST, a pixel a step",
-        (f"Pixel MNIST{FULL}",),
-    ),
+    Item(SVDRNN, "table 3", "time series of UCR", (), ("UCR",)),
+    Item(SVDRNN, "figure 1", "the same, by epoch, on three sets"),
+    Item(SVDRNN, "table 2", "MNIST, a pixel a step", (f"Pixel MNIST{FULL}",)),
     *(
         Item(
             SVDRNN,
-            "figure 2",
+            number,
             f"MNIST in {length} steps",
+            (),
             (f"Rows of MNIST, T = {length}{FULL}",),
+            without,
         )
-        for length in (28, 112)
+        for number, length, without in (
+            ("figure 2a", 28, "128 units, not 20; one margin, no IRNN"),
+            ("figure 2b", 112, "one margin, no IRNN"),
+        )
     ),
-    Item(SVDRNN, "figure 3", "deep networks on MNIST", ("Deep networks on MNIST",)),
+    Item(SVDRNN, "figure 2c to 2f", "slopes, margins and gradients in training"),
+    Item(
+        SVDRNN,
+        "figure 3a",
+        "40 layers of 32 units on MNIST",
+        ("Deep networks on MNIST",),
+    ),
+    Item(SVDRNN, "figure 3b", "30 to 100 layers of 128 units on MNIST"),
     Item(
         SVDRNN,
         "figure 4",
         "adding, L = 30, 100, 300",
-        (),
-        ("Adding, T = 200",),
+        otherwise="not run; another length: [Adding, T = 200](#adding-t--200)",
     ),
-    Item(
-        SVDRNN,
-        "figure 5",
-        "copying",
-        otherwise="not run; `examples/copying.py --model svdrnn`",
-    ),
+    Item(SVDRNN, "figure 5", "copying"),
 )
 
 
@@ -236,7 +229,7 @@ def _rows(results: Path) -> Iterator[list[str]]:
             *_standing("", _find(item.whole), own, results),
             *_standing("in part: ", _find(item.part), own, results),
         ]
-        here = "; ".join(standing) or item.otherwise or "not run"
+        here = "; ".join(filter(None, [*standing, item.otherwise])) or "not run"
         sections = _find(item.whole) or _find(item.part)
         command = f"`{sections[0].set} --only {_prefix(sections)}`" if sections else ""
         first = item.paper if item.paper != paper else ""

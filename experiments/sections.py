@@ -72,7 +72,6 @@ class Section:
             table, with a row for each model and all figures.
         apart: With `across`, data sets on which models cannot be compared. The means
             leave them out.
-        early: An epoch whose test figure is shown beside the last one's. 0: none.
         seeds: Seeds of each run. The table shows the mean and the standard deviation
             of their figures.
         more_seeds: Additional seeds of the runs on the named data sets.
@@ -90,7 +89,6 @@ class Section:
     picture: bool = True
     across: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
-    early: int = 0
     seeds: tuple[int, ...] = (0,)
     more_seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 

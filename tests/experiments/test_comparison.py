@@ -49,7 +49,6 @@ def test_stands_beside_what_has_the_same_data(tmp_path, results):
     assert first["seeds"] == "2"
     # 0.2 and 0.3.
     assert first["test mse there"] == "0.25 ± 0.071"
-    assert first["seconds an epoch"] == "30"
     assert second["model"] == "scoRNN"
     assert second["test mse there"] == "0.25"
     assert (tmp_path / "comparison.png").stat().st_size > 1000
@@ -73,27 +72,7 @@ def test_a_damaged_record_is_named(tmp_path, results):
         write_comparison(tmp_path, [made([0.5])], results)
 
 
-def test_the_early_epoch_is_that_of_the_test_data():
-    """Two stretches an epoch: the second epoch ends with the fourth."""
-    record = made([0.9, 0.8, 0.7, 0.6, 0.5, 0.4], epochs=3)
-    titles, (row,) = model_table({"RNN": [record]}, {"RNN": "0.1"}, early=2)
-    cells = dict(zip(titles, row, strict=True))
-    assert cells["test loss after epoch 2"] == "0.6"
-    assert cells["published"] == "0.1"
-    rates = record | {"monitor": "error_rate"}
-    rates["curves"] = {"test_error_rate": record["curves"]["test_loss"]}
-    titles, (row,) = model_table({"RNN": [rates]}, early=2)
-    assert dict(zip(titles, row, strict=True))["test accuracy after epoch 2"] == "0.4"
-
-
-def test_a_run_that_ends_before_the_early_epoch_has_none():
-    titles, (row,) = model_table({"RNN": [made([0.5, 0.4], epochs=2)]}, early=5)
-    assert dict(zip(titles, row, strict=True))["test loss after epoch 5"] == ""
-
-
-def test_a_run_in_updates_has_no_epochs():
-    records = {"A": [made([0.5, 0.4])], "B": [made([0.5]) | {"settings": {"units": 3}}]}
-    titles, (first, second) = model_table(records, early=1)
-    assert dict(zip(titles, first, strict=True))["seconds an epoch"] == "30"
-    of_second = dict(zip(titles, second, strict=True))
-    assert of_second["seconds an epoch"] == of_second["test loss after epoch 1"] == ""
+def test_the_last_epoch_has_no_column_and_the_published_figure_has():
+    titles, (row,) = model_table({"RNN": [made([0.5, 0.4])]}, {"RNN": "0.1"})
+    assert dict(zip(titles, row, strict=True))["published"] == "0.1"
+    assert not any(title.startswith("last ") for title in titles)

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from experiments.catalog import SECTIONS, select
+from experiments.catalog import PUBLISHED, SECTIONS, select
 from experiments.papers import ITEMS, anchor, overview
+from experiments.presets import PRESETS
 
 NAMES = [f"{item.paper.split(',')[0]} {item.number} {item.shows}" for item in ITEMS]
 
@@ -17,7 +18,6 @@ def test_sections_are_those_of_the_catalog(item):
         assert title in titles or any(
             title.endswith(" ") and each.startswith(title) for each in titles
         )
-    assert item.whole or item.part or item.otherwise
 
 
 def test_commands_run_what_they_stand_beside(tmp_path):
@@ -57,3 +57,30 @@ def test_another_papers_network_does_not_count(tmp_path):
     (tmp_path / f"{run.name}.json").write_text(json.dumps({}))
     lines = [overview(tmp_path)[2 + ITEMS.index(item)] for item in items]
     assert ["not run" in line for line in lines] == [False, True, True]
+
+
+# The papers' tables, line by line.
+PIXELS_AND_PERMUTED = """
+scornn 170 0.973 0.943 | scornn 360 0.983 0.962 | scornn 512 0.985 0.966
+lstm 128 0.987 0.920 | lstm 256 0.989 0.929 | lstm 512 0.985 0.920
+restricted-urnn 512 0.976 0.945 | restricted-urnn 2170 0.984 0.953
+full-urnn 116 0.947 0.925 | full-urnn 512 0.974 0.947 | eurnn 512 - 0.937
+ornn 256 0.972 - | svdrnn 256 0.976 - | antisymmetric 128 0.980 0.958
+antisymmetric-gated 128 0.988 0.931
+"""
+
+
+def test_published_accuracies_are_those_of_the_tables():
+    found = {
+        (task, model, units): text
+        for (task, model), figures in PUBLISHED.items()
+        for units, text in figures.items()
+    }
+    assert {*found} <= {(row.task, row.model, row.units) for row in PRESETS}
+    expected = {}
+    for entry in PIXELS_AND_PERMUTED.replace("\n", "|").strip("|").split("|"):
+        model, units, *accuracies = entry.split()
+        for task, text in zip(("mnist", "permuted-mnist"), accuracies, strict=True):
+            expected[task, model, int(units)] = text
+    expected = {key: text for key, text in expected.items() if text != "-"}
+    assert {k: v for k, v in found.items() if "mnist" in k[0]} == expected
