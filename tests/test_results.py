@@ -57,7 +57,7 @@ def test_commits_that_pages_name_are_those_of_records(name, page):
 # What is said of scoRNN and the LSTM in one line, by the start of its name in RESULTS.
 COMPARED = {
     "copying-t-1000": "test cross-entropy there",
-    "permuted-mnist-5-epochs": "test accuracy there",
+    "permuted-mnist-as-long-as-the-papers": "test accuracy there",
     "adding-t-200": "test mse there",
 }
 
@@ -68,7 +68,8 @@ def test_figures_beside_the_lstm_are_those_of_the_records(name, page):
     anchor = f"RESULTS.md#{name.replace('-t-', '-t--')})"
     (row,) = [line for line in lines(page) if line.startswith("|") and anchor in line]
     for model, cell in zip(("scornn", "lstm"), row.split("|")[-3:-1], strict=True):
-        record = json.loads((ROOT / f"results/{name}-{model}.json").read_text("utf-8"))
+        (path,) = (ROOT / "results").glob(f"{name}-{model}*.json")
+        record = json.loads(path.read_text("utf-8"))
         printed = cell.split()[-1]
         digits = len(printed.replace(".", "").lstrip("0"))
         figure = float(f"{record['figures'][COMPARED[name]]:.{digits}g}")
@@ -104,6 +105,17 @@ def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, figure):
     assert {float(f"{measured:.{digits}g}") for digits in (2, 3)} & {
         *map(float, printed)
     }
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/replace_your_lstm.md", "docs/README.md"]
+)
+def test_the_linear_map_is_the_recorded_one(page):
+    text = " ".join((ROOT / page).read_text("utf-8").split())
+    (printed,) = re.findall(r"linear map of all pixels has (0\.\d+)", text)
+    record = json.loads((ROOT / "results/deep-networks-on-mnist.json").read_text("utf-8"))
+    (linear,) = [row for row in record["results"] if row["model"] == "linear"]
+    assert f"{linear['test_accuracy']:.3f}" == printed
 
 
 def test_the_readme_has_the_accuracy_after_the_papers_epochs():
