@@ -12,12 +12,13 @@ the results to another folder. Runs without data are skipped and named.
 
 DATA holds the folders mnist, ucr, ptb and cifar10, timit with the output of
 `keras-ortho-data`, and timit-corpus with the corpus itself. Writes results/RUN.json for
-each run, results/SECTION.png, and RESULTS.md; `--report` only rewrites the latter two.
+each run, results/SECTION.png, and RESULTS.md; `--report` only rewrites the latter two,
+and moves the records of UCR into results/ucr.csv.
 
 `quick` takes a few minutes on two cores, and `standard` about a day. `full` adds every
 preset with its paper's training length, on all data, and takes weeks. `--list` runs
-nothing, and estimates the time from the records of similar runs. `--only` selects some
-of the runs. `--jobs` executes several at once, each with its share of the cores;
+nothing, and lists what is done and what is left. `--only` selects some of the runs.
+`--jobs` executes several at once, each with its share of the cores;
 `--scheduler` executes them on the workers of a Dask cluster. If two commands reach the
 same run, one of them skips it.
 """
@@ -55,15 +56,14 @@ def main() -> None:
     options = parse()
     runs = [] if options.report else select(options.set, options.only)
     folders = Folders(options.out / "results", options.work, options.data_dir)
-    known = [HERE.parent / "results", folders.results]
     if options.list:
-        print("\n".join(listing(runs, folders, known, options.fresh)))
+        print("\n".join(listing(runs, folders, options.fresh)))
     if runs:
-        print("\n".join(standing(runs, folders, known, options.fresh)), flush=True)
+        print("\n".join(standing(runs, folders, options.fresh)), flush=True)
     if options.list:
         return
     folders.results.mkdir(parents=True, exist_ok=True)
-    write_report(options.out)
+    write_report(options.out, gathered=options.report)
     left = [run for run in runs if not folders.is_done(run, options.fresh)]
     by_name = {run.name: run for run in left if run.has_data(folders.data)}
     make = functools.partial(carry_out, by_name, folders, options.fresh)
@@ -100,7 +100,7 @@ def carry_out(
         for file, result in run.products.items():
             path = folders.results / result
             remove_asides(path)
-            if run.brief:
+            if run.table:
                 write_sealed(path, brief(read_record(folder / file)), one_line=True)
                 continue
             with replacing(path) as aside:
@@ -122,7 +122,7 @@ def parse() -> argparse.Namespace:
     add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
     add("--fresh", action="store_true", help="also repeat what has a record")
     add("--list", action="store_true", help="run nothing, only list what is left to do")
-    add("--report", action="store_true", help="run nothing, only report")
+    add("--report", action="store_true", help="run nothing, only gather and report")
     options = parser.parse_args()
     if options.jobs is not None:
         check_count("--jobs", options.jobs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.catalog import SECTIONS
 from experiments.layers import title_of, units_text
-from experiments.records import draw, read_record
+from experiments.records import draw, read_run
 from experiments.sections import Section
 from experiments.settings import SIZES
 from experiments.tables import write_table
@@ -96,8 +96,8 @@ def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]
         ValueError: If a record is damaged. The message names the file.
     """
     names = [section.record(row, seed) for seed in section.seeds_of(row)]
-    paths = [results / f"{name}.json" for name in names]
-    return [read_record(path, NEEDED) for path in paths if path.exists()]
+    found = (read_run(results, name, section.table, NEEDED) for name in names)
+    return [record for record in found if record]
 
 
 def _data(record: Mapping[str, Any]) -> dict[str, Any]:

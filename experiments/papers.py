@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.catalog import SECTIONS
+from experiments.records import read_table
 from experiments.sections import Comparison, Section
 from experiments.tables import table
 
@@ -253,7 +254,12 @@ def _standing(
 ) -> Iterator[str]:
     """Yields a link and a count of recorded runs, if the paper's own are recorded."""
     runs = [run for section in sections for run in section.runs()]
-    done = [run for run in runs if (results / f"{run.name}.json").exists()]
+    done = [
+        run
+        for run in runs
+        if (results / f"{run.name}.json").exists()
+        or (run.table and run.name in read_table(results / run.table))
+    ]
     by_model = any(isinstance(section, Section) for section in sections)
     if not done or (by_model and not any(own in run.name for run in done)):
         return

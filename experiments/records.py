@@ -1,6 +1,9 @@
 """Records of runs: their settings, environment and results."""
 
+import csv
+import functools
 import hashlib
+import json
 import math
 import os
 import platform
@@ -15,12 +18,14 @@ import keras
 import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
+from keras_ortho.files import replacing
 from keras_ortho.sealed import is_sealed, read_sealed
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
-# Entries of a record that `brief` leaves out.
+# Entries of a record that `brief` leaves out, and settings that it keeps.
 CURVES = ("curves", "best_validation", "best_test", "last", "controls")
+BRIEF = ("task", "seed", "model", "units", "batch_size", "steps", "name")
 
 
 def digest(arrays: Iterable[Any]) -> str:
@@ -184,11 +189,95 @@ def brief(record: Mapping[str, Any]) -> dict[str, Any]:
     """Drops from a record what tables of many runs do not need, such as curves.
 
     Example:
-    >>> brief({"figures": {"loss": 0.5}, "updates": [5, 10], "curves": {}})
-    {'figures': {'loss': 0.5}, 'updates': [10]}
+    >>> brief({"settings": {"seed": 0, "epochs": 3}, "updates": [5, 10], "curves": {}})
+    {'settings': {'seed': 0}, 'updates': [10]}
     """
     kept = {name: value for name, value in record.items() if name not in CURVES}
-    return kept | {"updates": record["updates"][-1:]}
+    settings = {k: v for k, v in record["settings"].items() if k in BRIEF}
+    return kept | {"settings": settings, "updates": record["updates"][-1:]}
+
+
+def read_run(
+    results: Path, name: str, table: str = "", names: Iterable[str] = ()
+) -> dict[str, Any] | None:
+    """Reads the record of a run: its own file or, without one, its row of a table.
+
+    Args:
+        results: Folder of the records.
+        name: Name of the run.
+        table: CSV file in that folder, as written by `gather`. Default: `""`, none.
+        names: As for `read_record`.
+
+    Returns:
+        The record; `None` if there is none.
+
+    Raises:
+        ValueError: If the file or the table is damaged. The message names it.
+    """
+    path = results / f"{name}.json"
+    if path.exists():
+        return read_record(path, names)
+    return read_table(results / table).get(name) if table else None
+
+
+def read_table(path: Path) -> dict[str, dict[str, Any]]:
+    """Reads the records of a table by the names of their runs; none without a file."""
+    return _rows(path, path.stat().st_mtime_ns) if path.exists() else {}
+
+
+@functools.lru_cache(maxsize=2)
+def _rows(path: Path, written: int) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            record = found[row.pop("run", "")] = {}
+            for title, text in row.items():
+                if not title or text is None:
+                    raise ValueError(f"{path} is damaged: a row of another length")
+                outer, _, name = title.rpartition(".")
+                part = record.setdefault(outer, {}) if outer else record
+                part[name] = _value(text)
+    return found
+
+
+def gather(path: Path, runs: Iterable[str]) -> None:
+    """Moves the brief records of runs from files of their own into a table.
+
+    Args:
+        path: CSV file to write, in the folder of the records.
+        runs: Names of all runs that it is for, in order.
+    """
+    loose = [file for run in runs if (file := path.with_name(f"{run}.json")).exists()]
+    if not loose:
+        return
+    records = read_table(path) | {f.stem: brief(read_record(f)) for f in loose}
+    rows = [{"run": run, **_flat(records[run])} for run in runs if run in records]
+    with replacing(path) as aside, aside.open("w", newline="") as table:
+        titles = dict.fromkeys(title for row in rows for title in row)
+        writer = csv.DictWriter(table, titles, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    for file in loose:
+        file.unlink()
+
+
+def _flat(record: Mapping[str, Any], outer: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{outer}{name}.")
+        else:
+            # A text that reads like a number, as a commit may, is kept in quotes.
+            plain = isinstance(value, str) and _value(value) == value
+            flat[f"{outer}{name}"] = value if plain else json.dumps(value)
+    return flat
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def draw(

@@ -8,7 +8,7 @@ from experiments.catalog import PUBLISHED, SECTIONS, TASKS
 from experiments.comparison import Records, model_table, records_of, row_title
 from experiments.layers import title_of, units_text
 from experiments.papers import overview
-from experiments.records import draw, read_record
+from experiments.records import draw, gather, read_record
 from experiments.sections import Comparison, Section
 from experiments.tables import check_own, table
 from keras_ortho.files import remove_asides, replacing
@@ -40,7 +40,7 @@ the scoRNN paper to ICLR 2018 has 17.18, 15.91 and 16.06.
 """
 
 
-def write_report(folder: Path) -> None:
+def write_report(folder: Path, gathered: bool = False) -> None:
     """Writes `RESULTS.md`, and a figure for each section, from the records of runs.
 
     If there is a file `results/SECTION.md` beside the records, it is inserted below
@@ -49,6 +49,8 @@ def write_report(folder: Path) -> None:
     Args:
         folder: Folder that holds `results`. Processes that report on the same folder
             wait for each other, so that the last report covers all records.
+        gathered: Whether to move the records of sections of many runs into one table
+            each before. Default: `False`.
 
     Raises:
         ValueError: If a record is damaged, or `RESULTS.md` was written by something
@@ -57,6 +59,9 @@ def write_report(folder: Path) -> None:
     check_own(folder / "RESULTS.md", "`python examples/reproduce.py`")
     results = folder / "results"
     with locked(results, ".report.lock", wait=True):
+        for section in SECTIONS if gathered else ():
+            if isinstance(section, Section) and section.table:
+                gather(results / section.table, [run.name for run in section.runs()])
         for name in ("RESULTS.md", *(f"results/{s.name}.png" for s in SECTIONS)):
             remove_asides(folder / name)
         parts = [HEAD, MAP, *overview(results), "", HERE, *_published(), ""]

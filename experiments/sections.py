@@ -19,8 +19,8 @@ class Run:
         data_option: Option of the example that takes the folder of the data.
         products: The result files: the names that the example gives them, and their
             names among all results. The record, NAME.json, comes last.
-        brief: Whether the record among the results has no curves and takes one line:
-            for runs that only a table needs.
+        table: CSV file among the results that may hold the record, without curves, for
+            runs that only a table needs. Empty: none.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Run:
     data: str
     data_option: str
     products: Mapping[str, str]
-    brief: bool = False
+    table: str = ""
 
     def has_data(self, data_dir: Path | None) -> bool:
         """Whether the data that it needs, if any, are in the folder of all data."""
@@ -97,6 +97,11 @@ class Section:
         """Name of the section, used for its files."""
         return _name(self.title)
 
+    @property
+    def table(self) -> str:
+        """Name of the file with all its records, for sections of many runs."""
+        return f"{self.name}.csv" if self.across else ""
+
     def seeds_of(self, row: str) -> tuple[int, ...]:
         """Lists the seeds of a key of `models`."""
         return (*self.seeds, *self.more_seeds.get(row.partition(" ")[2], ()))
@@ -118,7 +123,7 @@ class Section:
                 self.data,
                 "--data-dir",
                 {"run.json": f"{self.record(row, seed)}.json"},
-                bool(self.across),
+                self.table,
             )
             for row, more in self.models.items()
             for seed in self.seeds_of(row)

@@ -250,9 +250,7 @@ class Trial:
                 words += [f"--{name}", value]
             else:
                 words += ["--argument", f"{name}={value}"]
-        return Run(
-            self.name, problem.script, words, problem.data, "--data-dir", {}, True
-        )
+        return Run(self.name, problem.script, words, problem.data, "--data-dir", {})
 
     def _chosen(self) -> dict[str, str]:
         own = {name: chosen for name, (_, chosen) in OF_MODELS.items()}
