@@ -88,11 +88,14 @@ def _comparison(section: Comparison, folder: Path) -> list[str]:
     lines = []
     if section.table:
         written = folder / f"{section.name}-{section.table}"
-        lines += [*written.read_text().splitlines(), ""]
+        first, _, more = written.read_text().partition("\n\n")
+        lines += [*first.splitlines(), ""]
+        if more:
+            lines += [f"[All tables](results/{written.name})", ""]
     for picture in section.pictures:
         lines += [f"![{section.title}](results/{section.name}-{picture})", ""]
-    first, count = record["settings"]["seed"], record["settings"].get("seeds", 1)
-    seeds = _from_seeds(range(first, first + count))
+    begin, count = record["settings"]["seed"], record["settings"].get("seeds", 1)
+    seeds = _from_seeds(range(begin, begin + count))
     return [*lines, f"({seeds}; {_about([record])}.)"]
 
 

@@ -113,7 +113,8 @@ def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, figure):
 def test_the_linear_map_is_the_recorded_one(page):
     text = " ".join((ROOT / page).read_text("utf-8").split())
     (printed,) = re.findall(r"linear map of all pixels has (0\.\d+)", text)
-    record = json.loads((ROOT / "results/deep-networks-on-mnist.json").read_text("utf-8"))
+    path = ROOT / "results/deep-networks-on-mnist.json"
+    record = json.loads(path.read_text("utf-8"))
     (linear,) = [row for row in record["results"] if row["model"] == "linear"]
     assert f"{linear['test_accuracy']:.3f}" == printed
 
