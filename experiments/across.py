@@ -17,10 +17,10 @@ ABOUT = {
 def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]:
     """Lays out a table of data sets by models for each figure of a section.
 
-    The last rows have the means over the data sets on which all models have been run,
-    for the section's own `seeds`, which all runs share, and the number of these data
-    sets on which the published figure is within two standard deviations of the mean of
-    all seeds.
+    Single data sets are in the first table only. The last rows have the means over the
+    data sets on which all models have been run, for the section's own `seeds`, which
+    all runs share, and the number of these data sets on which the published figure is
+    within two standard deviations of the mean of all seeds.
 
     Args:
         section: The section.
@@ -34,7 +34,7 @@ def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]
     lines = []
     for figure in section.across:
         rows = []
-        for name in names:
+        for name in names if figure == section.across[0] else ():
             found = {model: records.get(f"{model} {name}", ()) for model in models}
             if not any(found.values()):  # Not run.
                 continue
@@ -45,6 +45,8 @@ def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]
                 cells.append(f"{measured}, {published}")
             rows.append(cells)
         rows += _summary(section, records, figure, models, names)
+        if not rows:
+            continue
         lines += ["", f"The {ABOUT.get(figure, figure)}:", ""]
         lines += table(["", "most frequent class", *titles], rows)
     return lines[1:]

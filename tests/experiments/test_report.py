@@ -156,12 +156,11 @@ def ucr_rows(folder, name):
 def test_report_with_models_side_by_side(tmp_path):
     # Deviations of 0.05, whatever the mean.
     ucr_records(tmp_path, {"svdrnn CBF": (0.7, 0.8, 0.75)}, baseline=0.6)
-    for cells, mean in zip(ucr_rows(tmp_path, "CBF"), ("0.75", "0.875"), strict=True):
-        assert cells["svdRNN, published |"] == f"{mean} ± 0.05, 0.948 |"
-        assert cells["RNN, published"] == ", 0.702"
-        assert cells["most frequent class"] == "0.4"
+    (cells,) = ucr_rows(tmp_path, "CBF")
+    assert cells["svdRNN, published |"] == "0.75 ± 0.05, 0.948 |"
+    assert cells["RNN, published"] == ", 0.702"
+    assert cells["most frequent class"] == "0.4"
     lines = (tmp_path / "RESULTS.md").read_text().splitlines()
-    assert "The best test accuracy of all epochs:" in lines
     title = "Means and standard deviations of the seeds 0, 1, 2"
     assert any(title in line for line in lines)
     assert not any(line.startswith("| Adiac") for line in lines)
@@ -177,11 +176,14 @@ def test_more_seeds_of_some_data_sets(tmp_path):
     figures = {f"{model} Adiac": [0.4, 0.5, 0.6] for model in models}
     figures |= {f"{model} CBF": [0.4, 0.5, 0.6, 0.9] for model in models}
     ucr_records(tmp_path, figures)
-    row, _ = ucr_rows(tmp_path, "CBF")
+    (row,) = ucr_rows(tmp_path, "CBF")
     assert row["RNN, published"] == "0.6 ± 0.22, 0.702"  # 0.216 is the deviation.
     mean, _ = ucr_rows(tmp_path, "**mean of 2**")
     assert mean["RNN, published"] == f"0.5 ± 0.1, {(0.552 + 0.702) / 2:.3f}"
     # A set without one of the seeds that all are to have does not count.
+    assert "The best test accuracy of all epochs:" in (
+        (tmp_path / "RESULTS.md").read_text().splitlines()
+    )
     (tmp_path / "results" / "ucr-rnn-cbf-seed-1.json").unlink()
     mean, _ = ucr_rows(tmp_path, "**mean of 1**")
     assert mean["RNN, published"] == "0.5 ± 0.1, 0.552"
