@@ -23,7 +23,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint docs release-check stubs timit bench export-table reproduce fuzz break-runs properties test-processors test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint docs release-check stubs timit bench export-table reproduce break-runs properties test-processors test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -100,9 +100,6 @@ release-check: $(VENV)/.release ## build sdist and wheel, check both, and test w
 
 stubs: $(VENV)/.test ## write the stub from which editors know the cells' arguments
 	$(run) scripts/write_stubs.py
-
-fuzz: $(VENV)/.test ## damage files of every format and read them: [MUTATIONS=100000 SEED=0]
-	$(run) scripts/fuzz_files.py --mutations $(or $(MUTATIONS),100000) --seed $(or $(SEED),0)
 
 timit: OUT = out/timit
 timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=out/timit]

@@ -13,8 +13,8 @@ layers of 32 units, an epoch takes a few seconds on two cores, or less than half
 minute with SVD kernels; the first epoch takes half a minute longer.
 
 The networks are trained one after the other, each in its own folder, and resume after a
-kill. Nothing is downloaded: without `--data-dir`, the data are those that
-tensorflow-datasets has already prepared. `--smoke` takes less than a minute.
+kill. Without `--data-dir`, `keras.datasets` downloads MNIST. `--smoke` takes less than
+a minute.
 
 Writes run.json, table.md, loss.png, accuracy.png, and for several depths depth.png. The
 epoch is chosen on validation data; the best test accuracy of all epochs is also given,

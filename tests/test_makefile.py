@@ -76,7 +76,6 @@ def test_lists_the_targets_by_default(make):
         "faults",
         "reproduce",
         "break-runs",
-        "fuzz",
         "clean",
         "help",
     }

@@ -1,9 +1,8 @@
-import io
 import os
 
 import pytest
 
-from keras_ortho.reading import fill, read_bytes, read_json, unpacked_limit
+from keras_ortho.reading import read_bytes, read_json
 
 
 def test_whole_files(tmp_path):
@@ -35,17 +34,3 @@ def test_damaged_json(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=f"{path} must contain JSON. Received"):
         read_json(path, 2**20)
-
-
-@pytest.mark.parametrize("there", [0, 5, 9, 10, 11, 2**18 + 1, 2**19])
-@pytest.mark.parametrize("size", [0, 9, 10, 2**18 + 1])
-def test_fill(there, size):
-    content = (b"0123456789" * 2**16)[:there]
-    values, more = fill(io.BytesIO(content), size)
-    assert values.tobytes() == content[:size]
-    assert more == (there > size)
-
-
-def test_the_limit_grows_with_the_file():
-    assert unpacked_limit(0) == unpacked_limit(24 * 2**20) == 48 * 2**20
-    assert unpacked_limit(2**30) == 2**31

@@ -1,13 +1,12 @@
 """Makes tasks from images in files."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from keras_ortho.extras import require
-from keras_ortho.tasks.images import Images, prepared
+from keras_ortho.tasks.images import Images
 from keras_ortho.tasks.pipeline import (
     Finish,
     Task,
@@ -28,39 +27,6 @@ def check_given(**sizes: int | None) -> None:
         ValueError: If an argument is neither a positive integer nor `None`.
     """
     check_sizes(**{name: size for name, size in sizes.items() if size is not None})
-
-
-def read_images(
-    name: str,
-    data_dir: str | os.PathLike[str] | None,
-    read: Callable[[str | os.PathLike[str]], Images],
-    source: str,
-) -> Images:
-    """Reads images from files, or from what `tensorflow-datasets` has prepared.
-
-    Args:
-        name: Name of the data set in `tensorflow-datasets`.
-        data_dir: Location of the files; `None` for `tensorflow-datasets`.
-        read: Function that reads the files.
-        source: Where to get the files, for the error message.
-
-    Returns:
-        The images.
-
-    Raises:
-        FileNotFoundError: If the images are missing. Nothing is downloaded.
-        ValueError: If a file is damaged.
-    """
-    if data_dir is not None:
-        return read(data_dir)
-    try:
-        return prepared(name)
-    except (ImportError, FileNotFoundError) as error:
-        raise FileNotFoundError(
-            f"`data_dir` must be the folder with the files of {name}, available at "
-            f"{source}, unless tensorflow-datasets has prepared them. Received: "
-            f"data_dir=None, and: {error}"
-        ) from error
 
 
 def make_image_task(

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 
 from keras_ortho.checks import check_choice, check_seed
-from keras_ortho.tasks import cifar_files, mnist_files
-from keras_ortho.tasks.image_task import check_given, make_image_task, read_images
+from keras_ortho.tasks.image_task import check_given, make_image_task
+from keras_ortho.tasks.images import CLASSES, read_images
 from keras_ortho.tasks.pipeline import Task, check_sizes
 
 MNIST_PIXELS = 784
@@ -36,8 +36,9 @@ def mnist(
     validation, and the other 55 000 are trained on, in a new order each epoch.
 
     Args:
-        data_dir: Folder of MNIST's four files, gzipped or not. Default: `None`, what
-            `tensorflow-datasets` has prepared on this machine, in its own order.
+        data_dir: Folder of MNIST's four files, or Keras's file `mnist.npz`, as in
+            `keras_ortho.tasks.images.read_images`. Default: `None`,
+            `keras.datasets.mnist`, which downloads it once.
         steps: Number of steps into which the 784 pixels, row by row, are divided: a
             divisor of 784, such as 784, 112 or 28. Default: 784, one pixel per step.
         permuted: Whether to permute the pixels of every image, by the permutation of
@@ -83,7 +84,7 @@ def mnist(
     check_seed("seed", seed)
     if MNIST_PIXELS % steps:
         raise ValueError(f"`steps` must divide {MNIST_PIXELS}. Received: steps={steps}")
-    images = read_images("mnist", data_dir, mnist_files.read_mnist, mnist_files.SOURCE)
+    images = read_images("mnist", data_dir)
     pixels: Any = slice(None)
     if permuted:
         random = np.random.RandomState(PERMUTATION_SEED)
@@ -96,7 +97,7 @@ def mnist(
     return make_image_task(
         images,
         arrange,
-        mnist_files.CLASSES,
+        CLASSES,
         batch_size=batch_size,
         seed=seed,
         **sizes,
@@ -128,9 +129,9 @@ def cifar10(
     anew.
 
     Args:
-        data_dir: Folder with `cifar-10-batches-py` or `cifar-10-batches-bin`, or a
-            file of `numpy.savez` with `x_train`, `y_train`, `x_test` and `y_test`.
-            Default: `None`, what `tensorflow-datasets` has prepared on this machine.
+        data_dir: A file of `numpy.savez` with `x_train`, `y_train`, `x_test` and
+            `y_test`, or its folder. Default: `None`, `keras.datasets.cifar10`, which
+            downloads it once.
         form: `"pixels"`: 1 024 steps of red, green and blue; `"noise-padded"`: 32
             steps of a row of 32 pixels each, followed by noise; `"flat"`: a vector,
             not a sequence. Default: `"pixels"`.
@@ -186,9 +187,9 @@ def cifar10(
                 f"Received: length={length}"
             )
     return make_image_task(
-        read_images("cifar10", data_dir, cifar_files.read_cifar10, cifar_files.SOURCE),
+        read_images("cifar10", data_dir),
         lambda images: images.reshape(len(images), *FORMS[form]),
-        cifar_files.CLASSES,
+        CLASSES,
         batch_size=batch_size,
         seed=seed,
         noise=noise,

@@ -3,11 +3,14 @@
 import itertools
 import math
 import os
+import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from keras_ortho.checks import check_seed
+from keras_ortho.reading import naming
 from keras_ortho.tasks.pipeline import (
     Task,
     batches,
@@ -15,7 +18,6 @@ from keras_ortho.tasks.pipeline import (
     constant_error,
     shuffled_batches,
 )
-from keras_ortho.tasks.ucr_files import SUFFIXES, Series, read_series
 
 SOURCE = "https://www.cs.ucr.edu/~eamonn/time_series_data_2018/"
 VALIDATION = 0.2
@@ -27,6 +29,18 @@ NAMES_2018 = {
     "Gun_Point": "GunPoint",
     "Lighting2": "Lightning2",
 }
+
+
+class Series(NamedTuple):
+    """The labeled series of a file.
+
+    Attributes:
+        labels: float64 `(series,)`.
+        values: float32 `(series, length)`.
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
 
 
 def step_width(length: int) -> int:
@@ -71,7 +85,7 @@ def load(
     swap: bool = False,
     seed: int = 0,
 ) -> Task:
-    """Makes the classification task of a data set of the UCR archive.
+    r"""Makes the classification task of a data set of the UCR archive.
 
     A fifth of the training series, drawn from the seed regardless of their classes, is
     set aside for validation.
@@ -79,8 +93,8 @@ def load(
     Args:
         name: Name of the data set, such as `"ECG200"`, in the edition of 2018 or
             2015.
-        data_dir: Folder of the data set's files `NAME_TRAIN` and `NAME_TEST`, which
-            end in `.tsv`, `.txt`, `.ts` or nothing, or its parent folder.
+        data_dir: Folder of the data set's files `NAME_TRAIN.tsv` and `NAME_TEST.tsv`,
+            as in the edition of 2018, or its parent folder.
         batch_size: Series in a batch. The paper does not give it. Default: 32.
         width: Values in a step, a divisor of the length. Default: `None`,
             `step_width(length)`.
@@ -99,14 +113,14 @@ def load(
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If an argument is invalid, or a file is damaged; the message then
-            names the line.
+        ValueError: If an argument is invalid, a file is damaged, or a series has
+            missing values or another length.
         ImportError: If TensorFlow is not installed.
 
     Example:
     >>> for part in ("TRAIN", "TEST"):
     ...     rows = np.column_stack([np.arange(10) % 2, np.random.randn(10, 12)])
-    ...     np.savetxt(f"Noise_{part}.txt", rows, delimiter=",")
+    ...     np.savetxt(f"Noise_{part}.tsv", rows, delimiter="\t")
     >>> task = load("Noise", ".")
 
     Reference:
@@ -121,14 +135,13 @@ def load(
         raise ValueError(
             f"`name` must be the name of a data set. Received: name={name!r}"
         )
-    train, test = (read_series(path) for path in _files(name, data_dir))
-    if swap:
-        train, test = test, train
-    length = train.values.shape[1]
+    paths = _files(name, data_dir)
+    train, test = (read_series(path) for path in (paths[::-1] if swap else paths))
+    count, length = train.values.shape
     if test.values.shape[1] != length:
         raise ValueError(
-            f"The series of {test.path} must have {length} values, as those of "
-            f"{train.path}. Received: {test.values.shape[1]}"
+            f"The series of both files must have {length} values. "
+            f"Received: {test.values.shape[1]} in one of {paths[0]} and {paths[1].name}"
         )
     width = step_width(length) if width is None else width
     if length % width:
@@ -136,16 +149,23 @@ def load(
             f"`width` must divide the length of the series, {length}. "
             f"Received: width={width}"
         )
-    count = len(train.lines)
     if count < 2:
         raise ValueError(
             "There must be at least two series, to train and to validate. Received: "
-            f"{count} in {train.path}"
+            f"{count} in {paths[1 if swap else 0]}"
         )
-    labels = sorted(
-        set(train.labels), key=lambda label: (isinstance(label, str), label)
+    labels = np.unique(train.labels)
+    if (other := np.setdiff1d(test.labels, labels)).size:
+        raise ValueError(
+            f"Each label must be one of those trained on, {labels.tolist()}. "
+            f"Received: {other.tolist()} in one of {paths[0]} and {paths[1].name}"
+        )
+    y, y_test = (
+        np.searchsorted(labels, part.labels).astype("int32") for part in (train, test)
     )
-    x, y = train.values.reshape(count, -1, width), _classes(train, labels)
+    x, x_test = (
+        part.values.reshape(-1, length // width, width) for part in (train, test)
+    )
     split, order = np.random.SeedSequence(seed).spawn(2)
     mixed = np.random.default_rng(split).permutation(count)
     parts = np.split(mixed, [max(1, round(VALIDATION * count))])
@@ -153,8 +173,6 @@ def load(
     in_batches, passes = shuffled_batches(
         x[rest], y[rest], batch_size=batch_size, seed=int(order.generate_state(1)[0])
     )
-    x_test = test.values.reshape(len(test.lines), -1, width)
-    y_test = _classes(test, labels)
     return Task(
         in_batches,
         batches(x[valid], y[valid], batch_size=batch_size),
@@ -165,35 +183,56 @@ def load(
     )
 
 
-def _files(name: str, data_dir: str | os.PathLike[str] | None) -> tuple[Path, Path]:
-    others = [
-        other
-        for pair in NAMES_2018.items()
-        for other in pair
-        if name in pair and name != other
-    ]
-    folders = [] if data_dir is None else [Path(data_dir)]
-    for folder in folders:
-        for stem in (name, *others):
-            for place, suffix in itertools.product((folder / stem, folder), SUFFIXES):
-                train, test = (
-                    place / f"{stem}_{part}{suffix}" for part in ("TRAIN", "TEST")
-                )
-                if train.is_file() and test.is_file():
-                    return train, test
+def read_series(path: str | os.PathLike[str]) -> Series:
+    r"""Reads a file of the UCR archive, in the format of the edition of 2018.
+
+    Args:
+        path: A file with one series per line, all of one length: the label and the
+            values, separated by tabs.
+
+    Returns:
+        The series.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file has no such format, no series, or a value that is
+            missing or not finite.
+
+    Example:
+    >>> rows = [[1, 0.5, 1.5], [2, 1.0, -1.0]]
+    >>> np.savetxt("Two_TRAIN.tsv", rows, delimiter="\t")
+    >>> read_series("Two_TRAIN.tsv").values
+    array([[ 0.5,  1.5],
+           [ 1. , -1. ]], dtype=float32)
+
+    Reference:
+
+    - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
+    """
+    with naming(path), warnings.catch_warnings():
+        warnings.simplefilter("error")  # NumPy only warns of an empty file.
+        table = np.loadtxt(
+            path, delimiter="\t", comments=None, ndmin=2, encoding="utf-8"
+        )
+        values = table[:, 1:].astype("float32")
+        if not values.size:
+            raise ValueError("each line must have a label and values")
+        finite = np.isfinite(table).all(axis=1)
+        if not finite.all():
+            raise ValueError(f"series {np.argmin(finite) + 1} has missing values")
+    return Series(table[:, 0], values)
+
+
+def _files(name: str, data_dir: str | os.PathLike[str] | None) -> list[Path]:
+    others = [other for pair in NAMES_2018.items() if name in pair for other in pair]
+    places = [] if data_dir is None else [Path(data_dir)]
+    for stem, place in itertools.product((name, *others), places):
+        for folder in (place / stem, place):
+            paths = [folder / f"{stem}_{part}.tsv" for part in ("TRAIN", "TEST")]
+            if all(path.is_file() for path in paths):
+                return paths
     raise FileNotFoundError(
-        f"`data_dir` must contain {name}_TRAIN and {name}_TEST, both as .tsv, .txt, "
-        f".ts or without a suffix, or a folder {name} with them. The archive is "
-        f"available at {SOURCE}. Received: data_dir={data_dir and os.fspath(data_dir)}"
+        f"`data_dir` must contain {name}_TRAIN.tsv and {name}_TEST.tsv, or a folder "
+        f"{name} with them. The archive is available at {SOURCE}. "
+        f"Received: data_dir={data_dir and os.fspath(data_dir)}"
     )
-
-
-def _classes(series: Series, labels: list[float | str]) -> np.ndarray:
-    numbers = {label: number for number, label in enumerate(labels)}
-    for line, label in zip(series.lines, series.labels, strict=True):
-        if label not in numbers:
-            raise ValueError(
-                f"Each label must be one of those in the training file, {labels}. "
-                f"Received: {series.path}, line {line}: {label!r}"
-            )
-    return np.array([numbers[label] for label in series.labels], "int32")

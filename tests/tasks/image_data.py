@@ -5,7 +5,12 @@ import struct
 
 import numpy as np
 
-from keras_ortho.tasks.mnist_files import FILES
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 
 
 def idx(array):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_ortho.tasks import characters
-from keras_ortho.tasks.ptb_files import PARTS, from_spaced, from_words, read
+from keras_ortho.tasks.ptb_files import PARTS, read
 
 SENTENCES = {
     "train": ["the <unk> of N", "is n't a b", "it 's"],
@@ -47,19 +47,18 @@ def test_read(form, part, tmp_path):
     assert read(tmp_path, part) == text_of(part)
 
 
-def test_spaces():
-    assert from_spaced("a _ \n b ") == "a \nb"
-    assert from_words(" a  b \n\n") == "a  b\n\n"
-    assert from_words("no newline") == "no newline\n"
-
-
 @pytest.mark.parametrize(
-    ("text", "received"),
-    [("ab \n ", "ab \\\\n "), ("a bc \n ", "bc \\\\n "), ("a \nb ", "\\\\nb ")],
+    ("name", "content", "text"),
+    [
+        ("ptb.train.txt", " a  b \n\n", "a  b\n\n"),
+        ("ptb.train.txt", "no newline", "no newline\n"),
+        ("ptb.train.txt", " a \r\n b \r\n", "a\nb\n"),
+        ("ptb.char.train.txt", "a _ \n b ", "a \nb"),
+    ],
 )
-def test_not_spaced(text, received):
-    with pytest.raises(ValueError, match=f"Received: '{received}'"):
-        from_spaced(text)
+def test_spaces(name, content, text, tmp_path):
+    (tmp_path / name).write_bytes(content.encode())
+    assert read(tmp_path, "train") == text
 
 
 def test_a_missing_file_is_told_of(tmp_path):
@@ -204,25 +203,16 @@ def test_penn_treebank_in_both_forms(part, name, data_dir, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("ptb.train.txt", b"\xff\xfe", "must be encoded in UTF-8"),
+        ("ptb.train.txt", b"\xff\xfe", "'utf-8' codec"),
         ("ptb.char.train.txt", b"ab c", "a space after each character"),
-        ("ptb.char.train.txt.gz", b"text", "truncated or damaged"),
-        (
-            "ptb.char.train.txt.gz",
-            gzip.compress(b"a b ")[:-9],
-            "truncated or damaged",
-        ),
-        (
-            "ptb.char.train.txt.gz",
-            gzip.compress(bytes(2**24 + 1), 1),
-            "at most 16777216",
-        ),
+        ("ptb.char.train.txt", b"a b\n", "a space after each character"),
+        ("ptb.char.train.txt.gz", b"text", "Not a gzipped file"),
+        ("ptb.char.train.txt.gz", gzip.compress(b"a b ")[:-9], "ended before"),
     ],
     # What is packed holds the time; names of tests must be the same in each process.
     ids=lambda value: value if isinstance(value, str) else f"{len(value)} bytes",
 )
 def test_damaged_files_are_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=message) as error:
+    with pytest.raises(ValueError, match=f"Received: {tmp_path / name}: .*{message}"):
         read(tmp_path, "train")
-    assert str(tmp_path / name) in str(error.value)

@@ -1,1 +1,0 @@
-"""The formats, mutations and worker of `scripts/fuzz_files.py`."""
