@@ -27,8 +27,8 @@ MODULES = [
 SLOW = {
     "keras_ortho.audio.resynthesis",
     "keras_ortho.cells.enrnn",
-    "keras_ortho.diagnostics.callbacks",
-    "keras_ortho.diagnostics.figures",
+    "keras_ortho.diagnostics.log",
+    "keras_ortho.diagnostics.plots",
     "keras_ortho.tasks.adding",
 }
 assert set(MODULES) >= SLOW

@@ -10,14 +10,11 @@ from keras import tree
 
 
 class OperationNames:
-    """Calls operations with symbolic tensors, under unique names.
+    """Calls operations with symbolic tensors, under names not `taken` or `reserved`.
 
-    Layers within others may have the same name, such as the cells of two Keras layers.
-    The second is wrapped in a model with another name.
-
-    Args:
-        taken: Names in use, such as those of the inputs.
-        reserved: Regular expression of the names to avoid.
+    `reserved` is a regular expression. Layers within others may have the same name,
+    such as the cells of two Keras layers. The second is wrapped in a model with another
+    name.
     """
 
     def __init__(self, taken: Iterable[str], reserved: str) -> None:
@@ -26,16 +23,7 @@ class OperationNames:
         self._apart: dict[tuple[int, str], keras.Model] = {}
 
     def call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
-        """Calls an operation.
-
-        Args:
-            operation: A layer, or another Keras operation.
-            *args: Its positional arguments.
-            **kwargs: Its keyword arguments.
-
-        Returns:
-            The outputs of the operation.
-        """
+        """Calls a layer, or another Keras operation."""
         is_free = not re.fullmatch(self._reserved, operation.name)
         if is_free and self._owners.setdefault(operation.name, operation) is operation:
             return operation(*args, **kwargs)

@@ -52,20 +52,8 @@ FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
 def twin(layer: keras.layers.Layer) -> keras.layers.Layer:
     """Creates an unbuilt layer that computes the same from a plain kernel.
 
-    Args:
-        layer: A layer or cell of one of the classes `FREEZABLE`.
-
-    Returns:
-        A `SimpleRNN`, `SimpleRNNCell` or `Dense` of Keras if it computes the same,
-        otherwise a frozen layer of the same class.
-
-    Raises:
-        ValueError: If a cell has no `parametrization`, or a dense layer overrides
-            `call`.
-
-    Example:
-    >>> type(twin(ScoRNN(8, activation="tanh"))).__name__
-    'SimpleRNN'
+    It is Keras's `SimpleRNN`, `SimpleRNNCell` or `Dense` where these do, and otherwise
+    a frozen layer of the same class.
     """
     raise NotImplementedError(type(layer).__name__)
 
@@ -108,15 +96,7 @@ def _(layer: ParametrizedDense) -> keras.layers.Layer:
 
 
 def twin_weights(layer: Any) -> dict[str, Tensor]:
-    """Returns the weights of a twin.
-
-    Args:
-        layer: The built dense layer or recurrent cell that the twin replaces.
-
-    Returns:
-        Dictionary of values, keyed by the names of the twin's weights. It also contains
-        the other weights of `layer`.
-    """
+    """Returns the weights of the twin of a built cell or dense layer, by name."""
     made = {}
     if isinstance(layer, RecurrentCell):
         made = {"recurrent_kernel": layer.step_kernel()}

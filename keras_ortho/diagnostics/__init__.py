@@ -1,4 +1,4 @@
-"""Diagnostics of recurrent networks: measurements, training logs and figures.
+"""Diagnostics of recurrent networks: measurements, a training log and figures.
 
 - Recurrent matrices: distance from the orthogonal ones, singular values, eigenvalues.
 - Gradient flow: `||dL/dh_t||`, `||dh_tau/dx_t||`, `dh_T/dh_0`.
@@ -8,22 +8,6 @@ They work with any Keras model that has a recurrent layer, of this package or of
 and do not change the model.
 """
 
-from keras_ortho.diagnostics.callbacks import (
-    FlowLog,
-    GradientNormsLog,
-    InputSensitivityLog,
-    JacobianEigenvaluesLog,
-    KernelEigenvaluesLog,
-    ManifoldDistanceLog,
-    SpectralMarginLog,
-    TrajectoriesLog,
-)
-from keras_ortho.diagnostics.figures import (
-    plot_eigenvalue_moduli,
-    plot_eigenvalues,
-    plot_gradient_norms,
-    plot_heat_map,
-)
 from keras_ortho.diagnostics.gradient_norms import gradient_norms
 from keras_ortho.diagnostics.jacobians import (
     end_to_end_jacobians,
@@ -37,25 +21,24 @@ from keras_ortho.diagnostics.kernels import (
     singular_values,
     spectral_margins,
 )
-from keras_ortho.diagnostics.log import DiagnosticLog
+from keras_ortho.diagnostics.log import Log
 from keras_ortho.diagnostics.matrices import recurrent_matrices
 from keras_ortho.diagnostics.missing_gradients import MissingRadiusGradients
 from keras_ortho.diagnostics.plane import trajectories, vector_field
-from keras_ortho.diagnostics.plane_figure import plot_trajectories
-from keras_ortho.diagnostics.plots import plot_curves, plot_spectrograms
+from keras_ortho.diagnostics.plots import (
+    plot_curves,
+    plot_eigenvalue_moduli,
+    plot_eigenvalues,
+    plot_gradient_norms,
+    plot_heat_map,
+    plot_spectrograms,
+    plot_trajectories,
+)
 
 __all__ = [
-    "DiagnosticLog",
-    "FlowLog",
-    "GradientNormsLog",
-    "InputSensitivityLog",
-    "JacobianEigenvaluesLog",
-    "KernelEigenvaluesLog",
-    "ManifoldDistanceLog",
+    "Log",
     "MissingRadiusGradients",
     "SpectralMargin",
-    "SpectralMarginLog",
-    "TrajectoriesLog",
     "end_to_end_jacobians",
     "gradient_norms",
     "input_sensitivity",

@@ -1,28 +1,15 @@
-"""The recurrent layers of a model."""
+"""The recurrent layers of a model, and parts of their states."""
+
+from typing import Any
 
 import keras
+from keras import tree
 
 from keras_ortho.keras_internals import layers_within
 
 
 def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
-    """Finds all recurrent layers of a model, including those in nested models.
-
-    Args:
-        model: A built model, or a built recurrent layer.
-
-    Returns:
-        List of the layers, in models and wrappers at any depth. At least one.
-
-    Raises:
-        ValueError: If the model is not built, or has no recurrent layer.
-
-    Example:
-
-    >>> model = keras.Sequential([keras.Input((3, 2)), keras.layers.LSTM(4)])
-    >>> [layer.name for layer in recurrent_layers(model)]
-    ['lstm']
-    """
+    """Returns all recurrent layers, in models and wrappers at any depth."""
     if not model.built:
         raise ValueError(
             "`model` must be built: give it an `Input`, or call it once. "
@@ -42,25 +29,7 @@ def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
 def find_layer(
     model: keras.layers.Layer, layer: str | keras.layers.RNN | None
 ) -> keras.layers.RNN:
-    """Finds the recurrent layer that an argument `layer` specifies.
-
-    Args:
-        model: A built model, or a built recurrent layer.
-        layer: The layer, or its name, which must be unique. `None` if the model has
-            only one recurrent layer.
-
-    Returns:
-        The layer.
-
-    Raises:
-        ValueError: If the model has no such recurrent layer or several, or if it is
-            within `TimeDistributed`.
-
-    Example:
-
-    >>> find_layer(model, None)
-    <ScoRNN name=sco_rnn, built=True>
-    """
+    """Returns the recurrent layer, or the only one if `layer` is `None`."""
     layers = recurrent_layers(model)
     names = ", ".join(repr(each.name) for each in layers)
     chosen = [each for each in layers if layer in (None, each.name) or each is layer]
@@ -84,3 +53,32 @@ def find_layer(
                 f"times. Received: layer={chosen[0].name!r} in {outer.name!r}"
             )
     return chosen[0]
+
+
+def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> slice:
+    """Locates a state, or some of its units, in the concatenation of all states.
+
+    In `StackedRNNCells`, the states of each cell follow those of the cell before.
+    """
+    sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
+    known = range(-len(sizes), len(sizes))
+    if state is not None and (isinstance(state, bool) or state not in known):
+        raise ValueError(
+            f"`state` must be `None` or an integer less than {len(sizes)}, the number "
+            f"of states of {layer.name}. Received: state={state!r}"
+        )
+    if units is not None and not (isinstance(units, slice) and (units.step or 1) > 0):
+        raise ValueError(
+            f"`units` must be a slice with a positive step. Received: units={units!r}"
+        )
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    places: Any = range(ends[-1])
+    if state is not None:
+        places = places[ends[state] - sizes[state] : ends[state]]
+    chosen = places if units is None else places[units]
+    if not chosen:
+        raise ValueError(
+            f"`units` must select some of the {len(places)} units. Received: "
+            f"units={units!r}"
+        )
+    return slice(chosen[0], chosen[-1] + 1, chosen.step)

@@ -10,8 +10,8 @@ from keras import ops, tree
 from keras_ortho.backend.differentiation import gradients
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.diagnostics.probe import Probe
-from keras_ortho.diagnostics.states import entries
+from keras_ortho.diagnostics.finding import entries
+from keras_ortho.diagnostics.probe import Probe, compiled
 from keras_ortho.diagnostics.steps import exact
 from keras_ortho.keras_internals import get_keras_mask, get_loss
 
@@ -75,18 +75,16 @@ def gradient_norms(
       figure 5. It shows one norm per time step and does not say whether the norm is
       that of a sequence or of the batch.
     """
-    return probe_gradient_norms(model, layer, state, units, loss)(x, y)
+    return compiled(_compile, model, layer, state, units, loss)(x, y)
 
 
-def probe_gradient_norms(
+def _compile(
     model: keras.layers.Layer,
     layer: str | keras.layers.RNN | None,
     state: int | None,
     units: slice | None,
     loss: Any,
 ) -> Callable[[Any, Any], np.ndarray]:
-    """Compiles `gradient_norms` into a function of `x` and `y`, for repeated calls."""
-
     def measure(probe: Probe, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         # Only for the shapes and the mask. Values that are not used are not computed.
         _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))

@@ -13,9 +13,9 @@ from keras import ops
 
 from keras_ortho.backend import scan, stack
 from keras_ortho.backend.types import Tensor
-from keras_ortho.diagnostics.probe import Probe
-from keras_ortho.diagnostics.spectra import eigenvalues
-from keras_ortho.diagnostics.states import entries
+from keras_ortho.diagnostics.finding import entries
+from keras_ortho.diagnostics.kernels import of_finite
+from keras_ortho.diagnostics.probe import Probe, compiled
 from keras_ortho.diagnostics.steps import Steps, exact
 from keras_ortho.parametrizations.arithmetic import divide
 
@@ -68,7 +68,7 @@ def input_sensitivity(
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section on the
       gradients of long- and short-term states
     """
-    return probe_input_sensitivity(model, layer, state, units)(x)
+    return compiled(_sensitivity, model, layer, state, units)(x)
 
 
 def end_to_end_jacobians(
@@ -106,7 +106,7 @@ def end_to_end_jacobians(
     >>> end_to_end_jacobians(model, np.ones((2, 3, 2))).shape
     (2, 4, 4)
     """
-    return probe_end_to_end_jacobians(model, layer, state, units)(x)
+    return compiled(_product, model, layer, state, units)(x)
 
 
 def jacobian_eigenvalues(
@@ -125,9 +125,9 @@ def jacobian_eigenvalues(
     Args:
         model: As in `end_to_end_jacobians`.
         x: Inputs of the model.
-        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
-        state: Index of the state, as in `end_to_end_jacobians`. Default: 0.
-        units: Slice that selects units of the state. Default: `None`, all units.
+        layer: As in `end_to_end_jacobians`. Default: `None`.
+        state: As in `end_to_end_jacobians`. Default: 0.
+        units: As in `end_to_end_jacobians`. Default: `None`.
 
     Returns:
         Array of shape `(batch, n)`, complex128. NaN for a Jacobian that is not finite.
@@ -146,17 +146,15 @@ def jacobian_eigenvalues(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2
     """
     jacobians = end_to_end_jacobians(model, x, layer=layer, state=state, units=units)
-    return eigenvalues(jacobians)
+    return of_finite(jacobians, np.linalg.eigvals).astype("complex128")
 
 
-def probe_input_sensitivity(
+def _sensitivity(
     model: keras.layers.Layer,
     layer: str | keras.layers.RNN | None,
     state: int | None,
     units: slice | None,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `input_sensitivity` into a function of `x`, for repeated calls."""
-
     def norms(
         steps: Steps, inputs: Tensor, before: Tensor, mask: Tensor | None
     ) -> Tensor:
@@ -187,14 +185,12 @@ def probe_input_sensitivity(
     return lambda x: probe(x).astype("float64").mean(axis=1)
 
 
-def probe_end_to_end_jacobians(
+def _product(
     model: keras.layers.Layer,
     layer: str | keras.layers.RNN | None,
     state: int | None,
     units: slice | None,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `end_to_end_jacobians` into a function of `x`, for repeated calls."""
-
     def product(
         steps: Steps, inputs: Tensor, before: Tensor, mask: Tensor | None
     ) -> Tensor:

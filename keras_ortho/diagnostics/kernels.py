@@ -3,13 +3,13 @@
 All are computed in NumPy in float64, from the current values of the variables.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
 import numpy as np
 
 from keras_ortho.checks import check_finite
-from keras_ortho.diagnostics import spectra
 from keras_ortho.diagnostics.matrices import manifold_parts, recurrent_matrices
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
 
@@ -88,7 +88,7 @@ def singular_values(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     {'sco_rnn': array([1., 1., 1., 1.])}
     """
     return {
-        name: spectra.singular_values(matrix)
+        name: of_finite(matrix, lambda each: np.linalg.svd(each, compute_uv=False))
         for name, matrix in recurrent_matrices(model).items()
     }
 
@@ -154,6 +154,15 @@ def kernel_eigenvalues(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     {'sco_rnn': array([1., 1., 1., 1.])}
     """
     return {
-        name: spectra.eigenvalues(matrix)
+        name: of_finite(matrix, np.linalg.eigvals).astype("complex128")
         for name, matrix in recurrent_matrices(model).items()
     }
+
+
+def of_finite(
+    matrices: np.ndarray, function: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Computes `n` values of each matrix, NaN for one that is not finite."""
+    finite = np.isfinite(matrices).all(axis=(-2, -1))[..., None]
+    values = function(np.where(finite[..., None], matrices, 0))
+    return np.where(finite, values, np.nan)

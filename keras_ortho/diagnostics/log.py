@@ -1,4 +1,4 @@
-"""The base of callbacks that log measurements to a table and a figure."""
+"""A callback that writes what a function measures during training."""
 
 import csv
 import os
@@ -7,87 +7,92 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_ortho.checks import check_count
-from keras_ortho.extras import require
+from keras_ortho.diagnostics.probe import keeping
 from keras_ortho.files import replacing
 
-Row = dict[str, Any]
 
+class Log(keras.callbacks.Callback):
+    """Writes what a function measures of the model to a CSV file during training.
 
-class DiagnosticLog(keras.callbacks.Callback):
-    """Logs measurements before the first epoch and after epochs, as CSV and PNG.
+    It measures before the first epoch and after every `every`-th one. The table has a
+    row for each of these moments: the number of completed epochs in the column
+    `epoch`, and a column for each measured number. A dictionary gives columns named by
+    its keys, an array columns named by their indices from 1 on, as in `3` or `2/5`,
+    complex numbers columns `real` and `imag`, and a single number the column `value`.
 
-    Both files are written under a temporary name and renamed, so they are never
-    incomplete. The column `epoch` of the table counts the completed epochs, from 0. A
-    run that resumes another (`initial_epoch`) keeps its earlier rows. Training is
-    unaffected: the final weights are the same, bit for bit.
-
-    A subclass implements `measure` and `draw`, and `compile_probe` if there is
-    something to compile.
+    The file is complete at any moment. A run that resumes another (`initial_epoch`)
+    keeps its earlier rows. Training is unaffected: the final weights are the same, bit
+    for bit. What a function of this package compiles is compiled once per run.
 
     Args:
-        path: CSV file to write, with the suffix `.csv`. The figure has the same path
-            with the suffix `.png`. Missing folders are created.
+        path: CSV file to write, with the suffix `.csv`. Missing folders are created.
+        measure: Function of the model that returns a number, an array, a named tuple,
+            or a dictionary of these, such as `manifold_distances`; and the same names
+            and shapes each time.
         every: Number of epochs between measurements, a positive integer. Default: 1.
 
+    Attributes:
+        history: Dictionary of the columns, lists of equal length, one of them `epoch`.
+
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If `path` has another suffix, or `every` is not a positive integer.
+        ValueError: If `path` has another suffix, `measure` is not a function, or
+            `every` is not a positive integer; in a resumed run, if the file has other
+            columns.
+
+    Example:
+
+    >>> model.compile("sgd", "mse")
+    >>> x, y = np.ones((8, 3, 2)), np.ones((8, 4))
+    >>> logs = [
+    ...     Log("distance.csv", manifold_distances),
+    ...     Log("norms.csv", lambda model: gradient_norms(model, x, y), every=10),
+    ... ]
+    >>> history = model.fit(x, y, callbacks=logs, verbose=0)
+    >>> logs[0].history["epoch"]
+    [0, 1]
     """
 
-    # Columns of text and columns of integers. All others hold floats.
-    texts: frozenset[str] = frozenset({"matrix"})
-    counts: frozenset[str] = frozenset(
-        {"epoch", "t", "tau", "sequence", "index", "start", "step"}
-    )
-
-    def __init__(self, path: str | os.PathLike[str], *, every: int = 1) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        measure: Callable[[Any], Any],
+        *,
+        every: int = 1,
+    ) -> None:
         super().__init__()
-        self.path: Path = Path(path)
+        self.path = Path(path)
         if self.path.suffix != ".csv":
             raise ValueError(
                 f"`path` must be a file with the suffix .csv. Received: path={path}"
             )
+        if not callable(measure):
+            raise ValueError(
+                f"`measure` must be a function of the model. Received: {measure!r}"
+            )
+        self.measure = measure
         self.every: int = check_count("every", every)
-        require("matplotlib.figure", extra="plot")  # Fail now, not after an epoch.
-        self.rows: list[Row] | None = None
+        self._rows: list[dict[str, float]] | None = None
+        self._compiled: dict[Any, Any] = {}
 
-    def compile_probe(self) -> Callable[..., Any] | None:
-        """Compiles the function that `measure` needs, once when training begins.
-
-        Returns:
-            The value that is stored as `self.probe`. By default `None`.
-        """
-        return None
-
-    def measure(self) -> list[Row]:
-        """Measures the current model.
-
-        Returns:
-            Rows of the table, all with the same columns, without `epoch`.
-        """
-        raise NotImplementedError
-
-    def draw(self, path: Path, rows: list[Row]) -> None:
-        """Draws the table.
-
-        Args:
-            path: PNG file to write.
-            rows: All rows of the table, at least one.
-        """
-        raise NotImplementedError
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """The table by column."""
+        rows = self._rows or []
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Discards the rows of an earlier run, whose model may have been another."""
-        self.rows = None
-        self.probe: Any = self.compile_probe()
+        self._rows = None
+        self._compiled = {}
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Measures before the first epoch of a run, after `epoch` completed epochs."""
-        if self.rows is None:
-            self.rows = self._earlier(epoch)
-            if not self.rows or epoch % self.every == 0:
+        if self._rows is None:
+            self._rows = self._earlier(epoch)
+            if not self._rows or epoch % self.every == 0:
                 self._record(epoch)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
@@ -95,14 +100,21 @@ class DiagnosticLog(keras.callbacks.Callback):
         if (epoch + 1) % self.every == 0:
             self._record(epoch + 1)
 
-    def _earlier(self, epoch: int) -> list[Row]:
+    def _earlier(self, epoch: int) -> list[dict[str, float]]:
         """Reads the rows that an interrupted run wrote before this epoch."""
         if epoch == 0 or not self.path.exists():
             return []
         try:
             with open(self.path, newline="") as file:
-                rows = [self._read(row) for row in csv.DictReader(file)]
-            return [row for row in rows if row["epoch"] < epoch]
+                rows = [
+                    {name: float(text) for name, text in row.items()}
+                    for row in csv.DictReader(file)
+                ]
+            return [
+                row | {"epoch": int(row["epoch"])}
+                for row in rows
+                if row["epoch"] < epoch
+            ]
         except (KeyError, TypeError, ValueError) as error:
             raise self._foreign(error) from error
 
@@ -112,26 +124,36 @@ class DiagnosticLog(keras.callbacks.Callback):
             f"Received: path={self.path}"
         )
 
-    def _read(self, row: dict[str, str]) -> Row:
-        kinds = dict.fromkeys(self.counts, int) | dict.fromkeys(self.texts, str)
-        return {name: kinds.get(name, float)(text) for name, text in row.items()}
-
     def _record(self, epoch: int) -> None:
-        found = [{"epoch": epoch, **row} for row in self.measure()]
-        if not found:
-            raise ValueError(
-                f"`model` contains nothing that `{type(self).__name__}` measures. "
-                f"Received: {self.model.name}"
-            )
-        self.rows = [*(self.rows or []), *found]
-        if self.rows[0].keys() != found[0].keys():
-            raise self._foreign(f"it has the columns {', '.join(self.rows[0])}")
+        with keeping(self._compiled):
+            found = _numbers(self.measure(self.model))
+        self._rows = [*(self._rows or []), {"epoch": epoch, **found}]
+        columns = self._rows[0].keys()
+        if columns != self._rows[-1].keys():
+            raise self._foreign(f"it has the columns {', '.join(columns)}")
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            replacing(self.path) as aside,
-            open(aside, "w", newline="") as file,
-        ):
-            writer = csv.DictWriter(file, self.rows[0])
+        with replacing(self.path) as aside, open(aside, "w", newline="") as file:
+            writer = csv.DictWriter(file, columns)
             writer.writeheader()
-            writer.writerows(self.rows)
-        self.draw(self.path.with_suffix(".png"), self.rows)
+            writer.writerows(self._rows)
+
+
+def _numbers(values: Any, name: str = "") -> dict[str, float]:
+    """Returns all numbers within nested values, by the path to each."""
+    if hasattr(values, "_asdict"):
+        values = values._asdict()
+    if not isinstance(values, Mapping):
+        values = np.asarray(values)
+        if values.ndim:
+            values = dict(enumerate(values, 1))
+        elif np.iscomplexobj(values):
+            values = {"real": values.real, "imag": values.imag}
+        else:
+            return {name or "value": float(values)}
+    return {
+        place: number
+        for key, part in values.items()
+        for place, number in _numbers(
+            part, f"{name}/{key}" if name else f"{key}"
+        ).items()
+    }

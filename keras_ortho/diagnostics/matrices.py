@@ -51,21 +51,8 @@ def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
 def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Returns the parts of the recurrent matrices kept orthogonal or unitary.
 
-    Args:
-        model: A built model, or a built recurrent layer.
-
-    Returns:
-        Dictionary of arrays: the two orthogonal factors for `SVDRNN` and
-        `FactorizedRNN`, the long-term block for `ENRNN`, and otherwise, as for frozen
-        layers, the whole matrices, as in `recurrent_matrices`.
-
-    Raises:
-        ValueError: As in `recurrent_matrices`.
-
-    Example:
-
-    >>> list(manifold_parts(model))
-    ['sco_rnn']
+    They are the two orthogonal factors for `SVDRNN` and `FactorizedRNN`, the long-term
+    block for `ENRNN`, and otherwise, as for frozen layers, the whole matrices.
     """
     return _of_cells(model, _manifold_parts)
 

@@ -11,7 +11,7 @@ from keras import ops
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import RecurrentCell
 from keras_ortho.checks import check_count
-from keras_ortho.diagnostics.probe import Probe
+from keras_ortho.diagnostics.probe import Probe, compiled
 from keras_ortho.diagnostics.steps import Steps
 
 
@@ -57,21 +57,20 @@ def trajectories(
 
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1
     """
-    return probe_trajectories(model, layer, check_count("num_steps", num_steps))(starts)
+    num_steps = check_count("num_steps", num_steps)
+    return compiled(_compile, model, layer, num_steps)(starts)
 
 
-def probe_trajectories(
+def _compile(
     model: keras.layers.Layer,
     layer: str | keras.layers.RNN | None,
     num_steps: int,
 ) -> Callable[[Any], np.ndarray]:
-    """Compiles `trajectories` into a function of `starts`, for repeated calls."""
-
     def measure(probe: Probe, starts: Tensor) -> Tensor:
         return _run(probe.layer, starts, num_steps)
 
     def run(starts: Any) -> np.ndarray:
-        starts = check_points("starts", starts)
+        starts = _points("starts", starts)
         after = np.swapaxes(probe(starts).astype("float64"), 0, 1)
         return np.concatenate([starts[:, None], after], axis=1)
 
@@ -115,23 +114,12 @@ def vector_field(
     >>> vector_field(layer, [[0.0, 0.0]])
     array([[0., 0.]])
     """
-    points = check_points("points", points)
+    points = _points("points", points)
     return trajectories(model, points, 1, layer=layer)[:, 1] - points
 
 
-def check_points(name: str, values: Any) -> np.ndarray:
-    """Checks an argument that holds points in the plane.
-
-    Args:
-        name: Name of the argument.
-        values: Value of the argument.
-
-    Returns:
-        Array of shape `(points, 2)`, float64.
-
-    Raises:
-        ValueError: If `values` has another shape or is empty.
-    """
+def _points(name: str, values: Any) -> np.ndarray:
+    """Returns points of the plane as float64 `(points, 2)`."""
     points = np.asarray(values, "float64")
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
         raise ValueError(

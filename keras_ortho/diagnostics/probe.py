@@ -7,6 +7,7 @@ anywhere in the model, and nothing need be known about the other layers.
 
 import contextlib
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import keras
@@ -23,21 +24,43 @@ from keras_ortho.diagnostics.steps import Steps
 Question = Callable[[Steps, Tensor, Tensor, Tensor | None], Any]
 
 
+_kept: ContextVar[dict[Any, Any] | None] = ContextVar("kept", default=None)
+
+
+@contextlib.contextmanager
+def keeping(made: dict[Any, Any]) -> Iterator[None]:
+    """Has `compiled` keep what it makes in a dictionary, for other such blocks."""
+    token = _kept.set(made)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def compiled(make: Callable[..., Any], *arguments: Any) -> Any:
+    """Returns `make(*arguments)`; within `keeping`, makes it only once."""
+    kept = _kept.get()
+    if kept is None:
+        return make(*arguments)
+    key = (make, *(_key(argument) for argument in arguments))
+    if key not in kept:
+        # With its arguments, so that no later object has the identity of one.
+        kept[key] = make(*arguments), arguments
+    return kept[key][0]
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, slice):
+        return repr(value)
+    return value if isinstance(value, str | int | None) else id(value)
+
+
 class Probe:
     """A compiled measurement of a model that does not change the model.
 
     Each call reads the current weights, states and random seeds, and discards the
     model's updates of them. The function is compiled once for data of the same shapes.
-
-    Args:
-        model: A built model, or a built recurrent layer.
-        layer: The recurrent layer, or its name. `None` if there is only one.
-        measure: Function of the probe and of tensors that returns nested tensors.
-
-    Raises:
-        ValueError: If the model is not built, or `layer` does not specify exactly one
-            of its recurrent layers.
-        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
+    `measure` is a function of the probe and of tensors, and returns nested tensors.
     """
 
     def __init__(
@@ -52,17 +75,7 @@ class Probe:
         self._function = in_graph(self._traced)
 
     def __call__(self, *data: Any) -> Any:
-        """Runs the measurement.
-
-        Args:
-            *data: Nested arrays.
-
-        Returns:
-            The result of `measure` for `data`, as nested arrays.
-
-        Raises:
-            ValueError: If the arrays are empty or differ in their number of sequences.
-        """
+        """Runs the measurement on nested arrays."""
         data = tree.map_structure(ops.convert_to_tensor, data)
         sizes = {x.shape[0] if x.shape else None for x in tree.flatten(data)}
         if len(sizes) != 1 or sizes & {0, None}:
@@ -94,19 +107,8 @@ class Probe:
     ) -> tuple[Any, Any]:
         """Runs the model and observes the layer. Call it only in `measure`.
 
-        Args:
-            x: Inputs of the model.
-            question: Function to apply to the steps, inputs, states and mask.
-            shift: Tensor to add to the states after each step, as in `Steps.run`.
-                Default: `None`, no shift.
-
-        Returns:
-            A pair of the model's output and the answer of `question`.
-
-        Raises:
-            ValueError: If the shapes of `x` do not match the model's inputs, the model
-                does not call the layer exactly once, or the layer's states do not have
-                shape `(batch, n)`.
+        Returns the model's output and the answer of `question`. `shift` is added to the
+        states after each step, as in `Steps.run`.
         """
         self._check_inputs(x)
         answers: list[Any] = []

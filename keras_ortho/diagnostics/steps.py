@@ -17,12 +17,7 @@ class Steps:
     """A cell whose nested states are packed into one tensor of shape `(batch, s)`.
 
     Its methods may be called only where the recurrent layer has begun a sequence, that
-    is, in its `inner_loop`.
-
-    Args:
-        cell: The cell, which may be `StackedRNNCells`.
-        states: List of its states, tensors of shape `(batch, n)`, nested as in the
-            cell.
+    is, in its `inner_loop`. `states` are nested as in the cell, each `(batch, n)`.
     """
 
     def __init__(self, cell: Any, states: list[Any]) -> None:
@@ -32,25 +27,11 @@ class Steps:
         self.sizes: list[int] = [int(state.shape[-1]) for state in tree.flatten(states)]
 
     def pack(self, states: Any) -> Tensor:
-        """Concatenates states.
-
-        Args:
-            states: Nested tensors of shape `(batch, n)`.
-
-        Returns:
-            Tensor of shape `(batch, s)`.
-        """
+        """Concatenates nested states."""
         return ops.concatenate(tree.flatten(states), axis=-1)
 
     def unpack(self, packed: Tensor) -> list[Any]:
-        """Splits packed states.
-
-        Args:
-            packed: Tensor of shape `(batch, s)`.
-
-        Returns:
-            List of the states of each cell.
-        """
+        """Splits packed states into a list of the states of each cell."""
         ends = [sum(self.sizes[: i + 1]) for i in range(len(self.sizes))]
         parts = [
             packed[..., end - size : end]
@@ -59,30 +40,16 @@ class Steps:
         return tree.pack_sequence_as(self.structure, parts)
 
     def states(self, packed: Tensor) -> list[Any]:
-        """Splits packed states into the structure that Keras's layer uses.
-
-        Args:
-            packed: Tensor of shape `(batch, s)`.
-
-        Returns:
-            List of states, nested as the states given to the constructor.
-        """
+        """Splits packed states into the structure that Keras's layer uses."""
         states = self.unpack(packed)
         return states if self.stacked else states[0]
 
     def advance(
         self, inputs: Tensor, packed: Tensor, shift: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Runs one time step.
+        """Runs one time step, and returns the output and the new packed states.
 
-        Args:
-            inputs: Tensor of shape `(batch, m)`.
-            packed: The states, a tensor of shape `(batch, s)`.
-            shift: Tensor of shape `(batch, s)` to add to the new states before the
-                output is computed from them. Default: `None`, no shift.
-
-        Returns:
-            A pair: the output, and the new states, a tensor of shape `(batch, s)`.
+        A `shift` is added to the new states before the output is computed from them.
         """
         after = []
         shifts = [None] * len(self.cells) if shift is None else self.unpack(shift)
@@ -106,19 +73,11 @@ class Steps:
         mask: Tensor | None,
         shift: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Runs all time steps.
+        """Runs all time steps, and returns the outputs and the states after each.
 
-        Args:
-            sequences: Tensor of shape `(time, batch, m)`.
-            packed: The states before the first step, a tensor of shape `(batch, s)`.
-            mask: Boolean tensor of shape `(time, batch)`, `False` for steps that leave
-                the states and the output unchanged. `None` if there is no mask.
-            shift: Tensor of shape `(time, batch, s)` to add to the states after each
-                step that is not masked. Default: `None`, no shift.
-
-        Returns:
-            A pair of the outputs and the states after each step, tensors of shape
-            `(time, batch, k)` and `(time, batch, s)`.
+        All arguments but `packed`, the states before the first step, have a first axis
+        of time. Where `mask` is `False`, a step changes neither states nor output. A
+        `shift` is added to the states after each step that is not masked.
         """
         # On TensorFlow these are tensors if the sequences come from another loop.
         time, batch = ops.shape(sequences)[:2]
@@ -156,18 +115,9 @@ class Steps:
     ) -> tuple[Tensor, Tensor]:
         """Computes the Jacobians of one time step for each sequence.
 
+        Returns the derivatives of the new states with respect to the states and to the
+        inputs, of shape `(batch, s, s)` and `(batch, s, m)`, in float32 or float64.
         Each sequence is repeated `s` times, so that one gradient yields all rows.
-
-        Args:
-            inputs: Tensor of shape `(batch, m)`.
-            packed: The states before the step, a tensor of shape `(batch, s)`.
-            mask: Boolean tensor of shape `(batch,)`, `False` where the step leaves the
-                states unchanged. Default: `None`, no mask.
-
-        Returns:
-            A pair of the derivatives of the new states with respect to the states and
-            to the inputs, of shape `(batch, s, s)` and `(batch, s, m)`, in float32 or
-            float64.
         """
         (batch, size), width = ops.shape(packed), ops.shape(inputs)[-1]
         chosen = ops.tile(ops.eye(size, dtype=packed.dtype), (batch, 1))
@@ -185,14 +135,7 @@ class Steps:
 
 
 def exact(values: Tensor) -> Tensor:
-    """Casts a tensor of a narrower dtype to float32.
-
-    Args:
-        values: Tensor of any floating dtype.
-
-    Returns:
-        Tensor of float32 or float64.
-    """
+    """Casts a tensor of a narrower dtype to float32."""
     return ops.cast(values, wide_dtype(values.dtype))
 
 

@@ -13,7 +13,6 @@ from keras_ortho.diagnostics import (
     plot_heat_map,
     plot_trajectories,
 )
-from keras_ortho.diagnostics.plane_figure import grid
 
 MAP = np.tri(12) * np.exp(-np.arange(12.0))
 VALUES = np.exp(1j * np.arange(5))
@@ -75,10 +74,3 @@ def test_bad_arguments(draw, message, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=message):
         draw()
     assert not list(tmp_path.iterdir())
-
-
-def test_grid():
-    points = grid(2.0)
-    assert points.shape == (361, 2)
-    assert len(np.unique(points, axis=0)) == 361
-    np.testing.assert_array_equal([points.min(0), points.max(0)], [[-2, -2], [2, 2]])

@@ -8,7 +8,7 @@ from keras_ortho.diagnostics import plot_curves, plots
 
 def drawn(monkeypatch, **kwargs):
     figures = []
-    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
+    monkeypatch.setattr(plots, "_save", lambda figure, path: figures.append(figure))
     plot_curves("none.png", {"mine": [3.0, 2.0], "others": [4.0, 3.0]}, **kwargs)
     return figures[0].axes[0]
 
