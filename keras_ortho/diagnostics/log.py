@@ -44,6 +44,7 @@ class Log(keras.callbacks.Callback):
 
     Example:
 
+    >>> from keras_ortho.diagnostics import gradient_norms, manifold_distances
     >>> model.compile("sgd", "mse")
     >>> x, y = np.ones((8, 3, 2)), np.ones((8, 4))
     >>> logs = [

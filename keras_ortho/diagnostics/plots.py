@@ -98,9 +98,8 @@ def plot_gradient_norms(
             `gradient_norms`.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If `path` does not end in `.png`, or `norms` is not a dictionary or
-            is empty.
+        ImportError: As in `plot_curves`.
+        ValueError: As in `plot_curves`.
 
     Example:
 
@@ -132,9 +131,8 @@ def plot_heat_map(
             Default: `False`.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If `path` does not end in `.png`, or `maps` is not a dictionary or
-            is empty.
+        ImportError: As in `plot_curves`.
+        ValueError: As in `plot_curves`.
 
     Example:
 
@@ -176,9 +174,8 @@ def plot_eigenvalues(
             that `kernel_eigenvalues` and `jacobian_eigenvalues` return.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If `path` does not end in `.png`, or `eigenvalues` is not a
-            dictionary or is empty.
+        ImportError: As in `plot_curves`.
+        ValueError: As in `plot_curves`.
 
     Example:
 
@@ -214,9 +211,8 @@ def plot_eigenvalue_moduli(
         xlabel: Label of the x axis. Default: `"T"`.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If `path` does not end in `.png`, or `eigenvalues` is not a
-            dictionary or is empty.
+        ImportError: As in `plot_curves`.
+        ValueError: As in `plot_curves`.
 
     Example:
 
@@ -270,9 +266,8 @@ def plot_trajectories(
             `extent`. Default: 1.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: As in `trajectories`; if `path` does not end in `.png`, or `models`
-            is not a dictionary or is empty.
+        ImportError: As in `plot_curves`.
+        ValueError: As in `plot_curves` and in `trajectories`.
 
     Example:
 
@@ -322,9 +317,8 @@ def plot_spectrograms(
         hop_length: Number of samples between successive frames. Default: 128.
 
     Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If `path` does not end in `.png`, or `spectrograms` is not a
-            dictionary or is empty.
+        ImportError: As in `plot_curves`.
+        ValueError: As in `plot_curves`.
 
     Example:
 

@@ -20,24 +20,8 @@ def order_in_buckets(
 
     The sequences are sorted by their lengths, each increased by up to a tenth at
     random, and the resulting batches are shuffled. If the batch size does not divide
-    the number of sequences, the smaller batch is the last.
-
-    Args:
-        lengths: The length of each sequence, of shape `(count,)`.
-        number: Number of the pass. The random choices depend only on it and the seed.
-        batch_size: Sequences in a batch.
-        seed: Seed of all orders.
-
-    Returns:
-        An int64 tensor of shape `(count,)`, a permutation.
-
-    Raises:
-        ImportError: If TensorFlow is not installed.
-
-    Example:
-    >>> order = order_in_buckets(np.array([9, 2, 8, 1]), 0, batch_size=2, seed=0)
-    >>> sorted(sorted(batch) for batch in order.numpy().reshape(2, 2).tolist())
-    [[0, 2], [1, 3]]
+    the number of sequences, the smaller batch is the last. The random choices depend
+    only on the seed and the number of the pass.
     """
     tf = require("tensorflow")
     count = len(lengths)
@@ -56,13 +40,6 @@ def bucket_boundaries(longest: int) -> list[int]:
 
     The longest sequence of a bucket is at most a fifth longer than the shortest: at
     most a sixth of a batch is padding, and a twelfth if the lengths are evenly spread.
-
-    Args:
-        longest: Length of the longest sequence.
-
-    Example:
-    >>> bucket_boundaries(40)[-4:]
-    [26, 32, 39, 47]
     """
     boundaries = [2]
     while boundaries[-1] < longest:

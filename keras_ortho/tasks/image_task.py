@@ -18,14 +18,7 @@ from keras_ortho.tasks.pipeline import (
 
 
 def check_given(**sizes: int | None) -> None:
-    """Checks arguments that count, except those that are `None`.
-
-    Args:
-        **sizes: The arguments by name.
-
-    Raises:
-        ValueError: If an argument is neither a positive integer nor `None`.
-    """
+    """Checks arguments that count, except those that are `None`."""
     check_sizes(**{name: size for name, size in sizes.items() if size is not None})
 
 
@@ -42,30 +35,13 @@ def make_image_task(
     noise: int = 0,
     fixed_noise: bool = False,
 ) -> Task:
-    """Makes a task of images.
+    """Makes a task of images, of values from 0 to 1 and classes.
 
-    Args:
-        images: The images.
-        arrange: Function that reshapes images, still as bytes, as the network reads
-            them: to `(images, steps, width)` or `(images, width)`.
-        num_classes: Number of classes.
-        batch_size: Images in a batch.
-        valid_size: Number of validation images, the first training images.
-        train_size: Number of images to train on, the next ones; `None` for all.
-        test_size: Number of test images, the first ones; `None` for all.
-        seed: Seed of the order of the training images and of the noise.
-        noise: Steps of noise after those of an image. Default: 0.
-        fixed_noise: Whether a training image keeps its noise, as validation and test
-            images do, instead of new noise in each pass. Default: `False`.
-
-    Returns:
-        A `Task` of values from 0 to 1 and classes. With noise, its `controls` are the
-        training images with noise that no pass has, and blank images with the noise
-        that the training images have with `fixed_noise`.
-
-    Raises:
-        ValueError: If there are too few images for the sizes.
-        ImportError: If TensorFlow is not installed.
+    `arrange` reshapes images, still as bytes, as the network reads them: to
+    `(images, steps, width)` or `(images, width)`. The first `valid_size` training
+    images are for validation; `train_size` and `test_size` of `None` are all others.
+    `noise` steps follow those of an image; with `fixed_noise`, a training image keeps
+    its noise, as validation and test images do. Noise comes with `controls`.
     """
     total = len(images.train)
     if valid_size >= total:
