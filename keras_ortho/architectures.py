@@ -1,9 +1,9 @@
 """The architectures of the package, one line each.
 
 All code that iterates over the architectures reads this table, which imports nothing:
-the public names in `keras_ortho`, which exist before Keras is loaded, and in
-`keras_ortho.cells`; the stub; the tests of what all architectures have in common; the
-benchmark of all layers; and the experiments.
+the public names in `keras_ortho` and in `keras_ortho.cells`; the stub; the tests of
+what all architectures have in common; the benchmark of all layers; and the
+experiments.
 """
 
 # Each layer, and the file in `keras_ortho/cells` that contains it and its cell.

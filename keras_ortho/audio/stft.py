@@ -11,10 +11,14 @@ import numpy as np
 from keras_ortho.audio.samples import to_float
 from keras_ortho.checks import is_integer
 from keras_ortho.extras import require
+from keras_ortho.frames import (
+    FRAME_LENGTH,
+    HOP_LENGTH,
+    check_inverse_lengths,
+    check_lengths,
+)
 
 SAMPLE_RATE = 8000
-FRAME_LENGTH = 256
-HOP_LENGTH = 128
 NUM_BINS = FRAME_LENGTH // 2 + 1
 POWER_FLOOR = 1e-5
 SILENCE_DB = -50.0  # 10 log10(POWER_FLOOR)
@@ -160,39 +164,3 @@ def magnitude(log_power: np.ndarray) -> np.ndarray:
     [[0.0031999999191612005, 1.0, 10.0]]
     """
     return np.power(10.0, np.asarray(log_power, np.float32) / np.float32(20))
-
-
-def check_lengths(frame_length: int, hop_length: int) -> None:
-    """Checks the lengths of a transform.
-
-    Raises:
-        ValueError: If a length is not an integer, `frame_length` is not even and
-            positive, or `hop_length` does not divide it.
-    """
-    for name, length in (("frame_length", frame_length), ("hop_length", hop_length)):
-        if not is_integer(length):
-            raise ValueError(f"`{name}` must be an integer. Received: {length!r}")
-    if frame_length < 2 or frame_length % 2:
-        raise ValueError(
-            f"`frame_length` must be even and positive. Received: {frame_length}"
-        )
-    if hop_length < 1 or frame_length % hop_length:
-        raise ValueError(
-            f"`hop_length` must divide `frame_length` ({frame_length}). "
-            f"Received: {hop_length}"
-        )
-
-
-def check_inverse_lengths(frame_length: int, hop_length: int) -> None:
-    """Checks the lengths of an inverse transform.
-
-    Raises:
-        ValueError: As for `check_lengths`; also if the lengths are equal.
-    """
-    check_lengths(frame_length, hop_length)
-    if hop_length == frame_length:
-        raise ValueError(
-            f"`hop_length` must be less than `frame_length` ({frame_length}): the "
-            "window is zero where a frame begins, so that frames must overlap. "
-            f"Received: {hop_length}"
-        )

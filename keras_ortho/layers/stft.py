@@ -5,14 +5,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.audio.stft import (
+from keras_ortho.backend.precision import wide_dtype
+from keras_ortho.backend.types import Tensor
+from keras_ortho.frames import (
     FRAME_LENGTH,
     HOP_LENGTH,
     check_inverse_lengths,
     check_lengths,
 )
-from keras_ortho.backend.precision import wide_dtype
-from keras_ortho.backend.types import Tensor
 
 
 class _Transform(keras.layers.Layer):

@@ -4,11 +4,14 @@
 for `model.compile`. The others score complete signals, outside of `fit`.
 """
 
+from keras_ortho.keras_metrics import (
+    BitsPerCharacter,
+    ErrorRate,
+    PaddedFrameMSE,
+    ValidFrameMSE,
+)
 from keras_ortho.metrics.active_level import ActiveLevel, active_level
-from keras_ortho.metrics.bits_per_character import BitsPerCharacter
-from keras_ortho.metrics.error_rate import ErrorRate
 from keras_ortho.metrics.evaluators import PESQ, SISDR, STOI, Evaluator, SegmentalSNR
-from keras_ortho.metrics.frame_mse import PaddedFrameMSE, ValidFrameMSE
 from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
 from keras_ortho.metrics.segsnr import (
     SNRScores,

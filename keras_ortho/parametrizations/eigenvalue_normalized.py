@@ -20,7 +20,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import ScaledCayley
-from keras_ortho.parametrizations.free import check_array, given_initializer
+from keras_ortho.parametrizations.free import check_array, get
 from keras_ortho.parametrizations.spectral_radius import normalize_spectral_radius
 
 
@@ -153,8 +153,8 @@ class EigenvalueNormalized(Parametrization):
         self.negative_ones = negative_ones
         self.coupling = coupling
         self.epsilon = checks.check_number("epsilon", epsilon)
-        self.short_term_initializer = given_initializer(short_term_initializer)
-        self.coupling_initializer = given_initializer(coupling_initializer)
+        self.short_term_initializer = get(short_term_initializer)
+        self.coupling_initializer = get(coupling_initializer)
         self._long_term = ScaledCayley(negative_ones)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:

@@ -65,18 +65,40 @@ def check_makes(name: str, initializer: Any, wanted: str) -> None:
         )
 
 
-def given_initializer(identifier: Any) -> Any:
-    """Returns the initializer for an identifier given to a parametrization.
+def get(identifier: Any) -> Any:
+    """Finds an initializer: one of this package, or one that Keras knows.
 
     Args:
-        identifier: Identifier, as for `keras_ortho.initializers.get`, or `None`.
+        identifier: A name such as `"henaff_skew"`, an array, or any identifier that
+            `keras.initializers.get` accepts.
 
     Returns:
-        The initializer, or `None`.
-    """
-    from keras_ortho import initializers  # Not at the top: it imports this module.
+        For a name or a config, a new initializer. For an array, a `Constant` with its
+        values, or those of the real form `[[Re W, Im W], [-Im W, Re W]]` if it is
+        complex. Otherwise, the initializer itself.
 
-    return initializers.get(identifier)
+    Raises:
+        ValueError: If no such initializer exists.
+
+    Example:
+    >>> get("henaff_skew").maxval
+    1.5707963267948966
+    """
+    if isinstance(identifier, str):
+        name = "".join(word.capitalize() for word in identifier.split("_"))
+        found = keras.saving.get_registered_object(f"keras_ortho>{name}")
+        if isinstance(found, type) and issubclass(
+            found, keras.initializers.Initializer
+        ):
+            return found()
+    if ops.is_tensor(identifier) or isinstance(identifier, np.ndarray):
+        # Keras would make a function of it, and a config can contain neither
+        # functions nor complex numbers.
+        array = ops.convert_to_numpy(identifier)
+        if np.iscomplexobj(array):
+            array = np.block([[array.real, array.imag], [-array.imag, array.real]])
+        return keras.initializers.Constant(array)
+    return keras.initializers.get(identifier)
 
 
 def independent(initializer: Any) -> Any:
@@ -206,7 +228,7 @@ def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None
 
     Args:
         argument: Name of the argument, for error messages.
-        initializer: The initializer, as returned by `keras_ortho.initializers.get`.
+        initializer: The initializer, as returned by `get`.
         shape: Shape of the weight.
 
     Raises:

@@ -27,7 +27,7 @@ from keras_ortho.extras import require
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
 from keras_ortho.parametrizations.exponential import skew_exponential
-from keras_ortho.parametrizations.free import check_array, given_initializer
+from keras_ortho.parametrizations.free import check_array, get
 from keras_ortho.parametrizations.phases import UniformPhases
 from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 
@@ -285,9 +285,9 @@ class RealSchur(Parametrization):
     ) -> None:
         check_map(map)
         self.map = map
-        self.angles_initializer = given_initializer(angles_initializer)
-        self.radii_initializer = given_initializer(radii_initializer)
-        self.upper_initializer = given_initializer(upper_initializer)
+        self.angles_initializer = get(angles_initializer)
+        self.radii_initializer = get(radii_initializer)
+        self.upper_initializer = get(upper_initializer)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the free entries of `A` and of `T`, the radii and the angles."""

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho.metrics.bits_per_character import BitsPerCharacter
+from keras_ortho.metrics import BitsPerCharacter
 from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
