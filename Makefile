@@ -23,7 +23,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint docs release-check stubs timit bench export-table reproduce break-runs properties test-processors test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint docs release-check stubs timit bench export-table reproduce properties test-processors test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -116,9 +116,6 @@ export-table: $(VENV)/.test ## export every layer in every format, and compare: 
 reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=... OUT=... FRESH=1 LIST=1]
 	$(run) examples/reproduce.py --set $(or $(SET),quick) $(if $(DATA),--data-dir "$(DATA)") \
 	$(if $(OUT),--out "$(OUT)") $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter-out 0,$(LIST)),--list)
-
-break-runs: $(VENV)/.test ## kill and damage training runs: [KILLS=200 FLIPS=200]
-	$(run) scripts/break_runs.py $(KILLS:%=--kills %) $(FLIPS:%=--flips %)
 
 clean: ## remove the environment, the caches and what was built; out/ stays
 	if test -f $(VENV)/pyvenv.cfg; then rm -r $(VENV); fi

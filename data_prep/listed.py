@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_ortho.sealed import json_sha256
+from keras_ortho.files import json_sha256
 
 from .corpus import Corpus, Utterance, check_folder
 from .csv_list import read_csv

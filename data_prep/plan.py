@@ -20,7 +20,7 @@ from keras_ortho.audio.stft import (
     SAMPLE_RATE,
 )
 from keras_ortho.extras import require
-from keras_ortho.sealed import file_sha256, json_sha256
+from keras_ortho.files import file_sha256, json_sha256
 from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION
 
 from .corpus import Unused, Utterance

@@ -10,10 +10,9 @@ import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS
 from keras_ortho.executors.cluster import check_shared
-from keras_ortho.files import replacing
+from keras_ortho.files import file_sha256, json_sha256, replacing
 from keras_ortho.locks import LOCK
 from keras_ortho.reading import read_bytes, read_json
-from keras_ortho.sealed import file_sha256, json_sha256
 
 from .corpus import Utterance
 from .features import Features, extract

@@ -32,9 +32,9 @@ from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival
 from experiments.settings import Settings
 from experiments.tables import cell, write_table
+from keras_ortho.files import write_json
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import BNP_KINDS, bnp_network
-from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import pixels
 from keras_ortho.tasks.pipeline import Task
 
@@ -108,7 +108,7 @@ def report(
         before = chosen.get(key)
         if not before or result["validation_accuracy"] > before["validation_accuracy"]:
             chosen[key] = result
-    write_sealed(
+    write_json(
         settings.out / "run.json",
         {**record, "chosen": list(chosen.values()), "results": results},
     )

@@ -37,9 +37,9 @@ from experiments.settings import Settings
 from experiments.tables import cell, write_table
 from keras_ortho import checks
 from keras_ortho.diagnostics import plot_curves
+from keras_ortho.files import write_json
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import mlp
-from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import pixels
 from keras_ortho.tasks.pipeline import Task
 
@@ -134,7 +134,7 @@ def report(
     settings: Settings, record: dict[str, Any], results: list[dict[str, Any]]
 ) -> None:
     """Writes the results so far with the settings, and draws them."""
-    write_sealed(settings.out / "run.json", {**record, "results": results})
+    write_json(settings.out / "run.json", {**record, "results": results})
     rows = [{**result, "title": TITLES[result["model"]]} for result in results]
     cells = [[cell(row[name]) for name in COLUMNS] for row in rows]
     write_table(settings.out / "table.md", COLUMNS.values(), cells, right=True)

@@ -79,12 +79,11 @@ from keras_ortho.audio import (
 )
 from keras_ortho.checks import check_decibels
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import replacing
+from keras_ortho.files import read_json, replacing, write_json
 from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.locks import locked
 from keras_ortho.losses import NegativeSISDR
 from keras_ortho.metrics import si_sdr
-from keras_ortho.sealed import read_sealed, write_sealed
 from keras_ortho.tasks import denoising, timit
 from keras_ortho.tasks.mixtures import (
     RECORDED,
@@ -171,7 +170,7 @@ def main() -> None:
         "test_speakers_in_training": known,
     }
     entries = {name: [one.entry for one in each] for name, each in trained.items()}
-    write_sealed(out / RESULTS, record | {"data": data, "models": entries})
+    write_json(out / RESULTS, record | {"data": data, "models": entries})
     write_scores(out / SCORES, scores, settings.seed)
     text = tables(scores)
     if known:
@@ -362,7 +361,7 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
             f"--apply must have {SAMPLE_RATE} samples a second at least. "
             f"Received: {noisy}, with {rate}"
         )
-    models = read_sealed(run / RESULTS)["models"]
+    models = read_json(run / RESULTS)["models"]
     folder = next(iter(models.values()))[0]["folder"]
     model = keras.saving.load_model(run / folder / MODEL, compile=False)
     samples = to_float(resample_to_int16(recorded, rate))

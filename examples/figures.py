@@ -39,7 +39,7 @@ from keras_ortho.diagnostics import (
     plot_heat_map,
     plot_trajectories,
 )
-from keras_ortho.sealed import write_sealed
+from keras_ortho.files import write_json
 from keras_ortho.tasks import adding
 
 
@@ -56,7 +56,7 @@ def main() -> None:
         record = run_record(vars(options) | {"figure": name})
         print(name)
         numbers = FIGURES[name](options.out / f"{name}.png", options)
-        write_sealed(options.out / f"{name}.json", {**record, "numbers": numbers})
+        write_json(options.out / f"{name}.json", {**record, "numbers": numbers})
 
 
 def parse() -> argparse.Namespace:

@@ -38,9 +38,8 @@ from experiments.report import write_report
 from experiments.sections import Run
 from experiments.standing import Folders, listing, standing
 from keras_ortho.checks import check_count
-from keras_ortho.files import remove_asides, replacing
+from keras_ortho.files import remove_asides, replacing, write_json
 from keras_ortho.locks import locked
-from keras_ortho.sealed import write_sealed
 
 HERE = Path(__file__).resolve().parent
 
@@ -101,7 +100,7 @@ def carry_out(
             path = folders.results / result
             remove_asides(path)
             if run.table:
-                write_sealed(path, brief(read_record(folder / file)), one_line=True)
+                write_json(path, brief(read_record(folder / file)), one_line=True)
                 continue
             with replacing(path) as aside:
                 shutil.copyfile(folder / file, aside)

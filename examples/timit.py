@@ -77,8 +77,8 @@ from keras_ortho.audio import (
     write_wav,
 )
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
+from keras_ortho.files import write_json
 from keras_ortho.metrics import ValidFrameMSE, mean_scores, score_speech
-from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks import timit
 from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import best_epoch, train
@@ -299,7 +299,7 @@ def report(out: Path, record: dict[str, Any]) -> None:
         [name, *(figure(row, key) for key in COLUMNS)]
         for name, row in record["results"].items()
     ]
-    write_sealed(out / RECORD, record)
+    write_json(out / RECORD, record)
     table = write_table(out / TABLE, ["test", *COLUMNS.values()], rows)
     print(f"\n{table}")
 

@@ -31,9 +31,8 @@ from experiments.records import check_record, read_record
 from experiments.speech import COLUMNS, LINEAR_2
 from experiments.tables import table
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import replacing
+from keras_ortho.files import replacing, write_json
 from keras_ortho.reading import read_json
-from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 HERE = Path(__file__).resolve().parent
@@ -140,7 +139,7 @@ def report(options: argparse.Namespace, runs: Runs) -> None:
         for record in of_split
     ]
     whole = shared | {"settings": settings, "runs": parts}
-    write_sealed(options.out / RECORD, whole)
+    write_json(options.out / RECORD, whole)
     text = "\n".join([*table(*means(runs)), "", *table(*by_split(runs))]) + "\n"
     with replacing(options.out / TABLE) as aside:
         aside.write_text(text)

@@ -18,8 +18,7 @@ import keras
 import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import replacing
-from keras_ortho.sealed import is_sealed, read_sealed
+from keras_ortho.files import read_json, replacing
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
@@ -59,11 +58,15 @@ def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) 
             without it.
     """
     found = [name for name in (record, *others) if (out / name).exists()]
-    if found and not is_sealed(out / record, [part]):
+    if not found:
+        return
+    try:
+        read_json(out / record, ["keras_ortho", part])
+    except (OSError, ValueError) as error:
         raise ValueError(
             f"--out must be a folder without {found[0]}, or the folder of a run. "
             f"Received: {out / found[0]}, which no run of this kind has written"
-        )
+        ) from error
 
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +175,7 @@ def summary(
 
 
 def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
-    """Reads the record of a run, as written by `write_sealed`.
+    """Reads the record of a run, as written by `write_json`.
 
     Args:
         path: The file.
@@ -182,7 +185,9 @@ def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
         ValueError: If the record is damaged. The message names the file.
     """
     made = ("commit", "keras", "backend", "backend_version", "python", "cores")
-    return read_sealed(path, ["settings.seed", *made, *names])
+    record = read_json(path, ["settings", *made, *names])
+    record.pop("sha256_of_the_rest", None)  # In the records of earlier versions.
+    return record
 
 
 def brief(record: Mapping[str, Any]) -> dict[str, Any]:

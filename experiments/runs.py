@@ -14,10 +14,9 @@ from experiments.records import check_record, digest, draw, run_record, summary
 from experiments.settings import Settings
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.distribution import shared_evaluation
-from keras_ortho.files import remove_asides
+from keras_ortho.files import remove_asides, write_json
 from keras_ortho.locks import locked
 from keras_ortho.metrics import ErrorRate
-from keras_ortho.sealed import write_sealed
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
@@ -139,7 +138,7 @@ def fit(
             for control, data in task.controls.items()
         }
         record |= {"monitor": monitor, "figures": figures(record, figure)}
-        write_sealed(out / RECORD, record)
+        write_json(out / RECORD, record)
         draw(
             out / PICTURE,
             {title: [record]},

@@ -2,12 +2,18 @@
 
 import contextlib
 import errno
+import hashlib
+import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+# A list or object that contains no other. JSON strings contain no line breaks.
+_INNERMOST = re.compile(r"([\[{])\n([^\[\]{}]*)\n\s*([\]}])")
 
 
 @contextlib.contextmanager
@@ -77,3 +83,78 @@ def remove_asides(path: str | os.PathLike[str]) -> None:
     for found in Path(os.path.realpath(path)).parent.iterdir():
         if name.fullmatch(found.name):
             found.unlink()
+
+
+def write_json(
+    path: str | os.PathLike[str], values: Mapping[str, Any], *, one_line: bool = False
+) -> None:
+    """Writes values as JSON, innermost lists and objects on one line each.
+
+    Args:
+        path: File to write.
+        values: Dictionary of JSON-compatible values.
+        one_line: Whether to write everything on one line. Default: `False`.
+
+    Example:
+
+    >>> write_json("figures.json", {"loss": 0.25})
+    >>> read_json("figures.json")
+    {'loss': 0.25}
+    """
+    text = json.dumps(values, indent=None if one_line else 1)
+    with replacing(path) as aside:
+        aside.write_text(_INNERMOST.sub(_on_one_line, text) + "\n", "utf-8")
+
+
+def _on_one_line(innermost: re.Match[str]) -> str:
+    opening, values, closing = innermost.groups()
+    return opening + " ".join(line.strip() for line in values.split("\n")) + closing
+
+
+def read_json(
+    path: str | os.PathLike[str], names: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Args:
+        path: The file.
+        names: Names of required values. Default: none.
+
+    Raises:
+        ValueError: If the file contains anything else, or lacks one of `names`. The
+            message contains the path.
+        FileNotFoundError: If the file does not exist.
+    """
+    try:
+        values = json.loads(Path(path).read_text("utf-8"))
+    except (ValueError, RecursionError) as error:  # Invalid JSON or UTF-8.
+        raise ValueError(f"{path} is damaged: {error}") from error
+    found = sorted(values) if isinstance(values, dict) else type(values).__name__
+    missing = [name for name in names if name not in found]
+    if missing or not isinstance(values, dict):
+        raise ValueError(
+            f"{path} is damaged: it must contain a JSON object with "
+            f"{', '.join(missing) or 'names'}. Received: {found}"
+        )
+    return values
+
+
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """Returns the SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def json_sha256(value: Any) -> str:
+    """Returns the SHA-256 of a value as JSON, in hexadecimal.
+
+    Args:
+        value: JSON-compatible value. The order of the names in a dictionary does not
+            matter.
+
+    Example:
+
+    >>> json_sha256({"a": 1, "b": 2}) == json_sha256({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

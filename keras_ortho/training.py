@@ -1,6 +1,7 @@
 """Training runs that are logged, and can resume after being killed."""
 
 import contextlib
+import inspect
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import keras
-from keras.callbacks import EarlyStopping
+from keras.callbacks import Callback, EarlyStopping, SwapEMAWeights
 
-from keras_ortho import training_checks
+from keras_ortho._training_state import MODEL, Averages, TrainingState, best_epoch
 from keras_ortho.backend.processes import on_first, process_index
 from keras_ortho.checks import check_count, check_number
 from keras_ortho.distribution import (
@@ -19,10 +20,10 @@ from keras_ortho.distribution import (
     shared_evaluation,
 )
 from keras_ortho.extras import require
+from keras_ortho.keras_internals import layers_within
 from keras_ortho.locks import locked
+from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.tasks.sharing import training_share
-from keras_ortho.training_run import MODEL, Run, best_epoch
-from keras_ortho.weight_averages import WeightAverages
 
 __all__ = ["MODEL", "best_epoch", "train"]
 
@@ -52,8 +53,8 @@ def train(
     next one starts with the following batch. At the end, the model has the weights of
     the best epoch.
 
-    The folder keeps the last two states, with a checksum for each file. If the last
-    state is damaged, the run issues a warning and resumes from the one before.
+    Each file is written aside and then renamed, so the folder holds a whole state
+    whenever the run is killed or interrupted.
 
     If an optimizer averages the weights (`use_ema`), the averages are validated, seen
     by callbacks at the end of an epoch, and left in the model at the end; training
@@ -125,31 +126,38 @@ def train(
     ...     model, task.passes, "run", epochs=2, validation_data=task.valid
     ... )
     """
-    counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
-    for name, count in counts.items():
+    for name, count in {"epochs": epochs, "steps_per_epoch": steps_per_epoch}.items():
         if count is not None:
             check_count(name, count)
     save_seconds = check_number("save_seconds", save_seconds)
-    training_checks.check_folder(folder)
-    training_checks.check_monitor(monitor)
-    training_checks.check_model(model)
-    callbacks = training_checks.check_callbacks(callbacks)
-    training_checks.check_validation_data(validation_data)
+    _check_folder(folder)
+    if not isinstance(monitor, str):
+        raise ValueError(
+            "`monitor` must be the name of a metric, such as 'val_loss'. Received: "
+            f"monitor={monitor!r}"
+        )
+    _check_model(model)
+    callbacks = _check_callbacks(callbacks)
+    _check_validation_data(validation_data)
     size = _size(data)
     steps = size if steps_per_epoch is None else steps_per_epoch
-    training_checks.check_steps(model, steps)
+    together = model.steps_per_execution
+    if steps % together:  # Keras would train on some extra batches.
+        raise ValueError(
+            "`steps_per_execution` of `model` must divide the number of batches per "
+            f"epoch, {steps}. Received: steps_per_execution={together}"
+        )
     share = own_share()
-    all_settings = {
-        **training_checks.run_settings(model, monitor, size, settings),
-        **settings_by_replicas(model),
-    }
+    run_settings = _settings(model, monitor, size, settings)
+    averaging = any(each.use_ema for each in optimizers_within(model))
+    averages = Averages() if averaging else None
+    early = [each for each in callbacks if isinstance(each, EarlyStopping)]
+    bar = epochs if progress else None
     with _own_folder(folder) as own:
-        averages = WeightAverages()
-        bar = epochs if progress else None
-        run = Run(own, monitor, steps, save_seconds, averages, bar)
+        run = TrainingState(own, monitor, steps, save_seconds, averages, early, bar)
         run.set_model(model)
         on_first(run.check_folder)
-        on_first(lambda: run.check_settings(all_settings))
+        on_first(lambda: run.check_settings(run_settings))
         on_first(run.tidy)
         run.restore()
         if len(run.history) > epochs:
@@ -157,16 +165,14 @@ def train(
                 f"`epochs` must be at least {len(run.history)}: the run in {folder} "
                 f"already has that many. Received: epochs={epochs}"
             )
-        run.early = [each for each in callbacks if isinstance(each, EarlyStopping)]
-        over = run.stopped_early and run.early
-        if len(run.history) < epochs and not over:
+        if len(run.history) < epochs and not (run.stopped_early and early):
             model.fit(
                 _from_batch(training_share(data, share), size, run.batches),
                 steps_per_epoch=steps,
                 initial_epoch=len(run.history),
                 epochs=epochs,
                 validation_data=shared_evaluation(model, validation_data),
-                callbacks=[averages, *callbacks, run],
+                callbacks=[*([averages] if averages else []), *callbacks, run],
                 shuffle=False,  # The data set determines the order.
                 verbose=0,
             )
@@ -185,12 +191,120 @@ def _own_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
             yield Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
 
+def _check_folder(folder: Any) -> None:
+    is_path = isinstance(folder, str | os.PathLike)
+    if not is_path or (os.path.exists(folder) and not os.path.isdir(folder)):
+        raise ValueError(
+            f"`folder` must be the path of a folder. Received: folder={folder!r}"
+        )
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"`model` must be a Keras model. Received: {model!r}")
+    for name, remedy in (
+        ("built", "give it an `Input`, or call it once"),
+        ("compiled", "call its `compile`"),
+    ):
+        if not getattr(model, name):
+            raise ValueError(
+                f"`model` must be {name}: {remedy}. "
+                f"Received: {model.name} with {name}=False"
+            )
+    for layer in layers_within(model):
+        if isinstance(layer, keras.layers.RNN) and layer.stateful:
+            raise ValueError(
+                "`model` must have no stateful layer, whose states a resumed run "
+                "would lose: use `keras_ortho.layers.CarriedState` instead. Received: "
+                f"{layer.name} with stateful=True"
+            )
+
+
+def _check_callbacks(callbacks: Any) -> list[Callback]:
+    found = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    if not all(isinstance(each, Callback) for each in found):
+        raise ValueError(
+            f"`callbacks` must be a list of callbacks. Received: callbacks={callbacks}"
+        )
+    if any(isinstance(each, SwapEMAWeights) for each in found):
+        raise ValueError(
+            "`callbacks` must not contain `SwapEMAWeights`: `train` itself applies "
+            f"the averages. Received: callbacks={callbacks}"
+        )
+    return found
+
+
+def _check_validation_data(data: Any) -> None:
+    check_dataset("validation_data", data)
+    tf = require("tensorflow")
+    if data.cardinality() == 0:
+        raise ValueError(
+            f"`validation_data` must not be empty. Received: {data} with cardinality 0"
+        )
+    if data.cardinality() == tf.data.INFINITE_CARDINALITY:
+        raise ValueError(
+            "`validation_data` must be finite, as each epoch reads all of it: leave "
+            f"out `repeat()`. Received: {data} with infinite cardinality"
+        )
+
+
+def check_dataset(name: str, data: Any) -> None:
+    """Checks that an argument is a `tf.data.Dataset`."""
+    tf = require("tensorflow")
+    if not isinstance(data, tf.data.Dataset):
+        raise ValueError(
+            f"`{name}` must be a `tf.data.Dataset`; for arrays, "
+            "`tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. Received: "
+            f"{type(data).__name__}"
+        )
+
+
+def _settings(
+    model: keras.Model, monitor: str, batches: int, settings: Any
+) -> dict[str, Any]:
+    """Returns what must match when a run resumes."""
+    given = {} if settings is None else settings
+    if not isinstance(given, Mapping) or "monitor" in given:
+        raise ValueError(
+            "`settings` must be a mapping without the reserved name `monitor`. "
+            f"Received: settings={settings}"
+        )
+    # A second `build` would duplicate some variables of `LossScaleOptimizer`.
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+    optimizers = optimizers_within(model)
+    return {
+        "optimizer": ", ".join(type(each).__name__ for each in optimizers),
+        "optimizer_variables": len(model.optimizer.variables),
+        "loss": ", ".join(map(_loss_name, keras.tree.flatten(model.loss))),
+        "parameters": model.count_params(),
+        "batches": batches,
+        **given,
+        "monitor": monitor,
+        **settings_by_replicas(model),
+    }
+
+
+def _loss_name(loss: Any) -> str:
+    """Returns the name of a loss: the same for `"mse"`, its function and its class."""
+    if isinstance(loss, str):
+        loss = keras.losses.get(loss)
+    own = getattr(loss, "name", None) or getattr(loss, "__name__", None)
+    return own or type(loss).__name__
+
+
 def _size(data: Any) -> int:
     tf = require("tensorflow")
     if callable(data):
-        training_checks.check_passes(data)
+        try:
+            inspect.signature(data).bind(0)
+        except TypeError as error:
+            raise ValueError(
+                "`data` must be a `tf.data.Dataset`, or a function of the number of "
+                f"the epoch: {error}. Received: data={data}"
+            ) from error
     one_pass = data(tf.constant(0, tf.int64)) if callable(data) else data
-    training_checks.check_dataset("data", one_pass)
+    check_dataset("data", one_pass)
     size = int(one_pass.cardinality())
     if size < 1:
         raise ValueError(

@@ -13,7 +13,7 @@ from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
 from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.periodic_callback import PeriodicCallback
-from keras_ortho.training_checks import check_dataset
+from keras_ortho.training import check_dataset
 
 
 class ResetStates(keras.callbacks.Callback):

@@ -2,7 +2,14 @@ import os
 
 import pytest
 
-from keras_ortho.files import flush, remove_asides, replacing
+from keras_ortho.files import (
+    file_sha256,
+    flush,
+    read_json,
+    remove_asides,
+    replacing,
+    write_json,
+)
 
 
 def test_appears_whole(tmp_path):
@@ -94,3 +101,40 @@ def test_keeps_permissions_and_links(tmp_path):
     (path.parent / "tmp-1-result.txt").touch()
     remove_asides(link)
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("one_line", [False, True])
+def test_json_is_read_as_it_was_written(one_line, tmp_path):
+    path = tmp_path / "values.json"
+    best = {"a": float("inf"), "b": "\u00e9,  d\n"}
+    values = {"curves": {"loss": [0.5, -1e-09], "best": best}, "odd": ["[ ", None]}
+    write_json(path, values, one_line=one_line)
+    text = path.read_text("utf-8")
+    assert text.count("\n") == 1 or '\n  "loss": [0.5, -1e-09],\n' in text
+    assert read_json(path, ["curves", "odd"]) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "Expecting value"),
+        (b'{"loss": 0.5', "Expecting"),
+        (b'{"loss": "\xff"}', "'utf-8' codec"),
+        (b"[" * 10**6, ""),
+        (b"[1]", "it must contain a JSON object with loss. Received: list"),
+        (b'{"gain": 1}', r"it must contain .* loss. Received: \['gain'\]"),
+    ],
+)
+def test_an_error_names_the_json_file(text, message, tmp_path):
+    path = tmp_path / "values.json"
+    path.write_bytes(text)
+    with pytest.raises(ValueError, match=f"values.json is damaged: {message}"):
+        read_json(path, ["loss"])
+
+
+def test_sha256(tmp_path):
+    (tmp_path / "file").write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1
+    assert file_sha256(tmp_path / "file") == (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )

@@ -75,7 +75,6 @@ def test_lists_the_targets_by_default(make):
         "export-table",
         "faults",
         "reproduce",
-        "break-runs",
         "clean",
         "help",
     }

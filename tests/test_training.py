@@ -1,7 +1,10 @@
+import contextlib
 import csv
 import functools
 import os
-import shutil
+import signal
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -9,10 +12,9 @@ import pytest
 
 from keras_ortho import ScoRNN
 from keras_ortho.optimizers import paper_optimizer, two_rate_adam
-from keras_ortho.sealed import SEAL, read_sealed, write_sealed
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
-from keras_ortho.training_checks import model_settings
+from tests.modules import ROOT, run_python
 
 pytestmark = pytest.mark.backends
 
@@ -105,11 +107,10 @@ def test_ends_with_the_best_epoch(tmp_path):
     assert [float(row["val_loss"]) for row in rows] == [r["val_loss"] for r in history]
     assert {path.name for path in tmp_path.iterdir()} == {
         "best.keras",
-        "best.weights.h5",
-        "settings.json",
-        "epoch-000003",
-        "epoch-000004",
         "history.csv",
+        "settings.json",
+        "state.weights.h5",
+        f"state-best-{1 + [r['val_loss'] for r in history].index(best)}.weights.h5",
     }
 
 
@@ -137,16 +138,76 @@ def test_fewer_epochs_than_there_are(tmp_path):
 
 def test_what_a_kill_leaves_is_removed(tmp_path):
     run_dense(tmp_path)
-    aside = ".state-aside"
-    left = ["tmp-123-best.weights.h5", "tmp-45-best.keras", f"{aside}/last.weights.h5"]
-    (tmp_path / aside).mkdir()
-    for name in left:
-        (tmp_path / name).write_bytes(b"half")
     before = {path.name for path in tmp_path.iterdir()}
+    for name in ("state.weights.h5", "best.keras", "state-best-2.weights.h5"):
+        (tmp_path / f"tmp-123-{name}").write_bytes(b"half")
     _, history = run_dense(tmp_path)
     assert len(history) == 4
-    gone = {"tmp-123-best.weights.h5", "tmp-45-best.keras", aside}
-    assert {path.name for path in tmp_path.iterdir()} == before - gone
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_kill_at_any_file_costs_no_result(after, tmp_path, monkeypatch):
+    """Just before or just after the file gets its name."""
+    unbroken, expected = run_dense(tmp_path / "unbroken")
+    replace, left = os.replace, 0
+
+    def kill(source, target):
+        nonlocal left
+        left -= 1
+        if left or after:
+            replace(source, target)
+        if not left:
+            raise Killed
+
+    monkeypatch.setattr(os, "replace", kill)
+    for number in range(1, 12):
+        left = number
+        folder = tmp_path / str(number)
+        with contextlib.suppress(Killed):
+            run_dense(folder)
+        killed, left = left == 0, -1
+        resumed, history = run_dense(folder)
+        assert figures(history) == figures(expected)
+        assert_same_weights(resumed, unbroken)
+        if not killed:
+            break
+    # Four states, the settings, two results and at least one best epoch.
+    assert number > 8
+
+
+ALONE = """
+import sys
+import time
+import keras
+from tests.test_training import recurrent, run
+class Slow(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        print("epoch", epoch, flush=True)
+        time.sleep(float(sys.argv[2]))
+run(sys.argv[1], callbacks=[Slow()])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_is_ended_costs_no_result(ending, tmp_path):
+    unbroken, expected = run(tmp_path / "unbroken")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", ALONE, tmp_path / "ended", "60"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        seen = [process.stdout.readline() for _ in range(2)]
+        process.send_signal(ending)
+        assert seen == ["epoch 0\n", "epoch 1\n"]
+    assert process.returncode != 0
+    run_python("-c", ALONE, tmp_path / "ended", 0, env=environment)
+    resumed, history = run(tmp_path / "ended")
+    assert figures(history) == figures(expected)
+    assert_same_weights(resumed, unbroken)
 
 
 def contents(folder):
@@ -157,101 +218,11 @@ def contents(folder):
 @pytest.mark.parametrize("name", ["best.keras", "settings.json", "history.csv"])
 def test_a_folder_with_files_of_somebody_else_is_left_alone(name, tmp_path):
     (tmp_path / name).write_text("{}")
-    (tmp_path / "epoch-000001").mkdir()
-    (tmp_path / "epoch-000001" / "mine").write_text("mine")
+    (tmp_path / "state-of-mine").write_text("mine")
     before = contents(tmp_path)
     with pytest.raises(ValueError, match=rf"`folder` must .* Received: .*{name}$"):
         run_dense(tmp_path)
     assert contents(tmp_path) == before
-
-
-@pytest.mark.slow_on_jax
-def test_other_folders_in_its_folder_stay(tmp_path):
-    for name in ("old", "aside", "epoch-1", "epoch-000009", "epoch-final"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mine").write_text("mine")
-    before = contents(tmp_path)
-    for epochs in (3, 4):
-        run_dense(tmp_path, epochs=epochs)
-        assert before.items() <= contents(tmp_path).items()
-
-
-def flip(path):
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
-def test_falls_back_from_a_damaged_state_to_the_same_result(tmp_path):
-    """Whichever file it is; then, of two damaged ones, all are named."""
-    model, history = run_dense(tmp_path)
-    newest = tmp_path / "epoch-000004"
-    flip(newest / "last.weights.h5")
-    with pytest.warns(UserWarning, match="epoch-000004/last.weights.h5 is damaged"):
-        again, same = run_dense(tmp_path)
-    assert figures(same) == figures(history)
-    assert_same_weights(again, model)
-    # That of the fourth epoch has taken its place.
-    run_dense(tmp_path, kill_at=0)
-    for name in ("best.weights.h5", "history.csv", "seeds.json"):
-        flip(newest / name)
-        flip(tmp_path / "epoch-000003" / name)
-    with pytest.raises(ValueError, match="cannot be resumed from any") as error:
-        run_dense(tmp_path)
-    for name in ("best.weights.h5", "history.csv", "seeds.json"):
-        for state in ("epoch-000004", "epoch-000003"):
-            assert f"{tmp_path / state / name} is damaged" in str(error.value)
-
-
-@pytest.mark.slow_on_jax
-def test_files_beside_the_states_are_made_again(tmp_path):
-    model, history = run_dense(tmp_path)
-    for name in ("best.weights.h5", "best.keras", "history.csv"):
-        (tmp_path / name).write_bytes(b"")
-    again, same = run_dense(tmp_path, kill_at=0)
-    assert same == history
-    assert_same_weights(again, model)
-    assert_same_weights(keras.saving.load_model(tmp_path / "best.keras"), model)
-    content = (tmp_path / "settings.json").read_bytes()
-    (tmp_path / "settings.json").write_bytes(content[:-3])
-    with pytest.raises(ValueError, match="settings.json is damaged"):
-        run_dense(tmp_path)
-
-
-@pytest.mark.slow
-def test_goes_on_from_a_folder_without_checksums(tmp_path):
-    """As they were written before there were any, of one state."""
-    settings = {"units": 6}
-    unbroken, expected = run_dense(tmp_path / "unbroken", settings=settings)
-    with pytest.raises(Killed):
-        run_dense(tmp_path / "run", kill_at=2, settings=settings)
-    shutil.rmtree(tmp_path / "run" / "epoch-000001")
-    (tmp_path / "run" / "settings.json").write_text('{"units": 6}')
-    (tmp_path / "run" / "epoch-000002" / "checksums.json").unlink()
-    resumed, history = run_dense(tmp_path / "run", settings=settings)
-    assert figures(history) == figures(expected)
-    assert_same_weights(resumed, unbroken)
-    # Cut off, they are named, too.
-    for name in ("best.weights.h5", "last.weights.h5", "history.csv", "seeds.json"):
-        shutil.copytree(tmp_path / "run", tmp_path / name)
-        for state in tmp_path.glob(f"{name}/epoch-*"):
-            (state / "checksums.json").unlink()
-            content = (state / name).read_bytes()
-            (state / name).write_bytes(content[: len(content) // 2])
-        with pytest.raises(ValueError, match=f"epoch-000004/{name} cannot be read"):
-            run_dense(tmp_path / name, settings=settings)
-
-
-@pytest.mark.slow_on_jax
-def test_best_weights_that_change_during_the_run_are_not_kept(tmp_path):
-    class Damage(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            if epoch == 2:
-                flip(tmp_path / "best.weights.h5")
-
-    # No later epoch is better, which would replace it.
-    with pytest.raises(ValueError, match="best.weights.h5 is damaged.*epoch-000002"):
-        run_dense(tmp_path, callbacks=[Damage(), Constant([1.0, 0.5, 2.0, 2.0])])
 
 
 class Constant(keras.callbacks.Callback):
@@ -273,7 +244,10 @@ def test_two_in_one_folder(tmp_path):
 
     _, history = run_dense(tmp_path, epochs=1, callbacks=[Second()])
     assert len(history) == 1
-    assert not (tmp_path / ".lock").exists()
+
+
+def amsgrad():
+    return keras.optimizers.Adam(0.03, amsgrad=True)
 
 
 @pytest.mark.slow_on_jax
@@ -288,30 +262,26 @@ def test_a_state_of_another_model_is_not_called_damaged(tmp_path):
 
     with pytest.raises(ValueError, match=r"parameters=63 \(the run has 21\)$"):
         run(tmp_path, epochs=2, make=lambda: other(3, "adam"))
-    with pytest.raises(ValueError, match=r"optimizer=SGD \(the run has Adam\)$"):
+    with pytest.raises(ValueError, match=r"optimizer=SGD \(the run has Adam\),"):
         run(tmp_path, epochs=2, make=lambda: other(1, "sgd"))
     changed = r"loss=mean_absolute_error \(the run has mean_squared_error\)$"
     with pytest.raises(ValueError, match=changed):
         run(tmp_path, epochs=2, make=lambda: other(1, "adam", "mae"))
-    same = ("mse", keras.losses.mean_squared_error, keras.losses.MeanSquaredError())
-    names = {model_settings(other(1, "adam", each))["loss"] for each in same}
-    assert names == {"mean_squared_error"}
-    settings = tmp_path / "settings.json"
-    written = {k: v for k, v in read_sealed(settings).items() if k == "monitor"}
-    write_sealed(settings, written)  # Of an older run, which does not say its own.
-    with pytest.raises(ValueError, match="weights.h5 cannot be read"):
-        run(tmp_path, epochs=2, make=lambda: other(3, "adam"))
+    for same in (keras.losses.mean_squared_error, keras.losses.MeanSquaredError()):
+        with pytest.raises(ValueError, match=r"Received: optimizer_variables=\d+ \("):
+            run(tmp_path, epochs=2, make=lambda same=same: other(1, amsgrad(), same))
 
 
 @pytest.mark.slow_on_jax
-def test_a_state_is_on_the_disk_before_the_one_before_last_goes(tmp_path, disk):
-    run_dense(tmp_path)
-    renamed = disk.index(("replace", ".state-aside", "epoch-000003"))
-    for name in ("last.weights.h5", "best.weights.h5", "history.csv", "seeds.json"):
-        assert ("fsync", name) in disk[:renamed]
-    assert disk[renamed - 1] == ("fsync", ".state-aside")
-    assert disk[renamed + 1] == ("fsync", tmp_path.name)
-    assert disk[renamed + 2] == ("replace", "epoch-000001", ".state-old")
+def test_a_damaged_state_is_named(tmp_path):
+    run_dense(tmp_path, epochs=1)
+    state = tmp_path / "state.weights.h5"
+    state.write_bytes(state.read_bytes()[:-1000])
+    with pytest.raises(ValueError, match="state.weights.h5 cannot be read: .*Received"):
+        run_dense(tmp_path)
+    (tmp_path / "settings.json").write_text("{")
+    with pytest.raises(ValueError, match="`folder` must contain a run of `train`"):
+        run_dense(tmp_path)
 
 
 @pytest.fixture
@@ -319,9 +289,9 @@ def forged(monkeypatch):
     """Runs whose validation losses are given."""
 
     def forge(folder, figures, **kwargs):
-        from keras_ortho.training_run import Run
+        from keras_ortho._training_state import TrainingState
 
-        original = Run.on_epoch_end
+        original = TrainingState.on_epoch_end
         weights = {}
 
         def on_epoch_end(run, epoch, logs=None):
@@ -329,7 +299,7 @@ def forged(monkeypatch):
             original(run, epoch, {**logs, "val_loss": figures[epoch]})
 
         with monkeypatch.context() as patch:
-            patch.setattr(Run, "on_epoch_end", on_epoch_end)
+            patch.setattr(TrainingState, "on_epoch_end", on_epoch_end)
             model, history = run_dense(folder, epochs=len(figures), **kwargs)
         return model, history, weights
 
@@ -342,7 +312,7 @@ def test_the_best_epoch_is_one_of_the_history(forged, tmp_path):
     with pytest.raises(Killed):
         forged(tmp_path, [5.0, 4.0, 1.0, 9.0], kill_at=3, save_seconds=1e9)
     # Nothing had been saved but by the end of `fit`, which a kill does not reach.
-    assert not list(tmp_path.glob("epoch-*"))
+    assert not (tmp_path / "state.weights.h5").exists()
     with pytest.raises(Killed):
         forged(tmp_path, [5.0, 4.0, 9.0, 9.0], kill_at=2)
     with pytest.raises(Killed):
@@ -444,7 +414,6 @@ def test_bad_arguments_leave_no_trace(tmp_path):
         ({"callbacks": keras.callbacks.Callback()}, "callbacks=<"),
         ({"settings": ["a"]}, r"settings=\['a'\]"),
         ({"settings": {"monitor": "loss"}}, "monitor.*settings="),
-        ({"settings": {SEAL: 1}}, "reserved names.*settings="),
         ({"monitor": ["loss"]}, r"`monitor`.*monitor=\['loss'\]"),
     ]
     if keras.backend.backend() != "torch":  # Keras takes one step at a time there.
@@ -578,16 +547,8 @@ def test_the_same_model_goes_on_with_its_loss_scale(tmp_path):
 
 
 @pytest.mark.slow_on_jax
-def test_a_run_is_not_continued_with_other_variables_of_the_optimizer(tmp_path):
-    def amsgrad():
-        model = dense()
-        optimizer = keras.optimizers.Adam(0.03, amsgrad=True)
-        model.compile(optimizer, "mse", run_eagerly=True)
-        return model
-
+def test_a_run_is_not_continued_with_other_batches(tmp_path):
     run_dense(tmp_path, epochs=2)
-    with pytest.raises(ValueError, match="weights.h5 .*optimizer of the run has other"):
-        run(tmp_path, make=amsgrad)
     task = adding.load(10, batch_size=4, train_size=40, test_size=16)
     with pytest.raises(ValueError, match=r"batches=10 \(the run has 5\)"):
         train(dense(), task.passes, tmp_path, epochs=3, validation_data=task.test)

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import keras
@@ -52,23 +52,16 @@ def on_first(function: Callable[[], object]) -> None:
         raise ValueError(f"The first process failed. Received: {said.decode()}")
 
 
-def copy_from_first(files: Path | None, folder: Path) -> None:
-    """Copies a folder of the first process to the others, over their network.
-
-    Args:
-        files: In the first process, the folder, without subfolders, or `None` to copy
-            nothing. Not used in the other processes.
-        folder: Folder in which each of the other processes creates the copy, with the
-            same name.
-    """
+def copy_from_first(files: Iterable[Path], folder: Path) -> None:
+    """Copies the files that exist in the first process into a folder of each other."""
     first = process_index() == 0
     packed = io.BytesIO()
-    if first and files is not None:
+    if first:
         with zipfile.ZipFile(packed, "w") as archive:
-            for file in sorted(files.iterdir()):
-                archive.write(file, f"{files.name}/{file.name}")
+            for file in filter(Path.exists, files):
+                archive.write(file, file.name)
     received = _from_first(packed.getvalue())
-    if received and not first:
+    if not first:
         with zipfile.ZipFile(io.BytesIO(received)) as archive:
             archive.extractall(folder)
 

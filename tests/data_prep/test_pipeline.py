@@ -11,8 +11,8 @@ import soundfile
 
 from keras_ortho.data_prep import pipeline
 from keras_ortho.data_prep.pipeline import prepare
+from keras_ortho.files import file_sha256
 from keras_ortho.locks import locked
-from keras_ortho.sealed import file_sha256
 from keras_ortho.tasks.timit import utterances
 from tests.data_prep.corpora import contents, noise, write_corpus, write_sphere
 

@@ -9,7 +9,7 @@ from keras_ortho.data_prep.corpus import discover
 from keras_ortho.data_prep.features import extract
 from keras_ortho.data_prep.plan import Shard, hash_sources
 from keras_ortho.data_prep.shards import encode, find_shard, write_shard
-from keras_ortho.sealed import file_sha256
+from keras_ortho.files import file_sha256
 from tests.data_prep.corpora import contents, write_corpus, write_sphere
 
 

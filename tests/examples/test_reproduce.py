@@ -7,8 +7,8 @@ import pytest
 
 from experiments import engine
 from experiments.records import run_record
+from keras_ortho.files import read_json, write_json
 from keras_ortho.locks import locked
-from keras_ortho.sealed import read_sealed, write_sealed
 from tests.examples.modules import load_example
 
 
@@ -86,8 +86,8 @@ def test_says_what_has_a_record_and_trains_it_anew_when_asked(
     assert len(runs) == 3
     # A record that came with the checkout is not of a run that lies here.
     came = tmp_path / "report" / "results" / "ucr-rnn-adiac-seed-1.json"
-    record = read_sealed(came)
-    write_sealed(came, {**record, "commit": "elsewhere"})
+    record = read_json(came)
+    write_json(came, {**record, "commit": "elsewhere"})
     reproduce(monkeypatch, tmp_path, *ADIAC, data)
     text = capsys.readouterr().out
     assert "3 of 3 records are in" in text

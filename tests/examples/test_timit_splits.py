@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.records import run_record
-from keras_ortho.sealed import read_sealed, write_sealed
+from keras_ortho.files import read_json, write_json
 from tests.data_prep.corpora import write_corpus
 from tests.examples.modules import load_example
 
@@ -52,7 +52,7 @@ def commands(splits, monkeypatch):
         record |= {"data": {}, "results": results, "curves": curves}
         out = arguments[arguments.index("--out") + 1]
         Path(out).mkdir(parents=True)
-        write_sealed(Path(out, "results.json"), record)
+        write_json(Path(out, "results.json"), record)
 
     monkeypatch.setattr(splits, "run_python", run_python)
     return found
@@ -87,7 +87,7 @@ def test_means_and_deviations(splits, commands, tmp_path, monkeypatch):
     cells = lines[8].split(" | ")
     assert cells[2] == first
     assert cells[-1] == "2 of 4 |"
-    record = read_sealed(tmp_path / "results.json")
+    record = read_json(tmp_path / "results.json")
     assert (record["settings"]["seeds"], record["settings"]["splits"]) == (2, 2)
     assert [(run["split"], run["seed"]) for run in record["runs"]] == [
         *((0, 0), (0, 1), (1, 0), (1, 1))

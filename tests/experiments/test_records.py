@@ -4,7 +4,7 @@ import pytest
 
 from experiments import records
 from experiments.records import check_record
-from keras_ortho.sealed import write_sealed
+from keras_ortho.files import write_json
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_files_of_something_else_are_not_replaced(tmp_path):
     check_record(tmp_path, "run.json", "results")
     with pytest.raises(ValueError, match=r"without table.md.*Received: .*table\.md"):
         check_record(tmp_path, "run.json", "results", ["table.md"])
-    write_sealed(tmp_path / "run.json", {"results": []})
+    write_json(tmp_path / "run.json", {"results": [], "keras_ortho": "0.2.0"})
     check_record(tmp_path, "run.json", "results", ["table.md"])
     for text in ('{"results": []}', "mine"):
         (tmp_path / "run.json").write_text(text)
@@ -73,6 +73,6 @@ def test_files_of_something_else_are_not_replaced(tmp_path):
             ValueError, match=r"without run.json.*Received: .*run\.json"
         ):
             check_record(tmp_path, "run.json", "results")
-    write_sealed(tmp_path / "run.json", {"figures": {}})
+    write_json(tmp_path / "run.json", {"figures": {}, "keras_ortho": "0.2.0"})
     with pytest.raises(ValueError, match="no run of this kind"):
         check_record(tmp_path, "run.json", "results")

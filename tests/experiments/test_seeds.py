@@ -166,7 +166,7 @@ def test_killed_and_resumed_to_the_same_figures(tmp_path):
     process = subprocess.Popen(command(out, *arguments))
     # As soon as one has come some way.
     end = time.monotonic() + 120
-    while not any(out.glob("seed-*/run/best.weights.h5")):
+    while not any(out.glob("seed-*/run/state.weights.h5")):
         assert time.monotonic() < end
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)

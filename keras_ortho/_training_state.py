@@ -1,0 +1,260 @@
+"""What a training run keeps in its folder, and goes on from."""
+
+import csv
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import keras
+from keras.callbacks import EarlyStopping, SwapEMAWeights
+
+from keras_ortho.backend.processes import copy_from_first, process_count
+from keras_ortho.files import read_json, remove_asides, replacing, write_json
+
+SETTINGS, STATE = "settings.json", "state.weights.h5"
+MODEL, HISTORY = "best.keras", "history.csv"
+POSITION = "position"
+
+
+def best_epoch(figures: Sequence[float]) -> int:
+    """Returns the index of the epoch that `train` considers the best.
+
+    It is the epoch with the lowest value. If several epochs share that value, as is
+    common for error rates on few examples, it is the last of them, which was trained
+    longest.
+
+    Args:
+        figures: One value for each epoch; lower is better. Values that are not finite
+            are ignored.
+
+    Returns:
+        The index of the epoch, counting from 0.
+
+    Raises:
+        ValueError: If no value is finite.
+
+    Example:
+
+    >>> best_epoch([0.5, 0.25, float("nan"), 0.25, 0.5])
+    3
+    """
+    least = min(filter(math.isfinite, figures), default=None)
+    if least is None:
+        raise ValueError(f"`figures` must contain a finite value. Received: {figures}")
+    return max(i for i, figure in enumerate(figures) if figure == least)
+
+
+class Averages(SwapEMAWeights):
+    """The first callback: validation and the other callbacks see the averages."""
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Puts the averages into the model until the last callback."""
+        self.on_test_begin()
+
+
+class TrainingState(keras.callbacks.Callback):
+    """The last callback: saves the run, with the position in the data and the seeds.
+
+    Keras's `BackupAndRestore` writes weights and epoch one after the other, so that a
+    run killed in between trains an epoch twice, and knows no seeds, history or best
+    epoch. Here, one file holds everything but the weights of the best epoch, whose file
+    has the number of the epoch in its name.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        monitor: str,
+        steps: int,
+        save_seconds: float,
+        averages: Averages | None,
+        early: Sequence[EarlyStopping],
+        bar: int | None,
+    ) -> None:
+        super().__init__()
+        self.folder, self.monitor, self.steps = folder, monitor, steps
+        self.save_seconds, self.averages, self.early = save_seconds, averages, early
+        self.bar = bar and keras.utils.Progbar(
+            bar, unit_name="epoch", stateful_metrics=["loss", monitor]
+        )
+        self.history: list[dict[str, float]] = []
+        # Batches trained on so far, and before the current epoch.
+        self.batches = self._batches_before = 0
+        self.started = self.saved = time.monotonic()
+        self.stopped_early = False
+
+    def check_folder(self) -> None:
+        """Checks that files of the run's names are a run's."""
+        found = [n for n in (SETTINGS, MODEL, HISTORY) if (self.folder / n).exists()]
+        try:
+            read_json(self.folder / SETTINGS, ["monitor"])
+        except (OSError, ValueError) as error:
+            if found:
+                raise ValueError(
+                    "`folder` must contain a run of `train`, or no file with the name "
+                    f"of one that `train` writes. Received: {self.folder}, which holds "
+                    f"{', '.join(found)}"
+                ) from error
+
+    def check_settings(self, settings: dict[str, Any]) -> None:
+        """Compares the settings with those of the run in the folder, or writes them."""
+        path = self.folder / SETTINGS
+        try:
+            settings = json.loads(json.dumps(settings))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"`settings` must be serializable as JSON: {error}. Received: "
+                f"{settings}"
+            ) from error
+        if not (self.folder / STATE).exists():
+            write_json(path, settings)
+            return
+        before = read_json(path)
+        differ = [
+            f"{name}={settings.get(name)} (the run has {before.get(name)})"
+            for name in sorted({*before, *settings})
+            # Compared as text, in which NaN equals itself.
+            if json.dumps(before.get(name), sort_keys=True)
+            != json.dumps(settings.get(name), sort_keys=True)
+        ]
+        if differ:
+            raise ValueError(
+                f"`folder` contains a run with other settings: {path}. Received: "
+                + ", ".join(differ)
+            )
+
+    def tidy(self) -> None:
+        """Removes partly written files that a killed process has left behind."""
+        for name in (SETTINGS, STATE, MODEL, HISTORY):
+            remove_asides(self.folder / name)
+        for path in self.folder.glob("tmp-*-state-best-*.weights.h5"):
+            path.unlink()
+
+    def restore(self) -> None:
+        """Restores the state in the folder of the first process, if there is one."""
+        path = self.folder / STATE
+        if process_count() > 1:
+            copy_from_first([path, *self._bests()], self.folder)
+        if not path.exists():
+            return
+        try:
+            self.model.load_weights(path)
+            with h5py.File(path) as file:
+                position = json.loads(file[POSITION][()])
+            for variable, value in zip(self.seeds(), position["seeds"], strict=True):
+                variable.assign(value)
+        except Exception as error:  # HDF5 and Keras raise errors of all kinds.
+            raise ValueError(
+                f"`folder` must contain a run that can be resumed: {path} cannot be "
+                f"read: {error}. Received: {self.folder}"
+            ) from error
+        self.history, self.batches = position["history"], position["batches"]
+        self.stopped_early = position["stopped_early"]
+
+    def seeds(self) -> list[Any]:
+        """Returns the states of random generators, which Keras does not save."""
+        weights = {id(weight) for weight in self.model.weights}
+        return [v for v in self.model.variables if id(v) not in weights]
+
+    def _bests(self) -> list[Path]:
+        return list(self.folder.glob("state-best-*.weights.h5"))
+
+    def _best(self) -> Path | None:
+        """Returns the file of the best epoch; `None` if the metric is never finite."""
+        figures = [row[self.monitor] for row in self.history]
+        if not any(map(math.isfinite, figures)):
+            return None
+        return self.folder / f"state-best-{best_epoch(figures) + 1}.weights.h5"
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Records the time and the number of batches at the start of the epoch."""
+        self.started = time.monotonic()
+        self._batches_before = self.batches
+
+    def on_train_batch_begin(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Counts the batches."""
+        # Not in `on_train_batch_end`, for which Keras would wait for the device.
+        self.batches = self._batches_before + batch + self.model.steps_per_execution
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Adds the epoch to the history, and saves the state if a save is due."""
+        figures = _numbers(logs or {})
+        if self.monitor not in figures:
+            raise ValueError(
+                "`monitor` must be one of the metrics that `fit` reports: "
+                f"{sorted(figures)}. Received: monitor={self.monitor!r}"
+            )
+        now = time.monotonic()
+        seconds = round(now - self.started, 3)
+        self.history.append({"epoch": epoch + 1, "seconds": seconds, **figures})
+        if self.bar:
+            names = [name for name in ("loss", self.monitor) if name in figures]
+            self.bar.update(epoch + 1, [(name, figures[name]) for name in names])
+        best = self._best()
+        if best and best.name == f"state-best-{epoch + 1}.weights.h5":
+            _replace(best, self.model.save_weights)
+        if self.averages:
+            self.averages.on_test_end()
+        # After the last epoch, other callbacks and Keras may change the weights.
+        last = epoch + 1 == self.params["epochs"] or self.model.stop_training
+        if best and (last or now - self.saved > self.save_seconds):
+            self._save(best)
+
+    def _save(self, best: Path) -> None:
+        seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
+        position = {
+            "history": self.history,
+            "batches": self.batches,
+            "seeds": seeds,
+            "stopped_early": any(each.stopped_epoch for each in self.early),
+        }
+        with replacing(self.folder / STATE) as aside:
+            self.model.save_weights(aside)
+            with h5py.File(aside, "a") as file:
+                file[POSITION] = json.dumps(position)
+        for other in self._bests():
+            if other != best:
+                other.unlink()
+        self.saved = time.monotonic()
+
+    def finish(self) -> None:
+        """Loads the weights of the best epoch into the model, and saves it."""
+        best = self._best()
+        if best is None:
+            raise ValueError(
+                f"`monitor` must be finite in some epoch. Received: {self.monitor} "
+                f"was {self.history[-1][self.monitor]} in each of {len(self.history)}"
+            )
+        self.model.load_weights(best)
+        _replace(self.folder / MODEL, self.model.save)
+        _replace(self.folder / HISTORY, self._write_history)
+
+    def _write_history(self, path: Path) -> None:
+        with open(path, "w", newline="") as file:
+            # A callback may add a value in some epochs only.
+            names = dict.fromkeys(name for row in self.history for name in row)
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(self.history)
+
+
+def _replace(path: Path, write: Callable[[Path], Any]) -> None:
+    with replacing(path) as aside:
+        write(aside)
+
+
+def _numbers(figures: Mapping[str, Any]) -> dict[str, float]:
+    """Returns values by name; entries of a vector get its name and their index."""
+    found: dict[str, float] = {}
+    for name, value in figures.items():
+        value = keras.ops.convert_to_numpy(value)
+        entries = enumerate(value.ravel()) if value.ndim else ()
+        scalar = {} if value.ndim else {name: float(value)}
+        found |= scalar | {f"{name}_{place}": float(each) for place, each in entries}
+    return found
