@@ -1,4 +1,4 @@
-"""Removes noise from speech as it comes in, without TensorFlow and Keras.
+"""Removes noise from speech as it comes in, by ONNX Runtime alone.
 
     python examples/streaming.py out/denoise/goru/seed-0/gain.keras noisy.wav
     arecord -q -t raw -f S16_LE -r 8000 | python examples/streaming.py step.onnx -

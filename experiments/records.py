@@ -58,15 +58,14 @@ def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) 
             without it.
     """
     found = [name for name in (record, *others) if (out / name).exists()]
-    if not found:
-        return
     try:
         read_json(out / record, ["keras_ortho", part])
     except (OSError, ValueError) as error:
-        raise ValueError(
-            f"--out must be a folder without {found[0]}, or the folder of a run. "
-            f"Received: {out / found[0]}, which no run of this kind has written"
-        ) from error
+        if found:
+            raise ValueError(
+                f"--out must be a folder without {found[0]}, or the folder of a run. "
+                f"Received: {out / found[0]}, which no run of this kind has written"
+            ) from error
 
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,11 +174,7 @@ def summary(
 
 
 def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
-    """Reads the record of a run, as written by `write_json`.
-
-    Args:
-        path: The file.
-        names: Entries that it must hold besides those of `run_record`.
+    """Reads the record of a run, with these entries besides those of `run_record`.
 
     Raises:
         ValueError: If the record is damaged. The message names the file.

@@ -89,7 +89,8 @@ class TrainingState(keras.callbacks.Callback):
 
     def check_folder(self) -> None:
         """Checks that files of the run's names are a run's."""
-        found = [n for n in (SETTINGS, MODEL, HISTORY) if (self.folder / n).exists()]
+        names = (SETTINGS, STATE, MODEL, HISTORY)
+        found = [name for name in names if (self.folder / name).exists()]
         try:
             read_json(self.folder / SETTINGS, ["monitor"])
         except (OSError, ValueError) as error:

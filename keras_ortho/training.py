@@ -89,8 +89,9 @@ def train(
         settings: Settings that identify the run, as JSON values: a run resumes only
             with the settings that it was started with. `monitor` is always one of
             them. Unless given here, so are `optimizer` (the classes of the optimizers),
-            `loss` (the names of the losses), `parameters` (the number of parameters of
-            the model) and `batches` (the number of batches of the data). Nothing else
+            `optimizer_variables` (their number of variables), `loss` (the names of the
+            losses), `parameters` (the number of parameters of the model) and `batches`
+            (the number of batches of the data). Nothing else
             of the model is compared. A resumed run keeps the learning rate saved in
             its folder. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
