@@ -91,9 +91,8 @@ def train(
             them. Unless given here, so are `optimizer` (the classes of the optimizers),
             `optimizer_variables` (their number of variables), `loss` (the names of the
             losses), `parameters` (the number of parameters of the model) and `batches`
-            (the number of batches of the data). Nothing else
-            of the model is compared. A resumed run keeps the learning rate saved in
-            its folder. Default: none.
+            (the number of batches of the data). Nothing else of the model is compared.
+            A resumed run keeps the learning rate saved in its folder. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
