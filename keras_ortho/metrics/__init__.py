@@ -1,7 +1,9 @@
 """Metrics for speech, classification and text.
 
 `BitsPerCharacter`, `ErrorRate`, `PaddedFrameMSE` and `ValidFrameMSE` are Keras metrics,
-for `model.compile`. The others score complete signals, outside of `fit`.
+for `model.compile`. The others score complete signals: functions score a pair,
+`Evaluator` scores batches in a loop, `score_speech` many utterances in processes, and
+`SpeechScores`, a callback, what a model makes of validation speech during `fit`.
 """
 
 from keras_ortho.keras_metrics import (
@@ -11,7 +13,7 @@ from keras_ortho.keras_metrics import (
     ValidFrameMSE,
 )
 from keras_ortho.metrics.active_level import ActiveLevel, active_level
-from keras_ortho.metrics.evaluators import PESQ, SISDR, STOI, Evaluator, SegmentalSNR
+from keras_ortho.metrics.evaluators import Evaluator, SpeechScores
 from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
 from keras_ortho.metrics.segsnr import (
     SNRScores,
@@ -24,9 +26,6 @@ from keras_ortho.metrics.speech import MeanScore, mean_scores, score_speech
 from keras_ortho.metrics.stoi import stoi
 
 __all__ = [
-    "PESQ",
-    "SISDR",
-    "STOI",
     "ActiveLevel",
     "BitsPerCharacter",
     "ErrorRate",
@@ -34,7 +33,7 @@ __all__ = [
     "MeanScore",
     "PaddedFrameMSE",
     "SNRScores",
-    "SegmentalSNR",
+    "SpeechScores",
     "UnscoredWarning",
     "ValidFrameMSE",
     "active_level",

@@ -1,70 +1,89 @@
-"""Speech metrics that accumulate over batches of waveforms.
+"""Scores of speech, in a loop of one's own or inside `model.fit`."""
 
-They run on the host and are not subclasses of `keras.metrics.Metric`: they score whole
-waveforms of different lengths with NumPy and C code, which neither a compiled
-evaluation step nor variables on a device can hold. They keep the score of every
-utterance, NaN for those that cannot be scored.
-"""
-
-import abc
 import math
-from collections.abc import Sequence
-from typing import ClassVar, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
 
+import keras
 import numpy as np
 
-from keras_ortho.metrics.active_level import Version, check_version
-from keras_ortho.metrics.pesq import check_pesq_options, pesq, raw_to_mos_lqo
-from keras_ortho.metrics.segsnr import check_snr_options, segmental_snr
+from keras_ortho.audio.resynthesis import resynthesize, resynthesize_reference
+from keras_ortho.audio.samples import to_float
+from keras_ortho.audio.stft import istft, log_power, magnitude, stft
+from keras_ortho.backend.processes import process_count
+from keras_ortho.checks import check_choice, check_count
+from keras_ortho.extras import require
+from keras_ortho.metrics.pesq import check_pesq_options, pesq
+from keras_ortho.metrics.segsnr import SNRScores, segmental_snr
 from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import check_sample_rate, signal_pairs
+from keras_ortho.metrics.speech import Pair, mean_scores, score_pairs
 from keras_ortho.metrics.stoi import stoi
 
-RAW_PESQ_BOUNDS = (-0.5, 4.5)
-WIDE_BAND_PESQ_BOUNDS = (1.0, 4.65)
+# Scores a pair of waveforms: estimate, reference, sampling rate in Hz.
+Score = Callable[[np.ndarray, np.ndarray, int], float | SNRScores]
+SCORES: dict[str, Score] = {
+    "segsnr": segmental_snr,
+    "stoi": stoi,
+    "pesq": pesq,
+    "si_sdr": si_sdr,
+}
+PREDICTIONS = ("next_frame", "log_power", "mask", "waveform")
+# A process takes seconds to start, and then serves all epochs.
+UTTERANCES_PER_PROCESS = 32
 
 
-class Evaluator(abc.ABC):
-    """Base class of evaluators, which score pairs of waveforms and keep the scores.
+class Evaluator:
+    """Scores pairs of waveforms, batch by batch.
 
-    A subclass sets `bounds` and defines `score`.
+    It is not a `keras.metrics.Metric`: it scores whole waveforms of different lengths
+    with NumPy and C code. `SpeechScores` is its form for `model.fit`.
 
     Args:
-        sample_rate: Sampling rate of all waveforms in Hz.
-        name: Name under which to report the result.
+        scores: Names of scores: `"segsnr"` (`segmental_snr`), `"stoi"`, `"pesq"`
+            (narrow-band MOS-LQO) and `"si_sdr"`; or a dictionary of functions by name,
+            each of which takes `(estimate, reference, sample_rate)`, as all scores of
+            `keras_ortho.metrics` do. Default: all four.
+        sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
+        processes: Number of processes that score; with 1, the calling process does.
+            Default: 1.
 
     Raises:
-        ValueError: If the sampling rate is below 1000 Hz, or infinite.
+        ValueError: If there is no such score, the sampling rate is below 1000 Hz or
+            does not fit PESQ, or `processes` is not positive.
 
-    Attributes:
-        unit: Unit of the score; empty if it has none.
-        higher_is_better: Whether a higher score is better.
-        bounds: Lower and upper end of the scale. (PESQ scores slightly below it for
-            some estimates that have nothing in common with the reference.)
-        name: Name under which to report the result.
+    Example:
+    >>> evaluator = Evaluator({"estoi": functools.partial(stoi, extended=True)})
+    >>> references = np.random.default_rng(0).standard_normal((2, 8000))
+    >>> evaluator.update(references, references, lengths=[8000, 6000])
+    >>> {name: round(score, 3) for name, score in evaluator.result().items()}
+    {'estoi': 1.0}
     """
 
-    unit: ClassVar[str] = ""
-    higher_is_better: ClassVar[bool] = True
-    bounds: tuple[float, float]
-
-    def __init__(self, sample_rate: int, name: str) -> None:
+    def __init__(
+        self,
+        scores: Sequence[str] | Mapping[str, Score] = tuple(SCORES),
+        sample_rate: int = 8000,
+        *,
+        processes: int = 1,
+    ) -> None:
+        given = scores
+        if not isinstance(scores, Mapping):
+            known = not isinstance(scores, str) and set(scores) <= set(SCORES)
+            scores = {name: SCORES[name] for name in scores} if known else {}
+        if not scores:
+            raise ValueError(
+                f"`scores` must be a list of some of {tuple(SCORES)}, or a dictionary "
+                f"of functions. Received: scores={given!r}"
+            )
+        self.scores = dict(scores)
         check_sample_rate(sample_rate)
+        if pesq in self.scores.values():
+            check_pesq_options(sample_rate, "nb", "mos_lqo")
         self.sample_rate = sample_rate
-        self.name = name
-        self._scores: list[float] = []
-
-    @abc.abstractmethod
-    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Computes the score of one pair of waveforms.
-
-        Args:
-            estimate: `[samples]`.
-            reference: `[samples]`.
-
-        Returns:
-            The score; NaN if the pair cannot be scored.
-        """
+        self.processes = check_count("processes", processes)
+        self.reset()
 
     def update(
         self,
@@ -85,188 +104,236 @@ class Evaluator(abc.ABC):
             ValueError: If the batch is not as described; then none of it is scored.
         """
         pairs = signal_pairs(estimates, references, self.sample_rate, lengths)
-        self._scores += [self.score(*pair) for pair in pairs]
+        score = partial(_score, scores=self.scores, sample_rate=self.sample_rate)
+        found = score_pairs(score, self.scores, pairs, self.processes)
+        for name, values in found.items():
+            self._found[name] = np.append(self._found[name], values)
 
-    def result(self) -> float:
-        """Returns the mean over the scored utterances; NaN if there are none."""
-        scored = self.per_item[~np.isnan(self.per_item)]
-        return float(scored.mean()) if len(scored) else math.nan
+    def result(self) -> dict[str, float]:
+        """Returns the mean of each score over the utterances that have it, or NaN."""
+        return {name: mean for name, (mean, *_) in mean_scores(self._found).items()}
 
     def reset(self) -> None:
         """Clears all scores."""
-        self._scores = []
+        self._found = {name: np.zeros(0) for name in self.scores}
 
     @property
-    def per_item(self) -> np.ndarray:
-        """Scores in the order of the updates, float64 `[items]`, NaN if unscored."""
-        return np.array(self._scores, np.float64)
+    def per_item(self) -> dict[str, np.ndarray]:
+        """Each score's values in the order of the updates, float64 `[items]`.
 
-    @property
-    def num_unscored(self) -> int:
-        """Number of utterances that could not be scored."""
-        return int(np.isnan(self.per_item).sum())
+        They are NaN for an utterance without the score; `mean_scores` counts those.
+        """
+        return dict(self._found)
 
 
-class SegmentalSNR(Evaluator):
-    """Mean segmental SNR of utterances, in dB.
+def _score(
+    pair: Pair, scores: Mapping[str, Score], sample_rate: int
+) -> dict[str, float]:
+    found = {name: score(*pair, sample_rate) for name, score in scores.items()}
+    return {
+        name: value.segmental if isinstance(value, SNRScores) else float(value)
+        for name, value in found.items()
+    }
+
+
+class SpeechScores(keras.callbacks.Callback):
+    """Scores what a model makes of validation speech, and adds it to the epoch's logs.
+
+    The means appear as `val_segsnr`, `val_stoi`, `val_pesq` and `val_si_sdr` to each
+    callback that follows in the list, and to `History`, which Keras puts last. So pass
+    it before `ModelCheckpoint`, `EarlyStopping`, `CSVLogger` and `TensorBoard`, and
+    behind a callback that swaps in averaged weights. A monitor of these scores needs
+    `mode="max"`.
+
+    Utterances without a score are left out of its mean, with an `UnscoredWarning`. If
+    the model puts out a NaN or infinity, all scores of the epoch are NaN.
 
     Args:
-        sample_rate: Sampling rate in Hz. Default: 8000.
-        name: Name of the result. Default: `"segmental_snr"`.
-        activity: `"p56"` or `"all"`, as for `keras_ortho.metrics.segmental_snr`.
-            Default: `"p56"`.
-        interpolate: As for `keras_ortho.metrics.segmental_snr`. Default: `True`.
-        clamp: As for `keras_ortho.metrics.segmental_snr`. Default: `None`.
-        voicebox: As for `keras_ortho.metrics.segmental_snr`. Default: `"2019"`.
+        utterances: The records of `keras_ortho.tasks.timit.utterances`, or pairs
+            `(noisy, clean)` of waveforms, int16 or floating point, `[samples]` each. A
+            record serves as both, for `"next_frame"` only.
+        predicts: What the model puts out: `"next_frame"`, the log power of the
+            following frame in dB, as in TIMIT's task; `"log_power"`, that of the same
+            frame; `"mask"`, a gain for each bin of the noisy frame; or `"waveform"`.
+            Frames have the shape `[frames, 129]` and get the phase of the noisy
+            waveform. Otherwise a function from an output of the model, with the padding
+            at its end, and the noisy waveform to the estimated waveform. Default:
+            `"next_frame"`.
+        scores: As for `Evaluator`. Default: all four.
+        every: Number of epochs between two scorings. The first and the last epoch are
+            always scored; in between, the logs repeat the last scores, so that no
+            monitor lacks its value. `EarlyStopping` counts these epochs, too. Default:
+            1.
+        number: Number of utterances to score, evenly spread over all. Default: `None`,
+            all.
+        features: Function from a noisy waveform to what the model reads, `[steps,
+            ...]`. Default: `None`, the waveform itself for `"waveform"`, otherwise
+            its log power in dB, `[frames, 129]`.
+        sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
+        batch_size: Number of utterances that the model gets at once, all padded with
+            silence to the longest, so that one program serves all. With 1, none is
+            padded, as a model that reads backwards requires. Default: 16.
+        processes: Number of processes that score while the training waits. Default:
+            `None`, one for every 32 utterances, but at most one for each CPU.
 
     Raises:
-        ValueError: If an option is not allowed.
+        ValueError: If an argument is invalid. In `fit`, if the outputs do not fit
+            `predicts`, or several processes train together.
 
     Example:
-    >>> metric = SegmentalSNR(8000, interpolate=False)
-    >>> references = np.sin(np.arange(16000) / 5).reshape(2, 8000)
-    >>> metric.update(0.9 * references, references, lengths=[8000, 4000])
-    >>> round(metric.result(), 6), metric.num_unscored
-    (20.0, 0)
+    ```python
+    records = timit.utterances("records", "valid")
+    callbacks = [
+        SpeechScores(records, "next_frame"),
+        keras.callbacks.ModelCheckpoint(
+            "best.keras", monitor="val_pesq", mode="max", save_best_only=True
+        ),
+    ]
+    model.fit(data.train, validation_data=data.valid, epochs=40, callbacks=callbacks)
+    ```
     """
-
-    unit = "dB"
 
     def __init__(
         self,
-        sample_rate: int = 8000,
-        name: str = "segmental_snr",
+        utterances: Iterable[Any],
+        predicts: Literal["next_frame", "log_power", "mask", "waveform"]
+        | Callable[[np.ndarray, np.ndarray], np.ndarray] = "next_frame",
+        scores: Sequence[str] | Mapping[str, Score] = tuple(SCORES),
         *,
-        activity: Literal["p56", "all"] = "p56",
-        interpolate: bool = True,
-        clamp: tuple[float, float] | None = None,
-        voicebox: Version = "2019",
-    ) -> None:
-        check_snr_options(activity, clamp)
-        check_version(voicebox)
-        super().__init__(sample_rate, name)
-        self.activity = activity
-        self.interpolate = interpolate
-        self.clamp = clamp
-        self.voicebox = voicebox
-        self.bounds: tuple[float, float] = clamp or (-math.inf, math.inf)
-
-    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Computes the segmental SNR of one pair; see `Evaluator.score`."""
-        return segmental_snr(
-            estimate,
-            reference,
-            self.sample_rate,
-            activity=self.activity,
-            interpolate=self.interpolate,
-            clamp=self.clamp,
-            voicebox=self.voicebox,
-        ).segmental
-
-
-class SISDR(Evaluator):
-    """Mean scale-invariant signal-to-distortion ratio of utterances, in dB.
-
-    Args:
-        sample_rate: Sampling rate in Hz, which has no effect. Default: 8000.
-        name: Name of the result. Default: `"si_sdr"`.
-        zero_mean: As for `keras_ortho.metrics.si_sdr`. Default: `False`.
-
-    Example:
-    >>> metric = SISDR()
-    >>> references = np.eye(2, 1000)
-    >>> metric.update(references + 0.1 * np.eye(2, 1000, k=2), references)
-    >>> round(metric.result(), 6)
-    20.0
-    """
-
-    unit = "dB"
-    bounds: tuple[float, float] = (-math.inf, math.inf)
-
-    def __init__(
-        self, sample_rate: int = 8000, name: str = "si_sdr", *, zero_mean: bool = False
-    ) -> None:
-        super().__init__(sample_rate, name)
-        self.zero_mean = zero_mean
-
-    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Computes the ratio of one pair; see `Evaluator.score`."""
-        return si_sdr(estimate, reference, zero_mean=self.zero_mean)
-
-
-class STOI(Evaluator):
-    """Mean short-time objective intelligibility of utterances.
-
-    Args:
-        sample_rate: Sampling rate in Hz. Default: 8000.
-        name: Name of the result. Default: `"stoi"`.
-        extended: Whether to compute the extended measure. Default: `False`.
-
-    Example:
-    >>> metric = STOI(8000)
-    >>> references = np.random.default_rng(0).standard_normal((2, 8000))
-    >>> metric.update(references, references)
-    >>> round(metric.result(), 3)
-    1.0
-    """
-
-    bounds: tuple[float, float] = (-1.0, 1.0)
-
-    def __init__(
-        self, sample_rate: int = 8000, name: str = "stoi", *, extended: bool = False
-    ) -> None:
-        super().__init__(sample_rate, name)
-        self.extended = extended
-
-    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Computes the intelligibility of one pair; see `Evaluator.score`."""
-        return stoi(estimate, reference, self.sample_rate, extended=self.extended)
-
-
-class PESQ(Evaluator):
-    """Mean perceptual evaluation of speech quality of utterances.
-
-    Args:
-        sample_rate: 8000 or 16000 Hz. Default: 8000.
-        name: Name of the result. Default: `"pesq"`.
-        mode: `"nb"` or `"wb"`, as for `keras_ortho.metrics.pesq`. Default: `"nb"`.
-        scale: `"mos_lqo"` or `"raw"`, as for `keras_ortho.metrics.pesq`. Default:
-            `"mos_lqo"`.
-
-    Raises:
-        ValueError: If an option is not allowed, or does not fit another.
-
-    Example:
-    >>> metric = PESQ(8000, scale="raw")
-    >>> metric.bounds
-    (-0.5, 4.5)
-    """
-
-    unit = "MOS"
-
-    def __init__(
-        self,
+        every: int = 1,
+        number: int | None = None,
+        features: Callable[[np.ndarray], np.ndarray] | None = None,
         sample_rate: int = 8000,
-        name: str = "pesq",
-        *,
-        mode: Literal["nb", "wb"] = "nb",
-        scale: Literal["mos_lqo", "raw"] = "mos_lqo",
+        batch_size: int = 16,
+        processes: int | None = None,
     ) -> None:
-        check_pesq_options(sample_rate, mode, scale)
-        super().__init__(sample_rate, name)
-        self.mode = mode
-        self.scale = scale
-        self.bounds: tuple[float, float]
-        least, greatest = RAW_PESQ_BOUNDS
-        if mode == "wb":
-            self.bounds = WIDE_BAND_PESQ_BOUNDS
-        elif scale == "raw":
-            self.bounds = RAW_PESQ_BOUNDS
-        else:
-            self.bounds = (raw_to_mos_lqo(least), raw_to_mos_lqo(greatest))
-
-    def score(self, estimate: np.ndarray, reference: np.ndarray) -> float:
-        """Computes the quality of one pair; see `Evaluator.score`."""
-        return pesq(
-            estimate, reference, self.sample_rate, mode=self.mode, scale=self.scale
+        super().__init__()
+        if not callable(predicts):
+            check_choice("predicts", predicts, PREDICTIONS)
+        self.predicts = predicts
+        self.every = check_count("every", every)
+        pairs = [_pair(utterance, predicts) for utterance in utterances]
+        if number is not None and check_count("number", number) < len(pairs):
+            places = np.linspace(0, len(pairs) - 1, number).round().astype(int)
+            pairs = [pairs[place] for place in places]
+        if not pairs:
+            raise ValueError("`utterances` must not be empty. Received: none")
+        if processes is None:
+            needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
+            cores = require("joblib", extra="speech").cpu_count()
+            processes = min(needed, cores)
+        self.evaluator = Evaluator(scores, sample_rate, processes=processes)
+        self._noisy, self._clean = zip(*pairs, strict=True)
+        if predicts == "next_frame":
+            self._clean = tuple(map(resynthesize_reference, self._clean))
+        whole = predicts == "waveform"
+        features = features or (np.asarray if whole else _log_power_of)
+        self._batches = _batches(
+            self._noisy,
+            features,
+            min(check_count("batch_size", batch_size), len(pairs)),
         )
+        self._last: dict[str, float] = {}
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Checks that one process trains, and forgets the scores of another training.
+
+        Raises:
+            ValueError: If several processes train together.
+        """
+        if process_count() > 1:
+            raise ValueError(
+                "`SpeechScores` is for training in one process. "
+                f"Received: {process_count()} processes"
+            )
+        self._last = {}
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Scores the model if it is due, and adds the scores to `logs`."""
+        is_last = epoch + 1 == self.params.get("epochs")
+        if epoch % self.every == 0 or is_last or not self._last:
+            self._last = self.score(self.model.predict_on_batch)
+        if logs is not None:
+            logs.update({f"val_{name}": score for name, score in self._last.items()})
+
+    def score(self, predict: Callable[[np.ndarray], Any]) -> dict[str, float]:
+        """Scores a model, or any other function, on the utterances.
+
+        Args:
+            predict: Function from a batch of inputs to the outputs, such as
+                `model.predict_on_batch`; for a baseline, `lambda noisy: noisy`.
+
+        Returns:
+            The mean of each score over the utterances.
+
+        Raises:
+            ValueError: If the outputs do not fit `predicts`.
+        """
+        outputs = [
+            each for batch in self._batches for each in np.asarray(predict(batch))
+        ]
+        # Strange outputs may overflow, which shows in the estimates.
+        with np.errstate(all="ignore"):
+            # The last batch is filled up with utterances that are dropped here.
+            estimates = [
+                self._resynthesize(output.astype(float), noisy)
+                for output, noisy in zip(outputs, self._noisy, strict=False)
+            ]
+        if not all(np.isfinite(estimate).all() for estimate in estimates):
+            return dict.fromkeys(self.evaluator.scores, math.nan)
+        self.evaluator.reset()
+        self.evaluator.update(estimates, self._clean)
+        return self.evaluator.result()
+
+    def _resynthesize(self, output: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+        if callable(self.predicts):
+            return np.asarray(self.predicts(output, noisy))
+        if not np.isfinite(output).all():
+            return np.full(len(noisy), math.nan)
+        whole = self.predicts == "waveform"
+        spectrum = noisy[:, None] if whole else stft(noisy)
+        output = output.reshape(len(output), -1)[: len(spectrum)]
+        if output.shape != spectrum.shape:
+            raise ValueError(
+                f"`predicts` must name what the model puts out; {self.predicts!r} has "
+                f"the shape {spectrum.shape}. Received: {output.shape}"
+            )
+        if whole:
+            return output[:, 0]
+        if self.predicts == "next_frame":
+            return resynthesize(output, noisy)
+        if self.predicts == "log_power":
+            output = magnitude(output)
+            spectrum = np.exp(1j * np.angle(spectrum))
+        return istft(output * spectrum, length=len(noisy))
+
+
+def _pair(utterance: Any, predicts: Any) -> Pair:
+    if hasattr(utterance, "audio") and (predicts == "next_frame" or callable(predicts)):
+        utterance = utterance.audio, utterance.audio
+    if hasattr(utterance, "audio") or len(utterance) != 2:
+        raise ValueError(
+            "`utterances` must be pairs (noisy, clean), or, to predict the next frame, "
+            f"records. Received: {type(utterance)} for predicts={predicts!r}"
+        )
+    noisy, clean = utterance
+    return to_float(noisy, "noisy"), to_float(clean, "clean")
+
+
+def _log_power_of(waveform: np.ndarray) -> np.ndarray:
+    return log_power(stft(waveform))
+
+
+def _batches(
+    waveforms: Sequence[np.ndarray],
+    features: Callable[[np.ndarray], np.ndarray],
+    size: int,
+) -> list[np.ndarray]:
+    """Makes full batches of one length; the first utterances fill up the last one."""
+    longest = max(map(len, waveforms)) if size > 1 else 0
+    inputs = [
+        np.asarray(features(np.pad(x, (0, max(0, longest - len(x))))), np.float32)
+        for x in waveforms
+    ]
+    places = np.resize(np.arange(len(inputs)), (-(-len(inputs) // size), size))
+    return [np.stack([inputs[place] for place in batch]) for batch in places]

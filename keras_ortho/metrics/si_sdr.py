@@ -4,11 +4,15 @@ import math
 
 import numpy as np
 
-from keras_ortho.metrics.signals import MIN_SAMPLE_RATE, signal_pair, unscored
+from keras_ortho.metrics.signals import signal_pair, unscored
 
 
 def si_sdr(
-    estimate: np.ndarray, reference: np.ndarray, *, zero_mean: bool = False
+    estimate: np.ndarray,
+    reference: np.ndarray,
+    sample_rate: int = 8000,
+    *,
+    zero_mean: bool = False,
 ) -> float:
     """Computes the scale-invariant signal-to-distortion ratio (SI-SDR), in dB.
 
@@ -20,6 +24,7 @@ def si_sdr(
         estimate: Estimated signal, `[samples]`, int16 or floating point. The longer of
             the two signals is cut to the length of the shorter.
         reference: Reference signal, `[samples]`.
+        sample_rate: Sampling rate in Hz, which has no effect. Default: 8000.
         zero_mean: Whether to subtract the mean of each signal first, which some call
             SI-SNR. Default: `False`.
 
@@ -29,7 +34,8 @@ def si_sdr(
         with an `UnscoredWarning` if either signal is silent.
 
     Raises:
-        ValueError: If a signal is not a single finite channel.
+        ValueError: If a signal is not a single finite channel, or the sampling rate is
+            below 1000 Hz.
 
     Example:
     >>> reference = np.array([3.0, -0.5, 2.0, 7.0])
@@ -41,8 +47,7 @@ def si_sdr(
     - [Le Roux et al., "SDR - half-baked or well done?",
       2019](https://arxiv.org/abs/1811.02508)
     """
-    # Any sampling rate will do: the ratio does not depend on it.
-    estimate, reference = signal_pair(estimate, reference, MIN_SAMPLE_RATE)
+    estimate, reference = signal_pair(estimate, reference, sample_rate)
     if zero_mean:
         estimate, reference = (_centered(x) for x in (estimate, reference))
     if not reference.any() or not estimate.any():

@@ -2,15 +2,13 @@
 
 import functools
 import math
-import os
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from keras_ortho.checks import check_count
-from keras_ortho.executors.processes import worker_pool
 from keras_ortho.extras import require
 from keras_ortho.metrics.pesq import check_pesq_options, mos_lqo_to_raw, pesq
 from keras_ortho.metrics.segsnr import segmental_snr
@@ -21,6 +19,8 @@ from keras_ortho.metrics.stoi import stoi
 # A process takes seconds to start, in which another scores a hundred utterances.
 UTTERANCES_PER_PROCESS = 256
 
+NAMES = ("segmental_snr", "global_snr", "si_sdr", "stoi", "pesq_mos_lqo", "pesq_raw")
+
 Pair = tuple[np.ndarray, np.ndarray]
 
 
@@ -30,12 +30,9 @@ def score_speech(
     sample_rate: int = 8000,
     *,
     processes: int | None = None,
-    progress: bool = True,
+    progress: bool | str = True,
 ) -> dict[str, np.ndarray]:
     """Computes the scores that the TIMIT experiments report, for many utterances.
-
-    With more than one process, call it under `if __name__ == "__main__":`, because each
-    process is started afresh and imports the script.
 
     Args:
         estimates: Sequence of waveforms; int16, or floating point on the scale of
@@ -45,7 +42,8 @@ def score_speech(
         processes: Number of processes; with 1, the calling process does the work.
             Default: `None`, one for every 256 utterances, but at most one for each CPU
             that is available.
-        progress: Whether to show a progress bar. Default: `True`.
+        progress: Whether to show a progress bar, or its title, such as `"LSTM (2/3)"`
+            for one of several passes. Default: `True`, a bar titled "Scoring".
 
     Returns:
         A dictionary with a float64 array `[utterances]` for each score, in the given
@@ -70,29 +68,33 @@ def score_speech(
     pairs = signal_pairs(estimates, references, sample_rate)
     if processes is None:
         needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
-        processes = max(1, min(needed, len(os.sched_getaffinity(0))))
+        cores = require("joblib", extra="speech").cpu_count()
+        processes = max(1, min(needed, cores))
     processes = check_count("processes", processes)
-    score = functools.partial(_score_pair, sample_rate=sample_rate)
     tqdm = require("tqdm", extra="speech").tqdm
+    title = progress if isinstance(progress, str) else "Scoring"
     bar = functools.partial(
-        tqdm, total=len(pairs), desc="Scoring", unit="utt", disable=not progress
+        tqdm, total=len(pairs), desc=title, unit="utt", disable=not progress
     )
-    if processes == 1:
-        results = list(bar(map(score, pairs)))
-    else:
-        with worker_pool(processes) as pool:
-            results = list(bar(pool.map(score, pairs, chunksize=4)))
+    score = functools.partial(_score_pair, sample_rate=sample_rate)
+    return score_pairs(score, NAMES, pairs, processes, bar)
+
+
+def score_pairs(
+    score: Callable[[Pair], Mapping[str, float]],
+    names: Iterable[str],
+    pairs: Sequence[Pair],
+    processes: int,
+    bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+) -> dict[str, np.ndarray]:
+    """Scores pairs in processes; warns of those that lack a score."""
+    joblib = require("joblib", extra="speech")
+    work = joblib.Parallel(processes, return_as="generator")
+    jobs = (joblib.delayed(_with_reasons)(score, pair) for pair in pairs)
+    results = list(bar(work(jobs)))
     for index, (_, reasons) in enumerate(results):
         for reason in reasons:
-            warnings.warn(f"Utterance {index}: {reason}", UnscoredWarning, stacklevel=2)
-    names = (
-        "segmental_snr",
-        "global_snr",
-        "si_sdr",
-        "stoi",
-        "pesq_mos_lqo",
-        "pesq_raw",
-    )
+            warnings.warn(f"Utterance {index}: {reason}", UnscoredWarning, stacklevel=3)
     return {
         name: np.array([scores[name] for scores, _ in results], np.float64)
         for name in names
@@ -135,21 +137,19 @@ def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
     return means
 
 
-def _score_pair(pair: Pair, sample_rate: int) -> tuple[dict[str, float], list[str]]:
+def _with_reasons(
+    score: Callable[[Pair], Mapping[str, float]], pair: Pair
+) -> tuple[Mapping[str, float], list[str]]:
     """Returns the scores of a pair by name, and the reasons for missing scores."""
-    estimate, reference = pair
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnscoredWarning)
-        snr = segmental_snr(estimate, reference, sample_rate)
-        ratio = si_sdr(estimate, reference)
-        intelligibility = stoi(estimate, reference, sample_rate)
-        quality = pesq(estimate, reference, sample_rate)
-    scores = {
-        "segmental_snr": snr.segmental,
-        "global_snr": snr.overall,
-        "si_sdr": ratio,
-        "stoi": intelligibility,
-        "pesq_mos_lqo": quality,
-        "pesq_raw": mos_lqo_to_raw(quality),
-    }
+        scores = score(pair)
     return scores, [str(warning.message) for warning in caught]
+
+
+def _score_pair(pair: Pair, sample_rate: int) -> dict[str, float]:
+    snr = segmental_snr(*pair, sample_rate)
+    quality = pesq(*pair, sample_rate)
+    ratios = snr.segmental, snr.overall, si_sdr(*pair)
+    others = stoi(*pair, sample_rate), quality, mos_lqo_to_raw(quality)
+    return dict(zip(NAMES, ratios + others, strict=True))

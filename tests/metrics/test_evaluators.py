@@ -1,16 +1,28 @@
-"""Tests of the accumulating metrics."""
+"""Scores batch by batch in a loop, and of a model by epoch inside `fit`."""
 
+import csv
+from functools import partial
+from typing import NamedTuple
+
+import keras
 import numpy as np
 import pytest
 
+from keras_ortho.audio import (
+    istft,
+    log_power,
+    resynthesize,
+    resynthesize_reference,
+    stft,
+)
 from keras_ortho.metrics import (
-    PESQ,
-    SISDR,
-    STOI,
-    SegmentalSNR,
+    Evaluator,
+    SpeechScores,
     UnscoredWarning,
+    mean_scores,
     pesq,
     segmental_snr,
+    segmental_snr_loizou,
     si_sdr,
     stoi,
 )
@@ -18,17 +30,20 @@ from keras_ortho.metrics import (
 pytest.importorskip("pesq")
 pytest.importorskip("pystoi")
 
-EVALUATORS = {
-    SegmentalSNR: lambda *pair: segmental_snr(*pair).segmental,
-    SISDR: lambda estimate, reference, _: si_sdr(estimate, reference),
-    STOI: stoi,
-    PESQ: pesq,
-}
+
+def scores_of(estimate, reference):
+    """Each score, by the function that computes it."""
+    return {
+        "segsnr": segmental_snr(estimate, reference, 8000).segmental,
+        "stoi": stoi(estimate, reference, 8000),
+        "pesq": pesq(estimate, reference, 8000),
+        "si_sdr": si_sdr(estimate, reference),
+    }
 
 
-@pytest.fixture(params=EVALUATORS, ids=lambda evaluator: evaluator.__name__)
-def evaluator(request):
-    return request.param(8000), EVALUATORS[request.param]
+def means(estimates, references):
+    found = [scores_of(*pair) for pair in zip(estimates, references, strict=True)]
+    return {name: np.mean([each[name] for each in found]) for name in found[0]}
 
 
 @pytest.fixture
@@ -38,109 +53,302 @@ def batch(speech):
     return references + noise, references
 
 
-def test_batches_accumulate(evaluator, batch):
-    metric, function = evaluator
+def test_batches_accumulate_without_their_padding(batch):
+    evaluator, lengths = Evaluator(), [16000, 12000, 9000]
     estimates, references = batch
-    scores = [function(e, r, 8000) for e, r in zip(*batch, strict=True)]
-    metric.update(estimates[:2], references[:2])
-    metric.update(list(estimates[2:]), list(references[2:]))
-    np.testing.assert_array_equal(metric.per_item, scores)
-    assert metric.result() == pytest.approx(np.mean(scores))
-    assert metric.num_unscored == 0
-    least, greatest = metric.bounds
-    assert least <= metric.result() <= greatest
-    metric.reset()
-    assert len(metric.per_item) == 0
-    assert np.isnan(metric.result())
-
-
-def test_padding_is_not_scored(evaluator, batch):
-    metric, function = evaluator
-    estimates, references = batch
-    lengths = [16000, 12000, 9000]
-    expected = [
-        function(estimate[:length], reference[:length], 8000)
-        for estimate, reference, length in zip(
-            estimates, references, lengths, strict=True
-        )
-    ]
-    metric.update(estimates, references, lengths=lengths)
-    np.testing.assert_array_equal(metric.per_item, expected)
-
-
-def test_what_cannot_be_scored_is_counted(evaluator, batch):
-    metric, function = evaluator
-    estimates, references = batch
-    references = references.copy()
-    references[1] = 0
-    with pytest.warns(UnscoredWarning, match="silent"):
-        metric.update(estimates, references)
-    scores = [function(estimates[i], references[i], 8000) for i in (0, 2)]
-    assert len(metric.per_item) == 3
-    assert metric.num_unscored == 1
-    assert metric.result() == pytest.approx(np.mean(scores))
-
-
-def test_nothing_scored(evaluator):
-    metric, _ = evaluator
-    with pytest.warns(UnscoredWarning):
-        metric.update(np.zeros((2, 8000)), np.zeros((2, 8000)))
-    assert np.isnan(metric.result())
-    assert metric.num_unscored == 2
-
-
-def test_a_bad_batch_leaves_the_scores(evaluator, batch):
-    metric, _ = evaluator
-    estimates, references = batch
-    metric.update(estimates, references)
-    before = metric.per_item
+    evaluator.update(estimates[:2], references[:2], lengths[:2])
+    evaluator.update(list(estimates[2:]), list(references[2:]), lengths[2:])
+    cut = [[x[:n] for x, n in zip(part, lengths, strict=True)] for part in batch]
+    for place, pair in enumerate(zip(*cut, strict=True)):
+        found = {name: values[place] for name, values in evaluator.per_item.items()}
+        assert found == scores_of(*pair)
+    assert evaluator.result() == pytest.approx(means(*cut))
     estimates = estimates.copy()
     estimates[2, 0] = np.nan
     with pytest.raises(ValueError, match="finite"):
-        metric.update(estimates, references)
-    np.testing.assert_array_equal(metric.per_item, before)
+        evaluator.update(estimates, references)
+    assert evaluator.result() == pytest.approx(means(*cut))
+    evaluator.reset()
+    assert np.isnan(list(evaluator.result().values())).all()
+
+
+def test_what_cannot_be_scored_is_counted(batch):
+    estimates, references = batch
+    references = references * np.array([[1], [0], [1]])
+    evaluator = Evaluator(["stoi", "pesq"])
+    with pytest.warns(UnscoredWarning, match=r"Utterance 1: .*silent"):
+        evaluator.update(estimates, references)
+    expected = means(estimates[::2], references[::2])
+    for name, mean in mean_scores(evaluator.per_item).items():
+        assert mean == (pytest.approx(expected[name]), 1, 3)
+        assert evaluator.result()[name] == mean.mean
+
+
+def test_functions_with_options(batch):
+    functions = {
+        "frames": partial(segmental_snr, activity="all"),
+        "loizou": segmental_snr_loizou,
+        "raw": partial(pesq, scale="raw"),
+        "si_snr": partial(si_sdr, zero_mean=True),
+    }
+    evaluator = Evaluator(functions)
+    evaluator.update(*(part[:1] for part in batch))
+    pair = [part[0] for part in batch]
+    assert evaluator.result() == {
+        "frames": segmental_snr(*pair, 8000, activity="all").segmental,
+        "loizou": segmental_snr_loizou(*pair, 8000),
+        "raw": pesq(*pair, 8000, scale="raw"),
+        "si_snr": si_sdr(*pair, zero_mean=True),
+    }
+
+
+class Utterance(NamedTuple):
+    """What the callback reads of a record."""
+
+    id: str
+    audio: np.ndarray
+
+
+def lengths_apart(speech):
+    """Speech of three lengths, one of which is a whole number of hops."""
+    return [speech(seconds, seed=i) for i, seconds in enumerate((1.3, 1.024, 0.9))]
+
+
+def noisy_pairs(speech):
+    random = np.random.default_rng(0)
+    clean = lengths_apart(speech)
+    return [(x + 0.02 * random.normal(size=len(x)), x) for x in clean]
+
+
+def decibels(waveform):
+    return log_power(stft(waveform))
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 16])
+def test_what_a_model_predicts_is_resynthesized(speech, batch_size):
+    """By a function of each step alone, which padding behind does not change."""
+    pairs = noisy_pairs(speech)
+    noisy, clean = zip(*pairs, strict=True)
+    spectra = [stft(x) for x in noisy]
+    gains = [1 / (1 + np.exp(-log_power(x) / 10)) for x in spectra]
+    masked = [
+        istft(g * x, length=len(n))
+        for g, x, n in zip(gains, spectra, noisy, strict=True)
+    ]
+    cases = {
+        "mask": (lambda x: 1 / (1 + np.exp(-x / 10)), masked),
+        # Of the masked spectrum, apart from the floor of the log power.
+        "log_power": (lambda x: x - 20 * np.log10(1 + np.exp(-x / 10)), masked),
+        "waveform": (lambda x: 0.9 * x[..., None], [0.9 * x for x in noisy]),
+        lambda output, x: output[: len(x), 0] + x: (
+            lambda x: np.zeros((*x.shape[:2], 1)),
+            noisy,
+        ),
+    }
+    for predicts, (model, expected) in cases.items():
+        callback = SpeechScores(
+            pairs,
+            predicts,
+            {"si_sdr": si_sdr, "stoi": stoi},
+            batch_size=batch_size,
+            features=(lambda x: x[:, None]) if callable(predicts) else None,
+        )
+        of_each = [scores_of(*pair) for pair in zip(expected, clean, strict=True)]
+        for name, score in callback.score(model).items():
+            found = np.mean([each[name] for each in of_each])
+            # Spectra and features are in float32, and a power of 1e-5 is the floor.
+            assert score == pytest.approx(found, abs=1e-2), (predicts, name)
+
+
+def test_next_frames_of_records(speech):
+    audio = [(32767 * x).astype("int16") for x in lengths_apart(speech)]
+    callback = SpeechScores([Utterance("a", x) for x in audio], batch_size=2)
+    repeated = [resynthesize(decibels(x), x) for x in audio]
+    references = map(resynthesize_reference, audio)
+    expected = means(repeated, list(references))
+    # The frames are in float32.
+    assert callback.score(lambda x: x) == pytest.approx(expected, 1e-5)
+    perfect = callback.score(lambda x: np.roll(x, -1, axis=1))
+    assert perfect["pesq"] > 4.5
+    assert perfect["stoi"] > 0.999
+
+
+def test_numbers_and_places(speech):
+    pairs = [(level * np.ones(800), np.ones(800)) for level in range(1, 12)]
+    seen = []
+
+    def score(estimate, reference, sample_rate):
+        seen.append(estimate[0])
+        return sample_rate
+
+    callback = SpeechScores(pairs, "waveform", {"s": score}, number=3, sample_rate=9000)
+    assert callback.score(lambda x: x) == {"s": 9000}
+    assert seen == [1, 6, 11]
+
+
+def constant_scores(name, **options):
+    """A callback whose score is the mean of what the model puts out."""
+    scores = {name: lambda estimate, reference, sample_rate: np.mean(estimate)}
+    options |= {"features": lambda x: x[:, None]}
+    return SpeechScores([(np.ones(800), np.ones(800))], "waveform", scores, **options)
+
+
+class Rise(keras.callbacks.Callback):
+    """Sets the output of a model to another constant in each epoch."""
+
+    def __init__(self, levels):
+        super().__init__()
+        self.levels = levels
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Sets the bias."""
+        self.model.layers[-1].bias.assign([self.levels[epoch]])
+
+
+def constant_model():
+    keras.utils.set_random_seed(0)
+    layers = [keras.Input((None, 1)), keras.layers.Dropout(0.5), keras.layers.Dense(1)]
+    model = keras.Sequential(layers)
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    model.layers[-1].kernel.assign([[0.0]])
+    return model
+
+
+def fit(model, epochs, callbacks, **options):
+    x = np.random.default_rng(0).normal(size=(6, 4, 1))
+    return model.fit(x, x, epochs=epochs, callbacks=callbacks, verbose=0, **options)
+
+
+@pytest.mark.backends
+def test_every_callback_sees_the_scores(tmp_path):
+    callback = constant_scores("pesq")
+    levels = [0.1, 0.3, 0.5, 0.2, 0.4, 0.9]
+    model, best = constant_model(), tmp_path / "best.keras"
+    options = {"monitor": "val_pesq", "mode": "max"}
+    callbacks = [
+        Rise(levels),
+        callback,
+        keras.callbacks.ModelCheckpoint(best, **options, save_best_only=True),
+        keras.callbacks.EarlyStopping(**options, patience=2),
+        keras.callbacks.CSVLogger(tmp_path / "log.csv"),
+    ]
+    history = fit(model, 6, callbacks, validation_split=0.5).history
+    assert history["val_pesq"] == pytest.approx(levels[:5])
+    assert set(history) == {"loss", "val_loss", "val_pesq"}
+    with open(tmp_path / "log.csv", newline="") as file:
+        logged = [float(row["val_pesq"]) for row in csv.DictReader(file)]
+    assert logged == history["val_pesq"]
+    kept = keras.saving.load_model(best, compile=False).layers[-1].bias
+    assert float(kept[0]) == pytest.approx(0.5)
+
+
+def test_tensorboard_sees_the_scores(tmp_path):
+    events = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("needs the backend TensorFlow")
+    callback = constant_scores("stoi")
+    board = keras.callbacks.TensorBoard(tmp_path, write_graph=False)
+    fit(constant_model(), 1, [callback, board])
+    read = events.EventAccumulator(str(tmp_path / "validation"))
+    read.Reload()
+    assert "epoch_stoi" in [
+        tag for kind in read.Tags().values() if kind for tag in kind
+    ]
+
+
+@pytest.mark.backends
+def test_every_second_epoch():
+    callback = constant_scores("level", every=2)
+    levels = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    history = fit(constant_model(), 6, [Rise(levels), callback]).history
+    expected = [0.0, 0.0, 0.2, 0.2, 0.4, 0.5]
+    assert history["val_level"] == pytest.approx(expected)
+    # A run that goes on at another epoch has scores at once.
+    history = fit(constant_model(), 5, [Rise(levels), callback], initial_epoch=3)
+    assert history.history["val_level"] == pytest.approx([0.3, 0.4])
+
+
+@pytest.mark.backends
+def test_training_goes_on_as_without():
+    def trained(*callbacks):
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential(
+            [keras.Input((None, 1)), keras.layers.Dense(3), keras.layers.Dropout(0.5)]
+        )
+        model.add(keras.layers.BatchNormalization())
+        model.add(keras.layers.Dense(1))
+        model.compile("adam", "mse", metrics=["mae"])
+        history = fit(model, 3, callbacks, validation_split=0.5, batch_size=2).history
+        return history, model.get_weights()
+
+    callback = constant_scores("level")
+    alone, weights = trained()
+    scored, same = trained(callback)
+    assert len(set(scored.pop("val_level"))) == 3
+    assert scored == alone
+    for found, expected in zip(same, weights, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("predicts", ["next_frame", "mask", "waveform"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_a_network_that_puts_out_no_sound_has_no_score(speech, predicts, value):
+    callback = SpeechScores(noisy_pairs(speech), predicts, ["stoi", "pesq"])
+
+    def one_bad(x):
+        outputs = np.array(x, "float32")
+        outputs[-1, 5] = value if predicts != "waveform" else np.nan
+        return outputs
+
+    if predicts == "mask" and value == 1e30:
+        return  # A finite sound.
+    assert np.isnan(list(callback.score(one_bad).values())).all()
+
+
+def test_processes_for_many_utterances(monkeypatch):
+    monkeypatch.setattr("joblib.cpu_count", lambda: 3)
+    for number, expected in ((32, 1), (33, 2), (200, 3)):
+        callback = SpeechScores([PAIR] * number, "waveform", ["si_sdr"])
+        assert callback.evaluator.processes == expected
+    few = SpeechScores([PAIR] * 100, "waveform", number=5, processes=2)
+    assert few.evaluator.processes == 2
+
+
+PAIR = (np.ones(800), np.ones(800))
 
 
 @pytest.mark.parametrize(
-    ("metric", "name", "unit", "bounds"),
+    ("arguments", "message"),
     [
-        (SegmentalSNR(), "segmental_snr", "dB", (-np.inf, np.inf)),
-        (SegmentalSNR(clamp=(-10, 35)), "segmental_snr", "dB", (-10, 35)),
-        (STOI(name="estoi", extended=True), "estoi", "", (-1, 1)),
-        (PESQ(scale="raw"), "pesq", "MOS", (-0.5, 4.5)),
-        (PESQ(16000, mode="wb"), "pesq", "MOS", (1.0, 4.65)),
+        ({"scores": "stoi"}, "`scores` .* Received: scores='stoi'"),
+        ({"scores": ["mos"]}, r"`scores` .* Received: scores=\['mos'\]"),
+        ({"scores": {}}, "`scores` .* Received: scores={}"),
+        ({"sample_rate": 10}, "`sample_rate` .* Received: sample_rate=10"),
+        ({"sample_rate": 11025}, "`sample_rate` .*PESQ. Received: 11025"),
+        ({"processes": 0}, "`processes` .* Received: processes=0"),
+        ({"predicts": "phase"}, "`predicts` .* Received: predicts='phase'"),
+        ({"every": 0}, "`every` .* Received: every=0"),
+        ({"number": 0}, "`number` .* Received: number=0"),
+        ({"batch_size": 0}, "`batch_size` .* Received: batch_size=0"),
+        ({"utterances": []}, "`utterances` must not be empty. Received: none"),
+        ({"utterances": [PAIR[:1]]}, "`utterances` must be pairs .* Received: .*tuple"),
+        ({"utterances": [Utterance("a", PAIR[0])]}, "Received: .*predicts='mask'"),
+        ({"utterances": [(PAIR[0], np.zeros((2, 9)))]}, "`clean` must .* Received"),
     ],
 )
-def test_declared(metric, name, unit, bounds):
-    assert metric.higher_is_better
-    assert (metric.name, metric.unit, metric.bounds) == (name, unit, bounds)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SpeechScores(**{"utterances": [PAIR], "predicts": "mask"} | arguments)
 
 
-def test_options_reach_the_functions(batch):
-    estimates, references = batch
-    for metric, expected in [
-        (
-            SegmentalSNR(activity="all"),
-            segmental_snr(estimates[0], references[0], 8000, activity="all").segmental,
-        ),
-        (STOI(extended=True), stoi(estimates[0], references[0], 8000, extended=True)),
-        (PESQ(scale="raw"), pesq(estimates[0], references[0], 8000, scale="raw")),
-    ]:
-        metric.update(estimates[:1], references[:1])
-        # ESTOI adds noise of 1e-16 to its inputs.
-        assert metric.result() == pytest.approx(expected, abs=1e-9)
-
-
-def test_pesq_bounds_hold_for_the_best(batch):
-    _, references = batch
-    metric = PESQ()
-    metric.update(references, references)
-    # The C code works in single precision.
-    assert metric.result() == pytest.approx(metric.bounds[1], abs=1e-5)
-
-
-def test_bad_options_fail_at_once():
-    with pytest.raises(ValueError, match="At 8 kHz only"):
-        PESQ(8000, mode="wb")
-    with pytest.raises(ValueError, match="`activity`"):
-        SegmentalSNR(8000, activity="vad")
+@pytest.mark.parametrize("outputs", [(1, 10, 129), (1, 3, 129), (1, 10, 5)])
+@pytest.mark.parametrize("predicts", ["next_frame", "mask"])
+def test_outputs_that_do_not_fit(outputs, predicts):
+    callback = SpeechScores([PAIR], predicts, ["si_sdr"])
+    if outputs == (1, 10, 129):
+        callback.score(lambda x: np.ones(outputs))
+        return
+    with pytest.raises(ValueError, match=r"`predicts` .*\(10, 129\). Received: \("):
+        callback.score(lambda x: np.ones(outputs))
