@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio.stft import SAMPLE_RATE
-from keras_ortho.audio.wholeness import check_bytes, promised_samples
+from keras_ortho.audio.wholeness import promised_samples, whole
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.reading import read_bytes
@@ -89,7 +89,7 @@ def decode_audio(
     soundfile = require("soundfile", extra="speech")
     if not data:
         raise ValueError(f"The file is empty. Received: {name}")
-    check_bytes(data, name)
+    data = whole(data, name)
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             rate, channels = file.samplerate, file.channels

@@ -12,7 +12,11 @@ import struct
 from typing import Any
 
 SPHERE_HEADER_BYTES = 1024
-RIFF_LENGTH_UNKNOWN = 0xFFFFFFFF  # what a writer to a pipe leaves in the header
+# What writers leave as the size of the samples if they cannot seek back; SoX rounds its
+# 0x7ffff000 down to whole frames. Also 0, if the size of the file is 0, too.
+RIFF_LENGTHS_UNKNOWN = (0xFFFFFFFF, 0x80000000, 0x7FFFFFFF)
+SOX_LENGTHS_UNKNOWN = range(0x7FFFF000 - 255, 0x7FFFF000 + 1)
+CHUNKS = (b"data", b"fact", b"fmt ", b"LIST", b"bext", b"cue ", b"id3 ")
 # If the end of such a file is missing, reading it fails or gives fewer samples.
 CODED = ("FLAC", "MP3", "OGG")
 # For these formats, libsndfile takes the length from the header if the file is longer,
@@ -21,64 +25,56 @@ WITH_LENGTH = ("AIFF", "AU", "CAF", "RF64", "WAV")
 SAMPLE_BY_SAMPLE = ("PCM", "FLOAT", "DOUBLE", "ULAW", "ALAW", "ALAC")
 
 
-def is_sphere(data: bytes) -> bool:
-    """Returns whether a file is NIST SPHERE.
-
-    Args:
-        data: The whole file.
-
-    Returns:
-        `True` if the file begins like one.
-    """
-    return data.startswith(b"NIST_1A")
-
-
-def check_bytes(data: bytes, name: str) -> None:
-    """Checks a SPHERE, RIFF or Ogg file before it is opened.
-
-    Args:
-        data: The whole file.
-        name: Name of the file for error messages.
-
-    Raises:
-        ValueError: If the file is truncated.
-    """
-    if is_sphere(data) and len(data) < SPHERE_HEADER_BYTES:
-        raise ValueError(
-            f"The file is truncated: it has {len(data)} of the {SPHERE_HEADER_BYTES} "
-            f"bytes of a SPHERE header. Received: {name}"
-        )
+def whole(data: bytes, name: str) -> bytes:
+    """Checks a SPHERE, RIFF or Ogg file; returns what libsndfile reads of it."""
+    if _is_sphere(data):
+        _check_sphere(data, name)
     if data.startswith(b"RIFF"):
-        _check_riff(data, name)
+        return _whole_riff(data, name)
     if data.startswith(b"OggS"):
         _check_ogg(data, name)
+    return data
 
 
 def promised_samples(file: Any, data: bytes, name: str) -> int:
-    """Returns the number of samples per channel that a complete file contains.
-
-    Args:
-        file: The open `soundfile.SoundFile`.
-        data: The whole file.
-        name: Name of the file for error messages.
-
-    Returns:
-        The number, to be compared with the number that can be read.
-
-    Raises:
-        ValueError: If the file is truncated, or this cannot be checked.
-    """
-    if is_sphere(data):
+    """Returns the samples per channel of a complete file; refuses what hides them."""
+    if _is_sphere(data):
         return _promised_by_sphere(data, name)
     if not data.startswith(b"RIFF") and file.format not in CODED:
         _check_end(file, data, name)
     return file.frames
 
 
+def _is_sphere(data: bytes) -> bool:
+    return data.startswith(b"NIST_1A")
+
+
+def _sphere_fields(data: bytes, field: bytes) -> list[bytes]:
+    """Returns type and value, such as `-i 1000`, of each field of that name."""
+    fields = data[:SPHERE_HEADER_BYTES].split(b"end_head")[0]
+    pattern = rb"^" + field + rb"[ \t]+(.*?)[ \t\r]*$"
+    return re.findall(pattern, fields, re.MULTILINE)
+
+
+def _check_sphere(data: bytes, name: str) -> None:
+    if len(data) < SPHERE_HEADER_BYTES:
+        raise ValueError(
+            f"The file is truncated: it has {len(data)} of the {SPHERE_HEADER_BYTES} "
+            f"bytes of a SPHERE header. Received: {name}"
+        )
+    for field in _sphere_fields(data, b"sample_coding"):
+        coding = field.split()[-1].decode("latin-1")
+        if any(packer in coding for packer in ("shorten", "wavpack", "shortpack")):
+            raise ValueError(
+                f"The SPHERE file is compressed, with the coding {coding}: convert it "
+                "with `sph2pipe -f wav` (shorten) or NIST's `w_decode -o pcm` (any "
+                f"coding). Received: {name}"
+            )
+
+
 def _promised_by_sphere(data: bytes, name: str) -> int:
     """Returns the samples per channel in a SPHERE header, which libsndfile ignores."""
-    fields = data[:SPHERE_HEADER_BYTES].split(b"end_head")[0]
-    values = re.findall(rb"^sample_count[ \t]+(.*?)[ \t\r]*$", fields, re.MULTILINE)
+    values = _sphere_fields(data, b"sample_count")
     counts = [re.fullmatch(rb"-i[ \t]+(\d{1,18})", value) for value in values]
     if len(counts) != 1 or counts[0] is None:
         raise ValueError(
@@ -124,16 +120,25 @@ def _check_ogg(data: bytes, name: str) -> None:
         )
 
 
-def _check_riff(data: bytes, name: str) -> None:
+def _whole_riff(data: bytes, name: str) -> bytes:
+    """Checks the chunks up to the samples, and mends those of careless writers."""
     start = 12  # after "RIFF", the length and "WAVE"
     while start + 8 <= len(data):
         chunk, size = struct.unpack_from("<4sI", data, start)
         start += 8
-        if start + size > len(data) and size != RIFF_LENGTH_UNKNOWN:
+        if chunk == b"data":
+            endless = size in RIFF_LENGTHS_UNKNOWN or size in SOX_LENGTHS_UNKNOWN
+            if endless or (size == 0 and data[4:8] == bytes(4)):
+                return data[: start - 4] + b"\xff" * 4 + data[start:]
+        if start + size > len(data):
             raise ValueError(
                 f"The file is truncated: its {chunk.decode('latin-1')!r} chunk should "
                 f"have {size} bytes, but has {len(data) - start}. Received: {name}"
             )
         if chunk == b"data":
-            return
-        start += size + size % 2
+            break
+        start += size
+        if size % 2 and data[start : start + 4] in CHUNKS:  # Its padding is missing.
+            data = data[:start] + b"\0" + data[start:]
+        start += size % 2
+    return data

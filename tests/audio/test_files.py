@@ -1,4 +1,5 @@
 import io
+import struct
 import sys
 import tracemalloc
 
@@ -205,14 +206,68 @@ def test_riff_data_cut_short(tmp_path, missing):
         read_audio(path)
 
 
-def test_riff_of_unknown_length_and_with_a_tail(tmp_path):
-    path = tmp_path / "speech.wav"
-    soundfile.write(path, SAMPLES, 16000)
-    data = path.read_bytes()
-    piped = data.replace((2000).to_bytes(4, "little"), b"\xff" * 4)
-    assert piped != data
-    for variant in (piped, data + b"LIST\x04\x00\x00\x00abcd"):
-        np.testing.assert_array_equal(decode_audio(variant, name="x")[0], SAMPLES)
+def riff(length, data_size, before=b"", channels=1):
+    """A WAV file of `SAMPLES` with these sizes in its header, byte by byte."""
+    form = struct.pack("<HHIIHH", 1, channels, 16000, 32000, 2 * channels, 16)
+    chunks = b"fmt " + struct.pack("<I", 16) + form + before
+    chunks += b"data" + struct.pack("<I", data_size) + SAMPLES.astype("<i2").tobytes()
+    return b"RIFF" + struct.pack("<I", length) + b"WAVE" + chunks
+
+
+@pytest.mark.parametrize(
+    ("length", "data_size"),
+    [
+        (0xFFFFFFFF, 0xFFFFFFFF),
+        (0x7FFFFFFF, 0x7FFFFFFF),
+        (0x80000024, 0x80000000),  # arecord
+        (0x7FFFF024, 0x7FFFF000),  # SoX
+        (0x7FFFF020, 0x7FFFEFFC),  # SoX, in whole frames of several channels
+        (0, 0),
+    ],
+)
+def test_a_writer_that_could_not_seek(length, data_size):
+    found, rate = decode_audio(riff(length, data_size), name="x")
+    np.testing.assert_array_equal(found, SAMPLES)
+    assert rate == 16000
+    # Half a sample at the end is none.
+    found, _ = decode_audio(riff(length, data_size)[:-1], name="x")
+    np.testing.assert_array_equal(found, SAMPLES[:-1])
+
+
+@pytest.mark.parametrize(
+    ("length", "data_size", "message"),
+    [
+        (2036, 0, "contains no samples"),
+        (0x7FFF0024, 0x7FFF0000, "'data' chunk should have 2147418112 bytes"),
+        (0, 3000, "'data' chunk should have 3000 bytes, but has 2000"),
+    ],
+)
+def test_sizes_that_are_meant(length, data_size, message):
+    with pytest.raises(ValueError, match=message):
+        decode_audio(riff(length, data_size), name="x")
+
+
+@pytest.mark.parametrize("text", [b"INFO1", b"INFOISFT\1\0\0\0a", b""])
+@pytest.mark.parametrize("padding", [b"", b"\0", b"d"])
+def test_chunks_of_odd_length(text, padding):
+    chunk = b"LIST" + struct.pack("<I", len(text)) + text
+    if text:
+        chunk += padding
+    found, _ = decode_audio(riff(2036 + len(chunk), 2000, chunk), name="x")
+    np.testing.assert_array_equal(found, SAMPLES)
+    behind = riff(2036, 2000) + chunk
+    np.testing.assert_array_equal(decode_audio(behind, name="x")[0], SAMPLES)
+
+
+@pytest.mark.parametrize(
+    "coding", ["pcm,embedded-shorten-v2.00", "pcm,embedded-wavpack-v1.0", "shortpack"]
+)
+def test_compressed_sphere_names_its_coding(sphere, coding):
+    line = f"sample_coding -s{len(coding)} {coding}\n".encode()
+    header = sphere.read_bytes()[:1024].replace(b"end_head", line + b"end_head")
+    message = f"compressed, with the coding {coding}: .*sph2pipe.*w_decode.*: x"
+    with pytest.raises(ValueError, match=message):
+        decode_audio(header[:1024] + bytes(500), name="x")
 
 
 @pytest.mark.parametrize("part", [0.02, 0.5, 0.9])
