@@ -17,14 +17,16 @@ training, among them wind and a siren, which resemble no training noise.
 
 Scores the SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter,
 and of GORU and an LSTM with equal parameter counts, or of the layers that `--models`
-names. Writes results.md, scores.csv, results.json, curves.png, spectrograms.png, wav/,
-and for each model and seed a folder with best.keras, from waveform to waveform, and
-gain.keras, from frames to gains. If the command is run again, it resumes; models and
-seeds can be added.
+names. After each epoch, some validation mixtures are scored, too. Writes results.md,
+scores.csv, results.json, curves.png, curves_stoi.png, curves_pesq.png,
+spectrograms.png, wav/, and for each model and seed a folder with best.keras, from
+waveform to waveform, and gain.keras, from frames to gains. If the command is run again,
+it resumes; models and seeds can be added.
 """
 
 import argparse
 import dataclasses
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -77,13 +79,14 @@ from keras_ortho.audio import (
     wiener,
     write_wav,
 )
+from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_decibels
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import read_json, replacing, write_json
 from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.locks import locked
 from keras_ortho.losses import NegativeSISDR
-from keras_ortho.metrics import si_sdr
+from keras_ortho.metrics import SpeechScores
 from keras_ortho.tasks import denoising, timit
 from keras_ortho.tasks.mixtures import (
     RECORDED,
@@ -100,10 +103,11 @@ from keras_ortho.training import MODEL, best_epoch, train
 RESULTS, SCORES, TABLE = "results.json", "scores.csv", "results.md"
 GAIN = "gain.keras"
 APPLICATION = {
-    "run": "folder of a run that has ended",
+    "run": "folder of a run, in which a network has been trained",
     "apply": "sound to clean",
     "to": "file to write",
 }
+SCORED = 16  # Validation mixtures that are scored after each epoch.
 STEPS = 100  # Updates per epoch: new mixtures never run out.
 USUAL: dict[str, Any] = {"units": 128, "epochs": 15, "batch_size": 16}
 SMOKE: dict[str, Any] = {"units": 12, "epochs": 2, "batch_size": 4}
@@ -150,18 +154,23 @@ def main() -> None:
         recordings=recorded[0],
     )
 
+    pairs = [(each.noisy, each.clean) for each in valid]
+    callback = SpeechScores(pairs, "waveform", number=SCORED)
     trained: dict[str, list[Trained]] = {}
     with distributed(settings):
         for row in rows:
             trained[title_of_frame_model(row.model)] = [
-                fit(row, seed, passes(seed=seed), valid, shared, settings)
+                fit(row, seed, passes(seed=seed), valid, callback, shared, settings)
                 for seed in range(settings.seed, settings.seed + settings.seeds)
             ]
     systems = denoisers(trained, settings)
-    scores = {}
+    passes_over_test = sum(map(len, systems.values()))
+    number, scores = itertools.count(1), {}
     for name, several in systems.items():
-        print(f"\n{name}: scores of {len(test)} mixtures")
-        scores[name] = [score(denoise, test) for denoise in several]
+        scores[name] = [
+            score(denoise, test, f"Scoring {name} ({next(number)}/{passes_over_test})")
+            for denoise in several
+        ]
     sizes = {split: len(utterances) for split, utterances in speech.items()}
     data = {
         "records": str(records),
@@ -177,14 +186,18 @@ def main() -> None:
         text += f"\nOf the speakers of the test {known} are in the training, too.\n"
     with replacing(out / TABLE) as aside:
         aside.write_text(text)
-    plot_curves(
-        out / "curves.png",
-        curves(trained),
-        baselines={
-            name: validation_si_sdr(systems[name][0], valid) for name in UNTRAINED
-        },
-        ylabel="validation SI-SDR, dB",
-    )
+    of_all = SpeechScores(pairs, "waveform", ["si_sdr"], processes=1)
+    drawn = {"val_loss": ("curves.png", "SI-SDR, dB", "si_sdr", of_all)}
+    if process_count() == 1:
+        drawn["val_stoi"] = "curves_stoi.png", "STOI", "stoi", callback
+        drawn["val_pesq"] = "curves_pesq.png", "PESQ MOS-LQO", "pesq", callback
+    for figure, (file, title, key, scored) in drawn.items():
+        plot_curves(
+            out / file,
+            curves(trained, figure),
+            baselines={name: scored.score(systems[name][0])[key] for name in UNTRAINED},
+            ylabel=f"validation {title}, {scored.number} mixtures",
+        )
     middle = min(settings.snrs, key=abs)
     heard = [m for m in test if m.utterance == test[0].utterance and m.snr == middle]
     shown = {name: several[0] for name, several in systems.items() if name != NOISY}
@@ -223,12 +236,12 @@ class Trained:
     Attributes:
         model: The network.
         entry: Its entry in the results.
-        losses: The validation loss of each epoch.
+        history: The figures of each epoch.
     """
 
     model: keras.Model
     entry: dict[str, Any]
-    losses: list[float]
+    history: list[dict[str, float]]
 
 
 def fit(
@@ -236,6 +249,7 @@ def fit(
     seed: int,
     passes: Any,
     valid: list[Mixture],
+    callback: SpeechScores,
     shared: Mapping[str, Any],
     settings: Settings,
 ) -> Trained:
@@ -249,7 +263,8 @@ def fit(
         "parameters": trained_parameters(model),
     }
     print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")
-    callbacks = []
+    # Several processes hold the model together, and only one the mixtures.
+    callbacks: list[keras.callbacks.Callback] = [callback] * (process_count() == 1)
     if settings.tensorboard:
         logs = settings.out / "tensorboard" / entry["folder"]
         callbacks.append(keras.callbacks.TensorBoard(logs))
@@ -266,7 +281,7 @@ def fit(
     best = best_epoch(losses)
     entry["epoch"] = best + 1
     entry["validation_si_sdr"] = -losses[best]
-    return Trained(model, entry, losses)
+    return Trained(model, entry, history)
 
 
 def denoisers(
@@ -291,21 +306,16 @@ def denoisers(
     return systems
 
 
-def curves(trained: Mapping[str, list[Trained]]) -> dict[str, list[float]]:
-    """Returns the validation SI-SDR of each epoch, by label in the legend."""
+def curves(trained: Mapping[str, list[Trained]], figure: str) -> dict[str, list[float]]:
+    """Returns a figure of each epoch by label; the loss is the negative SI-SDR."""
     return {
         f"{name}, seed {one.entry['seed']}" if len(several) > 1 else name: [
-            -loss for loss in one.losses
+            -epoch[figure] if figure == "val_loss" else epoch[figure]
+            for epoch in one.history
         ]
         for name, several in trained.items()
         for one in several
     }
-
-
-def validation_si_sdr(denoise: Denoiser, valid: Sequence[Mixture]) -> float:
-    """Computes the mean SI-SDR of a system on the validation mixtures."""
-    pairs = ((denoise(each.noisy[None])[0], each.clean) for each in valid)
-    return float(np.mean([si_sdr(*pair) for pair in pairs]))
 
 
 def network(row: Preset, mean: np.ndarray, std: np.ndarray) -> keras.Model:
@@ -336,11 +346,11 @@ def statistics(passes: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def apply(run: Path, noisy: Path, clean: Path) -> None:
-    """Cleans a recording with the first network of a run.
+    """Cleans a recording with the first network of a run, which may still go on.
 
     Raises:
-        FileNotFoundError: If `run` holds no finished run, or the folder of `clean` does
-            not exist.
+        FileNotFoundError: If `run` holds no trained network, or the folder of `clean`
+            does not exist.
         ValueError: If the name of `clean` does not end in `.wav`, if it is the noisy
             file itself, or if that has several channels or a sampling rate below 8 kHz.
     """
@@ -350,9 +360,10 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
         raise FileNotFoundError(f"--to must be in a folder there. Received: {clean}")
     if clean.resolve() == noisy.resolve():
         raise ValueError(f"--to must not be the noisy file. Received: {clean}")
-    if not (run / RESULTS).exists():
+    networks = sorted(run.glob(f"*/*/{MODEL}"), key=lambda path: path.stat().st_mtime)
+    if not networks:
         raise FileNotFoundError(
-            f"`--run` must be the folder of a run that has ended, with {RESULTS}. "
+            f"`--run` must be the folder of a run with a trained network, {MODEL}. "
             f"Received: {run}"
         )
     recorded, rate = read_audio(noisy, mono=True)
@@ -361,12 +372,10 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
             f"--apply must have {SAMPLE_RATE} samples a second at least. "
             f"Received: {noisy}, with {rate}"
         )
-    models = read_json(run / RESULTS)["models"]
-    folder = next(iter(models.values()))[0]["folder"]
-    model = keras.saving.load_model(run / folder / MODEL, compile=False)
+    model = keras.saving.load_model(networks[0], compile=False)
     samples = to_float(resample_to_int16(recorded, rate))
     write_wav(clean, model.predict(samples[None], verbose=0)[0], SAMPLE_RATE)
-    print(f"Cleaned by {run / folder}: {clean}, at 8 kHz")
+    print(f"Cleaned by {networks[0].parent}: {clean}, at 8 kHz")
 
 
 def parse(argv: Sequence[str] | None = None) -> Settings:

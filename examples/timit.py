@@ -7,17 +7,18 @@
 Trains networks with equal parameter counts that differ in one layer: an LSTM, a GRU,
 scoRNN and ENRNN, or the layers that `--models` names. Each network corrects the linear
 prediction from the last two frames; `feed-forward` has a dense layer instead of a
-recurrent one, and so shows what recurrence adds. The epoch with the lowest validation
-error is chosen.
+recurrent one, and so shows what recurrence adds. After each epoch, validation
+utterances are resynthesized and scored. The epoch with the lowest validation error is
+chosen, or, with `--best-by pesq`, the one with the best score.
 
 The table begins with four predictors for comparison: the mean frame, the previous
 frame, and linear prediction from one and from two frames, with a penalty chosen on the
 validation data. The test utterances are resynthesized from all predictions and scored:
 mean squared error in dB^2 under both definitions in use, segmental SNR, STOI and PESQ.
 A mean leaves out the utterances that have no such score, and the table says how many.
-Writes results.md, results.json, curves.png, spectrograms.png, wav/ and a folder for
-each model. If the command is run again, it resumes. Models can be added: name the
-earlier ones, too.
+Writes results.md, results.json, curves.png, curves_stoi.png, curves_pesq.png,
+spectrograms.png, wav/ and a folder for each model. If the command is run again, it
+resumes. Models can be added: name the earlier ones, too.
 
 `--preset paper` trains the papers' networks instead, each with the size and settings of
 Helfrich, dissertation, 2020, sections 2.5 and 2.7, which cover scoRNN, LSTM, ENRNN and
@@ -64,7 +65,7 @@ from experiments.speech import (
     title_of_frame_model,
 )
 from experiments.tables import write_table
-from experiments.timit_options import is_raw, read, settled
+from experiments.timit_options import ERROR, is_raw, read, settled
 from keras_ortho import losses
 from keras_ortho.audio import (
     NUM_BINS,
@@ -76,14 +77,23 @@ from keras_ortho.audio import (
     to_int16,
     write_wav,
 )
+from keras_ortho.backend.processes import process_count
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.files import write_json
-from keras_ortho.metrics import ValidFrameMSE, mean_scores, score_speech
+from keras_ortho.metrics import (
+    SpeechScores,
+    ValidFrameMSE,
+    mean_scores,
+    score_speech,
+)
 from keras_ortho.tasks import timit
 from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import best_epoch, train
 
 RECORD, TABLE = "results.json", "results.md"
+# Validation utterances that are scored after each epoch, if no score chooses it.
+SCORED = 8
+DRAWN = {"stoi": "STOI", "pesq": "PESQ MOS-LQO"}
 Predictor = Callable[[np.ndarray], np.ndarray]
 
 
@@ -107,7 +117,12 @@ def main() -> None:
         LINEAR_2: linear_prediction.fit(data, frames=2),
     }
     predictors, rows = baselines(data, linear)
-    curves: dict[str, list[float]] = {}
+    by_epoch: dict[str, dict[str, list[float]]] = {}
+    speech = SpeechScores(
+        timit.utterances(records, "valid"),
+        number=SCORED if settings.best_by == ERROR else None,
+        features=lambda x: inputs(log_power(stft(x)), settings.legacy_swapped_targets),
+    )
     trained: dict[str, tuple[keras.Model, Path]] = {}
     with distributed(settings):
         for row in models:
@@ -119,20 +134,24 @@ def main() -> None:
             name = title_of_frame_model(row.model)
             folder = out / (name if is_own(row.model) else row.model)
             print(f"\n{name}: {trained_parameters(model):,} trained parameters")
-            rows[name], curves[name] = fit(model, row, data, folder, records, settings)
+            rows[name], by_epoch[name] = fit(
+                model, row, data, folder, records, speech, settings
+            )
             trained[name] = model, folder
     for name, (model, folder) in trained.items():
         alone = on_one_device(model, folder, settings)
         predictors[name] = functools.partial(alone.predict, verbose=0)
     for name, predict in predictors.items():
         rows[name] |= errors(predict, data, "test")
-        if name not in curves:
+        if name not in by_epoch:
             of_valid = errors(predict, data, "valid")
             rows[name]["validation_valid_frame_mse"] = of_valid["valid_frame_mse"]
     score(rows, predictors, records, settings)
 
     sizes = {"utterances": dict(data.num_utterances), "frames": dict(data.num_frames)}
-    report(out, record | {"data": sizes, "results": rows, "curves": curves})
+    curves = {name: curve.pop(ERROR) for name, curve in by_epoch.items()}
+    record |= {"data": sizes, "results": rows, "curves": curves, "scores": by_epoch}
+    report(out, record)
     levels = (REPEAT, LINEAR_2) if raw else (REPEAT, LINEAR_1, LINEAR_2)
     plot_curves(
         out / "curves.png",
@@ -141,6 +160,14 @@ def main() -> None:
         ylabel="validation MSE, dB², valid frames",
         log=raw,
     )
+    scores = {name: speech.score(predictors[name]) for name in (REPEAT, LINEAR_2)}
+    for key, title in DRAWN.items() if process_count() == 1 else ():
+        plot_curves(
+            out / f"curves_{key}.png",
+            {name: curve[key] for name, curve in by_epoch.items()},
+            baselines={name: score[key] for name, score in scores.items()},
+            ylabel=f"validation {title}, {speech.number} utterances",
+        )
     print(f"\nTable, figures and sound are in {out}")
 
 
@@ -169,19 +196,21 @@ def fit(
     data: timit.Timit,
     folder: Path,
     records: Path,
+    speech: SpeechScores,
     settings: Settings,
-) -> tuple[dict[str, Any], list[float]]:
+) -> tuple[dict[str, Any], dict[str, list[float]]]:
     """Trains a network, in its own folder.
 
     Returns:
-        The start of its table row, and the validation error of each epoch.
+        The start of its table row, and its validation figures by epoch.
     """
     model.compile(
         make_optimizer(row.rates, len(data.train)),
         losses.ValidFrameMSE(),
         weighted_metrics=[ValidFrameMSE()],
     )
-    callbacks = []
+    # Several processes hold the model together, and only one the utterances.
+    callbacks: list[keras.callbacks.Callback] = [speech] * (process_count() == 1)
     if settings.tensorboard:
         logs = settings.out / "tensorboard" / folder.name
         callbacks.append(keras.callbacks.TensorBoard(logs))
@@ -198,19 +227,26 @@ def fit(
         folder,
         epochs=row.epochs or settings.epochs,
         validation_data=data.valid,
-        monitor="val_valid_frame_mse",
+        monitor=f"val_{settings.best_by}",
+        mode="min" if settings.best_by == ERROR else "max",
         callbacks=callbacks,
         settings=describe(row) | shared,
     )
-    curve = [epoch["val_valid_frame_mse"] for epoch in history]
-    best = best_epoch(curve)
+    curves = {
+        name.removeprefix("val_"): [epoch[name] for epoch in history]
+        for name in history[-1]
+        if name.startswith("val_") and name != "val_loss"
+    }
+    best = best_epoch(
+        curves[settings.best_by], "min" if settings.best_by == ERROR else "max"
+    )
     return describe(row) | {
         "source": row.source,
         "parameters": trained_parameters(model),
         "epochs": len(history),
         "epoch": best + 1,
-        "validation_valid_frame_mse": curve[best],
-    }, curve
+        "validation_valid_frame_mse": curves[ERROR][best],
+    }, curves
 
 
 def score(
@@ -228,8 +264,8 @@ def score(
     references = [resynthesize_reference(u.audio) for u in utterances]
     pictures = {"reference": utterances[0].log_power}
     save_wav(out, utterances[0].id, "reference", references[0])
-    for name, predict in predictors.items():
-        print(f"\n{name}: resynthesis")
+    for number, (name, predict) in enumerate(predictors.items(), start=1):
+        title = f"Scoring {name} ({number}/{len(predictors)})"
         swapped = settings.legacy_swapped_targets and name != REPEAT
         estimates = [
             resynthesize(predict(inputs(u.log_power, swapped)[None])[0], u.audio)
@@ -240,7 +276,7 @@ def score(
                 "A network must have learned frames that can be heard: leave it out "
                 f"of --models, or give it a lower rate. Received: {name}"
             )
-        scores = mean_scores(score_speech(estimates, references))
+        scores = mean_scores(score_speech(estimates, references, progress=title))
         rows[name].update({key: score.mean for key, score in scores.items()})
         rows[name]["utterances"] = len(utterances)
         rows[name]["utterances_without_a_score"] = {

@@ -49,13 +49,14 @@ Denoiser = Callable[[np.ndarray], np.ndarray]
 Scores = dict[str, dict[str, dict[str, float]]]
 
 
-def score(denoise: Denoiser, mixtures: Sequence[Mixture]) -> Scores:
+def score(denoise: Denoiser, mixtures: Sequence[Mixture], title: str) -> Scores:
     """Scores a denoiser on mixtures.
 
     Args:
         denoise: The denoiser. It must be causal, because the waveforms are padded at
             the end.
         mixtures: The mixtures. Those of one utterance must be adjacent.
+        title: Title of the progress bar.
 
     Returns:
         For each kind of noise and SNR, the means of the scores, such as `"stoi"`, and,
@@ -75,7 +76,7 @@ def score(denoise: Denoiser, mixtures: Sequence[Mixture]) -> Scores:
     with warnings.catch_warnings():
         # Mixtures without a score are counted instead.
         warnings.simplefilter("ignore", UnscoredWarning)
-        scores = score_speech(estimates, clean)
+        scores = score_speech(estimates, clean, progress=title)
         ratios = map(
             partial(segmental_snr_loizou, sample_rate=SAMPLE_RATE), estimates, clean
         )

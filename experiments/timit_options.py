@@ -18,7 +18,9 @@ from experiments.speech import (
     paper_rows,
     read_frame_model,
 )
+from keras_ortho.metrics.evaluators import SCORES
 
+ERROR = "valid_frame_mse"
 USUAL: dict[str, Any] = {
     "models": [FEED_FORWARD, "lstm", "gru", "scornn", "enrnn"],
     "units": [128],
@@ -83,6 +85,12 @@ def read(description: str, argv: Sequence[str] | None = None) -> argparse.Namesp
         type=float,
         help="rate for the free variables of the recurrent matrix (a tenth of --rate; "
         "with --raw RMSprop's, 1e-3, ENRNN's of Adam, 1e-4)",
+    )
+    add(
+        "--best-by",
+        choices=[ERROR, *SCORES],
+        default=ERROR,
+        help="the validation figure by which the best epoch is chosen (the error)",
     )
     add("--epochs", type=int, help="(40; with --raw 200, with --preset the paper's)")
     add("--batch-size", type=int, help="utterances (8; with --raw and --preset 28)")

@@ -20,16 +20,16 @@ MODEL, HISTORY = "best.keras", "history.csv"
 POSITION = "position"
 
 
-def best_epoch(figures: Sequence[float]) -> int:
+def best_epoch(figures: Sequence[float], mode: str = "min") -> int:
     """Returns the index of the epoch that `train` considers the best.
 
-    It is the epoch with the lowest value. If several epochs share that value, as is
-    common for error rates on few examples, it is the last of them, which was trained
-    longest.
+    It is the epoch with the lowest value, or with the highest. If several epochs share
+    that value, as is common for error rates on few examples, it is the last of them,
+    which was trained longest.
 
     Args:
-        figures: One value for each epoch; lower is better. Values that are not finite
-            are ignored.
+        figures: One value for each epoch. Values that are not finite are ignored.
+        mode: `"min"` if lower is better, otherwise `"max"`. Default: `"min"`.
 
     Returns:
         The index of the epoch, counting from 0.
@@ -42,10 +42,11 @@ def best_epoch(figures: Sequence[float]) -> int:
     >>> best_epoch([0.5, 0.25, float("nan"), 0.25, 0.5])
     3
     """
-    least = min(filter(math.isfinite, figures), default=None)
-    if least is None:
+    finite = list(filter(math.isfinite, figures))
+    if not finite:
         raise ValueError(f"`figures` must contain a finite value. Received: {figures}")
-    return max(i for i, figure in enumerate(figures) if figure == least)
+    best = max(finite) if mode == "max" else min(finite)
+    return max(i for i, figure in enumerate(figures) if figure == best)
 
 
 class Averages(SwapEMAWeights):
@@ -69,6 +70,7 @@ class TrainingState(keras.callbacks.Callback):
         self,
         folder: Path,
         monitor: str,
+        mode: str,
         steps: int,
         save_seconds: float,
         averages: Averages | None,
@@ -76,7 +78,8 @@ class TrainingState(keras.callbacks.Callback):
         bar: int | None,
     ) -> None:
         super().__init__()
-        self.folder, self.monitor, self.steps = folder, monitor, steps
+        self.folder, self.steps = folder, steps
+        self.monitor, self.mode = monitor, mode
         self.save_seconds, self.averages, self.early = save_seconds, averages, early
         self.bar = bar and keras.utils.Progbar(
             bar, unit_name="epoch", stateful_metrics=["loss", monitor]
@@ -169,7 +172,8 @@ class TrainingState(keras.callbacks.Callback):
         figures = [row[self.monitor] for row in self.history]
         if not any(map(math.isfinite, figures)):
             return None
-        return self.folder / f"state-best-{best_epoch(figures) + 1}.weights.h5"
+        best = best_epoch(figures, self.mode) + 1
+        return self.folder / f"state-best-{best}.weights.h5"
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Records the time and the number of batches at the start of the epoch."""

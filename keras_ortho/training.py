@@ -6,14 +6,14 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import keras
 from keras.callbacks import Callback, EarlyStopping, SwapEMAWeights
 
 from keras_ortho._training_state import MODEL, Averages, TrainingState, best_epoch
 from keras_ortho.backend.processes import on_first, process_index
-from keras_ortho.checks import check_count, check_number
+from keras_ortho.checks import check_choice, check_count, check_number
 from keras_ortho.distribution import (
     own_share,
     settings_by_replicas,
@@ -37,6 +37,7 @@ def train(
     validation_data: Any,
     steps_per_epoch: int | None = None,
     monitor: str = "val_loss",
+    mode: Literal["min", "max"] = "min",
     save_seconds: float = 30.0,
     callbacks: Iterable[keras.callbacks.Callback] = (),
     settings: Mapping[str, Any] | None = None,
@@ -81,18 +82,21 @@ def train(
         validation_data: `tf.data.Dataset` on which the best epoch is chosen.
         steps_per_epoch: Number of batches in an epoch, which may be smaller or larger
             than that of `data`. Default: `None`, each batch of `data` once.
-        monitor: Name of the metric whose minimum marks the best epoch, see
-            `best_epoch`. Default: `"val_loss"`.
+        monitor: Name of the metric that marks the best epoch, see `best_epoch`; a
+            callback may add it to the logs. Default: `"val_loss"`.
+        mode: `"min"` or `"max"`: whether the best value is the lowest or the highest.
+            Default: `"min"`.
         save_seconds: Minimum time between two saves, in seconds. Default: 30.
         callbacks: Additional callbacks, whose own state is not saved. Values that they
             add to the `logs` of an epoch are part of the history. Default: none.
         settings: Settings that identify the run, as JSON values: a run resumes only
-            with the settings that it was started with. `monitor` is always one of
-            them. Unless given here, so are `optimizer` (the classes of the optimizers),
-            `optimizer_variables` (their number of variables), `loss` (the names of the
-            losses), `parameters` (the number of parameters of the model) and `batches`
-            (the number of batches of the data). Nothing else of the model is compared.
-            A resumed run keeps the learning rate saved in its folder. Default: none.
+            with the settings that it was started with. `monitor` and `mode` are always
+            among them. Unless given here, so are `optimizer` (the classes of the
+            optimizers), `optimizer_variables` (their number of variables), `loss` (the
+            names of the losses), `parameters` (the number of parameters of the model)
+            and `batches` (the number of batches of the data). Nothing else of the model
+            is compared. A resumed run keeps the learning rate saved in its folder.
+            Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
@@ -136,6 +140,7 @@ def train(
             "`monitor` must be the name of a metric, such as 'val_loss'. Received: "
             f"monitor={monitor!r}"
         )
+    check_choice("mode", mode, ("min", "max"))
     _check_model(model)
     callbacks = _check_callbacks(callbacks)
     _check_validation_data(validation_data)
@@ -148,13 +153,15 @@ def train(
             f"epoch, {steps}. Received: steps_per_execution={together}"
         )
     share = own_share()
-    run_settings = _settings(model, monitor, size, settings)
+    run_settings = _settings(model, monitor, mode, size, settings)
     averaging = any(each.use_ema for each in optimizers_within(model))
     averages = Averages() if averaging else None
     early = [each for each in callbacks if isinstance(each, EarlyStopping)]
     bar = epochs if progress else None
     with _own_folder(folder) as own:
-        run = TrainingState(own, monitor, steps, save_seconds, averages, early, bar)
+        run = TrainingState(
+            own, monitor, mode, steps, save_seconds, averages, early, bar
+        )
         run.set_model(model)
         on_first(run.check_folder)
         on_first(lambda: run.check_settings(run_settings))
@@ -260,14 +267,15 @@ def check_dataset(name: str, data: Any) -> None:
 
 
 def _settings(
-    model: keras.Model, monitor: str, batches: int, settings: Any
+    model: keras.Model, monitor: str, mode: str, batches: int, settings: Any
 ) -> dict[str, Any]:
     """Returns what must match when a run resumes."""
     given = {} if settings is None else settings
-    if not isinstance(given, Mapping) or "monitor" in given:
+    own = {"monitor": monitor, "mode": mode}
+    if not isinstance(given, Mapping) or set(own) & set(given):
         raise ValueError(
-            "`settings` must be a mapping without the reserved name `monitor`. "
-            f"Received: settings={settings}"
+            "`settings` must be a mapping without the reserved names `monitor` and "
+            f"`mode`. Received: settings={settings}"
         )
     # A second `build` would duplicate some variables of `LossScaleOptimizer`.
     if not model.optimizer.built:
@@ -280,7 +288,7 @@ def _settings(
         "parameters": model.count_params(),
         "batches": batches,
         **given,
-        "monitor": monitor,
+        **own,
         **settings_by_replicas(model),
     }
 

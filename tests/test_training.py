@@ -369,6 +369,20 @@ def test_the_number_of_batches_must_be_known(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+def test_the_best_may_be_the_highest_of_what_a_callback_adds(tmp_path):
+    class Score(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            logs["val_score"] = [0.5, 0.9, 0.2, 0.7][epoch]
+
+    given = {"monitor": "val_score", "mode": "max", "callbacks": [Score()]}
+    model, history = run_dense(tmp_path / "scores", **given)
+    assert [row["val_score"] for row in history] == [0.5, 0.9, 0.2, 0.7]
+    second, _ = run_dense(tmp_path / "alone", epochs=2, monitor="loss", mode="min")
+    assert_same_weights(model, second)
+    with pytest.raises(ValueError, match=r"mode=min \(the run has max\)"):
+        run_dense(tmp_path / "scores", **given | {"mode": "min"})
+
+
 @pytest.mark.slow_on_jax
 def test_shows_progress(tmp_path, capsys):
     run_dense(tmp_path, progress=True)
@@ -412,6 +426,7 @@ def test_bad_arguments_leave_no_trace(tmp_path):
         ({"settings": ["a"]}, r"settings=\['a'\]"),
         ({"settings": {"monitor": "loss"}}, "monitor.*settings="),
         ({"monitor": ["loss"]}, r"`monitor`.*monitor=\['loss'\]"),
+        ({"mode": "most"}, "`mode`.*mode='most'"),
     ]
     if keras.backend.backend() != "torch":  # Keras takes one step at a time there.
         cases.append(({"make": in_executions}, "steps_per_execution=2"))

@@ -176,6 +176,9 @@ class SpeechScores(keras.callbacks.Callback):
         processes: Number of processes that score while the training waits. Default:
             `None`, one for every 32 utterances, but at most one for each CPU.
 
+    Attributes:
+        number: Number of utterances that are scored.
+
     Raises:
         ValueError: If an argument is invalid. In `fit`, if the outputs do not fit
             `predicts`, or several processes train together.
@@ -222,6 +225,7 @@ class SpeechScores(keras.callbacks.Callback):
             needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
             cores = require("joblib", extra="speech").cpu_count()
             processes = min(needed, cores)
+        self.number = len(pairs)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
         self._noisy, self._clean = zip(*pairs, strict=True)
         if predicts == "next_frame":

@@ -25,7 +25,7 @@ def denoise():
 def run(*arguments):
     done = start_example("denoise", *arguments)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("model", ["scornn", "lstm"])
@@ -113,7 +113,8 @@ def test_what_is_cleaned_goes_to_a_wav_file(denoise, tmp_path):
     ],
 )
 def test_what_cannot_be_cleaned(denoise, tmp_path, shape, rate, message):
-    (tmp_path / "results.json").touch()
+    (tmp_path / "goru" / "seed-0").mkdir(parents=True)
+    (tmp_path / "goru" / "seed-0" / "best.keras").touch()
     soundfile.write(tmp_path / "a.wav", np.full(shape, 0.1), rate)
     with pytest.raises(ValueError, match=message):
         denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "b.wav")
@@ -135,7 +136,8 @@ def test_each_split_needs_somebody_else_to_babble(denoise):
 def test_the_whole_command(tmp_path):
     out = tmp_path / "out"
     options = ["--smoke", "--out", out, "--snrs", 0, 10, "--seeds", 2]
-    printed = run(*options)
+    printed, errors = run(*options)
+    assert "Scoring LSTM (6/6)" in errors
     results = json.loads((out / "results.json").read_text())
     assert results["data"]["utterances"] == {"train": 8, "valid": 2, "test": 2}
     assert results["data"]["mixtures"] == 2 * 8 * 2
@@ -163,8 +165,8 @@ def test_the_whole_command(tmp_path):
     text = (out / "results.md").read_text()
     assert text in printed
     assert re.search(r"\| GORU \| -?\d+\.\d ± \d\.\d \|", text)
-    for name in ("curves.png", "spectrograms.png"):
-        assert (out / name).stat().st_size > 10_000
+    for name in ("curves", "curves_stoi", "curves_pesq", "spectrograms"):
+        assert (out / f"{name}.png").stat().st_size > 10_000
     # Of an utterance: 8 noises, each before and after three denoisers, and clean.
     assert len(list((out / "wav").iterdir())) == 8 * 5
     for model in ("goru", "lstm"):
@@ -180,10 +182,13 @@ def test_the_whole_command(tmp_path):
     run(*options)
     assert [(out / name).read_bytes() for name in kept] == before
 
-    # On a file of one's own, at another rate.
+    # On a file of one's own, at another rate, by the one network that there is so far.
+    for name in ("results.json", "goru/seed-1", "lstm"):
+        (out / name).rename(tmp_path / name.replace("/", "-"))
     sound = 0.2 * np.random.default_rng(0).normal(size=16000)
     write_wav(tmp_path / "noisy.wav", sound, 16000)
-    run("--run", out, "--apply", tmp_path / "noisy.wav", "--to", tmp_path / "clean.wav")
+    files = ["--apply", tmp_path / "noisy.wav", "--to", tmp_path / "clean.wav"]
+    assert f"Cleaned by {out / 'goru' / 'seed-0'}" in run("--run", out, *files)[0]
     cleaned, rate = read_audio(tmp_path / "clean.wav")
     assert (rate, len(cleaned)) == (8000, 8000)
     assert 0 < np.std(cleaned / 32768) < 0.2

@@ -26,6 +26,7 @@ def timit():
 def test_smoke(tmp_path):
     models = ["scornn", "enrnn", "lstm", "feed-forward"]
     options = ["--smoke", "--models", *models, "--out", tmp_path]
+    options += ["--best-by", "pesq"]
     done = start_example("timit", *options)
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "results.json").read_text())
@@ -52,12 +53,17 @@ def test_smoke(tmp_path):
             history = list(csv.DictReader(file))
         assert [int(row["epoch"]) for row in history] == [1, 2]
         assert (tmp_path / model / "best.keras").is_file()
-    # The best of the last model's epochs.
-    errors = [float(row["val_valid_frame_mse"]) for row in history]
-    best = results["no recurrence"]["validation_valid_frame_mse"]
-    assert best == pytest.approx(min(errors))
-    for picture in ("curves.png", "spectrograms.png"):
-        assert (tmp_path / picture).read_bytes()[:4] == b"\x89PNG"
+    # The best of the last model's epochs, by PESQ.
+    best = max(history, key=lambda row: float(row["val_pesq"]))
+    found = results["no recurrence"]
+    assert found["epoch"] == int(best["epoch"])
+    assert found["validation_valid_frame_mse"] == float(best["val_valid_frame_mse"])
+    for name in ("segsnr", "stoi", "pesq", "si_sdr"):
+        expected = [float(row[f"val_{name}"]) for row in history]
+        assert record["scores"]["no recurrence"][name] == expected
+    for picture in ("curves", "curves_stoi", "curves_pesq", "spectrograms"):
+        assert (tmp_path / f"{picture}.png").read_bytes()[:4] == b"\x89PNG"
+    assert "Scoring mean frame (1/8)" in done.stderr
     # Again, it only loads; with another seed it is refused.
     before = (tmp_path / "lstm" / "history.csv").read_text()  # Has the seconds.
     assert start_example("timit", *options).returncode == 0
