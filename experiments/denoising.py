@@ -50,20 +50,7 @@ Scores = dict[str, dict[str, dict[str, float]]]
 
 
 def score(denoise: Denoiser, mixtures: Sequence[Mixture], title: str) -> Scores:
-    """Scores a denoiser on mixtures.
-
-    Args:
-        denoise: The denoiser. It must be causal, because the waveforms are padded at
-            the end.
-        mixtures: The mixtures. Those of one utterance must be adjacent.
-        title: Title of the progress bar.
-
-    Returns:
-        For each kind of noise and SNR, the means of the scores, such as `"stoi"`, and,
-        as `"stoi_unscored"`, the number of mixtures that have no such score, for
-        example because the estimate is silent, and are not in its mean. `"mixtures"`
-        is the total number.
-    """
+    """Scores a causal denoiser on mixtures, those of an utterance side by side."""
     # Pad all to one length, or a network would be traced for each.
     longest = max(len(mixture.noisy) for mixture in mixtures)
     estimates: list[np.ndarray] = []
@@ -108,9 +95,6 @@ def mean_over(
 ) -> tuple[float, float | None]:
     """Averages a score over kinds of noise, and over runs from several seeds.
 
-    Returns:
-        The mean, and the standard deviation over the runs, `None` for a single run.
-
     Example:
     >>> runs = [{"white": {"0": {"stoi": x}}} for x in (0.5, 0.75)]
     >>> mean_over(runs, "stoi", "0", ["white"])
@@ -122,12 +106,7 @@ def mean_over(
 
 
 def tables(systems: Mapping[str, Sequence[Scores]]) -> str:
-    """Lays out all scores as tables: together, by SNR, and by kind of noise.
-
-    Args:
-        systems: The scores of each system, one entry per seed. An untrained system
-            has a single entry.
-    """
+    """Lays out all scores as tables: together, by SNR, and by kind of noise."""
     first = next(iter(systems.values()))[0]
     noises, snrs = list(first), list(next(iter(first.values())))
     middle = min(snrs, key=lambda snr: abs(float(snr)))
@@ -187,13 +166,7 @@ def _sum(runs: Sequence[Scores], name: str) -> int:
 def write_scores(
     path: Path, systems: Mapping[str, Sequence[Scores]], seed: int
 ) -> None:
-    """Writes all scores as CSV, one line for each system, seed, noise and SNR.
-
-    Args:
-        path: The file to write.
-        systems: As for `tables`.
-        seed: Seed of the first run of a system. Each further run has the next one.
-    """
+    """Writes all scores as CSV, one line for each system, seed, noise and SNR."""
     with replacing(path) as aside, aside.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         counts = ["mixtures", *map(_missing, SCORES)]
@@ -227,14 +200,7 @@ def show(
     mixtures: Sequence[Mixture],
     pictured: str,
 ) -> None:
-    """Writes mixtures before and after denoising as sounds, and spectrograms of one.
-
-    Args:
-        out: Folder for `wav/` and `spectrograms.png`.
-        systems: The denoisers.
-        mixtures: The mixtures to write.
-        pictured: Kind of noise of the mixture whose spectrograms are drawn.
-    """
+    """Writes mixtures before and after denoising as sounds, and spectrograms of one."""
     (out / "wav").mkdir(exist_ok=True)
     for mixture in mixtures:
         sounds = {NOISY: mixture.noisy}

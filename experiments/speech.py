@@ -49,14 +49,6 @@ RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
 def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Preset]:
     """Finds the papers' settings.
 
-    Args:
-        models: Names of the layers.
-        units: The size of each model, or `None` for the first row of each.
-
-    Raises:
-        ValueError: If there is no such row, or `units` does not have one size for
-            each model.
-
     Example:
     >>> [row.units for row in paper_rows(["scornn", "lstm"], [425, 158])]
     [425, 158]
@@ -92,24 +84,9 @@ def matched_rows(
     -1 and there is no coupling, as in its paper; GORU has two layers of rotations, so
     that its size can be matched.
 
-    Args:
-        models: Names of the layers.
-        units: Units of scoRNN.
-        features: Features per frame that the layer reads. Default: 129.
-        outputs: Units of the dense layer that follows the layer. Default: 129.
-        raw: Whether to use the optimizers of the network on raw decibels: their
-            learning rates are constant; the recurrent matrix has RMSprop, or for
-            ENRNN, Adam at a lower learning rate; gradients are clipped only for
-            Keras's own layers, each entry to 1. Default: `False`.
-        negative_ones: Fraction of scoRNN's -1s. Default: 0.1.
-        rate: Learning rate of Adam. Default: 1e-3.
-        recurrent_rate: Learning rate of the recurrent matrix. Default: `None`, a tenth
-            of `rate`, or 1e-3 for a unitary matrix; with `raw`, 1e-3, or 1e-4 for
-            ENRNN.
-
-    Raises:
-        ValueError: If there is no such model, a number is out of range, or
-            `recurrent_rate` is given and none of the models has variables for it.
+    With `raw`, the rates are those of the network on raw decibels: constant, RMSprop
+    for the recurrent matrix (Adam for ENRNN), and for Keras's own layers each entry of
+    the gradients is clipped to 1.
 
     Example:
     >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
@@ -258,11 +235,8 @@ def describe(row: Preset) -> dict[str, Any]:
 def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
     """Returns what a network reads to predict frames 1, 2, ... of an utterance.
 
-    Args:
-        frames: All frames, of shape `(frames, 129)`, in dB.
-        swapped: Whether the network was trained with inputs and targets exchanged. It
-            then reads the very frames that it should predict, followed by silence, as
-            in its training. Default: `False`.
+    A network that was trained with `swapped` targets reads the very frames that it
+    should predict, and silence after them.
 
     Example:
     >>> inputs(np.zeros((5, 129)), swapped=True)[:, 0]

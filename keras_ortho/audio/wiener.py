@@ -56,15 +56,7 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
 
 
 def wiener_gains(power: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Computes the gains of `wiener`.
-
-    Args:
-        power: `[frames, bins]`, power of the noisy signal.
-        noise: `[bins]`, initial power of the noise.
-
-    Returns:
-        float64 `[frames, bins]`, in 0 .. 1.
-    """
+    """Computes the gains of `wiener`."""
     presence, clean = np.zeros_like(noise), np.zeros_like(noise)
     gains = np.empty_like(power)
     for t, observed in enumerate(power):

@@ -111,14 +111,7 @@ def active_level(
 
 
 def check_version(voicebox: str) -> None:
-    """Checks a version of `active_level`.
-
-    Args:
-        voicebox: As for `active_level`.
-
-    Raises:
-        ValueError: If the version is unknown.
-    """
+    """Checks a version of `active_level`."""
     check_choice("voicebox", voicebox, get_args(Version))
 
 
@@ -168,17 +161,7 @@ def _hold(values: np.ndarray, sample_rate: int) -> np.ndarray:
 
 
 def _level(depths: np.ndarray, top: float, energy: float, scale: float) -> float:
-    """Finds the level that lies `MARGIN` above the threshold that it is computed with.
-
-    Args:
-        depths: `[samples]`, bin of the envelope, counted down from `top`, from 1 on.
-        top: Base-2 logarithm of the scaled power at the upper edge of the first bin.
-        energy: Sum of the squared samples.
-        scale: Ratio of the scaled power to the power.
-
-    Returns:
-        The active level in dB.
-    """
+    """Finds the level that lies `MARGIN` above the threshold it is computed with."""
     depths = np.minimum(depths, NUM_BINS).astype(int)
     active = np.cumsum(np.bincount(depths, minlength=NUM_BINS + 1)[1:])
     levels = 10 * np.log10(energy / active)

@@ -125,15 +125,7 @@ def segmental_snr(
 
 
 def check_snr_options(activity: str, clamp: tuple[float, float] | None) -> None:
-    """Checks options of `segmental_snr`.
-
-    Args:
-        activity: As for `segmental_snr`.
-        clamp: As for `segmental_snr`.
-
-    Raises:
-        ValueError: If an option is not allowed.
-    """
+    """Checks options of `segmental_snr`."""
     check_choice("activity", activity, ("p56", "all"))
     if clamp is None:
         return

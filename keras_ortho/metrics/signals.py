@@ -17,28 +17,14 @@ class UnscoredWarning(UserWarning):
 
 
 def unscored(reason: str) -> float:
-    """Returns NaN, with a warning that gives the reason.
-
-    Args:
-        reason: Why there is no score.
-
-    Returns:
-        NaN.
-    """
+    """Returns NaN, with a warning that gives the reason."""
     # The caller of the metric is two frames up.
     warnings.warn(f"Not scored: {reason}.", UnscoredWarning, stacklevel=3)
     return float("nan")
 
 
 def check_sample_rate(sample_rate: float) -> None:
-    """Checks that the metrics make sense at a sampling rate.
-
-    Args:
-        sample_rate: Sampling rate in Hz.
-
-    Raises:
-        ValueError: If `sample_rate` is not a number, is below 1000 Hz, or is infinite.
-    """
+    """Checks that the metrics make sense at a sampling rate."""
     number = isinstance(sample_rate, int | float | np.integer | np.floating)
     if not (number and MIN_SAMPLE_RATE <= sample_rate < np.inf):
         raise ValueError(
@@ -50,20 +36,7 @@ def check_sample_rate(sample_rate: float) -> None:
 def signal_pair(
     estimate: np.ndarray, reference: np.ndarray, sample_rate: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Converts two signals to float64, and cuts them to the length of the shorter.
-
-    Args:
-        estimate: `[samples]`, int16 or floating point.
-        reference: `[samples]`, int16 or floating point.
-        sample_rate: Sampling rate of both in Hz.
-
-    Returns:
-        `(estimate, reference)`, float64, of equal length; int16 is divided by 32768.
-
-    Raises:
-        ValueError: If a signal is not a single finite channel of either type, or the
-            sampling rate is below 1000 Hz, or infinite.
-    """
+    """Converts two signals to float64, and cuts them to the length of the shorter."""
     check_sample_rate(sample_rate)
     estimate = to_float(estimate, "estimate")
     reference = to_float(reference, "reference")
@@ -77,22 +50,7 @@ def signal_pairs(
     sample_rate: int,
     lengths: Sequence[int] | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Returns the pairs of a batch, each from `signal_pair`.
-
-    Args:
-        estimates: Sequence of signals, or `[batch, samples]`.
-        references: As `estimates`, with the same number of signals.
-        sample_rate: Sampling rate of all signals in Hz.
-        lengths: Number of samples of each pair; the rest is padding. Default: `None`,
-            no padding.
-
-    Returns:
-        A list of `(estimate, reference)`.
-
-    Raises:
-        ValueError: As for `signal_pair`; also if the numbers of estimates, references
-            and `lengths` differ, or a length does not fit its signals.
-    """
+    """Returns the pairs of a batch, each from `signal_pair`."""
     if len(estimates) != len(references):
         raise ValueError(
             "`references` and `estimates` must have the same length. Received: "

@@ -9,7 +9,8 @@ from keras_ortho.tasks.pipeline import order_of_pass
 
 # Largest random increase of a length for sorting, as a fraction of it.
 SPREAD = 0.1
-# Largest difference of the lengths in a bucket, as a fraction of the shortest.
+# Largest difference of the lengths in a bucket, as a fraction of the shortest; so at
+# most a sixth of a batch is padding.
 WIDTH = 0.2
 
 

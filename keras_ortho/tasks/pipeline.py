@@ -47,52 +47,19 @@ Finish = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """Makes the random number generator of a task.
-
-    Args:
-        seed: A nonnegative integer, or a `numpy.random.SeedSequence`.
-
-    Returns:
-        The generator.
-
-    Raises:
-        ValueError: If `seed` is neither.
-    """
+    """Makes the random number generator of a task."""
     if not isinstance(seed, np.random.SeedSequence):
         check_seed("seed", seed)
     return np.random.default_rng(seed)
 
 
 def check_sizes(**sizes: int) -> list[int]:
-    """Checks arguments that count examples or steps.
-
-    Args:
-        **sizes: The arguments by name.
-
-    Returns:
-        Their values as Python ints, which do not overflow.
-
-    Raises:
-        ValueError: If an argument is not a positive integer.
-    """
+    """Checks arguments that count examples or steps."""
     return [check_count(name, size) for name, size in sizes.items()]
 
 
 def constant_error(train: np.ndarray, test: np.ndarray) -> float:
-    """Computes the error rate of always answering the most frequent class.
-
-    Args:
-        train: Classes of the training data, from 0 on. The most frequent one is the
-            answer, or the first of several.
-        test: Classes of the test data.
-
-    Returns:
-        The fraction of the test data that are of another class.
-
-    Example:
-    >>> constant_error(np.array([0, 1, 1]), np.array([0, 1, 0, 0]))
-    0.75
-    """
+    """Computes the error rate of always answering the most frequent class."""
     return float(np.mean(test != np.argmax(np.bincount(train))))
 
 
@@ -103,20 +70,7 @@ def batches(
     batch_size: int,
     finish: Finish | None = None,
 ) -> Any:
-    """Makes batches of arrays, in their order.
-
-    Args:
-        inputs: Array of shape `(examples, ...)`.
-        targets: Array of shape `(examples, ...)`.
-        batch_size: Examples in a batch; the last one may be smaller.
-        finish: Function that converts a batch. Default: `None`, the batch as it is.
-
-    Returns:
-        A `tf.data.Dataset` of pairs.
-
-    Raises:
-        ImportError: If TensorFlow, which provides `tf.data`, is not installed.
-    """
+    """Makes batches of arrays, in their order."""
     tf = require("tensorflow")
     indices = tf.data.Dataset.range(len(inputs)).batch(batch_size)
     pick = _picker(inputs, targets, finish)
@@ -131,21 +85,7 @@ def shuffled_batches(
     seed: int,
     finish: Finish | None = None,
 ) -> tuple[Any, Callable[[Any], Any]]:
-    """Makes batches of arrays, in a different order in each pass over them.
-
-    Args:
-        inputs: As for `batches`.
-        targets: As for `batches`.
-        batch_size: As for `batches`.
-        seed: Seed of the orders.
-        finish: As for `batches`. Default: `None`.
-
-    Returns:
-        `train` and `passes` of a `Task`.
-
-    Raises:
-        ImportError: If TensorFlow is not installed.
-    """
+    """Makes batches of arrays, in a different order in each pass over them."""
     tf = require("tensorflow")
     pick = _picker(inputs, targets, finish)
 
@@ -161,22 +101,9 @@ def shuffled_batches(
 
 
 def order_of_pass(count: int, seed: int, number: Any) -> Any:
-    """Returns the order of the examples in a pass.
-
-    The order of `tf.data.Dataset.shuffle` cannot be reproduced: it depends on the
-    number of iterators made, including those that Keras makes only to inspect a batch.
-
-    Args:
-        count: Number of examples.
-        seed: Seed of all orders.
-        number: Number of the pass.
-
-    Returns:
-        An int64 tensor of shape `(count,)`, a permutation.
-
-    Raises:
-        ImportError: If TensorFlow is not installed.
-    """
+    """Returns the order of the examples in a pass."""
+    # That of `Dataset.shuffle` depends on the number of iterators made, including those
+    # that Keras makes only to inspect a batch.
     tf = require("tensorflow")
     return tf.random.experimental.stateless_shuffle(
         tf.range(count, dtype=tf.int64),
@@ -187,19 +114,7 @@ def order_of_pass(count: int, seed: int, number: Any) -> Any:
 
 
 def another_each_time(passes: Callable[[Any], Any], seed: int) -> Any:
-    """Makes a data set that is a different pass in each iteration.
-
-    Args:
-        passes: Function from the number of a pass to a `tf.data.Dataset` of known
-            size.
-        seed: Seed of the numbers of the passes.
-
-    Returns:
-        A `tf.data.Dataset`.
-
-    Raises:
-        ImportError: If TensorFlow is not installed.
-    """
+    """Makes a data set that is a different pass in each iteration."""
     tf = require("tensorflow")
     numbers = tf.data.Dataset.random(seed, rerandomize_each_iteration=True).take(1)
     size = len(passes(tf.constant(0, tf.int64)))
@@ -207,18 +122,7 @@ def another_each_time(passes: Callable[[Any], Any], seed: int) -> Any:
 
 
 def made_ahead(batches: Any, size: int) -> Any:
-    """Sets the number of batches of a data set, and prefetches them.
-
-    Args:
-        batches: A `tf.data.Dataset`.
-        size: Number of its batches.
-
-    Returns:
-        A `tf.data.Dataset` of the same batches, with a length.
-
-    Raises:
-        ImportError: If TensorFlow is not installed.
-    """
+    """Sets the number of batches of a data set, and prefetches them."""
     tf = require("tensorflow")
     known = tf.data.experimental.assert_cardinality(size)
     return batches.apply(known).prefetch(tf.data.AUTOTUNE)
@@ -252,29 +156,7 @@ def make_task(
     seed: int,
     one_hot_depth: int | None = None,
 ) -> Task:
-    """Makes a task of random sequences.
-
-    Args:
-        generate: Draws sequences, given their number and a seed. Returns inputs and
-            targets.
-        baseline: Loss of the best answer without memory.
-        batch_size: Sequences in a batch.
-        train_size: Number of training sequences.
-        valid_size: Number of validation sequences, to choose an epoch on.
-        test_size: Number of test sequences.
-        shuffle: Whether to reorder the training sequences in each epoch.
-        seed: Seed of the sequences and their order.
-        one_hot_depth: Number of classes of integer inputs, which batches contain as
-            one-hot vectors; as integers they take a fraction of the memory. Default:
-            `None`, inputs as they are.
-
-    Returns:
-        The task.
-
-    Raises:
-        ValueError: If a size is not a positive integer, or the seed is negative.
-        ImportError: If TensorFlow is not installed.
-    """
+    """Makes a task of random sequences."""
     sizes = {"train_size": train_size, "valid_size": valid_size, "test_size": test_size}
     check_sizes(batch_size=batch_size, **sizes)
     check_seed("seed", seed)

@@ -60,9 +60,9 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
         unless they are shuffled or in buckets.
 
     Raises:
-        FileNotFoundError: As for `read_manifest`.
+        FileNotFoundError: If the manifest, or a shard that it names, is missing.
         ImportError: If TensorFlow is not installed.
-        ValueError: As for `read_manifest`, or if there is no such split. During
+        ValueError: If there is no such split, or the manifest is damaged. During
             iteration, if a shard is damaged.
 
     Example:
@@ -87,19 +87,7 @@ def _read_shard(tf: Any, path: Path) -> Iterator[Record]:
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads a folder's manifest, and checks that its shards exist.
-
-    Args:
-        folder: Folder that `keras-ortho-data` wrote.
-
-    Returns:
-        The contents of `manifest.json`.
-
-    Raises:
-        FileNotFoundError: If the manifest, or a shard that it names, is missing.
-        ValueError: If the manifest is damaged or has another format, if its numbers
-            contradict each other, or if a shard has another size or is cut short.
-    """
+    """Reads a folder's manifest, and checks that its shards exist."""
     path = Path(folder, MANIFEST)
     if not path.is_file():
         raise FileNotFoundError(
@@ -132,18 +120,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def fingerprint(folder: str | os.PathLike[str]) -> str:
-    """Identifies the records of a folder, which may have held others before.
-
-    Args:
-        folder: Folder that `keras-ortho-data` wrote.
-
-    Returns:
-        The SHA-256 of the checksums of its shards, split by split.
-
-    Raises:
-        FileNotFoundError: As for `read_manifest`.
-        ValueError: As for `read_manifest`.
-    """
+    """Identifies the records of a folder, which may have held others before."""
     splits = read_manifest(folder)["splits"]
     sums = {name: [s["sha256"] for s in splits[name]["shards"]] for name in SPLITS}
     return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
@@ -224,12 +201,7 @@ def _is_shard(value: Any) -> bool:
 
 
 def _check_shard(path: Path, size: int) -> None:
-    """Checks a shard's size, and that its records fill it.
-
-    A record consists of its length, the checksum of the length, the bytes, and their
-    checksum. TensorFlow compares the checksums, but allocates any length whose checksum
-    is right.
-    """
+    """Checks a shard's size, and that its records fill it."""
     if not path.is_file():
         raise FileNotFoundError(
             f"A shard that the manifest lists is missing. Received: {path}"
@@ -257,19 +229,7 @@ def _check_shard(path: Path, size: int) -> None:
 def dataset(
     folder: str | os.PathLike[str], manifest: Mapping[str, Any], split: str
 ) -> Any:
-    """Returns a split as a `tf.data.Dataset` of `(id, speaker, log_power, audio)`.
-
-    Args:
-        folder: Folder that `keras-ortho-data` wrote.
-        manifest: Manifest of the folder.
-        split: `"train"`, `"valid"` or `"test"`.
-
-    Returns:
-        The dataset, in the order of the records.
-
-    Raises:
-        ImportError: If TensorFlow is not installed.
-    """
+    """Returns a split as a `tf.data.Dataset` of `(id, speaker, log_power, audio)`."""
     tf = require("tensorflow")
     return _parsed(tf, _shards(folder, manifest, split))
 

@@ -1,6 +1,5 @@
 import io
 import struct
-import sys
 import tracemalloc
 
 import numpy as np
@@ -179,12 +178,6 @@ def test_a_header_that_promises_nothing(tmp_path):
         decode_audio(bytes(data), name="x")
 
 
-def test_minutes_of_compressed_speech_are_read(tmp_path):
-    path = tmp_path / "speech.flac"
-    soundfile.write(path, np.zeros(7 * 60 * 48_000, np.int16), 48_000)
-    assert len(read_audio(path)[0]) == 7 * 60 * 48_000
-
-
 def test_a_compressed_file_of_silence_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("keras_ortho.audio.files.DECODED", 2**17)
     path = tmp_path / "silence.flac"
@@ -193,16 +186,6 @@ def test_a_compressed_file_of_silence_is_bounded(tmp_path, monkeypatch):
     assert len(read_audio(path)[0]) == 2**16
     soundfile.write(path, np.zeros(2**16 + 1, np.int16), 16000, format="FLAC")
     with pytest.raises(ValueError, match="at most 65536 samples are read"):
-        read_audio(path)
-
-
-@pytest.mark.parametrize("missing", [1, 2, 1000, 2000])
-def test_riff_data_cut_short(tmp_path, missing):
-    path = tmp_path / "speech.wav"
-    soundfile.write(path, SAMPLES, 16000)
-    path.write_bytes(path.read_bytes()[:-missing])
-    match = f"'data' chunk should have 2000 bytes, but has {2000 - missing}"
-    with pytest.raises(ValueError, match=match):
         read_audio(path)
 
 
@@ -268,15 +251,6 @@ def test_compressed_sphere_names_its_coding(sphere, coding):
     message = f"compressed, with the coding {coding}: .*sph2pipe.*w_decode.*: x"
     with pytest.raises(ValueError, match=message):
         decode_audio(header[:1024] + bytes(500), name="x")
-
-
-@pytest.mark.parametrize("part", [0.02, 0.5, 0.9])
-def test_flac_cut_short(tmp_path, part):
-    path = tmp_path / "speech.flac"
-    soundfile.write(path, np.repeat(SAMPLES, 20), 16000)
-    data = path.read_bytes()
-    with pytest.raises(ValueError, match="Received: x"):
-        decode_audio(data[: int(part * len(data))], name="x")
 
 
 def written(container, subtype=None, endian=None):
@@ -355,12 +329,6 @@ def test_no_audio(tmp_path, data, message):
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"SX1\.WAV"):
         read_audio(tmp_path / "SX1.WAV")
-
-
-def test_missing_soundfile_names_the_extra(sphere, monkeypatch):
-    monkeypatch.setitem(sys.modules, "soundfile", None)
-    with pytest.raises(ImportError, match=r"keras-ortho\[speech\]"):
-        read_audio(sphere)
 
 
 @pytest.mark.parametrize("name", ["dr2-faem0_sx42", "dr2-marc0_sx108"])

@@ -114,8 +114,8 @@ def test_the_report_gathers_records_in_a_table(
     results = tmp_path / "report" / "results"
     own = results / "ucr-rnn-adiac-seed-1.json"
     # Of two records of a run the one in a file of its own is the newer.
-    older, commit = own.read_text(), read_sealed(own)["commit"]
-    write_sealed(own, {**read_sealed(own), "commit": "1234567890"})
+    older, commit = own.read_text(), read_json(own)["commit"]
+    write_json(own, {**read_json(own), "commit": "1234567890"})
     reproduce(monkeypatch, tmp_path, "--report")
     assert not list(results.glob("ucr-*.json"))
     text = (results / "ucr.csv").read_text()

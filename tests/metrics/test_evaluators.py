@@ -27,6 +27,9 @@ from keras_ortho.metrics import (
     stoi,
 )
 
+event_accumulator = pytest.importorskip(
+    "tensorboard.backend.event_processing.event_accumulator"
+)
 pytest.importorskip("pesq")
 pytest.importorskip("pystoi")
 
@@ -69,7 +72,7 @@ def test_batches_accumulate_without_their_padding(batch):
         evaluator.update(estimates, references)
     assert evaluator.result() == pytest.approx(means(*cut))
     evaluator.reset()
-    assert np.isnan(list(evaluator.result().values())).all()
+    assert np.isnan([*evaluator.result().values()]).all()
 
 
 def test_what_cannot_be_scored_is_counted(batch):
@@ -232,6 +235,8 @@ def test_every_callback_sees_the_scores(tmp_path):
         keras.callbacks.EarlyStopping(**options, patience=2),
         keras.callbacks.CSVLogger(tmp_path / "log.csv"),
     ]
+    if keras.backend.backend() == "tensorflow":
+        callbacks.append(keras.callbacks.TensorBoard(tmp_path, write_graph=False))
     history = fit(model, 6, callbacks, validation_split=0.5).history
     assert history["val_pesq"] == pytest.approx(levels[:5])
     assert set(history) == {"loss", "val_loss", "val_pesq"}
@@ -240,22 +245,9 @@ def test_every_callback_sees_the_scores(tmp_path):
     assert logged == history["val_pesq"]
     kept = keras.saving.load_model(best, compile=False).layers[-1].bias
     assert float(kept[0]) == pytest.approx(0.5)
-
-
-def test_tensorboard_sees_the_scores(tmp_path):
-    events = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator"
-    )
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("needs the backend TensorFlow")
-    callback = constant_scores("stoi")
-    board = keras.callbacks.TensorBoard(tmp_path, write_graph=False)
-    fit(constant_model(), 1, [callback, board])
-    read = events.EventAccumulator(str(tmp_path / "validation"))
-    read.Reload()
-    assert "epoch_stoi" in [
-        tag for kind in read.Tags().values() if kind for tag in kind
-    ]
+    if len(callbacks) == 6:
+        board = event_accumulator.EventAccumulator(str(tmp_path / "validation"))
+        assert "epoch_pesq" in board.Reload().Tags()["tensors"]
 
 
 @pytest.mark.backends
@@ -292,18 +284,22 @@ def test_training_goes_on_as_without():
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("predicts", ["next_frame", "mask", "waveform"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+@pytest.mark.parametrize(
+    ("predicts", "value"),
+    [
+        ("next_frame", np.nan),
+        ("next_frame", 1e30),
+        ("mask", np.inf),
+        ("waveform", np.nan),
+    ],
+)
 def test_a_network_that_puts_out_no_sound_has_no_score(speech, predicts, value):
-    callback = SpeechScores(noisy_pairs(speech), predicts, ["stoi", "pesq"])
-
     def one_bad(x):
         outputs = np.array(x, "float32")
-        outputs[-1, 5] = value if predicts != "waveform" else np.nan
+        outputs[-1, 5] = value
         return outputs
 
-    if predicts == "mask" and value == 1e30:
-        return  # A finite sound.
+    callback = SpeechScores(noisy_pairs(speech), predicts, ["stoi", "pesq"])
     assert np.isnan(list(callback.score(one_bad).values())).all()
 
 
@@ -343,12 +339,8 @@ def test_bad_arguments(arguments, message):
         SpeechScores(**{"utterances": [PAIR], "predicts": "mask"} | arguments)
 
 
-@pytest.mark.parametrize("outputs", [(1, 10, 129), (1, 3, 129), (1, 10, 5)])
+@pytest.mark.parametrize("outputs", [(1, 3, 129), (1, 10, 5)])
 @pytest.mark.parametrize("predicts", ["next_frame", "mask"])
 def test_outputs_that_do_not_fit(outputs, predicts):
-    callback = SpeechScores([PAIR], predicts, ["si_sdr"])
-    if outputs == (1, 10, 129):
-        callback.score(lambda x: np.ones(outputs))
-        return
     with pytest.raises(ValueError, match=r"`predicts` .*\(10, 129\). Received: \("):
-        callback.score(lambda x: np.ones(outputs))
+        SpeechScores([PAIR], predicts).score(lambda x: np.ones(outputs))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from keras_ortho.metrics.active_level import active_level
 from keras_ortho.metrics.segsnr import segmental_snr, segmental_snr_loizou
 from keras_ortho.metrics.signals import UnscoredWarning
 from tests.metrics import p56
@@ -78,17 +77,6 @@ def test_definition(rate, mode, version):
     np.testing.assert_allclose(scores[:2], expected[:2], atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("rate", "segmental", "overall"),
-    [(8000, -27.42682705, 15.34260317), (22050, -25.60017265, 28.50678232)],
-)
-def test_literal_values(rate, segmental, overall):
-    estimate, reference = syllables(rate)
-    scores = segmental_snr(estimate, reference, rate)
-    # To the digits given.
-    assert scores == pytest.approx((segmental, overall, 107, 119), abs=1e-7)
-
-
 def frame_snr(estimate, reference, start, size):
     """The definition of one frame, with the shift found by trying 10 001 of them."""
     r, s = reference[start : start + size], estimate[start : start + size]
@@ -112,47 +100,14 @@ def test_shift_against_search(speech):
     assert scores.segmental == pytest.approx(np.mean(frames), abs=1e-6)
 
 
-def test_a_shift_ends_at_the_sample_beside():
-    times = np.arange(2400) / 8000
-    # 1.6 samples late: the best of a whole sample and no more.
-    reference, estimate = (
-        np.sin(2 * np.pi * 200 * (times - late)) for late in (0, 2e-4)
-    )
-    frames = [
-        frame_snr(estimate, reference, start, 80) for start in range(1, 2400 - 80, 80)
-    ]
-    scores = segmental_snr(estimate, reference, 8000, activity="all")
-    # The best of those tried is that whole sample.
-    assert scores.segmental == pytest.approx(np.mean(frames), abs=1e-9)
-
-
-def test_definition_without_shift(speech):
-    reference, noise = speech(2), 0.01 * speech(2, seed=1)
-    power = np.sum(reference.reshape(-1, 80) ** 2, axis=1)
-    error = np.sum(noise.reshape(-1, 80) ** 2, axis=1)
-    # The pauses are exactly zero in both, and so is the error.
-    ratios = np.full(200, 100.0)
-    ratios[power > 0] = 10 * np.log10(power[power > 0] / error[power > 0])
-    options = {"activity": "all", "interpolate": False}
-    scores = segmental_snr(reference + noise, reference, 8000, **options)
-    assert scores.segmental == pytest.approx(ratios.mean())
-    assert scores.overall == pytest.approx(10 * np.log10(power.sum() / error.sum()))
-    clamped = segmental_snr(
-        reference + noise, reference, 8000, **options, clamp=(-10, 35)
-    )
+def test_clamp(speech):
+    reference, noise = speech(2) + 1e-3, 0.01 * speech(2, seed=1) + 1e-5
+    energies = [np.sum(x.reshape(-1, 80) ** 2, axis=1) for x in (reference, noise)]
+    ratios = 10 * np.log10(energies[0] / energies[1])
+    assert ratios.max() > 35
+    options = {"activity": "all", "interpolate": False, "clamp": (-10, 35)}
+    clamped = segmental_snr(reference + noise, reference, 8000, **options)
     assert clamped.segmental == pytest.approx(ratios.clip(-10, 35).mean())
-    assert clamped.overall == scores.overall
-
-
-def test_only_active_frames_count(speech):
-    reference = np.concatenate([speech(2), np.zeros(8000)])
-    estimate = reference + 0.01
-    active = active_level(reference, 8000).active.reshape(-1, 80).sum(axis=1) > 40
-    power = np.sum(reference.reshape(-1, 80) ** 2, axis=1)[active]
-    scores = segmental_snr(estimate, reference, 8000, interpolate=False)
-    assert scores.frames_used == active.sum() < scores.frames == 300
-    error = 80 * 0.01**2 * active.sum()
-    assert scores.overall == pytest.approx(10 * np.log10(power.sum() / error))
 
 
 def test_a_delay_below_a_sample_is_forgiven():
@@ -194,18 +149,6 @@ def test_silent_estimate_is_0_db(speech):
     reference = speech(2)
     scores = segmental_snr(np.zeros_like(reference), reference, 8000)
     assert scores.overall == pytest.approx(0, abs=1e-12)
-
-
-@pytest.mark.parametrize("score", [segmental_snr, segmental_snr_loizou])
-def test_types_and_lengths(score, speech):
-    reference = np.rint(speech(2) * 32768).astype(np.int16)
-    estimate = np.rint(speech(2, seed=1) * 32768).astype(np.int16)
-    expected = score(estimate / 32768, reference / 32768, 8000)
-    assert score(estimate, reference, 8000) == expected
-    longer = np.concatenate([estimate, estimate])
-    assert score(longer, reference, 8000) == expected
-    # float32 holds 16-bit samples exactly.
-    assert score((estimate / 32768).astype(np.float32), reference, 8000) == expected
 
 
 @pytest.mark.parametrize("score", [segmental_snr, segmental_snr_loizou])

@@ -3,6 +3,13 @@
 import numpy as np
 import pytest
 
+from keras_ortho.metrics import (
+    pesq,
+    segmental_snr,
+    segmental_snr_loizou,
+    si_sdr,
+    stoi,
+)
 from keras_ortho.metrics.signals import signal_pair, signal_pairs
 
 
@@ -11,6 +18,22 @@ def test_pair_is_cut_to_the_shorter():
     np.testing.assert_array_equal(estimate, [0, 1, 2])
     np.testing.assert_array_equal(reference, np.ones(3) / 32768)
     assert estimate.dtype == reference.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "score", [segmental_snr, segmental_snr_loizou, si_sdr, stoi, pesq]
+)
+def test_every_score_takes_integers_and_other_lengths(score, speech):
+    pytest.importorskip("pesq")
+    pytest.importorskip("pystoi")
+    estimate, reference = (
+        np.rint(32768 * speech(2, seed=seed)).astype("int16") for seed in (1, 0)
+    )
+    expected = score(estimate / 32768, reference / 32768, 8000)
+    longer = np.append(reference, reference)
+    assert score(estimate, longer, 8000.0) == expected
+    # float32 holds 16-bit samples exactly.
+    assert score((estimate / 32768).astype("f4"), reference, 8000) == expected
 
 
 def test_pairs_without_padding():

@@ -37,16 +37,6 @@ def test_argument_order(speech):
     assert stoi(estimate, reference, 8000) != stoi(reference, estimate, 8000)
 
 
-def test_types_and_lengths(speech):
-    reference = np.rint(speech(2) * 32768).astype(np.int16)
-    estimate = np.rint(speech(2, seed=1) * 32768).astype(np.int16)
-    expected = stoi(estimate / 32768, reference / 32768, 8000)
-    assert stoi(estimate, np.append(reference, reference), 8000) == expected
-    assert stoi(estimate, reference, 8000.0) == expected
-    with pytest.raises(ValueError, match="whole number .*Received: sample_rate=8000.5"):
-        stoi(estimate, reference, 8000.5)
-
-
 def test_silent_estimate(speech):
     reference = speech(2)
     assert stoi(np.zeros_like(reference), reference, 8000) == pytest.approx(0)
@@ -87,3 +77,5 @@ def test_bad_input():
         stoi(np.zeros(8000), np.full(8000, np.nan), 8000)
     with pytest.raises(ValueError, match="`sample_rate`"):
         stoi(np.zeros(8000), np.zeros(8000), 0)
+    with pytest.raises(ValueError, match="whole number .*Received: sample_rate=8000.5"):
+        stoi(np.zeros(8000), np.zeros(8000), 8000.5)

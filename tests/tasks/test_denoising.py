@@ -207,29 +207,15 @@ def test_errors(tmp_path):
     write_wav(tmp_path / "silent" / "00.wav", np.zeros(100), 8000)
     random = np.random.default_rng(0)
     one_speaker = [r for r in records() if r.speaker == "a"]
+    mix = functools.partial(Noises(records()).mix, random=random)
     train_on = functools.partial(training_passes, records(), batch_size=1, batches=1)
     for call, message in [
-        (
-            lambda: Noises(one_speaker),
-            "`records` must have at .* Received: 1",
-        ),
-        (
-            lambda: Noises(records()).mix("rain", np.ones(9), "a", 0.0, random),
-            "`kind` must be .* Received: 'rain'",
-        ),
-        (
-            lambda: Noises(records()).mix(RECORDED, np.ones(9), "a", 0.0, random),
-            "`kind` must be .* Received: 'recorded'",
-        ),
+        (lambda: Noises(one_speaker), "`records` must have at .* Received: 1"),
+        (lambda: mix("rain", np.ones(9), "a", 0.0), "`kind` .* Received: 'rain'"),
+        (lambda: mix(RECORDED, np.ones(9), "a", 0.0), "`kind` .*: 'recorded'"),
         (lambda: padded_batches([], 0), "`batch_size` must be .* Received: .*0"),
-        (
-            lambda: training_passes(records(), batch_size=0, batches=1),
-            "`batch_size` must be",
-        ),
-        (
-            lambda: training_passes(records(), batch_size=1, batches=1, seconds=0),
-            "`seconds` must be .* Received: seconds=0",
-        ),
+        (lambda: train_on(batch_size=0), "`batch_size` must be"),
+        (lambda: train_on(seconds=0), "`seconds` must be .* Received: seconds=0"),
         (lambda: train_on(seconds=1e-5), "`seconds \\* 8000` must be .* Received: .*0"),
         (lambda: train_on(seed=-1), "`seed` must be .* Received: seed=-1"),
         (lambda: train_on(snrs=(0, 1, 2)), "`snrs` .* Received: snrs=.0, 1, 2"),

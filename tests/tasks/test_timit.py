@@ -1,5 +1,3 @@
-import os
-
 import keras
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.tasks.timit import load, utterances
 from keras_ortho.tasks.timit_records import SPLITS, fingerprint, read_manifest
 from tests.data_prep.corpora import write_corpus
-from tests.modules import run_python
 
 SPEAKERS = tuple(f"{sex}{letter * 3}0" for sex in "fm" for letter in "abcdef")
 
@@ -159,16 +156,6 @@ def test_a_pass_in_buckets_depends_on_its_number_alone(folder):
     assert sum(first) / needed > 0.9
 
 
-@pytest.mark.slow
-def test_padding_on_the_nltk_sample(data_dir, tmp_path):
-    prepare(data_dir / "timit_nltk_sample", tmp_path)
-    data = load(tmp_path, batch_size=8, pad_to="bucket")
-    for name in SPLITS:
-        weights = [weight for _, _, weight in getattr(data, name).as_numpy_iterator()]
-        steps = sum(weight.size for weight in weights)
-        assert 1 - data.num_frames[name] / steps < 0.1, name
-
-
 def test_legacy_swapped_targets(folder):
     right = load(folder, splits=["test"]).test
     swapped = load(folder, splits=["test"], legacy_swapped_targets=True).test
@@ -212,13 +199,6 @@ def test_statistics_of_the_training_frames(folder):
     )
 
 
-def test_only_what_was_asked_for(folder):
-    data = load(folder, splits=["valid"])
-    assert data.train is data.test is None
-    assert data.valid is not None
-    assert set(data.num_utterances) == set(SPLITS)
-
-
 def test_keras_computes_the_papers_error(folder):
     """The sum over valid steps, over batch x all steps x bins: Wisdom et al."""
     data = load(folder, batch_size=100)
@@ -246,22 +226,6 @@ def test_keras_computes_the_papers_error(folder):
 def test_arguments(folder, options, message):
     with pytest.raises(ValueError, match=message):
         load(folder, **options)
-
-
-def test_tensorflow_is_imported_where_it_is_needed(folder):
-    program = (
-        "import sys\n"
-        "sys.modules['tensorflow'] = None\n"
-        "from keras_ortho.tasks.timit import load\n"
-        "from keras_ortho.tasks.timit_records import read_manifest\n"
-        f"read_manifest({str(folder)!r})\n"
-        "try:\n"
-        f"    load({str(folder)!r})\n"
-        "except ImportError as error:\n"
-        "    print(error)"
-    )
-    environment = os.environ | {"KERAS_BACKEND": "jax"}
-    assert "`tensorflow`" in run_python("-c", program, env=environment)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
