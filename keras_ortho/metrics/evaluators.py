@@ -54,7 +54,8 @@ class Evaluator:
             does not fit PESQ, or `processes` is not positive.
 
     Example:
-    >>> evaluator = Evaluator({"estoi": functools.partial(stoi, extended=True)})
+    >>> from functools import partial
+    >>> evaluator = Evaluator({"estoi": partial(stoi, extended=True)})
     >>> references = np.random.default_rng(0).standard_normal((2, 8000))
     >>> evaluator.update(references, references, lengths=[8000, 6000])
     >>> {name: round(score, 3) for name, score in evaluator.result().items()}
