@@ -8,47 +8,17 @@ import numpy as np
 
 
 def is_integer(value: Any) -> bool:
-    """Returns whether a value is a Python or NumPy integer, but not a boolean.
-
-    Args:
-        value: The value.
-
-    Returns:
-        A boolean.
-    """
+    """Returns whether a value is a Python or NumPy integer, but not a boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any) -> int:
-    """Checks that an argument is a positive integer.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The value as an int.
-
-    Raises:
-        ValueError: If the value is not a positive integer.
-    """
+    """Checks that an argument is a positive integer."""
     return _check_integer(name, value, 1, "a positive integer")
 
 
 def check_sizes(name: str, value: Any) -> tuple[int, ...]:
-    """Checks that an argument is a shape with known sizes.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The sizes, at least one, as a tuple of ints.
-
-    Raises:
-        ValueError: If the value is not a tuple or list of positive integers, or a
-            `tf.TensorShape` of them.
-    """
+    """Checks that an argument is a shape with known sizes."""
     # A `TensorShape` is neither, and has no length if nothing is known of it.
     is_shape = hasattr(value, "as_list") and value.rank is not None
     sizes = list(value) if is_shape or isinstance(value, list | tuple) else []
@@ -61,84 +31,28 @@ def check_sizes(name: str, value: Any) -> tuple[int, ...]:
 
 
 def check_seed(name: str, value: Any) -> int:
-    """Checks that an argument is a seed, an integer of at least 0.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The value as an int.
-
-    Raises:
-        ValueError: If the value is not an integer of at least 0.
-    """
+    """Checks that an argument is a seed, an integer of at least 0."""
     return _check_integer(name, value, 0, "an integer of at least 0")
 
 
 def check_fraction(name: str, value: Any) -> float:
-    """Checks that an argument is a fraction in `[0, 1)`.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The value as a float.
-
-    Raises:
-        ValueError: If the value is not a number in `[0, 1)`.
-    """
+    """Checks that an argument is a fraction in `[0, 1)`."""
     wanted = "a fraction of at least 0 and less than 1"
     return _check_float(name, value, lambda x: 0 <= x < 1, wanted)
 
 
 def check_finite(name: str, value: Any) -> float:
-    """Checks that an argument is a finite number.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The value as a float.
-
-    Raises:
-        ValueError: If the value is not a finite number.
-    """
+    """Checks that an argument is a finite number."""
     return _check_float(name, value, np.isfinite, "a finite number")
 
 
 def check_decibels(name: str, value: Any) -> float:
-    """Checks that an argument is a plausible level or ratio of sound, in dB.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-
-    Returns:
-        The value as a float.
-
-    Raises:
-        ValueError: If the value is not a number from -200 to 200.
-    """
+    """Checks that an argument is a plausible level or ratio of sound, in dB."""
     return _check_float(name, value, lambda x: -200 <= x <= 200, "from -200 to 200 dB")
 
 
 def check_number(name: str, value: Any, positive: bool = False) -> float:
-    """Checks that an argument is a finite, nonnegative number.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-        positive: Whether the value must be more than 0. Default: `False`.
-
-    Returns:
-        The value as a float.
-
-    Raises:
-        ValueError: If the value is not such a number.
-    """
+    """Checks that an argument is a finite, nonnegative number."""
     wanted = f"a finite number of {'more than' if positive else 'at least'} 0"
     return _check_float(
         name, value, lambda x: 0 <= x < np.inf and (x > 0 or not positive), wanted
@@ -150,16 +64,6 @@ def check_bounds(minval: Any, maxval: Any) -> tuple[float, float]:
 
     If the bounds are in the wrong order, TensorFlow draws from the interval between
     them, and JAX returns a constant.
-
-    Args:
-        minval: The lower bound.
-        maxval: The upper bound.
-
-    Returns:
-        Both bounds as floats.
-
-    Raises:
-        ValueError: If a bound is not a finite number, or `minval` exceeds `maxval`.
     """
     minval, maxval = check_finite("minval", minval), check_finite("maxval", maxval)
     if minval > maxval:
@@ -171,16 +75,7 @@ def check_bounds(minval: Any, maxval: Any) -> tuple[float, float]:
 
 
 def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Checks the shape of an array.
-
-    Args:
-        name: Name of the argument.
-        array: Its value.
-        shape: The required shape.
-
-    Raises:
-        ValueError: If the array has another shape.
-    """
+    """Checks the shape of an array."""
     if array.shape != shape:
         raise ValueError(
             f"`{name}` must have the shape {shape}. "
@@ -189,18 +84,7 @@ def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
 
 
 def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:
-    """Checks that the size of the last axis of a layer's inputs is known.
-
-    Args:
-        layer: The layer.
-        input_shape: Shape of its inputs.
-
-    Returns:
-        The size of the last axis.
-
-    Raises:
-        ValueError: If the size is unknown.
-    """
+    """Checks that the size of the last axis of a layer's inputs is known."""
     size = input_shape[-1]
     if size is None:
         raise ValueError(
@@ -211,14 +95,7 @@ def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:
 
 
 def check_built(layer: Any) -> None:
-    """Checks that a layer is built, and so has its weights.
-
-    Args:
-        layer: The layer.
-
-    Raises:
-        ValueError: If the layer is not built.
-    """
+    """Checks that a layer is built, and so has its weights."""
     if not layer.built:
         raise ValueError(
             "The layer has no weights yet: call it, or its `build` method, first. "
@@ -227,29 +104,13 @@ def check_built(layer: Any) -> None:
 
 
 def check_all_finite(name: str, array: np.ndarray) -> None:
-    """Checks that all entries of an array are finite.
-
-    Args:
-        name: Name of the argument.
-        array: Its value.
-
-    Raises:
-        ValueError: If an entry is infinite or NaN.
-    """
+    """Checks that all entries of an array are finite."""
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` must be finite. Received: NaN or infinite values")
 
 
 def check_real(name: str, array: np.ndarray) -> None:
-    """Checks that an array holds real numbers.
-
-    Args:
-        name: Name of the argument.
-        array: Its value.
-
-    Raises:
-        ValueError: If the array does not hold real numbers.
-    """
+    """Checks that an array holds real numbers."""
     # In NumPy, bfloat16 is an extension type of another kind.
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise ValueError(
@@ -258,15 +119,7 @@ def check_real(name: str, array: np.ndarray) -> None:
 
 
 def check_real_tensor(name: str, tensor: Any) -> None:
-    """Checks that a tensor is real: casting a complex one drops its imaginary part.
-
-    Args:
-        name: Name of the argument.
-        tensor: Its value, which may be symbolic.
-
-    Raises:
-        ValueError: If the tensor is complex.
-    """
+    """Checks that a tensor is real: casting a complex one drops its imaginary part."""
     if "complex" in str(getattr(tensor, "dtype", "")):
         raise ValueError(
             f"`{name}` must be real: concatenate the real and the imaginary parts, as "
@@ -275,33 +128,14 @@ def check_real_tensor(name: str, tensor: Any) -> None:
 
 
 def check_square(name: str, matrix: Any) -> None:
-    """Checks that an argument is a square matrix.
-
-    Args:
-        name: Name of the argument.
-        matrix: Its value, an array or a tensor.
-
-    Raises:
-        ValueError: If the value is not a square matrix, or is empty.
-    """
+    """Checks that an argument is a square matrix."""
     shape = tuple(matrix.shape)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
         raise ValueError(f"`{name}` must be square. Received: {name}.shape={shape}")
 
 
 def check_real_square(name: str, matrix: Any) -> np.ndarray:
-    """Checks that an argument is a square matrix of finite real numbers.
-
-    Args:
-        name: Name of the argument.
-        matrix: Array of shape `(n, n)`.
-
-    Returns:
-        The matrix, in float64.
-
-    Raises:
-        ValueError: If the matrix is not square, real and finite, or is empty.
-    """
+    """Checks that an argument is a square matrix of finite real numbers."""
     matrix = np.asarray(matrix)
     check_square(name, matrix)
     check_real(name, matrix)
@@ -310,17 +144,7 @@ def check_real_square(name: str, matrix: Any) -> np.ndarray:
 
 
 def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
-    """Checks that the known part of a tensor's shape matches the required shape.
-
-    Args:
-        name: Name of the argument.
-        tensor: Its value.
-        shape: The required shape, with `None` for axes of unknown size.
-        to: What the shape must fit, for the error message.
-
-    Raises:
-        ValueError: If the shapes do not match.
-    """
+    """Checks that the known part of a tensor's shape matches the required shape."""
     found, expected = tuple(tensor.shape), tuple(shape)
     fits = len(found) == len(expected) and all(
         a == b or None in (a, b) for a, b in zip(found, expected, strict=True)
@@ -333,19 +157,7 @@ def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Checks that an argument is one of some words.
-
-    Args:
-        name: Name of the argument.
-        value: Its value.
-        choices: The words.
-
-    Raises:
-        ValueError: If `value` is another word, or not a string.
-
-    Example:
-    >>> check_choice("mode", "nb", ("nb", "wb"))
-    """
+    """Checks that an argument is one of some words."""
     words = tuple(choices)
     if not isinstance(value, str) or value not in words:
         raise ValueError(f"`{name}` must be one of {words}. Received: {name}={value!r}")

@@ -49,16 +49,21 @@ def current_call(cell: Any) -> Any:
     return get_global_attribute("stateless_scope")
 
 
-def call_is_training() -> bool:
+def call_is_training(training: Any = None) -> bool:
     """Returns whether the running call of a layer or model is for training.
 
-    Keras passes `training` to every layer, but not to the functions that start a
-    sequence.
+    Keras does not pass `training` to the functions that start a sequence, and within
+    `keras.RematScope` JAX traces it.
+
+    Args:
+        training: The argument of that name, if there is one. Default: `None`.
 
     Returns:
-        Whether the call, or an enclosing one, received `training=True`; `False`
-        outside any call.
+        `training` if its value is known; else whether the call, or an enclosing one,
+        received `training=True`; `False` outside any call.
     """
+    if isinstance(training, bool | int):
+        return bool(training)
     call = get_global_attribute("current_call_ctx")
     return call is not None and bool(call.get_value("training"))
 

@@ -8,16 +8,10 @@ import keras
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes JAX compile a function with loops once for all calls with the same shapes.
+    """Makes JAX compile a function of tensors once for all calls with the same shapes.
 
     Otherwise, in an eager call, JAX compiles each loop again. TensorFlow and PyTorch
     run loops without compiling them: on other backends nothing changes.
-
-    Args:
-        function: Function of tensors only.
-
-    Returns:
-        A function with the same value.
     """
     if keras.backend.backend() != "jax":
         return function
@@ -33,12 +27,6 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     separately. The function is not differentiated, so that a tape does not trace its
     gradient: use it within `with_gradient(..., once=True)`. On other backends nothing
     changes.
-
-    Args:
-        function: Function of tensors and numbers.
-
-    Returns:
-        A function with the same value.
     """
     if keras.backend.backend() != "tensorflow":
         return function
@@ -54,17 +42,35 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     return constant
 
 
+def once_in_xla(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a second derivative within XLA on TensorFlow an error that says so.
+
+    TensorFlow would name an operation that has no gradient. Elsewhere there are some.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return function
+    import tensorflow as tf
+    from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
+
+    from keras_ortho.backend.tensorflow import prevented
+
+    @tf.custom_gradient
+    def once(*inputs: Any) -> Any:
+        return inputs, lambda *upstream: prevented(upstream)
+
+    def call(*inputs: Any) -> Any:
+        if GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+            inputs = once(*map(tf.convert_to_tensor, inputs))
+        return function(*inputs)
+
+    return call
+
+
 def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes PyTorch run a function eagerly, even within a compiled function.
 
     PyTorch's compiler gives up on a loop over time with a custom gradient. On other
     backends nothing changes.
-
-    Args:
-        function: Any function.
-
-    Returns:
-        A function with the same value.
     """
     if keras.backend.backend() != "torch":
         return function

@@ -1,49 +1,60 @@
 """Sums over the replicas of TensorFlow's distribution strategies."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
 
 
-def sum_over_replicas(value: Tensor) -> Tensor:
-    """Sums a value over the replicas of TensorFlow's distribution strategy.
-
-    JAX needs no such sum: an array that is distributed over devices is a single array,
-    and its sums already include all devices.
-
-    Args:
-        value: Tensor of the same shape on each replica.
-
-    Returns:
-        The sum over all replicas, or `value` itself if there is only one, and on other
-        backends.
-    """
+def replica_count() -> int:
+    """Returns the number of replicas that run this code; on JAX, arrays span all."""
     if keras.backend.backend() != "tensorflow":
-        return value
+        return 1
     import tensorflow as tf
 
     replica = tf.distribute.get_replica_context()
-    if replica is None or replica.num_replicas_in_sync == 1:
+    return 1 if replica is None else replica.num_replicas_in_sync
+
+
+def sum_over_replicas(value: Any) -> Any:
+    """Sums a tensor, or each of a list, over all replicas."""
+    if replica_count() == 1:
         return value
-    return replica.all_reduce(tf.distribute.ReduceOp.SUM, value)
+    import tensorflow as tf
+
+    return tf.distribute.get_replica_context().all_reduce(
+        tf.distribute.ReduceOp.SUM, value
+    )
 
 
 def share_among_replicas(count: Tensor) -> Tensor | float:
-    """Computes the factor that corrects a replica's mean for its number of entries.
+    """Returns a replica's count over the mean count: a factor for a replica's mean.
 
     Keras averages the means of the replicas, as if all had the same number of entries.
-    If each mean is multiplied by its factor, this average is the mean over all entries.
-
-    Args:
-        count: Number of entries in the replica's mean, a scalar.
-
-    Returns:
-        `count` divided by the mean count of the replicas, or 1.0 if there is only one
-        replica.
+    With this factor, the average is the mean over all entries.
     """
-    total = sum_over_replicas(count)
-    if total is count:
+    if replica_count() == 1:
         return 1.0
-    replicas = sum_over_replicas(ops.ones_like(count))
-    return ops.divide_no_nan(count * replicas, total)
+    return ops.divide_no_nan(count * replica_count(), sum_over_replicas(count))
+
+
+def clip_over_replicas(optimizer: Any, gradients: list[Any]) -> list[Any]:
+    """Clips the sum of the replicas' gradients, and returns equal shares of it.
+
+    An optimizer of Keras clips the gradients of its replica and then adds up those of
+    all. Of these shares it clips nothing, as each is below the bounds.
+    """
+    replicas = replica_count()
+    clips = optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue
+    if replicas == 1 or not clips:
+        return gradients
+    scale = optimizer.loss_scale_factor or 1.0
+    given = [g for g in gradients if g is not None]
+    total = [ops.divide(g, scale) for g in sum_over_replicas(given)]
+    clipped = iter(optimizer._clip_gradients(total))
+    return [
+        g if g is None else ops.multiply(next(clipped), scale / replicas)
+        for g in gradients
+    ]

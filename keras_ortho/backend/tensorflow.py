@@ -54,7 +54,7 @@ def with_gradient(
         gradients = backward(saved, upstream)
         if not once:
             return gradients
-        return [tf.raw_ops.PreventGradient(input=g, message=ONCE) for g in gradients]
+        return prevented(gradients)
 
     @tf.custom_gradient
     def function(*inputs: Tensor) -> tuple[Tensor, Gradient]:
@@ -62,6 +62,11 @@ def with_gradient(
         return output, lambda upstream: gradient(saved, upstream)
 
     return lambda *inputs: function(*map(tf.convert_to_tensor, inputs))
+
+
+def prevented(gradients: Sequence[Tensor]) -> list[Tensor]:
+    """Returns gradients, to differentiate which is an error that says why."""
+    return [tf.raw_ops.PreventGradient(input=g, message=ONCE) for g in gradients]
 
 
 def eagerly() -> AbstractContextManager[Any]:

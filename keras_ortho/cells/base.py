@@ -24,6 +24,7 @@ from keras_ortho.parametrizations.complex_rows import complex_matrix
 from keras_ortho.parametrizations.free import check_makes
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
+from keras_ortho.saved_shapes import check_saved
 
 # Weights that `build` makes after those of the recurrent matrix.
 LATER_WEIGHTS = ("bias", "initial_state")
@@ -529,6 +530,19 @@ class RecurrentCell(StepCell):
         """Lets the parametrization update untrained variables, such as its base."""
         if self._matrix is not None and self.trainable:
             self._matrix.begin_training_pass()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the weights.
+
+        Args:
+            store: Saved arrays, keyed by their index as a string.
+
+        Raises:
+            ValueError: If the weights are those of a cell with other arguments.
+        """
+        if self.built:
+            check_saved(self, (None, self._features), store)
+        super().load_own_variables(store)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the cell."""

@@ -16,6 +16,7 @@ from keras_ortho.cells.base import RecurrentCell
 from keras_ortho.cells.step import KnownStep
 from keras_ortho.keras_internals import (
     AutocastScope,
+    call_is_training,
     get_keras_mask,
     knowing_also,
     no_automatic_dependency_tracking,
@@ -253,6 +254,7 @@ class RecurrentLayer(keras.layers.RNN):
             ValueError: If the sequences have no steps, `mask` or `initial_state` has
                 another shape, or the sequences or states are complex.
         """
+        training = call_is_training(training)
         checks.check_real_tensor("sequences", sequences)
         if sequences.shape[1] == 0:
             raise ValueError(

@@ -15,7 +15,7 @@ from keras_ortho import checks
 from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.sequence import SequenceCell
-from keras_ortho.keras_internals import AutocastScope
+from keras_ortho.keras_internals import AutocastScope, call_is_training
 from keras_ortho.parametrizations.base import Parametrization
 from keras_ortho.precise_activations import precise
 from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
@@ -93,10 +93,10 @@ class StepCell(SequenceCell):
         _check_reals("inputs", inputs, self._features)
         _check_reals("states", state, self.state_size)
         sequence = self.sequence_of(inputs, state)
-        if training and sequence.input_mask is not None:
+        if sequence.input_mask is not None and call_is_training(training):
             inputs = inputs * sequence.input_mask
         masked = state
-        if training and sequence.state_mask is not None:
+        if sequence.state_mask is not None and call_is_training(training):
             masked = state * sequence.state_mask
         with AutocastScope(self.compute_dtype):  # Also if Keras has not opened one.
             new = self.step(inputs, masked, sequence.recurrent_kernel)

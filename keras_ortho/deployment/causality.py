@@ -38,7 +38,7 @@ def no_step(operation: Any, reason: str) -> ValueError:
     """Creates the error for a layer that has no single step, and says why."""
     return ValueError(
         f"`model` has no single step: `{operation.name}` {reason}. "
-        f"Received: {operation.name}, a `{type(operation).__name__}`"
+        f"Received: {operation.name}, of type {type(operation).__name__}"
     )
 
 

@@ -72,8 +72,9 @@ def freeze(model: keras.layers.Layer) -> Any:
     for old, new in zip(before, after, strict=True):
         if isinstance(old, FREEZABLE) and not _is_frozen(new):
             raise ValueError(
-                f"`{old.name}`, a `{type(old).__name__}`, cannot be frozen: the layer "
-                "that contains it creates it, and does not store it in its config. "
+                f"`{old.name}` of type {type(old).__name__} cannot be frozen: the "
+                "layer that contains it creates it, and does not store it in its "
+                "config. "
                 f"Received: model={model.name}"
             )
         _copy_weights(old, new)
@@ -105,7 +106,7 @@ def _check_model(model: Any) -> None:
             raise ValueError(
                 "A model whose class overrides `call` cannot be copied from its "
                 "config. Freeze its layers, or write it as a functional model. "
-                f"Received: {layer.name}, a `{type(layer).__name__}`"
+                f"Received: {layer.name}, of type {type(layer).__name__}"
             )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops, tree
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.keras_internals import call_is_training
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -153,20 +154,30 @@ class CarriedState(keras.layers.Wrapper):
 
         Raises:
             ValueError: If the batch size is not the one that the layer was built for.
+                In a graph of TensorFlow that does not know it, an
+                `InvalidArgumentError`.
         """
         batch_size = self.states[0].shape[0]
+        wanted = (
+            f"The batch must have {batch_size} sequences, for which the layer was "
+            "built: leave out a last batch of fewer. Received: sequences of shape"
+        )
         # An unknown size is `None`, or symbolic when JAX exports.
         given = sequences.shape[0]
         if isinstance(given, int) and given != batch_size:
-            raise ValueError(
-                f"The batch must have {batch_size} sequences, for which the layer was "
-                f"built. Received: sequences of shape {tuple(sequences.shape)}"
-            )
+            raise ValueError(f"{wanted} {tuple(sequences.shape)}")
+        if given is None and keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            shape = tf.shape(sequences)
+            fits = tf.debugging.Assert(shape[0] == batch_size, [wanted, shape])
+            with tf.control_dependencies([fits]):
+                sequences = tf.identity(sequences)
         outputs, *last = self.layer(
             sequences,
             initial_state=self._carried_or_initial_state(),
             mask=mask,
-            training=training,
+            training=call_is_training(training),
         )
         for variable, value in zip(self.states, tree.flatten(last), strict=True):
             variable.assign(ops.cast(value, variable.dtype))

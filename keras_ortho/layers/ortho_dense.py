@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
+from keras_ortho.keras_internals import call_is_training
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
 from keras_ortho.parametrizations.base import check_parametrization
 from keras_ortho.parametrizations.free import check_makes
@@ -129,7 +130,7 @@ class OrthoDense(ParametrizedDense):
         Returns:
             Tensor of shape `(batch, ..., n)`.
         """
-        if training and self.trainable:
+        if call_is_training(training) and self.trainable:
             self._matrix.begin_training_pass()
         return super().call(inputs)
 

@@ -9,6 +9,7 @@ from keras_ortho import activations, checks, configs, initializers
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.precise_activations import precise
+from keras_ortho.saved_shapes import check_saved
 
 
 class ParametrizedDense(keras.layers.Layer):
@@ -125,6 +126,19 @@ class ParametrizedDense(keras.layers.Layer):
         if self.bias is not None:
             output = output + ops.cast(self.bias, self.compute_dtype)
         return precise(self.activation)(output)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the weights.
+
+        Args:
+            store: Saved arrays, keyed by their index as a string.
+
+        Raises:
+            ValueError: If the weights are those of a layer with other arguments.
+        """
+        if self.built:
+            check_saved(self, (None, self._shape[0]), store)
+        super().load_own_variables(store)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

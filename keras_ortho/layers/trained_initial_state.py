@@ -7,7 +7,7 @@ from keras import ops, tree
 
 from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
-from keras_ortho.keras_internals import get_keras_mask
+from keras_ortho.keras_internals import call_is_training, get_keras_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -164,7 +164,10 @@ class TrainedInitialState(keras.layers.Wrapper):
         if initial_state is None:
             initial_state = self.get_initial_state(ops.shape(sequences)[0])
         return self.layer(
-            sequences, initial_state=initial_state, mask=mask, training=training
+            sequences,
+            initial_state=initial_state,
+            mask=mask,
+            training=call_is_training(training),
         )
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:

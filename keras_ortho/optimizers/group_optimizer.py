@@ -1,9 +1,11 @@
 """A `MultiOptimizer` for groups of variables that a model may lack."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import keras
+
+from keras_ortho.backend.replicas import clip_over_replicas
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -11,8 +13,11 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
     """A `MultiOptimizer` whose optimizers may have nothing to train.
 
     A model may have no recurrent matrix, or one that is not trained. The optimizer
-    for it is built nevertheless, as `keras.callbacks.SwapEMAWeights` requires. It does
-    no step where none of its variables has a gradient.
+    for it then does no step, and `optimizers` leaves it out.
+
+    `tf.distribute` strategies clip as one device does: first the gradients of all
+    replicas are added up, then they are clipped. Keras's optimizers by themselves clip
+    the gradient of each replica.
 
     Args:
         optimizer_map: A `keras.optimizers.OptimizerMap`, such as `OptimizerGroups`.
@@ -37,9 +42,40 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
             var_list: The variables to train.
         """
         super().build(var_list)
-        for optimizer in self.optimizers:
-            if not optimizer.built:
+        for optimizer in self._inner_optimizers:
+            if not optimizer.built:  # Keras sets the weights of built ones only.
                 optimizer.build([])
+
+    @property
+    def optimizers(self) -> list[keras.optimizers.Optimizer]:
+        """The optimizers, in the order of the groups, the one for the others last.
+
+        Once the optimizer is built, only those that have variables to train.
+        """
+        return [x for x in self._inner_optimizers if x._trainable_variables] or list(
+            self._inner_optimizers
+        )
+
+    @property
+    def learning_rate(self) -> NoReturn:
+        """Raises an error: each optimizer has its own, as `optimizers` shows.
+
+        Raises:
+            AttributeError: Always.
+        """
+        raise AttributeError(self._own_rates())
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        raise AttributeError(self._own_rates())
+
+    def _own_rates(self) -> str:
+        names = ", ".join(f"{i}: {each.name}" for i, each in enumerate(self.optimizers))
+        return (
+            "Each group of variables has its own learning rate. Read or set the "
+            "`learning_rate` of one of the `optimizers`, such as "
+            f"`optimizer.optimizers[0].learning_rate`. Received: optimizers {names}"
+        )
 
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None
@@ -72,7 +108,15 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
             index = self._var_to_optimizer_idx[self._var_key(variable)]
             groups.setdefault(index, []).append((grad, variable))
         for index, pairs in groups.items():
-            self.optimizers[index].apply(*map(list, zip(*pairs, strict=True)))
+            optimizer = self._inner_optimizers[index]
+            gradients, trained = map(list, zip(*pairs, strict=True))
+            gradients = clip_over_replicas(optimizer, gradients)
+            decay = optimizer.weight_decay
+            if not any(map(optimizer._use_weight_decay, trained)):
+                # Keras on PyTorch fails if there is nothing to multiply.
+                optimizer.weight_decay = None
+            optimizer.apply(gradients, trained)
+            optimizer.weight_decay = decay
         self.iterations.assign_add(1)
 
     def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
@@ -102,7 +146,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
                 Default: `None`.
         """
         super().exclude_from_weight_decay(var_list, var_names)
-        for optimizer in self.optimizers:
+        for optimizer in self._inner_optimizers:
             optimizer.exclude_from_weight_decay(var_list, var_names)
 
     def _check_known(self, variables: Sequence[Any]) -> None:

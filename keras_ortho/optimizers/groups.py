@@ -58,6 +58,9 @@ def group_of(variable: Any) -> str:
 class OptimizerGroups(keras.optimizers.OptimizerMap):
     """Maps each variable to the optimizer of its group, for a `GroupOptimizer`.
 
+    The optimizers are named after their groups, so that Keras's callbacks log
+    `learning_rate_recurrent` and `learning_rate_others`.
+
     Args:
         default_optimizer: Optimizer for the variables of all other groups.
         optimizer_map: Dictionary that maps groups to optimizers. Default: `None`.
@@ -86,11 +89,13 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
         super().__init__(default_optimizer)
         for group, optimizer in (optimizer_map or {}).items():
             self[group] = optimizer
+        default_optimizer.name = OTHERS
 
     def __setitem__(self, group: str, optimizer: keras.optimizers.Optimizer) -> None:
         """Sets the optimizer of a group that has none yet."""
         check_choice("group", group, self.groups)
         super().__setitem__(group, optimizer)
+        optimizer.name = group
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
         """Returns the optimizer of a variable.

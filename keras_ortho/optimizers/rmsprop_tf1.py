@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from keras_ortho.backend.replicas import clip_over_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fraction, check_number
 
@@ -79,6 +80,15 @@ class RMSpropTF1(keras.optimizers.RMSprop):
         if name == "velocity":
             initializer = keras.initializers.Constant(self.initial_accumulator_value)
         return super().add_optimizer_variables(trainable_variables, name, initializer)
+
+    def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
+        """Updates the variables with their gradients.
+
+        Args:
+            grads: The gradients. Clipping acts on their sum over all replicas.
+            trainable_variables: The variables. Default: `None`, those of `build`.
+        """
+        super().apply(clip_over_replicas(self, grads), trainable_variables)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the optimizer."""

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import keras
 
-from keras_ortho.checks import check_fraction, check_number
+from keras_ortho.checks import check_count, check_fraction, check_number
 from keras_ortho.optimizers.group_optimizer import GroupOptimizer
 from keras_ortho.optimizers.groups import RECURRENT, UNITARY, OptimizerGroups
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1
@@ -27,9 +27,9 @@ def paper_optimizer(
     rate than the other variables, and often with another algorithm. If the matrix
     itself is the variable, as in `FullURNN`, its optimizer keeps it unitary. Each
     optimizer has its own schedule and clipping; `global_clipnorm` covers only the
-    variables of that optimizer. Like every `MultiOptimizer`, the result has no
-    `learning_rate` of its own: the learning rates are those of its `optimizers`, in the
-    order `recurrent`, `unitary`, `others`.
+    variables of that optimizer. The learning rates are those of the `optimizers` of the
+    result: `recurrent`, `unitary` and `others`, in this order, and once it is built,
+    those that the model has. Callbacks log them as `learning_rate_recurrent` and so on.
 
     Every cell of the package assigns its variables to these groups, and so does a
     `RecurrentCell` of your own: see its `optimizer_groups`.
@@ -76,6 +76,7 @@ def two_rate_adam(
     beta_2: float = 0.95,
     global_clipnorm: float | None = 1.0,
     ema_momentum: float | None = None,
+    gradient_accumulation_steps: int | None = None,
 ) -> GroupOptimizer:
     """Makes Adam with a smaller learning rate for recurrent matrices, for `compile`.
 
@@ -105,6 +106,9 @@ def two_rate_adam(
             `keras.callbacks.SwapEMAWeights` to the callbacks to validate with the
             average; after `fit`, the model has the averaged weights. Default: `None`,
             no average.
+        gradient_accumulation_steps: Number of batches whose gradients are averaged for
+            one update, an integer of at least 2. With `ema_momentum`, Keras still
+            averages the weights after each batch. Default: `None`, one batch.
 
     Returns:
         A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
@@ -122,9 +126,12 @@ def two_rate_adam(
     options: dict[str, Any] = {
         "beta_2": check_fraction("beta_2", beta_2),
         "global_clipnorm": global_clipnorm,
+        "gradient_accumulation_steps": gradient_accumulation_steps,
     }
     if global_clipnorm is not None:
         check_number("global_clipnorm", global_clipnorm, positive=True)
+    if gradient_accumulation_steps is not None:
+        check_count("gradient_accumulation_steps", gradient_accumulation_steps)
     if ema_momentum is not None:
         options["ema_momentum"] = check_fraction("ema_momentum", ema_momentum)
         options["use_ema"] = True
@@ -136,7 +143,10 @@ def two_rate_adam(
         keras.optimizers.Adam(_rate(name, rate), **options)
         for name, rate in rates.items()
     )
-    return paper_optimizer(recurrent=recurrent, others=others)
+    unitary = StiefelDescent(
+        1e-3, gradient_accumulation_steps=gradient_accumulation_steps
+    )
+    return paper_optimizer(recurrent=recurrent, others=others, unitary=unitary)
 
 
 def _rate(name: str, rate: Rate) -> Rate:

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_ortho.backend.precision import wide_dtype
+from keras_ortho.backend.replicas import clip_over_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fraction, check_number
 from keras_ortho.parametrizations.complex_rows import (
@@ -111,11 +112,12 @@ class StiefelDescent(keras.optimizers.Optimizer):
         """Updates the matrices with their gradients.
 
         Args:
-            grads: The gradients, tensors of shape `(2, n, n)`.
+            grads: The gradients, tensors of shape `(2, n, n)`. Clipping acts on their
+                sum over all replicas.
             trainable_variables: The variables. Default: `None`, those of `build`.
         """
         with keeping_unitary():
-            super().apply(grads, trainable_variables)
+            super().apply(clip_over_replicas(self, grads), trainable_variables)
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Any) -> None:
         """Updates one matrix.
@@ -153,15 +155,7 @@ class StiefelDescent(keras.optimizers.Optimizer):
 
 
 def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
-    """Moves a unitary matrix against a direction, along the unitary matrices.
-
-    Args:
-        matrix: The rows `[Re W | Im W]`, of shape `(n, 2n)`.
-        direction: The rows `[Re E | Im E]`, of the same shape.
-
-    Returns:
-        The rows of `(I + K)^-1 (I - K) W` with `K = E W* - W E*`.
-    """
+    """Returns the rows of `(I + K)^-1 (I - K) W` with `K = E W* - W E*`."""
     size = matrix.shape[0]
     along = product(direction, adjoint(matrix))
     skew = block(along - adjoint(along))
@@ -171,14 +165,7 @@ def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
 
 
 def newton_schulz_step(matrix: Tensor) -> Tensor:
-    """Moves a nearly unitary matrix to the nearest unitary one, to second order.
-
-    Args:
-        matrix: The rows `[Re W | Im W]`, of shape `(n, 2n)`.
-
-    Returns:
-        The rows of `W (3 I - W* W) / 2`.
-    """
+    """Returns the rows of `W (3 I - W* W) / 2`, which is unitary to second order."""
     gram = product(adjoint(matrix), matrix)
     return 1.5 * matrix - 0.5 * product(matrix, gram)
 

@@ -26,6 +26,7 @@ from keras_ortho.backend import (
     stack,
     with_gradient,
 )
+from keras_ortho.backend.compile import once_in_xla
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.recurrence.segment import (
@@ -98,7 +99,7 @@ def recurrence(
     nothing = ops.zeros((), dtype=inputs.dtype)
     compute = with_gradient(plan.forward, plan.backward, once=True)
     by_batch = (True, *[False] * len(own), True, plan.masked, plan.dropped)
-    return shared_out(compute if training else plan.infer, by_batch)(
+    return shared_out(compute if training else once_in_xla(plan.infer), by_batch)(
         inputs,
         *own,
         initial_state,

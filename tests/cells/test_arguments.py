@@ -3,9 +3,10 @@
 import inspect
 from typing import ClassVar
 
+import keras
 import pytest
 
-from keras_ortho import ENRNN, ORNNCell, RecurrentCell, RecurrentLayer
+from keras_ortho import ENRNN, ORNNCell, RecurrentCell, RecurrentLayer, ScoRNN
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.parametrizations import ScaledCayley
 
@@ -78,3 +79,21 @@ def test_a_layer_says_what_it_needs():
         Initialized()
     with pytest.raises(TypeError, match="`cell_class`. Received: RecurrentLayer$"):
         RecurrentLayer(4)
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rebase_every", 3), ("heads", 2), ("trainable_initial_state", True)],
+)
+def test_weights_saved_with_another_argument(name, value, tmp_path):
+    """The error says with which, in either direction."""
+    models = []
+    for given in ({}, {name: value}):
+        model = keras.Sequential([keras.Input((3, 4)), ScoRNN(4, **given)])
+        model.save_weights(tmp_path / f"{len(models)}.weights.h5")
+        models.append(model)
+    with pytest.raises(ValueError, match=f"saved with `{name}=.*Received: {name}="):
+        models[0].load_weights(tmp_path / "1.weights.h5")
+    with pytest.raises(ValueError, match=f"saved with `{name}=.*Received: {name}="):
+        models[1].load_weights(tmp_path / "0.weights.h5")

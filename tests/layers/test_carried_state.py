@@ -157,6 +157,16 @@ def test_other_sequences_than_it_was_built_for():
         layer(np.zeros((2, 3, 2)))
 
 
+def test_a_smaller_last_batch_in_fit(text):
+    """Of which a graph of TensorFlow knows no size."""
+    model, _ = network("scornn")
+    model.compile("sgd", "mse", jit_compile=keras.backend.backend() == "jax")
+    x = np.concatenate(pieces(text))[: BATCH + 1]
+    # TensorFlow's error is no `ValueError`.
+    with pytest.raises(Exception, match=r"must have 3 sequences.*shape.*1\D+4\D+2"):
+        model.fit(x, np.zeros((len(x), TIME, 5)), BATCH, shuffle=False, verbose=0)
+
+
 def test_the_batch_size_must_be_known():
     layer = CarriedState(recurrent("lstm"))
     with pytest.raises(ValueError, match="batch size must be known.*Received: input"):

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho import BNPDense, OrthoDense, SVDDense
+from keras_ortho import GORU, BNPDense, OrthoDense, ScoRNN, SVDDense
+from keras_ortho.layers import TrainedInitialState
 from keras_ortho.parametrizations import Householder
 
 pytestmark = pytest.mark.backends
@@ -59,3 +60,31 @@ def test_a_subclass_keeps_the_arguments_that_it_passes_on(make):
     assert copy.get_config() == layer.get_config()
     assert (copy.scale, copy.name) == (2.0, "mine")
     assert copy.activation is keras.activations.relu
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "tensorflow", reason="Keras rematerializes no variables"
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: keras.layers.TimeDistributed(MAKERS["ortho"](3)),
+        lambda: ScoRNN(3),
+        lambda: TrainedInitialState(GORU(4)),
+    ],
+    ids=["OrthoDense", "ScoRNN", "TrainedInitialState"],
+)
+def test_rematerialized(make):
+    """JAX then traces `training`, as it does every argument."""
+    x = np.random.default_rng(0).normal(size=(4, 5, 2))
+    losses = []
+    for mode in (None, "full"):
+        keras.utils.set_random_seed(0)
+        with keras.RematScope(mode):
+            layer = make()
+        model = keras.Sequential([keras.Input(x.shape[1:]), layer])
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        y = np.zeros((4, *model.output_shape[1:]))
+        history = model.fit(x, y, epochs=2, shuffle=False, verbose=0)
+        losses.append(history.history["loss"])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)

@@ -127,6 +127,38 @@ def test_two_rates_by_default():
     assert two_rate_adam(global_clipnorm=None).optimizers[0].global_clipnorm is None
 
 
+def test_two_rates_with_gradients_of_several_batches():
+    """A mean of two means of four is one of eight."""
+    models = []
+    for steps, batch in ((None, 8), (2, 4)):
+        keras.utils.set_random_seed(0)
+        layers = FullURNN(2, return_sequences=True), ScoRNN(3), keras.layers.Dense(2)
+        model = keras.Sequential([keras.Input((TIME, FEATURES)), *layers])
+        model.compile(two_rate_adam(gradient_accumulation_steps=steps), "mse")
+        before = [np.array(v) for v in model.trainable_variables]
+        model.fit(*data(), batch_size=batch, shuffle=False, verbose=0)
+        models.append(model)
+    # A rate of 3e-3 times the relative error of a gradient, of some hundred sums.
+    assert_same_weights(*models, atol=1e-5)
+    for old, new in zip(before, model.trainable_variables, strict=True):
+        assert np.abs(np.array(new) - old).max() > 1e-4, new.path
+
+
+def test_names_and_rates_of_the_groups_that_there_are():
+    model = make_model(two_rate_adam())
+    schedule = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2)
+    logs = model.fit(*data(), callbacks=[schedule], verbose=0).history
+    rates = {name: log for name, log in logs.items() if name != "loss"}
+    assert set(rates) == {"learning_rate_recurrent", "learning_rate_others"}
+    assert rates["learning_rate_recurrent"] == pytest.approx([1.5e-4])
+    optimizer = model.optimizer
+    message = r"`optimizer.optimizers\[0\].*Received: .* 0: recurrent, 1: others"
+    with pytest.raises(AttributeError, match=message):
+        optimizer.learning_rate = 0.1
+    with pytest.raises(AttributeError, match=message):
+        _ = optimizer.learning_rate
+
+
 def test_two_rates_with_averages_of_the_weights():
     model = make_model(two_rate_adam())
     averages = None
@@ -268,6 +300,7 @@ def test_a_layer_is_frozen_after_training():
         ("beta_2", 1.0),
         ("global_clipnorm", 0.0),
         ("ema_momentum", 1.0),
+        ("gradient_accumulation_steps", 0),
     ],
 )
 def test_rates_out_of_range(name, wrong):
