@@ -324,15 +324,3 @@ def test_is_built_within_fit():
     model.compile("adam", "mse")
     model.fit(np.ones((3, 2)), np.zeros((3, 4)), verbose=0)
     assert np.isfinite(layer.kernel_matrix()).all()
-
-
-@pytest.mark.slow_on_jax
-def test_many_layers_pass_signals_on():
-    """A linear svdMLP keeps the length of what goes through it."""
-    x = np.random.default_rng(0).normal(size=(3, 8))
-    y = x
-    for _ in range(20):
-        y = built(8, 8, spectral_margin=0.1, dtype="float64")(y)
-    np.testing.assert_allclose(
-        np.linalg.norm(y, axis=1), np.linalg.norm(x, axis=1), rtol=20 * 10 * 8 * EPS64
-    )

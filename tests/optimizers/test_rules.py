@@ -1,7 +1,6 @@
 """The pair of optimizers, with the package's variables, through Keras's training."""
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import ClassVar
 
 import keras
@@ -433,30 +432,6 @@ def test_groups_that_there_are_not():
 
 
 @pytest.mark.parametrize("jit_compile", XLA)
-def test_each_rule_is_applied(jit_compile):
-    """A rate of zero for one group leaves it, and nothing else, as it was."""
-    optimizer = paper_optimizer(
-        recurrent=keras.optimizers.SGD(0.3), others=keras.optimizers.SGD(0.0)
-    )
-    model = make_model(optimizer, jit_compile)
-    before = {w.path: np.array(w) for w in model.trainable_weights}
-    fit(model)
-    for weight in model.trainable_weights:
-        moved = np.abs(weight - before[weight.path]).max()
-        assert (moved > 0) == weight.path.endswith("recurrent_skew"), weight.path
-
-
-@pytest.mark.parametrize("jit_compile", XLA)
-def test_compiled_as_eager(jit_compile):
-    eager, compiled = make_model(), make_model(jit_compile=jit_compile)
-    eager.run_eagerly = True
-    fit(eager, epochs=2)
-    fit(compiled, epochs=2)
-    # Eight steps of at most the rate 1e-3, in rounding.
-    assert_same_weights(compiled, eager, atol=100 * EPS)
-
-
-@pytest.mark.parametrize("jit_compile", XLA)
 def test_resumes_to_the_same_result(jit_compile, tmp_path):
     unbroken = make_model(jit_compile=jit_compile)
     fit(unbroken, epochs=4)
@@ -469,44 +444,6 @@ def test_resumes_to_the_same_result(jit_compile, tmp_path):
         np.testing.assert_array_equal(value, expected)
     fit(loaded, epochs=2)
     assert_same_weights(loaded, unbroken, atol=10 * EPS)
-
-
-@pytest.mark.slow
-def test_backup_and_restore(tmp_path):
-    unbroken = make_model()
-    fit(unbroken, epochs=3)
-
-    class Stop(keras.callbacks.Callback):
-        def on_epoch_begin(self, epoch, logs=None):
-            if epoch == 2:
-                raise KeyboardInterrupt
-
-    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
-    with pytest.raises(KeyboardInterrupt):
-        fit(make_model(), epochs=3, callbacks=[backup, Stop()])
-    model = make_model()
-    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
-    fit(model, epochs=3, callbacks=[backup])
-    assert_same_weights(model, unbroken, atol=10 * EPS)
-
-
-@pytest.mark.parametrize("jit_compile", XLA)
-def test_schedules(jit_compile):
-    """A rate that is zero from the third step on."""
-    schedule = keras.optimizers.schedules.PiecewiseConstantDecay([1], [0.1, 0.0])
-    optimizer = paper_optimizer(
-        keras.optimizers.SGD(schedule), keras.optimizers.SGD(0.0)
-    )
-    model = make_model(optimizer, jit_compile)
-    x, y = data()
-    skews = [model.layers[0].get_weights()[1]]
-    for _ in range(4):
-        model.train_on_batch(x, y)
-        skews.append(model.layers[0].get_weights()[1])
-    steps = [np.abs(after - before).max() for before, after in pairwise(skews)]
-    assert steps[0] > 0
-    assert steps[1] > 0
-    assert steps[2:] == [0, 0]
 
 
 @pytest.mark.parametrize("clipping", ["clipnorm", "global_clipnorm", "clipvalue"])

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import FullURNN, ScoRNN
-from keras_ortho.optimizers import RMSpropTF1, StiefelDescent, paper_optimizer
+from keras_ortho import FullURNN
+from keras_ortho.optimizers import StiefelDescent
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
 from tests.parametrizations.test_kahan_unitary import random_unitary
-from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
@@ -172,53 +171,6 @@ def fit(model, epochs=1):
 def assert_same_weights(model, expected, atol):
     for value, wanted in zip(model.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_allclose(value, wanted, atol=atol)
-
-
-@pytest.mark.slow_on_jax
-def test_each_variable_gets_its_own():
-    model = make_model(paper_optimizer(), XLA[0], ScoRNN(5, return_sequences=True))
-    fit(model)
-    recurrent, unitary, others = model.optimizer.optimizers
-    assert isinstance(recurrent, RMSpropTF1)
-    assert isinstance(unitary, StiefelDescent)
-    names = [
-        {v.path.split("/")[-1] for v in optimizer._trainable_variables}
-        for optimizer in (recurrent, unitary, others)
-    ]
-    assert names[:2] == [{"recurrent_skew"}, {"recurrent_unitary"}]
-    assert names[2] == {"kernel", "bias", "initial_state"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jit_compile", XLA)
-@pytest.mark.parametrize("options", [{}, {"rms_scaling": True, "reproject": True}])
-def test_compiled_as_eager(jit_compile, options):
-    models = [
-        make_model(paper_optimizer(unitary=StiefelDescent(1e-2, **options)), jit)
-        for jit in (False, jit_compile)
-    ]
-    models[0].run_eagerly = True
-    start = models[0].get_weights()[1]
-    for model in models:
-        fit(model)
-    assert_same_weights(*models, atol=200 * EPS32)
-    assert np.abs(models[1].get_weights()[1] - start).max() > 1e-3
-
-
-@pytest.mark.slow
-def test_resumes_to_the_same_result(tmp_path):
-    """With the moving averages among what is saved."""
-
-    def optimizer():
-        return paper_optimizer(unitary=StiefelDescent(1e-2, rms_scaling=True))
-
-    unbroken = make_model(optimizer())
-    fit(unbroken, epochs=2)
-    model = make_model(optimizer())
-    fit(model)
-    loaded = reloaded(model, tmp_path)
-    fit(loaded)
-    assert_same_weights(loaded, unbroken, atol=10 * EPS32)
 
 
 def test_schedules():
