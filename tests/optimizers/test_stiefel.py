@@ -168,11 +168,6 @@ def fit(model, epochs=1):
     model.fit(x, y, batch_size=8, epochs=epochs, shuffle=False, verbose=0)
 
 
-def assert_same_weights(model, expected, atol):
-    for value, wanted in zip(model.get_weights(), expected.get_weights(), strict=True):
-        np.testing.assert_allclose(value, wanted, atol=atol)
-
-
 def test_schedules():
     schedule = keras.optimizers.schedules.PiecewiseConstantDecay([1], [0.1, 0.0])
     variable = variable_of(random_unitary(3))
