@@ -9,6 +9,7 @@ from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import clip_over_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fraction, check_number
+from keras_ortho.parametrizations.arithmetic import factorized, limited
 from keras_ortho.parametrizations.complex_rows import (
     adjoint,
     block,
@@ -158,10 +159,11 @@ def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
     """Returns the rows of `(I + K)^-1 (I - K) W` with `K = E W* - W E*`."""
     size = matrix.shape[0]
     along = product(direction, adjoint(matrix))
-    skew = block(along - adjoint(along))
+    # A step by a huge gradient is shortened, and one by NaN gives NaN.
+    skew = block(*limited(along - adjoint(along)))
     identity = ops.eye(2 * size, dtype=matrix.dtype)
     half = ops.matmul(identity - skew, left_half(matrix))
-    return of_left_half(ops.solve(identity + skew, half))
+    return of_left_half(factorized(ops.solve, identity + skew, half))
 
 
 def newton_schulz_step(matrix: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
-"""Norms, division that is safe at zero, and tolerances for rounding."""
+"""Arithmetic that is safe at zero, at infinity and at NaN, and tolerances."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -45,6 +47,31 @@ def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     """
     one = ops.ones_like(denominator)
     return numerator / ops.where(denominator == 0, one, denominator)
+
+
+def factorized(
+    function: Callable[..., Tensor], matrix: Tensor, *rest: Tensor
+) -> Tensor:
+    """Calls `ops.inv` or `ops.solve`; NaN comes of NaN, where backends may raise."""
+    finite = ops.all(ops.isfinite(matrix))
+    identity = ops.eye(matrix.shape[0], dtype=matrix.dtype)
+    found = function(ops.where(finite, matrix, identity), *rest)
+    return ops.where(finite, found, math.nan)
+
+
+def limited(*parts: Tensor) -> list[Tensor]:
+    """Scales a skew `A` to the norm up to which rounding leaves the `I` of `I + A`.
+
+    The parts hold its entries above the diagonal. If `||A||_F` exceeds `1 / (8 eps)`,
+    it becomes that; otherwise `A` is returned as it is, bit by bit.
+    """
+    for part in parts:  # The squares must not overflow.
+        largest = ops.max(1e-15 * ops.abs(part), initial=1.0)
+        parts = tuple(each / ops.stop_gradient(largest) for each in parts)
+    unit = 8.0 * machine_epsilon(parts[0])
+    total = sum(ops.sum(ops.square(unit * part)) for part in parts)
+    norm = ops.sqrt(ops.maximum(2.0 * total, 1.0))
+    return [part / norm for part in parts]
 
 
 def machine_epsilon(tensor: Tensor) -> float:

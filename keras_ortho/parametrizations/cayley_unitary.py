@@ -26,6 +26,7 @@ from keras_ortho.backend import with_gradient
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import factorized, limited
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import (
     adjoint,
@@ -79,11 +80,12 @@ def _forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
     rows = ops.concatenate([skew_matrix(skew), symmetric_matrix(symmetric)], axis=1)
     size = rows.shape[0]
     identity = ops.eye(2 * size, dtype=rows.dtype)
-    inverse = of_left_half(ops.solve(identity + block(rows), identity[:, :size]))
-    # One Newton-Schulz step, as in the real transform.
-    transpose = adjoint(inverse)
-    defect = inverse + transpose - 2.0 * product(transpose, inverse)
-    inverse = inverse + (product(inverse, defect) - 0.5 * defect)
+    half = factorized(ops.solve, identity + block(rows), identity[:, :size])
+    inverse = of_left_half(half)
+    for _ in range(2):  # Newton-Schulz steps, as in the real transform.
+        transpose = adjoint(inverse)
+        defect = inverse + transpose - 2.0 * product(transpose, inverse)
+        inverse = inverse + (product(inverse, defect) - 0.5 * defect)
     return inverse, inverse
 
 
@@ -107,8 +109,9 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
     """Computes the unitary scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
 
     A single factorization of a real matrix of order `2n` serves both the value and the
-    gradient. A Newton-Schulz step removes most of the rounding error. The singular
-    values of the factorized matrix, like those of `I + A`, are at least 1.
+    gradient. Two Newton-Schulz steps remove most of its rounding error, and a very
+    large `A` is scaled down, as in `scaled_cayley`: for finite arguments of any size,
+    the result is unitary up to rounding.
 
     Args:
         skew: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict upper
@@ -145,7 +148,7 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
             f"n `phases`. Received: skew.shape={found[0]}, symmetric.shape={found[1]}, "
             f"phases.shape={tuple(phases.shape)}"
         )
-    inverse = _shifted_inverse(skew, symmetric)
+    inverse = _shifted_inverse(*limited(skew, symmetric))
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I, whose rounding error is smaller.
     identity = ops.eye(size, 2 * size, dtype=inverse.dtype)
     return block(turn(2.0 * inverse - identity, cos(phases), sin(phases)))

@@ -20,6 +20,7 @@ from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.extras import require
+from keras_ortho.parametrizations.arithmetic import factorized, limited
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.orthogonality import (
     nearest_orthogonal,
@@ -31,7 +32,7 @@ from keras_ortho.parametrizations.skew import HenaffSkew, num_entries, skew_matr
 # rounding (Higham, table 2.3; Al-Mohy and Higham, 2009, for float32).
 _PADE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
 _LARGEST_NORM = {"float32": 3.9257, "float64": 0.9504}
-# With this many squarings, no correct digit is left in either dtype.
+# More than the norms of `limited` need, in either dtype.
 _MAX_SQUARINGS = 64
 # Squarings between two Newton-Schulz steps. Each squaring doubles the distance from
 # orthogonality. A step removes it while its square is still at rounding level.
@@ -49,7 +50,7 @@ def _pade(skew: Tensor) -> Tensor:
     odd = ops.matmul(skew, odd)
     # (even - odd)^-1 (even + odd) = I + 2 (even - odd)^-1 odd: small terms stay small.
     # The gradient of an inverse takes only products, that of a solve another solve.
-    return identity + 2.0 * ops.matmul(ops.inv(even - odd), odd)
+    return identity + 2.0 * ops.matmul(factorized(ops.inv, even - odd), odd)
 
 
 def _polished(matrix: Tensor) -> Tensor:
@@ -125,8 +126,9 @@ def skew_exponential(entries: Tensor) -> Tensor:
 
     The result is orthogonal up to rounding for any norm of `A`: a Newton-Schulz step
     follows the last squaring and every eighth one before it. The error is about
-    `eps ||A||_2`, the effect of a change of `A` by one unit in the last place. Only
-    first-order gradients in reverse mode are supported.
+    `eps ||A||_2`, the effect of a change of `A` by one unit in the last place. An `A`
+    with `||A||_F > 1 / (8 eps)`, of which hardly a digit would be left, is scaled to
+    that norm. Only first-order gradients in reverse mode are supported.
 
     Args:
         entries: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict
@@ -147,7 +149,7 @@ def skew_exponential(entries: Tensor) -> Tensor:
 
     - [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
     """
-    skew = skew_matrix(wide_tensor("entries", entries))
+    skew = skew_matrix(*limited(wide_tensor("entries", entries)))
     largest = _LARGEST_NORM[keras.backend.standardize_dtype(skew.dtype)]
     squarings = _squarings(ops.stop_gradient(skew), largest)
     # From a table: no function computes powers of two exactly on every backend.

@@ -1,5 +1,7 @@
 """Every parametrization as an object: variables, map, inverse, distance, sample."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -45,6 +47,7 @@ SETS = {
     "few-reflectors-in-heads": (sets.Heads(sets.Householder(1), 2), False),
     "enrnn-uncoupled": (sets.EigenvalueNormalized(4, 2, coupling=False), True),
 }
+NOT_ORTHOGONAL = (sets.Antisymmetric, sets.Unstructured, sets.RealSchur)
 each = pytest.mark.parametrize(("kind", "invertible"), SETS.values(), ids=SETS)
 
 
@@ -126,7 +129,7 @@ def test_parts_are_orthogonal(kind, invertible):
     values = values_of(kind)
     for name, part in kind.parts(*values).items():
         part = as_units(kind, part)
-        if isinstance(kind, sets.Antisymmetric | sets.Unstructured | sets.RealSchur):
+        if isinstance(kind, NOT_ORTHOGONAL):
             assert name == ""
         else:
             error = np.linalg.norm(part.conj().T @ part - np.eye(len(part)))
@@ -152,6 +155,27 @@ def test_config(kind, invertible):
     again = saved_copy(kind)
     values = values_of(kind)
     np.testing.assert_array_equal(again.matrix(*values), kind.matrix(*values))
+
+
+@each
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e38])
+def test_variables_of_a_model_that_has_diverged(kind, invertible, bad):
+    """Never an exception: a matrix, and one of the set if the variables are finite."""
+    variables = kind.variables(N)
+    for count in (1, None):
+        values = [ops.convert_to_numpy(value).copy() for value in values_of(kind)]
+        values = [v.astype("float32") if v.dtype.kind == "f" else v for v in values]
+        for value, variable in zip(values, variables, strict=True):
+            if variable.trainable:
+                value.flat[:count] = bad
+        values = [ops.convert_to_tensor(value) for value in values]
+        matrix = ops.convert_to_numpy(kind.matrix(*values))
+        assert np.isfinite(matrix).all() == (bad == 1e38)
+        if bad == 1e38 and not isinstance(kind, (*NOT_ORTHOGONAL, sets.FullUnitary)):
+            for part in kind.parts(*values).values():
+                part = as_units(kind, part).astype("complex128")
+                error = np.linalg.norm(part.conj().T @ part - np.eye(len(part)))
+                assert error <= 100 * N * np.finfo("float32").eps
 
 
 def test_orthogonal_samples_are_as_likely_as_any():
