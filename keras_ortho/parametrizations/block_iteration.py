@@ -40,15 +40,7 @@ LEAST_GAIN, IDLE_FROM = 0.8, 4
 
 
 def block_size(size: int) -> int:
-    """Returns the number of columns of the block.
-
-    Args:
-        size: Order `n` of the matrix.
-
-    Returns:
-        The number `p` of eigenvalues that may nearly tie: 16 if `n < 300`, else 32, and
-        at most `n`.
-    """
+    """Returns the number of columns of the block."""
     return min(size, 16 if size < 300 else 32)
 
 

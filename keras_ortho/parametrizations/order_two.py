@@ -11,70 +11,30 @@ from keras_ortho.parametrizations.arithmetic import (
 
 
 def order_two(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
-    """Builds the matrix `[[a, b], [c, d]]`.
-
-    Args:
-        a: A scalar.
-        b: A scalar.
-        c: A scalar.
-        d: A scalar.
-
-    Returns:
-        Tensor of shape `(2, 2)`.
-    """
+    """Builds the matrix `[[a, b], [c, d]]`."""
     return ops.stack([ops.stack([a, b]), ops.stack([c, d])])
 
 
 def determinant(small: Tensor) -> Tensor:
-    """Computes the determinant of a matrix.
-
-    Args:
-        small: Tensor of shape `(2, 2)`.
-
-    Returns:
-        A scalar.
-    """
+    """Computes the determinant of a matrix."""
     return small[0, 0] * small[1, 1] - small[0, 1] * small[1, 0]
 
 
 def inverse(small: Tensor) -> Tensor:
-    """Computes the inverse of a matrix, or its adjugate if it is singular.
-
-    Args:
-        small: Tensor of shape `(2, 2)`.
-
-    Returns:
-        Tensor of the same shape.
-    """
+    """Computes the inverse of a matrix, or its adjugate if it is singular."""
     a, b, c, d = small[0, 0], small[0, 1], small[1, 0], small[1, 1]
     return divide(order_two(d, -b, -c, a), determinant(small))
 
 
 def mean_and_discriminant(small: Tensor) -> tuple[Tensor, Tensor]:
-    """Computes the mean of the eigenvalues and their discriminant.
-
-    Args:
-        small: Tensor of shape `(2, 2)`.
-
-    Returns:
-        Two scalars. The eigenvalues are `mean +- sqrt(discriminant)`.
-    """
+    """Computes the mean of the eigenvalues and their discriminant."""
     mean = 0.5 * (small[0, 0] + small[1, 1])
     half = 0.5 * (small[0, 0] - small[1, 1])
     return mean, half * half + small[0, 1] * small[1, 0]
 
 
 def larger(mean: Tensor, discriminant: Tensor) -> tuple[Tensor, Tensor]:
-    """Finds the real eigenvalue with the larger modulus, in a tie the positive one.
-
-    Args:
-        mean: Mean of the eigenvalues, from `mean_and_discriminant`.
-        discriminant: Discriminant from the same function. A negative one is replaced
-            by zero.
-
-    Returns:
-        A pair of the eigenvalue, and its difference from the other one.
-    """
+    """Finds the real eigenvalue with the larger modulus, in a tie the positive one."""
     root = ops.sqrt(ops.maximum(discriminant, ops.zeros_like(discriminant)))
     root = ops.where(mean < 0, -root, root)
     return mean + root, 2.0 * root
@@ -109,16 +69,7 @@ def radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def eigenvector(small: Tensor, other: tuple[Tensor, Tensor]) -> Tensor:
-    """Finds an eigenvector of a matrix `H`.
-
-    Args:
-        small: `H`, a tensor of shape `(2, 2)`.
-        other: Real and imaginary parts of the other eigenvalue `b`, to which the vector
-            does not belong.
-
-    Returns:
-        Tensor of shape `(2, 2)`, the real and imaginary parts of a vector of norm 1.
-    """
+    """Finds an eigenvector of a matrix `H`."""
     # The columns of H - b I are eigenvectors, or zero; both are if H = b I.
     identity = ops.eye(2, dtype=small.dtype)
     columns = ops.stack([small - other[0] * identity, -other[1] * identity])

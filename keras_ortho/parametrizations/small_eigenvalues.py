@@ -37,20 +37,7 @@ def _of_two(small: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def eigenvalues(matrix: Tensor) -> Tensor:
-    """Computes all eigenvalues of a real matrix.
-
-    Args:
-        matrix: Tensor of shape `(p, p)`, float32 or float64, with `p` up to a few
-            dozen.
-
-    Returns:
-        Tensor of shape `(2, p)`, the real and imaginary parts, with conjugate pairs
-        side by side. For a matrix that is not finite, all are zero.
-
-    Example:
-    >>> eigenvalues(ops.convert_to_tensor([[0.0, -2.0], [2.0, 0.0]]))
-    [[0, 0], [2, -2]]
-    """
+    """Computes all eigenvalues, real and imaginary parts `(2, p)`; 0 for NaN."""
     size = matrix.shape[0]
     identity = ops.eye(size, dtype=matrix.dtype)
     rows = ops.arange(size, dtype="int32")
@@ -109,15 +96,7 @@ def eigenvalues(matrix: Tensor) -> Tensor:
 
 
 def dominant_of(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Picks the eigenvalue with the largest modulus.
-
-    Args:
-        values: Tensor of shape `(2, p)`, from `eigenvalues`.
-
-    Returns:
-        A pair of its real part and its imaginary part, which is nonnegative. If several
-        eigenvalues tie exactly, the first one is picked.
-    """
+    """Picks the eigenvalue with the largest modulus."""
     squares = values[0] * values[0] + values[1] * values[1]
     which = ops.argmax(squares)
     return ops.take(values[0], which), ops.abs(ops.take(values[1], which))
@@ -159,16 +138,7 @@ def vectors_of(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
 
 
 def with_pivots(triangles: Tensor) -> Tensor:
-    """Replaces vanishing pivots by pivots of the size of rounding errors.
-
-    Their exact size does not matter, as long as it is small.
-
-    Args:
-        triangles: Triangular matrices, a tensor of shape `(k, p, p)`.
-
-    Returns:
-        Tensor of the same shape, with nonsingular matrices.
-    """
+    """Replaces vanishing pivots by pivots of the size of rounding errors."""
     least = machine_epsilon(triangles) * frobenius_norms(triangles)[..., 0]
     least = ops.where(least == 0, ops.ones_like(least), least)
     pivots = ops.diagonal(triangles, axis1=-2, axis2=-1)
@@ -178,16 +148,7 @@ def with_pivots(triangles: Tensor) -> Tensor:
 
 
 def shifted_matrices(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
-    """Builds the real form of `A - (a + b i) I`, for vectors `[Re u; Im u]`.
-
-    Args:
-        matrices: Tensor of shape `(k, n, n)`.
-        real: `a`, a scalar or a tensor of shape `(k, 1, 1)`.
-        imaginary: `b`, the same.
-
-    Returns:
-        Tensor of shape `(k, 2 n, 2 n)`.
-    """
+    """Builds the real form of `A - (a + b i) I`, for vectors `[Re u; Im u]`."""
     identity = ops.eye(matrices.shape[1], dtype=matrices.dtype)
     shifted = matrices - real * identity
     turned = imaginary * identity + ops.zeros_like(matrices)

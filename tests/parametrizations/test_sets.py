@@ -1,15 +1,14 @@
 """Every parametrization as an object: variables, map, inverse, distance, sample."""
 
-import itertools
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import OrthoRNN, ScoRNN
+from keras_ortho import ENRNN, FullURNN, OrthoRNN, ScoRNN, ScuRNN
 from keras_ortho import parametrizations as sets
 from keras_ortho.initializers import FreeInitializer, UnitaryComposition
+from keras_ortho.optimizers import paper_optimizer
 from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
@@ -357,3 +356,24 @@ def test_random_matrices_of_no_order(size):
     for draw in (sets.random_orthogonal, sets.random_unitary):
         with pytest.raises(ValueError, match="`size` must be .* Received: size="):
             draw(size)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda: OrthoRNN(3, sets.SkewExponential()),
+        lambda: ScoRNN(3),
+        lambda: ScuRNN(3),
+        lambda: ENRNN(2, 2),
+        lambda: FullURNN(3),
+    ],
+    ids=["exponential", "cayley", "unitary-cayley", "enrnn", "full"],
+)
+def test_a_batch_with_nan_in_fit(layer):
+    """Training goes on, as with any layer of Keras: its callbacks see the loss."""
+    model = keras.Sequential([keras.Input((3, 2)), layer()])
+    model.compile(paper_optimizer("sgd", "sgd"), "mse")
+    x = np.zeros((4, 3, 2), "float32")
+    x[0, 0, 0] = np.nan
+    model.fit(x, np.zeros((4, *model.output_shape[1:])), batch_size=2, verbose=0)
+    assert np.isnan(ops.convert_to_numpy(model(x))).all()
