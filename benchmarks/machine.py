@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from keras_ortho.processors import processor_count
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("jax", "keras", "keras-ortho", "numpy", "tensorflow", "torch")
 
@@ -30,7 +32,7 @@ def machine() -> dict[str, Any]:
             break
     return {
         "processor": processor,
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": processor_count(),
         "python": platform.python_version(),
         "backend": os.environ.get("KERAS_BACKEND", "tensorflow"),
         "commit": _commit(),

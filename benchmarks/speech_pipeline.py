@@ -6,6 +6,8 @@ decoding, resampling, transform, records and manifest. The worker processes star
 warm up before the measurement, and the files are in the page cache. The time of the
 whole command, including the start of its processes, is reported separately.
 
+It sets the processors that it may use, as only Linux can.
+
 Run it as `python benchmarks/speech_pipeline.py [--seconds 2000] [--workers 2]`.
 """
 
@@ -19,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import Executor
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,6 @@ from options import positive_float, positive_int
 
 from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.data_prep.storage import write_json
-from keras_ortho.executors.processes import worker_pool
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -70,27 +70,6 @@ def _letters(number: int) -> str:
     return "".join(chr(ord("a") + number // 26**place % 26) for place in range(3))
 
 
-def start_workers(pool: Executor, workers: int, folder: Path) -> None:
-    """Waits until all workers run, and prepares a small corpus to warm them up.
-
-    Args:
-        pool: The workers.
-        workers: Number of workers.
-        folder: Folder for the corpus and its records.
-    """
-    seen: set[int] = set()
-    while len(seen) < workers:
-        naps = [pool.submit(_nap) for _ in range(workers)]
-        seen.update(nap.result() for nap in naps)
-    make_corpus(folder / "corpus", 200, seed=1)
-    prepare(folder / "corpus", folder / "records", pool=pool)
-
-
-def _nap() -> int:
-    time.sleep(0.1)
-    return os.getpid()
-
-
 def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
     """Times the pipeline.
 
@@ -108,12 +87,12 @@ def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
         folder = Path(name)
         audio = make_corpus(folder / "corpus", seconds, seed=0)
         times = []
-        with worker_pool(workers) as pool:
-            start_workers(pool, workers, folder / "start")
-            for repeat in range(repeats):
-                start = time.perf_counter()
-                prepare(folder / "corpus", folder / f"records{repeat}", pool=pool)
-                times.append(time.perf_counter() - start)
+        # The first run starts the workers and warms them up.
+        for repeat in range(-1, repeats):
+            start = time.perf_counter()
+            prepare(folder / "corpus", folder / f"records{repeat}", workers=workers)
+            times.append(time.perf_counter() - start)
+        del times[0]
         start = time.perf_counter()
         command = [
             sys.executable,

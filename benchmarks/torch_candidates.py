@@ -1,12 +1,12 @@
 """PyTorch's recurrent layers as candidates of the benchmarks."""
 
-import os
 from typing import Any
 
 import numpy as np
 from shapes import FEATURES, OUTPUTS, Shape, Steps, data
 
 from keras_ortho.extras import require
+from keras_ortho.processors import processor_count
 
 
 def torch_steps(
@@ -38,7 +38,7 @@ def torch_steps(
     torch = require("torch", extra="torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu":
-        torch.set_num_threads(len(os.sched_getaffinity(0)))
+        torch.set_num_threads(processor_count())
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     layer = torch.nn.LSTM if kind == "LSTM" else torch.nn.RNN

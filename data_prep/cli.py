@@ -1,16 +1,14 @@
 """The command `keras-ortho-data`."""
 
 import argparse
-import contextlib
-import os
 import sys
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
-from keras_ortho.executors import open_executor
+from keras_ortho.processors import processor_count
 
 from .listed import ListFile
 from .pipeline import NUM_SHARDS, prepare
@@ -29,8 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0 on success, 1 if an error was printed, 130 after Ctrl-C.
     """
     options = _parser().parse_args(arguments)
+    workers = processor_count() if options.workers is None else options.workers
     try:
-        with _pool(options) as pool, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             outcome = prepare(
                 options.corpus,
@@ -40,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 seed=options.seed,
                 num_shards=dict(zip(SPLITS, options.shards, strict=True)),
                 strict=options.strict,
-                pool=pool,
+                workers=workers,
+                scheduler=options.scheduler,
                 progress=True,
             )
     except BrokenExecutor as error:
@@ -67,15 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"warning: {message}", file=sys.stderr)
-
-
-def _pool(
-    options: argparse.Namespace,
-) -> contextlib.AbstractContextManager[Executor | None]:
-    if options.workers == 0:
-        return contextlib.nullcontext()
-    workers = options.workers or len(os.sched_getaffinity(0))
-    return open_executor(workers, options.scheduler)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -111,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--workers",
-        type=_natural,
-        help="number of processes (default: one a core); 0: this one alone",
+        type=_positive,
+        help="number of processes (default: one a core); 1: this one alone",
     )
     where.add_argument(
         "--scheduler",
@@ -142,12 +133,6 @@ def _list_file(text: str) -> ListFile:
     if equals and split in SPLITS:
         return ListFile(Path(path), split)
     return ListFile(Path(text))
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a whole number, at least 0, not {text!r}")
-    return int(text)
 
 
 def _positive(text: str) -> int:

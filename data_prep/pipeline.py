@@ -1,13 +1,15 @@
 """Turns a corpus into a folder of records with a manifest."""
 
+import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from keras_ortho.checks import is_integer
+from keras_ortho.executors.parallel import in_parallel
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
 from keras_ortho.reading import read_json
@@ -26,7 +28,7 @@ from .plan import (
     plan_shards,
 )
 from .report import REPORT, is_report, list_rejected, write_report
-from .shards import Sidecar, find_shard, write_shard, write_shared_shard
+from .shards import Sidecar, find_shard, write_shared_shard
 from .splits import SPLITS, Splits, resolve_mode, split
 from .storage import write_json
 
@@ -59,7 +61,8 @@ def prepare(
     seed: int = 0,
     num_shards: Mapping[str, int] = NUM_SHARDS,
     strict: bool = False,
-    pool: Executor | None = None,
+    workers: int = 1,
+    scheduler: str | None = None,
     progress: bool = False,
 ) -> Outcome:
     """Writes the records of a corpus, or updates them.
@@ -84,23 +87,24 @@ def prepare(
         strict: Whether a file that cannot be used is an error. The shards written so
             far are then kept for the next run, and the previous manifest and its
             shards remain. Default: `False`.
-        pool: Executor that writes the shards, such as one opened by
-            `keras_ortho.executors.open_executor`. Default: `None`, this process.
+        workers: Number of processes that write the shards. Default: 1, this one.
+        scheduler: Address of the scheduler of a Dask cluster whose workers write the
+            shards, such as `"tcp://host:8786"`. Default: `None`, this machine.
         progress: Whether to show a progress bar on a terminal. Default: `False`.
 
     Returns:
         The result of the run.
 
     Raises:
-        BrokenExecutor: If a worker of `pool` died.
+        BrokenExecutor: If a worker died.
         ImportError: If a required library is not installed.
         OSError: If a folder or file is missing, cannot be written, or is not visible to
-            a worker of `pool`.
+            a worker.
         ValueError: If an argument or a list is invalid; if `out` and `corpus` overlap;
             if a split would be empty; if `out` contains records, but of none of these
             utterances, or a `manifest.json` or `report.csv` of something else; if a
-            worker of `pool` has other versions of the libraries; or if `strict` is
-            `True` and files are rejected.
+            worker has other versions of the libraries; if no scheduler answers; or if
+            `strict` is `True` and files are rejected.
 
     Example:
     ```python
@@ -126,7 +130,7 @@ def prepare(
             disable=None if progress else True,
         )
         with bar:
-            for shard, sidecar in _write_all(missing, found, out, pool):
+            for shard, sidecar in _write_all(missing, found, out, workers, scheduler):
                 sidecars[shard.stem] = sidecar
                 bar.update(len(shard.sources))
         ordered = [(shard, sidecars[shard.stem]) for shard in shards]
@@ -235,22 +239,19 @@ def _find_all(shards: list[Shard], out: Path) -> dict[str, Sidecar]:
 
 
 def _write_all(
-    shards: list[Shard], corpus: Corpus, out: Path, pool: Executor | None
+    shards: list[Shard], corpus: Corpus, out: Path, workers: int, scheduler: str | None
 ) -> Iterator[tuple[Shard, Sidecar]]:
-    if pool is None:
-        for shard in shards:
-            yield shard, write_shard(shard, corpus.root, out)
-        return
     # Largest first, so that no large shard is left for the end.
     by_size = sorted(shards, key=lambda shard: -len(shard.sources))
-    common = corpus.root.absolute(), out.absolute(), library_versions()
-    futures = {pool.submit(write_shared_shard, s, *common): s for s in by_size}
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        for future in futures:
-            future.cancel()
+    write = functools.partial(
+        write_shared_shard,
+        root=corpus.root.absolute(),
+        out=out.absolute(),
+        versions=library_versions(),
+    )
+    # One at a time, so that a batch of them is not lost with its worker.
+    sidecars = in_parallel(write, by_size, workers, scheduler, batch_size=1)
+    return zip(by_size, sidecars, strict=True)
 
 
 def _rejected(

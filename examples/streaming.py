@@ -17,9 +17,11 @@ the extras `export` and `speech`.
 
 import argparse
 import contextlib
+import multiprocessing
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,6 @@ from keras_ortho.audio import (
     to_float,
     write_wav,
 )
-from keras_ortho.executors.processes import worker_pool
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 
@@ -128,7 +129,8 @@ def main() -> None:
     if path.suffix == ".keras":
         model, path = path, options.out / "step.onnx"
         # In a separate process, because a library cannot be unloaded.
-        with worker_pool(1) as process:
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as process:
             process.submit(export, model, path).result()
     step, speech = Step(path), Speech()
     # The frame before the speech, which is all silence.

@@ -3,24 +3,23 @@
 import contextlib
 import functools
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from keras_ortho.checks import check_count
-from keras_ortho.executors import open_executor
+from keras_ortho.executors.parallel import open_cluster
 from keras_ortho.executors.programs import (
     Program,
     ProgramFailedError,
     run_program,
-    share,
     wait_for,
 )
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 from keras_ortho.locks import locked
+from keras_ortho.processors import processor_count
 
 PROGRESS, COMMAND_LOCK = "run/progress.json", ".command.lock"
 # A file that every started run has, and the option that resumes a run.
@@ -51,8 +50,8 @@ def run_all(
             progress; otherwise one bar shows the progress of all. Default: `None`,
             one, or on a cluster as many as it takes.
         scheduler: Address of the scheduler of a Dask cluster whose workers execute
-            the runs; see `keras_ortho.executors.open_executor`. Default: `None`, this
-            machine.
+            the runs; its workers need the checkout under the same path. Default:
+            `None`, this machine.
 
     Yields:
         The name of each finished run and its error, `None` if it succeeded.
@@ -73,19 +72,21 @@ def run_all(
         return
     at_once = jobs or len(folders)
     # A worker of a cluster finds out itself how many cores it has.
-    threads = None if scheduler else share(at_once)
+    threads = None if scheduler else max(1, processor_count() // at_once)
+    over = threading.Event()
     with (
         ThreadPoolExecutor(at_once) as waiting,
-        open_executor(at_once, scheduler, programs=True) as executor,
+        _executor(scheduler) as executor,
         _display(folders) as ended,
     ):
-        run = functools.partial(_run_on, executor, threads)
+        run = functools.partial(_run_on, executor, threads, over.is_set)
         made = {waiting.submit(_wrong, function, run, name): name for name in folders}
         try:
             for future in as_completed(made):
                 ended.add(made[future])
                 yield made[future], future.result()
         finally:
+            over.set()
             waiting.shutdown(wait=False, cancel_futures=True)
 
 
@@ -111,25 +112,47 @@ def run_named(
 
 def _run_here(arguments: Sequence[str], folder: Path) -> None:
     resume = [RESUME] if (folder / BEGUN).exists() else []
-    status = wait_for([sys.executable, *arguments, *resume])
+    status = wait_for([*arguments, *resume])
     if status:
         raise ProgramFailedError(f"it ended with status {status}")
 
 
+@contextlib.contextmanager
+def _executor(scheduler: str | None) -> Iterator[Executor | None]:
+    """Opens an executor on the cluster; without one, this process runs the programs."""
+    if scheduler is None:
+        yield None
+        return
+    with open_cluster(scheduler) as client:
+        # Not pure, or a run that was once canceled would stay so.
+        executor = client.get_executor(pure=False)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False)  # Cancels what has not ended.
+
+
 def _run_on(
-    executor: Executor, threads: int | None, arguments: Sequence[str], folder: Path
+    executor: Executor | None,
+    threads: int | None,
+    given_up: Callable[[], bool],
+    arguments: Sequence[str],
+    folder: Path,
 ) -> None:
     folder = folder.absolute()
     with locked(folder, COMMAND_LOCK):
         program = Program(
-            [sys.executable, *arguments],
+            arguments,
             folder,
             seen=folder / COMMAND_LOCK,
             resume=(folder / BEGUN, RESUME),
             threads=threads,
         )
         try:
-            executor.submit(run_program, program).result()
+            if executor is None:
+                run_program(program, given_up)
+            else:
+                executor.submit(run_program, program).result()
         except ProgramFailedError:
             raise
         # No failure of a run on its worker may stop the others.

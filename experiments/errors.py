@@ -29,14 +29,11 @@ def run_python(arguments: Sequence[str]) -> None:
     """Runs Python in a process that also ends if this one is killed.
 
     Args:
-        arguments: Arguments of the interpreter: a module, a script or code.
+        arguments: A script, or `-m` and a module, and its arguments.
 
     Raises:
         SystemExit: If Python fails, with its status. It has printed the reason.
-
-    Example:
-    >>> run_python(["-c", "assert 1 + 1 == 2"])
     """
-    status = wait_for([sys.executable, *arguments])
+    status = wait_for(arguments)
     if status:
         raise SystemExit(status)

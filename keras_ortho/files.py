@@ -52,18 +52,23 @@ def flush(path: str | os.PathLike[str]) -> None:
     """Flushes written data to disk.
 
     Args:
-        path: A file, or a folder to flush the names of the files in it.
+        path: A file, or a folder to flush the names of the files in it, on systems that
+            can do this. Windows cannot.
 
     Example:
 
     >>> flush(".")
     """
-    file = os.open(path, os.O_RDONLY)
+    is_folder = os.path.isdir(path)
+    if is_folder and not hasattr(os, "O_DIRECTORY"):
+        return
+    # Windows flushes only what is open for writing, other systems open no folder so.
+    file = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
         os.fsync(file)
     except OSError as error:
         # Some network file systems do not support this for folders.
-        if not (error.errno == errno.EINVAL and os.path.isdir(path)):
+        if not (error.errno == errno.EINVAL and is_folder):
             raise
     finally:
         os.close(file)

@@ -1,7 +1,6 @@
 """TensorFlow: custom gradients, loops over time, and eager computation in a trace."""
 
 import dataclasses
-import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
@@ -9,6 +8,7 @@ from typing import Any, TypeAlias
 import tensorflow as tf
 
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
+from keras_ortho.processors import processor_count
 
 ONCE = (
     "On TensorFlow, a layer of keras_ortho has first derivatives only. For second "
@@ -268,7 +268,7 @@ def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
     """
     if tf.config.list_logical_devices("GPU"):
         return 1
-    cores = len(os.sched_getaffinity(0))
+    cores = processor_count()
     threads = tf.config.threading.get_inter_op_parallelism_threads()
     known = UNKNOWN_BATCH if batch is None else batch
     enough = known // SEQUENCES if training else known * entries // MULTIPLICATIONS

@@ -1,32 +1,26 @@
-"""Programs that end with the process that waits for them."""
+"""Python programs that end with the process that waits for them."""
 
 import contextlib
+import importlib.util
 import os
 import subprocess
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextvars import ContextVar
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keras_ortho.executors.cluster import (
-    check_shared,
-    task_cores,
-    task_is_cancelled,
-)
-from keras_ortho.locks import locked
+from keras_ortho.executors.parallel import check_shared
+from keras_ortho.extras import require
+from keras_ortho.processors import processor_count
 
 LOG = "log.txt"
 # Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # Variables that a program on another machine needs in order to behave the same.
 _HANDED_ON = ("KERAS_BACKEND", "PYTHONPATH")
+_CHILD = Path(__file__).with_name("child.py")
 _SECONDS = 0.5
-_given_up: ContextVar[Callable[[], bool]] = ContextVar(
-    "given_up", default=task_is_cancelled
-)
 
 
 class ProgramFailedError(Exception):
@@ -42,7 +36,7 @@ class Program:
     """A program that any process with access to the same files can run.
 
     Attributes:
-        command: Program and arguments.
+        arguments: Those of Python: a script, or `-m` and a module, and its arguments.
         folder: The program's own folder, which must exist. Its output is appended to
             `log.txt` there.
         seen: A file written by this process. Another process checks that it exists, to
@@ -57,7 +51,7 @@ class Program:
             `PYTHONPATH` as they are set in this process.
     """
 
-    command: Sequence[str]
+    arguments: Sequence[str]
     folder: Path
     seen: Path
     resume: tuple[Path, str] | None = None
@@ -66,41 +60,33 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=_handed_on)
 
 
-def run_program(program: Program) -> None:
-    """Runs a program, which ends if this process ends or the executor cancels it.
-
-    If an earlier run of the program is still active in its folder, waits for its end.
+def run_program(program: Program, given_up: Callable[[], bool] | None = None) -> None:
+    """Runs a program, which ends if this process ends.
 
     Args:
         program: The program.
+        given_up: Function that returns whether to end the program. Default: `None`,
+            whether this is a task of a cluster that was canceled.
 
     Raises:
         FileNotFoundError: If the file `program.seen` does not exist.
-        ProgramFailedError: If the program fails or is canceled. If it fails, the
+        ProgramFailedError: If the program fails or is given up. If it fails, the
             message includes the last line of the log.
-
-    Example:
-    >>> program = Program(["true"], Path.cwd(), seen=Path.cwd())
-    >>> run_program(program)
     """
     check_shared(program.seen)
     threads = task_cores() if program.threads is None else program.threads
     own = dict.fromkeys(THREADS, str(threads))
-    # The program also holds the lock, as it may briefly outlive this process.
-    with (
-        locked(program.folder, ".program.lock", wait=True) as lock,
-        open(program.folder / LOG, "ab") as log,
-    ):
-        command = list(program.command)
-        if program.resume and program.resume[0].exists():
-            command.append(program.resume[1])
+    arguments = list(program.arguments)
+    if program.resume and program.resume[0].exists():
+        arguments.append(program.resume[1])
+    with open(program.folder / LOG, "ab") as log:
         status = wait_for(
-            command,
+            arguments,
+            given_up or task_is_cancelled,
             cwd=program.cwd,
             env={**os.environ, **program.environment, **own},
             stdout=log,
             stderr=log,
-            pass_fds=[lock],
         )
     if status:
         raise ProgramFailedError(
@@ -108,68 +94,58 @@ def run_program(program: Program) -> None:
         )
 
 
-def wait_for(command: Sequence[str], **own: Any) -> int:
-    """Runs a command that ends if this process ends, and returns its exit status.
+def wait_for(
+    arguments: Sequence[str], given_up: Callable[[], bool] = lambda: False, **own: Any
+) -> int:
+    """Runs Python in a process that ends with this one, and returns its exit status.
 
     Args:
-        command: Program and arguments.
+        arguments: A script, or `-m` and a module, and its arguments.
+        given_up: Function that returns whether to end the process. Default: never.
         **own: Further arguments of `subprocess.Popen`.
 
-    Returns:
-        The exit status.
-
     Raises:
-        ProgramFailedError: If the executor that runs this thread or task cancels it.
-
-    Example:
-    >>> wait_for(["true"])
-    0
+        ProgramFailedError: If it is given up.
     """
-    # A `preexec_fn` may deadlock in the presence of threads.
-    ending = ["setpriv", "--pdeathsig", "TERM", "--", *command]
-    with subprocess.Popen(ending, **own) as process:
+    command = [sys.executable, str(_CHILD), *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, **own) as process:
         try:
-            while True:
+            while not given_up():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     return process.wait(_SECONDS)
-                if _given_up.get()():
-                    raise ProgramFailedError("it was given up")
+            raise ProgramFailedError("it was given up")
         finally:
             process.terminate()
 
 
-def share(tasks: int) -> int:
-    """Returns the number of threads per program for `tasks` programs at once.
+def task_is_cancelled() -> bool:
+    """Returns whether this code runs in a cluster task that was canceled.
 
-    The programs share the cores of this process.
-
-    Example:
-    >>> share(10_000)
-    1
+    Dask does not interrupt a task that is running. A task also counts as canceled if
+    its client was killed.
     """
-    return max(1, len(os.sched_getaffinity(0)) // tasks)
+    distributed = sys.modules.get("distributed")
+    try:
+        worker = distributed.get_worker() if distributed else None
+    except ValueError:  # Not on a worker.
+        return False
+    if worker is None:
+        return False
+    task = worker.state.tasks.get(worker.get_current_task())
+    return task is None or task.state == "cancelled"
 
 
-@contextlib.contextmanager
-def program_pool(workers: int) -> Iterator[Executor]:
-    """Opens threads that wait for programs; see `keras_ortho.executors.open_executor`.
-
-    Args:
-        workers: Number of programs at once.
-
-    Yields:
-        The executor. An error or a keyboard interrupt ends its programs.
-    """
-    over = threading.Event()
-    with ThreadPoolExecutor(
-        workers, initializer=_given_up.set, initargs=(over.is_set,)
-    ) as threads:
-        try:
-            yield threads
-        except BaseException:
-            over.set()
-            threads.shutdown(wait=False, cancel_futures=True)
-            raise
+def task_cores() -> int:
+    """Returns the number of cores per task when a worker runs as many as it can."""
+    if importlib.util.find_spec("distributed") is None:  # So this is no worker.
+        return processor_count()
+    # Respects the CPU limit of a container, which the affinity does not show.
+    cores = require("dask.system", extra="cluster").CPU_COUNT
+    try:
+        at_once = require("distributed", extra="cluster").get_worker().state.nthreads
+    except ValueError:  # Not on a worker.
+        at_once = 1
+    return max(1, cores // at_once)
 
 
 def _end(log: Path) -> str:

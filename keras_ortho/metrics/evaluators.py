@@ -13,13 +13,13 @@ from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import istft, log_power, magnitude, stft
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_choice, check_count
-from keras_ortho.extras import require
 from keras_ortho.metrics.pesq import check_pesq_options, pesq
 from keras_ortho.metrics.segsnr import SNRScores, segmental_snr
 from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import check_sample_rate, signal_pairs
 from keras_ortho.metrics.speech import Pair, mean_scores, score_pairs
 from keras_ortho.metrics.stoi import stoi
+from keras_ortho.processors import processor_count
 
 # Scores a pair of waveforms: estimate, reference, sampling rate in Hz.
 Score = Callable[[np.ndarray, np.ndarray, int], float | SNRScores]
@@ -224,8 +224,7 @@ class SpeechScores(keras.callbacks.Callback):
             raise ValueError("`utterances` must not be empty. Received: none")
         if processes is None:
             needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
-            cores = require("joblib", extra="speech").cpu_count()
-            processes = min(needed, cores)
+            processes = min(needed, processor_count())
         self.number = len(pairs)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
         self._noisy, self._clean = zip(*pairs, strict=True)

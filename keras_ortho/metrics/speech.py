@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_ortho.checks import check_count
+from keras_ortho.executors.parallel import in_parallel
 from keras_ortho.extras import require
 from keras_ortho.metrics.pesq import check_pesq_options, mos_lqo_to_raw, pesq
 from keras_ortho.metrics.segsnr import segmental_snr
 from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import UnscoredWarning, signal_pairs
 from keras_ortho.metrics.stoi import stoi
+from keras_ortho.processors import processor_count
 
 # A process takes seconds to start, in which another scores a hundred utterances.
 UTTERANCES_PER_PROCESS = 256
@@ -68,8 +70,7 @@ def score_speech(
     pairs = signal_pairs(estimates, references, sample_rate)
     if processes is None:
         needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
-        cores = require("joblib", extra="speech").cpu_count()
-        processes = max(1, min(needed, cores))
+        processes = max(1, min(needed, processor_count()))
     processes = check_count("processes", processes)
     tqdm = require("tqdm", extra="speech").tqdm
     title = progress if isinstance(progress, str) else "Scoring"
@@ -88,10 +89,8 @@ def score_pairs(
     bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
 ) -> dict[str, np.ndarray]:
     """Scores pairs in processes; warns of those that lack a score."""
-    joblib = require("joblib", extra="speech")
-    work = joblib.Parallel(processes, return_as="generator")
-    jobs = (joblib.delayed(_with_reasons)(score, pair) for pair in pairs)
-    results = list(bar(work(jobs)))
+    score_one = functools.partial(_with_reasons, score)
+    results = list(bar(in_parallel(score_one, pairs, processes)))
     for index, (_, reasons) in enumerate(results):
         for reason in reasons:
             warnings.warn(f"Utterance {index}: {reason}", UnscoredWarning, stacklevel=3)

@@ -11,8 +11,9 @@ from concurrent.futures import BrokenExecutor
 import pytest
 
 from experiments.engine import run_all, run_named
-from keras_ortho.executors import open_executor
-from keras_ortho.executors.cluster import check_shared, task_cores
+from keras_ortho.executors.parallel import check_shared, in_parallel, open_cluster
+from keras_ortho.executors.programs import task_cores
+from keras_ortho.processors import processor_count
 from tests.executors.clusters import ROOT, cluster
 from tests.waiting import until
 
@@ -46,7 +47,10 @@ def address(tmp_path_factory):
 
 def run(folder, address, codes, **own):
     folders = {name: folder / name for name in codes}
-    commands = {n: ["-c", code, str(folders[n])] for n, code in codes.items()}
+    commands = {}
+    for name, code in codes.items():
+        (folder / f"{name}.py").write_text(code)
+        commands[name] = [str(folder / f"{name}.py"), str(folders[name])]
     make = functools.partial(run_named, commands, folders)
     return dict(run_all(make, folders, scheduler=address, **own))
 
@@ -92,7 +96,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from experiments.engine import run_all, run_named
 address, folder, code, *names = sys.argv[1:]
 folders = {name: pathlib.Path(folder, name) for name in names}
-commands = {name: ["-c", code, str(folders[name])] for name in names}
+script = pathlib.Path(folder, "work.py")
+script.write_text(code)
+commands = {name: [str(script), str(folders[name])] for name in names}
 make = functools.partial(run_named, commands, folders)
 for name, wrong in sorted(run_all(make, folders, scheduler=address)):
     print(name, wrong)
@@ -122,37 +128,33 @@ def test_runs_end_with_the_command(tmp_path, address, ended):
     starter.send_signal(ended)
     starter.wait(60)
     # Both workers are free again, before any run could end by itself.
-    with open_executor(2, address) as executor:
-        naps = [executor.submit(time.sleep, 0.2) for _ in range(2)]
-        assert [nap.result(timeout=30) for nap in naps] == [None, None]
+    with open_cluster(address) as client:
+        naps = [client.submit(time.sleep, 0.2, pure=False) for _ in range(2)]
+        assert [nap.result(30) for nap in naps] == [None, None]
     assert not list(tmp_path.glob("*/result.txt"))
     assert sum(len(calls(tmp_path / name)) for name in names) == 2
 
 
 def test_work_that_kills_its_workers_breaks_the_executor(address):
-    with (
-        pytest.raises(BrokenExecutor, match="all those workers died"),
-        open_executor(1, address) as executor,
-    ):
-        executor.submit(os._exit, 1).result(timeout=60)
+    with pytest.raises(BrokenExecutor, match="all those workers died"):
+        list(in_parallel(os._exit, [1], 1, address))
 
 
 def test_a_worker_knows_its_cores(address):
-    with open_executor(1, address) as executor:
-        assert executor.submit(task_cores).result(timeout=60) == 1  # It was given one.
+    with open_cluster(address) as client:
+        assert (
+            client.submit(task_cores, pure=False).result(60) == 1
+        )  # It was given one.
 
 
 def test_a_process_knows_its_cores_without_dask(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert task_cores() == len(os.sched_getaffinity(0))
+    assert task_cores() == processor_count()
 
 
 def test_other_files_are_noticed(tmp_path, address):
-    with (
-        open_executor(1, address) as executor,
-        pytest.raises(FileNotFoundError, match="a file system that all share"),
-    ):
-        executor.submit(check_shared, tmp_path / "elsewhere").result(timeout=60)
+    with pytest.raises(FileNotFoundError, match="a file system that all share"):
+        list(in_parallel(check_shared, [tmp_path / "elsewhere"], 1, address))
 
 
 @pytest.mark.parametrize(
@@ -162,20 +164,9 @@ def test_the_address_must_be_that_of_a_scheduler(bad, monkeypatch):
     distributed = pytest.importorskip("distributed")
     # When one is let go that could not begin, the process waits 20 s for it.
     monkeypatch.delattr(distributed, "Client")
-    with (
-        pytest.raises(ValueError, match=f"`scheduler` must be .*Received: {bad}"),
-        open_executor(1, bad),
-    ):
-        pass
+    with pytest.raises(ValueError, match=f"`scheduler` must be .*Received: {bad}"):
+        list(in_parallel(len, ["a"], 1, bad))
 
 
-def test_a_cluster_of_this_process():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=1, processes=False, dashboard_address=None
-        ) as own,
-        open_executor(1, own.scheduler_address) as executor,
-    ):
-        assert own.scheduler_address.startswith("inproc:")
-        assert executor.submit(sum, [1, 2]).result(timeout=60) == 3
+def test_in_order_on_the_workers(address):
+    assert list(in_parallel(len, ["a", "bc", ""], 1, address)) == [1, 2, 0]

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,16 @@ while not other.exists():
 """
 
 
+def script(folder, code, *arguments):
+    """The arguments of Python that run some code."""
+    path = folder / f"{zlib.crc32(code.encode())}.py"
+    path.write_text(code)
+    return [str(path), *arguments]
+
+
 def run(codes, folder, jobs):
     folders = {name: folder / name for name in codes}
-    commands = {name: ["-c", *code] for name, code in codes.items()}
+    commands = {name: script(folder, *code) for name, code in codes.items()}
     return dict(run_all(functools.partial(run_named, commands, folders), folders, jobs))
 
 
@@ -81,7 +89,7 @@ STARTER = """
 import functools, pathlib, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from experiments.engine import run_all, run_named
-commands = {{name: ["-c", {code!r}, name] for name in ("a", "b")}}
+commands = {{name: [{code!r}, name] for name in ("a", "b")}}
 folders = {{name: pathlib.Path({folder!r}, name) for name in commands}}
 list(run_all(functools.partial(run_named, commands, folders), folders, 2))
 """
@@ -95,7 +103,8 @@ time.sleep(600)
 @pytest.mark.parametrize("killed", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     code = ENDLESS.format(folder=str(tmp_path))
-    starter = STARTER.format(code=code, folder=str(tmp_path))
+    (path,) = script(tmp_path, code)
+    starter = STARTER.format(code=path, folder=str(tmp_path))
     process = subprocess.Popen(
         [sys.executable, "-c", starter],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -122,13 +131,13 @@ pathlib.Path({folder!r}, "done").write_text("")
 ONE = """
 import pathlib
 from experiments.engine import run_all
-list(run_all(lambda run, name: run(["-c", {code!r}], pathlib.Path()), {{"a": None}}))
+list(run_all(lambda run, name: run([{code!r}], pathlib.Path()), {{"a": None}}))
 """
 
 
 def test_a_command_outlives_its_shell(tmp_path):
     """As one that was started by `nohup` does."""
-    one = ONE.format(code=LATE.format(folder=str(tmp_path)))
+    one = ONE.format(code=script(tmp_path, LATE.format(folder=str(tmp_path)))[0])
     shell = subprocess.Popen(
         [sys.executable, "-c", SHELL, sys.executable, one],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -159,5 +168,5 @@ def test_an_error_of_the_function_is_that_of_its_run(tmp_path, jobs):
 def test_two_runs_in_one_folder_are_refused(tmp_path):
     with locked(tmp_path / "a", ".command.lock"):
         found = run({"a": ["pass"], "b": ["pass"]}, tmp_path, 2)
-    assert f"process {os.getpid()} on" in found["a"]
+    assert "Another process is using this folder" in found["a"]
     assert found["b"] is None

@@ -304,7 +304,7 @@ def test_a_network_that_puts_out_no_sound_has_no_score(speech, predicts, value):
 
 
 def test_processes_for_many_utterances(monkeypatch):
-    monkeypatch.setattr("joblib.cpu_count", lambda: 3)
+    monkeypatch.setattr("keras_ortho.metrics.evaluators.processor_count", lambda: 3)
     for number, expected in ((32, 1), (33, 2), (200, 3)):
         callback = SpeechScores([PAIR] * number, "waveform", ["si_sdr"])
         assert callback.evaluator.processes == expected

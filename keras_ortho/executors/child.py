@@ -1,0 +1,27 @@
+"""Runs Python with given arguments in a process that ends with its parent.
+
+The parent holds the other end of the standard input, which closes when it dies.
+"""
+
+import os
+import runpy
+import sys
+import threading
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    del sys.argv[0]
+    # As Python itself would set it: this folder is not one to import from.
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        sys.path[0] = os.getcwd()
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,0 +1,130 @@
+"""Calls of a function in processes of this machine, or on a Dask cluster."""
+
+import contextlib
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError
+from pathlib import Path
+from typing import Any
+
+from keras_ortho.checks import check_count
+from keras_ortho.extras import require
+
+_TIMEOUT = "10s"  # Time limit for connecting to the scheduler.
+# Seconds after which a process without work ends, also if its parent was killed.
+_IDLE = 30
+
+
+def in_parallel(
+    function: Callable[[Any], Any],
+    items: Iterable[Any],
+    workers: int,
+    scheduler: str | None = None,
+    *,
+    batch_size: int | str = "auto",
+) -> Iterator[Any]:
+    """Yields the results of a function in the order of its arguments, as they come.
+
+    Args:
+        function: Function of one argument. Like it, arguments and results must be
+            picklable.
+        items: The arguments.
+        workers: Number of processes on this machine; with 1, this process does the
+            work. On a cluster, the number depends on its workers.
+        scheduler: Address of the scheduler of a Dask cluster, such as
+            `"tcp://host:8786"`. Its workers need the same packages as this process.
+            If a worker is lost, its calls are made again by others, as often as the
+            cluster's `allowed-failures` permits. Default: `None`, this machine.
+        batch_size: Number of calls that a worker gets at a time. Default: `"auto"`,
+            more if they are fast.
+
+    Raises:
+        BrokenExecutor: If a worker died; on a cluster, if a call lost more workers than
+            `allowed-failures` permits, or the scheduler was lost.
+        ImportError: If joblib, or for a cluster distributed, is not installed.
+        ValueError: If `workers` is not a positive integer, or no scheduler answers at
+            the address.
+
+    Example:
+
+    >>> list(in_parallel(len, ["a", "bc"], workers=1))
+    [1, 2]
+    """
+    workers = check_count("workers", workers)
+    joblib = require("joblib", extra="speech")
+    calls = [joblib.delayed(function)(item) for item in items]
+    with contextlib.ExitStack() as stack:
+        if scheduler is not None:
+            client = stack.enter_context(open_cluster(scheduler))
+            stack.enter_context(joblib.parallel_config("dask", client=client))
+            workers = -1
+        else:
+            stack.enter_context(
+                joblib.parallel_config("loky", idle_worker_timeout=_IDLE)
+            )
+        parallel = joblib.Parallel(
+            workers, return_as="generator", batch_size=batch_size
+        )
+        yield from parallel(calls)
+
+
+@contextlib.contextmanager
+def open_cluster(address: str) -> Iterator[Any]:
+    """Connects to a Dask cluster; what has not ended at the exit is canceled.
+
+    Args:
+        address: Address of the scheduler.
+
+    Yields:
+        The `distributed.Client`.
+
+    Raises:
+        BrokenExecutor: If a task kills too many workers, or the connection to the
+            scheduler is lost.
+        ImportError: If distributed is not installed.
+        ValueError: If no scheduler answers at the address.
+    """
+    distributed = require("distributed", extra="cluster")
+    try:
+        _check_address(str(address))
+        client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            "`scheduler` must be the address of a Dask scheduler that answers, such as "
+            f"tcp://host:8786. {error}. Received: {address}"
+        ) from error
+    with client:
+        try:
+            yield client
+        except distributed.KilledWorker as error:
+            raise BrokenExecutor(str(error)) from error
+        except CancelledError as error:
+            raise BrokenExecutor("The scheduler has ended.") from error
+
+
+def _check_address(address: str) -> None:
+    """Rejects an address for which a client would hang when it is closed."""
+    distributed = require("distributed", extra="cluster")
+    if address.startswith("inproc:"):  # A scheduler in this process.
+        return
+    distributed.comm.get_address_host_port(address)
+    if address.startswith(("tls:", "wss:")):
+        secured = distributed.Security().get_connection_args("client")
+        if not secured["ssl_context"]:
+            raise ValueError(
+                "Dask's configuration names no certificates, distributed.comm.tls"
+            )
+
+
+def check_shared(path: str | Path) -> None:
+    """Raises an error on a worker that does not see a file of the submitting process.
+
+    Raises:
+        FileNotFoundError: If the file does not exist.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(
+            f"A worker on {platform.node()} does not see what the command has written: "
+            "the folder must be on a file system that all share, under the same name. "
+            f"Received: {path}"
+        )

@@ -1,0 +1,67 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from keras_ortho.executors.parallel import in_parallel
+from tests.waiting import is_running, until
+
+ROOT = Path(__file__).resolve().parents[2]
+# A shell that starts the tests in the background has them ignore the interrupt.
+STARTER = """
+import pathlib, signal, sys, time
+from keras_ortho.executors.parallel import in_parallel
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def work(number):
+    pathlib.Path(sys.argv[1], str(number)).touch()
+    time.sleep(1)
+list(in_parallel(work, range(1000), 2, batch_size=1))
+"""
+
+
+def test_in_order_in_other_processes():
+    waits = [0.2, 0.0, 0.1]
+    assert list(in_parallel(_wait, waits, 2, batch_size=1)) == waits
+    processes = set(in_parallel(_process, range(4), 2))
+    assert os.getpid() not in processes
+    assert set(in_parallel(_process, range(4), 1)) == {os.getpid()}
+
+
+def _wait(seconds):
+    time.sleep(seconds)
+    return seconds
+
+
+def _process(_):
+    return os.getpid()
+
+
+def test_a_worker_that_dies_is_an_error():
+    with pytest.raises(BrokenExecutor):
+        list(in_parallel(os._exit, [1, 1], 2))
+
+
+def test_workers_must_be_positive():
+    with pytest.raises(ValueError, match="`workers` must be a positive .*workers=0$"):
+        next(in_parallel(len, ["a"], 0))
+
+
+@pytest.mark.parametrize("ended", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_their_parent(tmp_path, ended):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.DEVNULL,
+    )
+    until(lambda: len(list(tmp_path.iterdir())) > 2)
+    workers = [child.pid for child in psutil.Process(parent.pid).children(True)]
+    parent.send_signal(ended)
+    parent.wait(60)
+    until(lambda: not any(map(is_running, workers)))
+    assert len(list(tmp_path.iterdir())) < 50
