@@ -75,6 +75,7 @@ lint: $(VENV)/.test ## check style, spelling, types and the Dockerfile
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/codespell
 	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --platform win32 keras_ortho data_prep experiments examples
 	$(VENV)/bin/hadolint Dockerfile
 
 docs: OUT = out/site

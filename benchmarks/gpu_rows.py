@@ -45,7 +45,7 @@ class Rows:
         remove_asides(path)
         if not path.exists():
             return
-        stored = json.loads(path.read_text())
+        stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["about"] != self.about:
             raise ValueError(
                 f"`--out` must not hold measurements of something else. Received: "

@@ -26,7 +26,7 @@ def machine() -> dict[str, Any]:
         except importlib.metadata.PackageNotFoundError:
             versions[package] = None
     processor = platform.processor()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
             processor = line.split(":", 1)[1].strip()
             break

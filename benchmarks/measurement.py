@@ -84,7 +84,7 @@ def peak_over_idle(train: Callable[[], Any]) -> float:
         The peak memory of three steps, in MiB.
     """
     gc.collect()
-    with open("/proc/self/statm") as file:
+    with open("/proc/self/statm", encoding="utf-8") as file:
         idle = int(file.read().split()[1]) * resource.getpagesize()
     for _ in range(3):
         train()

@@ -85,7 +85,9 @@ def run_together(
     with contextlib.ExitStack() as stack:
         processes, files = [], []
         for task in tasks:
-            files.append(stack.enter_context(tempfile.TemporaryFile("w+")))
+            files.append(
+                stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+            )
             process = subprocess.Popen(
                 [sys.executable, path, json.dumps(task)],
                 env=environment,

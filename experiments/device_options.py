@@ -147,7 +147,7 @@ def set_up(given: argparse.Namespace) -> None:
     if process_index() > 0:
         given.out = Path(tempfile.mkdtemp(prefix="keras-ortho-"))
         atexit.register(shutil.rmtree, given.out, ignore_errors=True)
-        with open(os.devnull, "w") as nothing:
+        with open(os.devnull, "w", encoding="utf-8") as nothing:
             os.dup2(nothing.fileno(), sys.stdout.fileno())
 
 

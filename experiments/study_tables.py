@@ -86,7 +86,10 @@ def add_row(path: Path, row: Mapping[str, Any]) -> None:
     with locked(path.parent, f".{path.name}.lock", wait=True):
         rows = [*read_rows(path).values(), {k: _text(v) for k, v in row.items()}]
         rows.sort(key=lambda r: (r["model"], r["problem"], r["setting"], r["seed"]))
-        with replacing(path) as aside, open(aside, "w", newline="") as file:
+        with (
+            replacing(path) as aside,
+            open(aside, "w", encoding="utf-8", newline="") as file,
+        ):
             writer = csv.DictWriter(file, list(row), lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)

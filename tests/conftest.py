@@ -3,10 +3,10 @@
 import gc
 import os
 import re
-import resource
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests import quick
@@ -184,8 +184,7 @@ def _seed():
 
 
 def _resident():
-    pages = Path("/proc/self/statm").read_text().split()[1]
-    return int(pages) * resource.getpagesize()
+    return psutil.Process().memory_info().rss
 
 
 _resident_before = 0

@@ -106,7 +106,7 @@ class Log(keras.callbacks.Callback):
         if epoch == 0 or not self.path.exists():
             return []
         try:
-            with open(self.path, newline="") as file:
+            with open(self.path, encoding="utf-8", newline="") as file:
                 rows = [
                     {name: float(text) for name, text in row.items()}
                     for row in csv.DictReader(file)
@@ -133,7 +133,10 @@ class Log(keras.callbacks.Callback):
         if columns != self._rows[-1].keys():
             raise self._foreign(f"it has the columns {', '.join(columns)}")
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(self.path) as aside, open(aside, "w", newline="") as file:
+        with (
+            replacing(self.path) as aside,
+            open(aside, "w", encoding="utf-8", newline="") as file,
+        ):
             writer = csv.DictWriter(file, columns)
             writer.writeheader()
             writer.writerows(self._rows)
