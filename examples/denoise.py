@@ -82,7 +82,7 @@ from keras_ortho.audio import (
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_decibels
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import read_json, replacing, write_json
+from keras_ortho.files import replacing, write_json
 from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.locks import locked
 from keras_ortho.losses import NegativeSISDR
