@@ -74,31 +74,6 @@ def test_gradient(n):
         )
 
 
-@pytest.mark.parametrize("n", [2, 5])
-def test_gradient_of_the_paper(n):
-    """Theorem 1 and the formula for the phases, with the papers' dL/dW."""
-    values = free_reals(n)
-    upstream = np.random.default_rng(1).normal(size=(2 * n, 2 * n))
-    real = upstream[:n, :n] + upstream[n:, n:]
-    imaginary = upstream[:n, n:] - upstream[n:, :n]
-    derivative = 0.5 * (real - 1j * imaginary)
-    a, w = skew_hermitian(*values[:2], n), by_definition(*values)
-    d = np.exp(1j * values[2])
-    c = np.linalg.inv(np.eye(n) + a).T @ derivative @ (np.diag(d) + w.T)
-    step = c.T - c.conj()
-    k = np.linalg.solve(np.eye(n) + a, np.eye(n) - a)
-    # An entry off the diagonal stands in two places.
-    places = np.where(np.eye(n), 1, 2)[np.triu_indices(n)]
-    expected = [
-        2 * step.real[np.triu_indices(n, 1)],
-        places * step.imag[np.triu_indices(n)],
-        2 * np.real(1j * np.diag(derivative.T @ k) * d),
-    ]
-    found = gradients(lambda *v: ops.sum(scaled_cayley_unitary(*v) * upstream), *values)
-    for value, wanted in zip(found, expected, strict=True):
-        np.testing.assert_allclose(value, wanted, atol=1000 * n * EPS)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n", "scale"), [(2, 10.0), (33, 1.0), (170, 0.1)])
 def test_unitary_within_its_bound(n, scale, dtype):
@@ -112,7 +87,7 @@ def test_unitary_within_its_bound(n, scale, dtype):
     assert unitarity_error(kernel) <= n * np.finfo(dtype).eps * np.hypot(1, norm)
 
 
-@pytest.mark.parametrize(("n", "scale"), [(5, 1e2), (5, 1e4), (40, 1e2)])
+@pytest.mark.parametrize(("n", "scale"), [(5, 1e2), (5, 1e4), (40, 1e2), (5, 1e7)])
 def test_large_entries(n, scale):
     """In float32, for `A` with an eigenvalue near 0 beside large ones."""
     skew, symmetric, phases = free_reals(n, scale=scale)
@@ -125,9 +100,8 @@ def test_large_entries(n, scale):
         scaled_cayley_unitary(skew, symmetric, phases.astype("float32"))
     )
     eps, norm = np.finfo("float32").eps, np.linalg.norm(a, 2)
-    # As of the real transform: of what rounding of A does the step leaves the square.
-    bound = n * eps + 10 * (eps * norm) ** 2
-    assert unitarity_error(kernel) <= 10 * bound
+    # As of the real transform: two steps leave the fourth power of the error.
+    assert unitarity_error(kernel) <= 10 * n * eps + min(eps * norm, 0.125) ** 4
     exact = by_definition(skew, symmetric, phases.astype("float32"))
     # The eigenvalue itself moves by what rounding of A is.
     np.testing.assert_allclose(

@@ -160,11 +160,10 @@ def test_config(kind, invertible):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e38])
 def test_variables_of_a_model_that_has_diverged(kind, invertible, bad):
     """Never an exception: a matrix, and one of the set if the variables are finite."""
-    variables = kind.variables(N)
     for count in (1, None):
         values = [ops.convert_to_numpy(value).copy() for value in values_of(kind)]
         values = [v.astype("float32") if v.dtype.kind == "f" else v for v in values]
-        for value, variable in zip(values, variables, strict=True):
+        for value, variable in zip(values, kind.variables(N), strict=True):
             if variable.trainable:
                 value.flat[:count] = bad
         values = [ops.convert_to_tensor(value) for value in values]
