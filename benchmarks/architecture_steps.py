@@ -45,15 +45,7 @@ def main() -> None:
 
 
 def training_step(layer: keras.layers.Layer, task: dict[str, Any]) -> Callable[[], Any]:
-    """Makes a training step of a network with one recurrent layer.
-
-    Args:
-        layer: The layer.
-        task: The task.
-
-    Returns:
-        A function without arguments that takes one training step.
-    """
+    """Makes a training step of a network with one recurrent layer."""
     random = np.random.default_rng(0)
     x = random.random((task["batch"], task["steps"], 1), "float32")
     y = random.random((task["batch"], 10), "float32")

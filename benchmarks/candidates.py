@@ -24,15 +24,7 @@ from keras_ortho.parametrizations.skew import num_entries
 
 
 def network(layer: keras.layers.Layer, shape: Shape) -> keras.Model:
-    """Makes the model in which every layer is measured.
-
-    Args:
-        layer: A recurrent layer.
-        shape: The shape.
-
-    Returns:
-        A model of the layer and a dense layer with ten outputs.
-    """
+    """Makes the model in which every layer is measured."""
     return keras.Sequential(
         [
             keras.Input((shape.steps, shape.features)),
@@ -43,15 +35,7 @@ def network(layer: keras.layers.Layer, shape: Shape) -> keras.Model:
 
 
 def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Steps:
-    """Makes the steps of a Keras model with one recurrent layer.
-
-    Args:
-        make: Function that makes the layer from the number of units.
-        shape: The shape.
-
-    Returns:
-        A training step and an inference step.
-    """
+    """Makes the steps of a Keras model with one recurrent layer."""
     model = network(make(shape.units), shape)
     # Without a GPU, Keras compiles with XLA only on request.
     jit_compile = shape.jit_compile or keras.backend.backend() == "jax"
@@ -64,15 +48,7 @@ def keras_steps(make: Callable[[int], keras.layers.Layer], shape: Shape) -> Step
 
 
 def matched(kind: str, n: int) -> int:
-    """Finds the number of units that matches the parameter count of a scoRNN.
-
-    Args:
-        kind: `"SimpleRNN"`, `"LSTM"` or `"GRU"`.
-        n: Number of units of the scoRNN.
-
-    Returns:
-        Number of units.
-    """
+    """Finds the number of units that matches the parameter count of a scoRNN."""
     parameters = num_entries(n) + FEATURES * n + n
     kind = {"SimpleRNN": "simple_rnn"}.get(kind, kind.lower())
     return matched_units(kind, parameters, FEATURES)
@@ -96,14 +72,6 @@ def floor_steps(shape: Shape, heads: int = 1, dtype: str = "float32") -> Steps:
 
     They are a product of state and matrix at each time step, forward and backward, and
     one product over all time steps for the gradient of the matrix.
-
-    Args:
-        shape: The shape.
-        heads: Number of diagonal blocks of the matrix. Default: 1.
-        dtype: Dtype of the products. Default: `"float32"`.
-
-    Returns:
-        The products of a training step and those of an inference step.
     """
     order = shape.units // heads
     random = np.random.default_rng(0)
@@ -141,14 +109,7 @@ def floor_steps(shape: Shape, heads: int = 1, dtype: str = "float32") -> Steps:
 
 
 def cayley_steps(shape: Shape) -> Steps:
-    """Makes steps of the scaled Cayley transform, which every scoRNN step contains.
-
-    Args:
-        shape: The shape.
-
-    Returns:
-        The transform with its gradient, and the transform alone.
-    """
+    """Makes steps of the scaled Cayley transform, which every scoRNN step contains."""
     n = shape.units
     random = np.random.default_rng(0)
     entries = ops.convert_to_tensor(0.1 * random.normal(size=num_entries(n)), "float32")

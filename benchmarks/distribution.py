@@ -84,21 +84,7 @@ def main() -> None:
 def trained(
     way: str, backend: str, networks: dict[str, str], dtype: str
 ) -> dict[str, np.ndarray]:
-    """Trains networks in one way.
-
-    Args:
-        way: `"one"`, or the name of a `Way`.
-        backend: Keras's backend.
-        networks: Expressions by name, as in `NETWORKS`.
-        dtype: Dtype of the weights and data.
-
-    Returns:
-        The results of `ten_updates.train`, each key prefixed with the name of the
-        network and a slash.
-
-    Raises:
-        RuntimeError: If a process fails or the processes run out of time.
-    """
+    """Trains networks in one way."""
     flags = os.environ.get("XLA_FLAGS", "")
     if way == "devices":
         flags = f"{flags} --xla_force_host_platform_device_count={REPLICAS}"
@@ -132,18 +118,7 @@ def free_port() -> int:
 def differences(
     name: str, one: dict[str, np.ndarray], other: dict[str, np.ndarray]
 ) -> dict[str, float]:
-    """Compares a network that was trained in two ways.
-
-    Args:
-        name: Name of the network.
-        one: Results of `trained` for one way.
-        other: Results of `trained` for the other way.
-
-    Returns:
-        The largest differences: between the losses (`"loss"`), between the weights
-        before the first update (`"before"`) and after the last (`"after"`); and the
-        largest change of a weight over all updates (`"step"`).
-    """
+    """Compares a network that was trained in two ways."""
     keys = [key for key in one if key.startswith(f"{name}/")]
     largest = dict.fromkeys(("loss", "before", "after", "step"), 0.0)
     for key in keys:

@@ -40,12 +40,6 @@ def error(layer: keras.layers.Layer) -> float:
     """Computes the orthogonality or unitarity error of the recurrent matrix.
 
     For svdRNN, this is the error of the left factor.
-
-    Args:
-        layer: The layer.
-
-    Returns:
-        `||W* W - I||_F`.
     """
     if isinstance(layer, SVDRNN):
         reflectors = layer.cell.left_reflectors

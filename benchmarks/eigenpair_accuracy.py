@@ -24,31 +24,13 @@ DTYPES = ("float32", "float64")
 
 
 def rotation(angle: float, radius: float) -> np.ndarray:
-    """Makes a plane rotation, scaled by a radius.
-
-    Args:
-        angle: Angle in radians.
-        radius: The modulus of both eigenvalues.
-
-    Returns:
-        Array of shape `(2, 2)`.
-    """
+    """Makes a plane rotation, scaled by a radius."""
     c, s = np.cos(angle), np.sin(angle)
     return radius * np.array([[c, -s], [s, c]])
 
 
 def mixed(matrix: np.ndarray, departure: float, seed: int) -> np.ndarray:
-    """Applies a random similarity transformation to a matrix.
-
-    Args:
-        matrix: Array of shape `(n, n)`.
-        departure: Size of the transformation's departure from orthogonality; 0 for an
-            orthogonal one.
-        seed: Seed of the transformation.
-
-    Returns:
-        Array of the same shape.
-    """
+    """Applies a random similarity transformation to a matrix."""
     random, n = np.random.default_rng(seed), len(matrix)
     vectors = np.linalg.qr(random.normal(size=(n, n)))[0]
     vectors = vectors @ (np.eye(n) + departure * random.normal(size=(n, n)) / n**0.5)
@@ -60,14 +42,6 @@ def spread(n: int, above: float, seed: int) -> np.ndarray:
 
     It is similar to a block triangular matrix: complex pairs on the diagonal and
     Gaussian entries above them.
-
-    Args:
-        n: The order, even.
-        above: Standard deviation of the Gaussian entries, times `sqrt(n)`.
-        seed: Seed of all random numbers.
-
-    Returns:
-        Array of shape `(n, n)`.
     """
     random = np.random.default_rng(seed)
     matrix = above * np.triu(random.normal(size=(n, n)), 2) / n**0.5
@@ -78,30 +52,14 @@ def spread(n: int, above: float, seed: int) -> np.ndarray:
 
 
 def nearly_tied(n: int, blocks: list[np.ndarray], seed: int) -> np.ndarray:
-    """Makes a matrix from given blocks and real eigenvalues of modulus at most 0.9.
-
-    Args:
-        n: The order.
-        blocks: Diagonal blocks of order one or two.
-        seed: Seed of the other eigenvalues and of the similarity transformation.
-
-    Returns:
-        Array of shape `(n, n)`.
-    """
+    """Makes a matrix from given blocks and real eigenvalues of modulus at most 0.9."""
     taken = sum(len(block) for block in blocks)
     rest = np.random.default_rng(seed).uniform(-0.9, 0.9, n - taken)
     return mixed(scipy.linalg.block_diag(*blocks, np.diag(rest)), 0.3, seed)
 
 
 def matrices(sizes: list[int]) -> Iterator[tuple[str, np.ndarray]]:
-    """Makes the test matrices.
-
-    Args:
-        sizes: Their orders.
-
-    Yields:
-        The name of a matrix and an array of shape `(n, n)`.
-    """
+    """Makes the test matrices."""
     for n in sizes:
         gaussian = np.random.default_rng(0).normal(size=(n, n)) / n**0.5
         yield "Gaussian", gaussian
@@ -117,14 +75,7 @@ def matrices(sizes: list[int]) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def true_pair(matrix: np.ndarray) -> tuple[float, np.ndarray]:
-    """Computes the reference spectral radius and its gradient in long double.
-
-    Args:
-        matrix: Array of shape `(n, n)`.
-
-    Returns:
-        The radius and its gradient, a float64 array of shape `(n, n)`.
-    """
+    """Computes the reference spectral radius and its gradient in long double."""
     values, right = np.linalg.eig(matrix.astype("float64"))
     i, n = np.argmax(np.abs(values)), len(matrix)
 
@@ -147,14 +98,7 @@ def true_pair(matrix: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def by_lapack(matrix: np.ndarray) -> tuple[float, np.ndarray]:
-    """Computes the spectral radius and its gradient by `geev`, in the matrix's dtype.
-
-    Args:
-        matrix: Array of shape `(n, n)`.
-
-    Returns:
-        The radius and its gradient, an array of shape `(n, n)`.
-    """
+    """Computes the spectral radius and its gradient by `geev`, in its dtype."""
     values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
     i = np.argmax(np.abs(values))
     value, y, x = values[i], left[:, i].conj(), right[:, i]
@@ -163,14 +107,7 @@ def by_lapack(matrix: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def by_layer(matrix: np.ndarray) -> tuple[float, np.ndarray]:
-    """Computes the spectral radius and its gradient as ENRNN does.
-
-    Args:
-        matrix: Array of shape `(n, n)`.
-
-    Returns:
-        The radius and its gradient, an array of shape `(n, n)`.
-    """
+    """Computes the spectral radius and its gradient as ENRNN does."""
     if keras.backend.backend() == "jax":
         import jax
 

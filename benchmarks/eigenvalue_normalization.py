@@ -39,11 +39,7 @@ class PlainCell(ENRNNCell):
     """ENRNN cell without normalization of the short-term matrix."""
 
     def short_term_kernel(self) -> Tensor:
-        """Returns the short-term matrix, unnormalized.
-
-        Returns:
-            Tensor of shape `(s, s)`.
-        """
+        """Returns the short-term matrix, unnormalized."""
         return ops.cast(self.short_term_matrix, self.factorization_dtype)
 
 
@@ -56,17 +52,7 @@ class PlainENRNN(ENRNN):
 def training_step(
     layer_class: type[ENRNN], size: int, shape: tuple[int, int], jit_compile: bool
 ) -> Callable[[], object]:
-    """Makes a training step and takes it once, which compiles it.
-
-    Args:
-        layer_class: Class of the layer.
-        size: Number of short-term units.
-        shape: Batch size and number of time steps.
-        jit_compile: Whether XLA compiles the step.
-
-    Returns:
-        A function that takes one step and waits until it is complete.
-    """
+    """Makes a training step and takes it once, which compiles it."""
     keras.utils.set_random_seed(0)
     layer = layer_class(
         LONG_TERM[size],
@@ -96,17 +82,7 @@ def training_step(
 def compare(
     size: int, shape: tuple[int, int], jit_compile: bool, repeats: int
 ) -> dict[str, Any]:
-    """Times the two layers.
-
-    Args:
-        size: Number of short-term units.
-        shape: Batch size and number of time steps.
-        jit_compile: Whether XLA compiles the steps.
-        repeats: Number of steps of each layer.
-
-    Returns:
-        The settings, all times, the medians in seconds and their ratio.
-    """
+    """Times the two layers."""
     steps = {
         "normalized": training_step(ENRNN, size, shape, jit_compile),
         "plain": training_step(PlainENRNN, size, shape, jit_compile),

@@ -40,12 +40,7 @@ SECONDS = 120
 
 @contextlib.contextmanager
 def cluster(folder: Path, cores: list[int]) -> Iterator[str]:
-    """Runs a Dask scheduler and one worker per core; yields the scheduler's address.
-
-    Args:
-        folder: Folder for the files of the cluster.
-        cores: Cores to which the workers are pinned.
-    """
+    """Runs a Dask scheduler and one worker per core; yields the scheduler's address."""
     distributed = require("distributed", extra="cluster")
     file = str(folder / "scheduler.json")
     dask = [sys.executable, "-m", "dask"]

@@ -42,14 +42,7 @@ WORKER = "gpu_worker.py"
 
 
 def environment(task: dict[str, Any]) -> dict[str, str]:
-    """Chooses the environment variables for the process of a task.
-
-    Args:
-        task: A task.
-
-    Returns:
-        The variables to set, by name.
-    """
+    """Chooses the environment variables for the process of a task."""
     variables = {"KERAS_BACKEND": "jax"}
     if set(task.get("names", ())) & set(TORCH):
         return variables | {"JAX_PLATFORMS": "cpu"}  # PyTorch uses the GPU.
@@ -62,15 +55,7 @@ def environment(task: dict[str, Any]) -> dict[str, str]:
 
 
 def measure(task: dict[str, Any], limit: float) -> dict[str, dict[str, Any]]:
-    """Measures the candidates of a task, and repeats failed ones separately.
-
-    Args:
-        task: A task.
-        limit: Time limit for a process, in seconds.
-
-    Returns:
-        The measurements of each candidate, or the reason for its failure as `"failed"`.
-    """
+    """Measures the candidates of a task, and repeats failed ones separately."""
     names = task["names"]
     results: dict[str, dict[str, Any]] = {}
     try:
@@ -87,17 +72,7 @@ def measure(task: dict[str, Any], limit: float) -> dict[str, dict[str, Any]]:
 
 
 def hold(rows: Rows, form: str, precisions: list[str], names: list[str]) -> list[str]:
-    """Checks layers against their definition, and adds the errors to the rows.
-
-    Args:
-        rows: The rows, to which the layers that pass are added.
-        form: Form of the benchmark, which determines the shapes.
-        precisions: The precisions to check.
-        names: Names of the layers.
-
-    Returns:
-        A line for each quantity whose error is larger than rounding explains.
-    """
+    """Checks layers against their definition, and adds the errors to the rows."""
     wrong = []
     for name in names:
         shapes = {precision: CHECKED[form][precision] for precision in precisions}
@@ -124,14 +99,7 @@ def hold(rows: Rows, form: str, precisions: list[str], names: list[str]) -> list
 
 
 def describe(row: Row) -> str:
-    """Describes a row in one line.
-
-    Args:
-        row: A row.
-
-    Returns:
-        Its kind, precision, shape and name, and the measurements.
-    """
+    """Describes a row in one line."""
     place = (
         f"{row['kind']} {row['precision']} n={row['units']} T={row['steps']} "
         f"B={row['batch']} {row['name']}: "

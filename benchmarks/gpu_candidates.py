@@ -47,21 +47,7 @@ def set_precision(precision: str) -> None:
 
 
 def make(name: str, shape: Shape, precision: str) -> Candidate:
-    """Makes a candidate.
-
-    Args:
-        name: One of `gpu_names.NAMES`.
-        shape: The shape; its `jit_compile` is not used.
-        precision: One of `PRECISIONS`, already set by `set_precision`.
-
-    Returns:
-        The candidate.
-
-    Raises:
-        ImportError: If the candidate is a PyTorch layer and PyTorch is not installed.
-        NotMeasuredError: If the candidate needs a GPU or another precision, or if Keras
-            does not compile it to cuDNN.
-    """
+    """Makes a candidate."""
     base, _, equal = name.partition(", equal")
     kind = base.removeprefix("torch ").removesuffix(", cuDNN")
     cell = {"RNN": "SimpleRNN"}.get(kind, kind)
@@ -97,16 +83,7 @@ def make(name: str, shape: Shape, precision: str) -> Candidate:
 def compiled(
     function: Callable[..., Any], *arguments: Any, donate: tuple[int, ...] = ()
 ) -> tuple[Any, dict[str, float]]:
-    """Compiles a function for given arguments, and measures the time.
-
-    Args:
-        function: Function of nested arrays.
-        *arguments: Nested arrays for which to compile.
-        donate: Indices of the arguments that it may overwrite. Default: `()`.
-
-    Returns:
-        The compiled program, and the times `"trace"` and `"compile"` in seconds.
-    """
+    """Compiles a function for given arguments, and measures the time."""
     start = time.perf_counter()
     lowered = jax.jit(function, donate_argnums=donate).lower(*arguments)
     traced = time.perf_counter()
@@ -168,16 +145,7 @@ def _of_layer(
 
 
 def kernel_candidate(name: str, units: int) -> Candidate:
-    """Makes the candidate for a recurrent matrix, which a step computes once.
-
-    Args:
-        name: One of `gpu_names.LAYER_NAMES`.
-        units: Number of real entries of the state.
-
-    Returns:
-        The candidate: `"train"` computes the matrix and the gradient with respect to
-        all trainable variables of the cell, `"infer"` the matrix.
-    """
+    """Makes the candidate for a recurrent matrix, which a step computes once."""
     layer = make_layer(name, units)
     layer.build((1, 1, 1))
     cell = layer.cell

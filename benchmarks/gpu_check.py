@@ -42,33 +42,12 @@ MARGIN, RUNS = 2.0, 4
 
 
 def rounding(precision: str, n: int) -> float:
-    """Estimates the rounding error of a product of a state and a matrix.
-
-    Args:
-        precision: One of `PRECISIONS`.
-        n: Number of terms in the sum.
-
-    Returns:
-        A relative error.
-    """
+    """Estimates the rounding error of a product of a state and a matrix."""
     return UNITS[precision] + math.sqrt(n) * UNITS["float32"]
 
 
 def check(name: str, shapes: Mapping[str, Shape]) -> dict[str, dict[str, Any]]:
-    """Compares the outputs and gradients of a layer with its definition.
-
-    Args:
-        name: Name of the layer.
-        shapes: Units, steps and batch size by precision.
-
-    Returns:
-        `[error, allowed]` by precision and quantity, both relative errors in the
-        2-norm. The quantities are the outputs in training and in inference, and the
-        gradients with respect to the inputs and each trainable variable.
-
-    Raises:
-        RuntimeError: If float64 is disabled in JAX.
-    """
+    """Compares the outputs and gradients of a layer with its definition."""
     if not jax.config.read("jax_enable_x64"):
         raise RuntimeError("The check needs float64: set JAX_ENABLE_X64=1")
     references: dict[Shape, Reference] = {}
@@ -126,15 +105,7 @@ class Reference:
             self.expected = self._run(0.0, 0)
 
     def allowed(self, size: float) -> dict[str, float]:
-        """Computes the relative error to allow in each result.
-
-        Args:
-            size: Size of a relative error.
-
-        Returns:
-            A relative distance in the 2-norm by quantity: the largest over several runs
-            with random errors, plus one such error for rounding the quantity itself.
-        """
+        """Computes the relative error to allow in each result."""
         moved = [self._run(MARGIN * size, seed) for seed in range(1, RUNS + 1)]
         return {
             quantity: MARGIN * size + max(distance(m[quantity], value) for m in moved)
@@ -189,16 +160,7 @@ class Reference:
 
 
 def evaluate(name: str, precision: str, reference: Reference) -> dict[str, np.ndarray]:
-    """Computes the outputs and gradients of a layer on the device.
-
-    Args:
-        name: Name of the layer.
-        precision: One of `PRECISIONS`.
-        reference: The reference, which provides the inputs and weights.
-
-    Returns:
-        A float32 array by quantity.
-    """
+    """Computes the outputs and gradients of a layer on the device."""
     set_precision(precision)
     layer = make_layer(name, reference.units)
     layer.build(reference.x.shape)

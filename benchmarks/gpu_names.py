@@ -72,19 +72,7 @@ PROFILED: dict[str, tuple[str, ...]] = {
 
 
 def tasks(form: str, precisions: list[str], names: list[str]) -> list[dict[str, Any]]:
-    """Lists the tasks in the order of their measurement.
-
-    Args:
-        form: `"tiny"`, `"short"` or `"grid"`.
-        precisions: The precisions.
-        names: Names of the candidates.
-
-    Returns:
-        Tasks with the keys `"kind"` (`"time"`, `"kernel"`, `"memory"` or `"profile"`),
-        `"precision"`, `"units"`, `"steps"`, `"batch"` and `"names"`, the candidates
-        that one process measures in alternation. In a kernel task, `"steps"` and
-        `"batch"` are 0.
-    """
+    """Lists the tasks in the order of their measurement."""
     timed, measured = FORMS[form]
     layers = [name for name in names if name in LAYER_NAMES]
     # In one process, PyTorch and JAX would compete for the memory of the device.

@@ -31,14 +31,6 @@ def loops(text: str) -> list[dict[str, Any]]:
     """Counts the operations in one iteration of each loop of a program.
 
     On a GPU, an operation is a kernel launch or a library call.
-
-    Args:
-        text: Text of a compiled program, as XLA prints it.
-
-    Returns:
-        A dictionary for each loop: `"source"`, the name of its origin; `"turns"`, the
-        number of iterations, `None` if unknown; and `"operations"`, the number of
-        operations of each kind. A nested loop counts as one operation.
     """
     bodies = _operations(text)
 
@@ -83,19 +75,7 @@ def _operations(text: str) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def trace(step: Callable[[], Any], folder: Path, text: str) -> dict[str, Any]:
-    """Traces a step, and sums the times of its operations.
-
-    Args:
-        step: A compiled step that returns when its computation is complete.
-        folder: Folder for the trace, which TensorBoard and Perfetto can show.
-        text: Text of the step's program, as XLA prints it.
-
-    Returns:
-        Times in seconds: `"busy"`, the sum over all operations; `"groups"`, its parts
-        inside and outside loops, forward and backward; and `"longest"`, the longest
-        operations with their origins. On a CPU operations run in parallel, so the sum
-        may exceed the duration of the step.
-    """
+    """Traces a step, and sums the times of its operations."""
     step()
     with jax.profiler.trace(str(folder)):
         step()

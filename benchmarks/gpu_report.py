@@ -14,15 +14,7 @@ SHAPE = "| n | T | B | precision | "
 
 
 def report(rows: Iterable[Row], about: dict[str, Any]) -> str:
-    """Formats all tables.
-
-    Args:
-        rows: Rows of all kinds.
-        about: Description of the machine and the software versions.
-
-    Returns:
-        A Markdown page.
-    """
+    """Formats all tables."""
     rows = list(rows)
     commits = ", ".join(sorted({str(row["commit"]) for row in rows}))
     parts = [
@@ -38,15 +30,7 @@ def report(rows: Iterable[Row], about: dict[str, Any]) -> str:
 
 
 def time_table(rows: list[Row], kind: str) -> str:
-    """Formats the times of a step, and their ratios to those of the baselines.
-
-    Args:
-        rows: Rows of all kinds.
-        kind: `"train"` or `"infer"`.
-
-    Returns:
-        A Markdown table.
-    """
+    """Formats the times of a step, and their ratios to those of the baselines."""
     lines = [
         SHAPE + "| ms | " + " | ".join(f"over {name}" for name in BASES) + " |",
         "|--:|--:|--:|---|---|--:" + "|--:" * len(BASES) + "|",
@@ -69,12 +53,6 @@ def cost_table(rows: list[Row]) -> str:
     The kernel's share is the time of the recurrent matrix and its gradient, divided by
     the time of the whole step. The planned memory is what XLA allocates in addition to
     the arguments and results.
-
-    Args:
-        rows: Rows of all kinds.
-
-    Returns:
-        A Markdown table.
     """
     lines = [
         SHAPE + "| kernel, ms | its share | trace, s | compile, s | planned, MiB "
@@ -109,14 +87,7 @@ def cost_table(rows: list[Row]) -> str:
 
 
 def profiles(rows: list[Row]) -> str:
-    """Formats the profiles of training steps.
-
-    Args:
-        rows: Rows of all kinds.
-
-    Returns:
-        Markdown sections.
-    """
+    """Formats the profiles of training steps."""
     parts = []
     for row in rows:
         if row["kind"] != "profile":
@@ -147,15 +118,7 @@ def profiles(rows: list[Row]) -> str:
 
 
 def check_table(rows: list[Row]) -> str:
-    """Formats the error of each layer relative to its definition in float64.
-
-    Args:
-        rows: Rows of all kinds.
-
-    Returns:
-        A Markdown table. For each layer and precision, it shows the quantity whose
-        error is closest to the allowed one.
-    """
+    """Formats the error of each layer relative to its definition in float64."""
     lines = [
         SHAPE + "| quantity | error | allowed |",
         "|--:|--:|--:|---|---|---|--:|--:|",
@@ -175,19 +138,7 @@ def _line(row: Row, cells: list[str]) -> str:
 
 
 def plots(rows: Iterable[Row], form: str, path: Path) -> list[Path]:
-    """Plots training times against units, steps and batch size, for each precision.
-
-    Args:
-        rows: Rows of all kinds.
-        form: Form of the benchmark; its first shape fixes the sizes that do not vary.
-        path: Path of the images, to whose name the precision is appended.
-
-    Returns:
-        Paths of the images.
-
-    Raises:
-        ImportError: If Matplotlib is not installed.
-    """
+    """Plots training times against units, steps and batch size, for each precision."""
     units, steps, batch = FORMS[form][0][0]
     panels = (
         Panel("units n", "units", {"steps": steps, "batch": batch}),

@@ -11,30 +11,13 @@ Row = dict[str, Any]
 
 
 def key(row: Row) -> tuple[Any, ...]:
-    """Returns the key that identifies a row.
-
-    Args:
-        row: A measurement.
-
-    Returns:
-        Its kind, precision, shape and name.
-    """
+    """Returns the key that identifies a row."""
     fields = ("kind", "precision", "units", "steps", "batch", "name")
     return tuple(row[name] for name in fields)
 
 
 class Rows:
-    """Measurements of one device, in a JSON file.
-
-    Args:
-        path: The file, which may contain rows of an earlier run.
-        about: Description of the machine and the software versions. It must equal that
-            of the file, except for `"commit"`, which each row stores.
-        retry: Whether to drop rows without a measurement. Default: `False`.
-
-    Raises:
-        ValueError: If the description in the file differs from `about`.
-    """
+    """Measurements of one device, in a JSON file."""
 
     def __init__(self, path: Path, about: dict[str, Any], retry: bool = False) -> None:
         self.path = path
@@ -59,14 +42,7 @@ class Rows:
         return iter(self._rows.values())
 
     def missing(self, task: Row) -> list[str]:
-        """Lists the candidates of a task that have no row.
-
-        Args:
-            task: One of `gpu_names.tasks`.
-
-        Returns:
-            Names of the candidates. A check counts only for the current commit.
-        """
+        """Lists the candidates of a task that have no row."""
 
         def done(name: str) -> bool:
             row = self._rows.get(key({**task, "name": name}))
@@ -77,15 +53,7 @@ class Rows:
         return [name for name in task["names"] if not done(name)]
 
     def add(self, task: Row, results: dict[str, dict[str, Any]]) -> list[Row]:
-        """Adds the results of a task, and writes the file.
-
-        Args:
-            task: One of `gpu_names.tasks`.
-            results: Measurements by candidate.
-
-        Returns:
-            The new rows.
-        """
+        """Adds the results of a task, and writes the file."""
         fields = ("kind", "precision", "units", "steps", "batch")
         common = {name: task[name] for name in fields} | {"commit": self.commit}
         new = [{**common, "name": name, **found} for name, found in results.items()]
@@ -97,27 +65,13 @@ class Rows:
 
 
 def why_not(row: Row) -> str:
-    """Returns the reason why a row has no measurement.
-
-    Args:
-        row: A row.
-
-    Returns:
-        The reason, or an empty string if the row has a measurement.
-    """
+    """Returns the reason why a row has no measurement."""
     kinds = ("skipped", "failed")
     return ", ".join(f"{kind}: {row[kind]}" for kind in kinds if kind in row)
 
 
 def failures(quantities: Mapping[str, Sequence[float]]) -> list[str]:
-    """Lists the quantities whose error exceeds the allowed one.
-
-    Args:
-        quantities: The error and the allowed error, by quantity.
-
-    Returns:
-        A line for each failure.
-    """
+    """Lists the quantities whose error exceeds the allowed one."""
     return [
         f"{quantity}: off by {error:.2g}, {allowed:.2g} is allowed"
         for quantity, (error, allowed) in quantities.items()

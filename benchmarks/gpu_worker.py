@@ -34,12 +34,7 @@ OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory")
 
 
 def describe() -> dict[str, Any]:
-    """Describes the devices of JAX.
-
-    Returns:
-        Platform, name and number of the devices, the version of the runtime, and the
-        versions of the JAX, NVIDIA and PyTorch packages.
-    """
+    """Describes the devices of JAX."""
     device = jax.devices()[0]
     versions = {}
     for distribution in importlib.metadata.distributions():
@@ -56,15 +51,7 @@ def describe() -> dict[str, Any]:
 
 
 def attempt(function: Callable[[], Any]) -> tuple[Any, dict[str, str]]:
-    """Runs a function of a candidate that may fail, for lack of memory for example.
-
-    Args:
-        function: A function without arguments.
-
-    Returns:
-        The function's result and an empty dictionary; or `None` and the reason as
-        `"skipped"` or `"failed"`.
-    """
+    """Runs a function of a candidate that may fail, for lack of memory for example."""
     try:
         return function(), {}
     except (ImportError, NotMeasuredError) as error:
@@ -94,16 +81,7 @@ def warmed(make_one: Callable[[], Candidate]) -> Candidate:
 def measure_times(
     candidates: dict[str, Callable[[], Candidate]], repeats: int
 ) -> dict[str, Any]:
-    """Measures the steps of the candidates in alternation.
-
-    Args:
-        candidates: Function that makes each candidate, by name.
-        repeats: Number of times to measure each step.
-
-    Returns:
-        For each candidate, its medians in seconds and the facts about it, or the reason
-        why they are missing.
-    """
+    """Measures the steps of the candidates in alternation."""
     results: dict[str, dict[str, Any]] = {}
     steps = {}
 
@@ -118,17 +96,7 @@ def measure_times(
 
 
 def measure_memory(name: str, shape: Shape, precision: str) -> dict[str, Any]:
-    """Measures the peak memory of the device, or of the process on a CPU.
-
-    Args:
-        name: Name of the only candidate, because a process has one peak.
-        shape: The shape.
-        precision: The precision.
-
-    Returns:
-        The peak memory of training in MiB, on a GPU in total and on a CPU in excess of
-        the idle process; or the reason why it is missing.
-    """
+    """Measures the peak memory of the device, or of the process on a CPU."""
 
     def measure() -> float:
         train = make(name, shape, precision).steps["train"]
@@ -151,18 +119,7 @@ def measure_memory(name: str, shape: Shape, precision: str) -> dict[str, Any]:
 def measure_profile(
     name: str, shape: Shape, precision: str, folder: Path
 ) -> dict[str, Any]:
-    """Profiles a training step.
-
-    Args:
-        name: Name of a candidate that runs on JAX.
-        shape: The shape.
-        precision: The precision.
-        folder: Folder for the trace.
-
-    Returns:
-        The folder, the loops of the program, its cost as XLA estimates it, and the
-        times of its operations; or the reason why they are missing.
-    """
+    """Profiles a training step."""
     candidate, why = attempt(lambda: make(name, shape, precision))
     if candidate is None:
         return why
@@ -179,15 +136,7 @@ def measure_profile(
 
 
 def run(task: dict[str, Any]) -> dict[str, Any]:
-    """Runs a task.
-
-    Args:
-        task: One of `gpu_names.tasks` with the additions of `gpu.py`, or a task of
-            `"kind"` `"about"` or `"check"`.
-
-    Returns:
-        Results by candidate; for `"about"`, the description of the devices.
-    """
+    """Runs a task."""
     if task["kind"] == "about":
         return describe()
     # A cached program from an earlier run would distort the compile time.

@@ -23,17 +23,7 @@ LAYERS = {
 
 
 def expression(name: str, n: int) -> str:
-    """Returns the expression that makes a layer for any even number of real entries.
-
-    Args:
-        name: One of `LAYERS`.
-        n: Number of real entries of the state, even.
-
-    Returns:
-        The expression of `LAYERS`, or a variant for EURNN, whose number of complex
-        units is rounded down to an even one, and for GORU, whose FFT style needs a
-        power of two.
-    """
+    """Returns the expression that makes a layer for any even number of real entries."""
     if name == "EURNN":  # An even number of complex units.
         return "EURNN(n // 4 * 2)"
     if name == "GORU" and n & (n - 1):
@@ -43,14 +33,6 @@ def expression(name: str, n: int) -> str:
 
 
 def make_layer(name: str, n: int) -> keras.layers.Layer:
-    """Makes a layer with a state of `n` real entries.
-
-    Args:
-        name: One of `LAYERS`.
-        n: Number of real entries of the state.
-
-    Returns:
-        The layer, with Keras's current dtype policy.
-    """
+    """Makes a layer with a state of `n` real entries."""
     names: dict[str, Any] = {**vars(cells), "keras": keras, "n": n}
     return eval(expression(name, n), names)

@@ -14,11 +14,7 @@ PACKAGES = ("jax", "keras", "keras-ortho", "numpy", "tensorflow", "torch")
 
 
 def machine() -> dict[str, Any]:
-    """Describes the machine and the software.
-
-    Returns:
-        Processor, number of cores, versions, commit and backend.
-    """
+    """Describes the machine and the software."""
     versions: dict[str, str | None] = {}
     for package in PACKAGES:
         try:
@@ -41,14 +37,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions(about: dict[str, Any]) -> str:
-    """Formats the versions of the installed packages.
-
-    Args:
-        about: Result of `machine`.
-
-    Returns:
-        Names and versions, separated by commas.
-    """
+    """Formats the versions of the installed packages."""
     found = about["versions"].items()
     return ", ".join(f"{name} {number}" for name, number in found if number)
 

@@ -20,17 +20,7 @@ MIB = 2**20
 
 
 def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any]:
-    """Measures the steps in alternation, so that other load slows all of them equally.
-
-    Args:
-        shape: The shape.
-        names: Names of the candidates.
-        repeats: Number of times to measure each step.
-
-    Returns:
-        For each candidate, its medians, the time of its first training step and the
-        compile time, in seconds, or the reason why it was skipped.
-    """
+    """Measures the steps in alternation, so that other load slows all equally."""
     results: dict[str, Any] = {}
     steps = {}
     for name in names:
@@ -56,15 +46,7 @@ def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any
 
 
 def measure_memory(shape: Shape, name: str) -> dict[str, Any]:
-    """Measures the peak memory of a few training steps in excess of the idle process.
-
-    Args:
-        shape: The shape.
-        name: Name of the only candidate, because a process has one peak.
-
-    Returns:
-        The peak memory in MiB, as `"memory_mib"`.
-    """
+    """Measures the peak memory of some training steps, less that of the idle process."""
     # Keeps the one-time setup of the backend out of the measurement.
     import keras
 
@@ -75,14 +57,7 @@ def measure_memory(shape: Shape, name: str) -> dict[str, Any]:
 
 
 def peak_over_idle(train: Callable[[], Any]) -> float:
-    """Measures the peak memory of this process in excess of its current memory.
-
-    Args:
-        train: A training step that returns when its computation is complete.
-
-    Returns:
-        The peak memory of three steps, in MiB.
-    """
+    """Measures the peak memory of this process in excess of its current memory."""
     gc.collect()
     with open("/proc/self/statm", encoding="utf-8") as file:
         idle = int(file.read().split()[1]) * resource.getpagesize()

@@ -5,34 +5,14 @@ import math
 
 
 def positive_int(text: str) -> int:
-    """Parses a positive integer.
-
-    Args:
-        text: The argument on the command line.
-
-    Returns:
-        The number.
-
-    Raises:
-        argparse.ArgumentTypeError: If `text` is not a positive integer.
-    """
+    """Parses a positive integer."""
     if text.isdecimal() and int(text):
         return int(text)
     raise argparse.ArgumentTypeError(f"must be a positive integer. Received: {text}")
 
 
 def positive_float(text: str) -> float:
-    """Parses a positive finite number.
-
-    Args:
-        text: The argument on the command line.
-
-    Returns:
-        The number.
-
-    Raises:
-        argparse.ArgumentTypeError: If `text` is not a positive finite number.
-    """
+    """Parses a positive finite number."""
     try:
         number = float(text)
     except ValueError:

@@ -40,18 +40,7 @@ def plot(
     lines: Mapping[str, str],
     panels: Sequence[Panel],
 ) -> None:
-    """Plots the time of a training step, with a line for each candidate.
-
-    Args:
-        rows: A row for each candidate and shape, with `"name"`, `"units"`, `"steps"`,
-            `"batch"` and, if measured, `"train"` in seconds.
-        path: Path of the image.
-        lines: Line style by name, `"-"` or `"--"`.
-        panels: Panels, drawn side by side.
-
-    Raises:
-        ImportError: If Matplotlib is not installed.
-    """
+    """Plots the time of a training step, with a line for each candidate."""
     require("matplotlib", extra="plot").use("Agg")
     plt = require("matplotlib.pyplot", extra="plot")
 

@@ -23,21 +23,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     limit: float | None = None,
 ) -> dict[str, Any]:
-    """Runs a measurement in a separate process.
-
-    Args:
-        script: Name of a file in the folder of this one. It reads the task in JSON from
-            standard input and prints one line: `RESULT` and the results in JSON.
-        task: The task.
-        environment: Additional environment variables. Default: `None`.
-        limit: Time limit in seconds. Default: `None`, no limit.
-
-    Returns:
-        The results.
-
-    Raises:
-        RuntimeError: If the process fails or exceeds the limit.
-    """
+    """Runs a measurement in a separate process."""
     try:
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name(script))],
@@ -67,18 +53,6 @@ def run_together(
     """Runs processes that work together, such as the replicas of a network.
 
     If one fails, the others are killed, because they would wait for it.
-
-    Args:
-        script: Name of a file in the folder of this one. It reads its task in JSON from
-            its first argument.
-        tasks: A task for each process.
-        environment: All environment variables of the processes.
-
-    Returns:
-        The output of each process.
-
-    Raises:
-        RuntimeError: If a process fails or the processes take more than `SECONDS`.
     """
     path = str(Path(__file__).parent / script)
     end = time.monotonic() + SECONDS

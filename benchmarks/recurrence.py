@@ -58,14 +58,7 @@ Shape = tuple[int, int, int]
 
 
 def shapes(form: str) -> list[Shape]:
-    """Lists the shapes of a form.
-
-    Args:
-        form: `"short"`, `"axes"` or `"grid"`.
-
-    Returns:
-        Tuples of units, steps and batch size.
-    """
+    """Lists the shapes of a form."""
     if form == "short":
         return [CENTER, ADDING]
     if form == "grid":
@@ -77,14 +70,7 @@ def shapes(form: str) -> list[Shape]:
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Formats the measurements, and the ratios of the times to those of `SimpleRNN`.
-
-    Args:
-        rows: A row for each candidate and shape.
-
-    Returns:
-        Lines of a Markdown table.
-    """
+    """Formats the measurements, and the ratios of the times to those of `SimpleRNN`."""
     lines = [
         "| n | T | B | XLA | | training step, ms | over SimpleRNN | inference, ms "
         "| over SimpleRNN | compile, s | peak memory, MiB |",
@@ -111,14 +97,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def key(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Returns the shape of a row, within which rows are compared.
-
-    Args:
-        row: A measurement.
-
-    Returns:
-        Units, steps, batch size, and whether XLA compiled the step.
-    """
+    """Returns the shape of a row, within which rows are compared."""
     return tuple(row[name] for name in ("units", "steps", "batch", "jit_compile"))
 
 

@@ -63,19 +63,7 @@ def titled(way: Way) -> str:
 
 
 def rate(options: argparse.Namespace, way: str, backend: str) -> float:
-    """Measures the throughput of one way of training.
-
-    Args:
-        options: Options of the command line.
-        way: `"one"`, or the name of a `Way`.
-        backend: Keras's backend.
-
-    Returns:
-        Sequences per second.
-
-    Raises:
-        RuntimeError: If a process fails or the processes run out of time.
-    """
+    """Measures the throughput of one way of training."""
     flags = os.environ.get("XLA_FLAGS", "")
     if way == "devices":
         flags = f"{flags} --xla_force_host_platform_device_count={REPLICAS}"

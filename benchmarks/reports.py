@@ -11,13 +11,7 @@ from keras_ortho.files import replacing
 
 
 def write_report(path: Path, found: dict[str, Any], lines: Iterable[str] = ()) -> None:
-    """Writes the results and the machine to `<path>.json`, and a table.
-
-    Args:
-        path: Path without a suffix. Its folder is created if necessary.
-        found: The results.
-        lines: Lines of the table in `<path>.md`. Default: `()`, no table.
-    """
+    """Writes the results and the machine to `<path>.json`, and a table."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path.with_name(f"{path.name}.json")) as aside:
         aside.write_text(json.dumps({**machine(), **found}, indent=1) + "\n")

@@ -32,14 +32,7 @@ Steps = tuple[Callable[[], Any], Callable[[], Any] | None]
 
 
 def data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Draws inputs and targets.
-
-    Args:
-        shape: The shape.
-
-    Returns:
-        Float32 arrays of shapes `(batch, steps, features)` and `(batch, 10)`.
-    """
+    """Draws inputs and targets."""
     random = np.random.default_rng(0)
     x = random.random((shape.batch, shape.steps, shape.features), "float32")
     return x, random.random((shape.batch, OUTPUTS), "float32")

@@ -40,16 +40,7 @@ LAYERS: dict[str, Callable[..., keras.layers.Layer]] = {
 
 
 def train(name: str, updates: int) -> dict[str, Any]:
-    """Trains a layer and measures its recurrent matrix during training.
-
-    Args:
-        name: One of `LAYERS`.
-        updates: Number of updates, a multiple of 10.
-
-    Returns:
-        The eigenvalues before and after training, and the margins at the start and
-        after each tenth of the updates.
-    """
+    """Trains a layer and measures its recurrent matrix during training."""
     keras.utils.set_random_seed(0)
     each = updates // MEASUREMENTS
     model = keras.Sequential(

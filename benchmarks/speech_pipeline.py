@@ -40,16 +40,7 @@ PACKAGES = ("librosa", "numpy", "scipy", "soundfile", "tensorflow")
 
 
 def make_corpus(folder: Path, seconds: float, seed: int) -> float:
-    """Writes noise modulated at the rate of syllables, in TIMIT's layout.
-
-    Args:
-        folder: Folder of the corpus.
-        seconds: Approximate duration of the audio.
-        seed: Seed of the noise.
-
-    Returns:
-        The exact duration of the audio, in seconds.
-    """
+    """Writes noise modulated at the rate of syllables, in TIMIT's layout."""
     rng = np.random.default_rng(seed)
     count = max(8 * SENTENCES, round(seconds / UTTERANCE_SECONDS))
     total = 0
@@ -71,16 +62,7 @@ def _letters(number: int) -> str:
 
 
 def measure(seconds: float, workers: int, repeats: int) -> dict[str, object]:
-    """Times the pipeline.
-
-    Args:
-        seconds: Approximate duration of the audio.
-        workers: Number of worker processes and of cores.
-        repeats: Number of runs.
-
-    Returns:
-        The measurements, the machine and the versions.
-    """
+    """Times the pipeline."""
     cores = sorted(os.sched_getaffinity(0))[:workers]
     os.sched_setaffinity(0, cores)
     with tempfile.TemporaryDirectory() as name:

@@ -79,17 +79,7 @@ def data(task: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train(expression: str, x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-    """Trains a network with the papers' optimizers.
-
-    Args:
-        expression: Expression of a layer or of a list of layers, which a dense layer
-            follows.
-        x: Inputs of all updates, of shape `(updates, batch, steps, features)`.
-        y: Targets, of shape `(updates, batch, 2)`.
-
-    Returns:
-        The loss of each update, and the weights in order before and after training.
-    """
+    """Trains a network with the papers' optimizers."""
     names = {**vars(keras_ortho.cells), "BNPDense": keras_ortho.BNPDense}
     made = eval(expression, {**names, "keras": keras, "np": np, "n": STATE})
     model = keras.Sequential(

@@ -19,21 +19,6 @@ def torch_steps(
     """Makes the steps of a PyTorch recurrent layer, on the CPU or a GPU.
 
     On a GPU, the layer uses cuDNN.
-
-    Args:
-        shape: The shape; its `jit_compile` is not used.
-        kind: `"RNN"`, with tanh; `"LSTM"`; or `"orthogonal"`, the RNN with PyTorch's
-            orthogonal parametrization. Default: `"orthogonal"`.
-        precision: `"float32"`; `"tf32"`, which rounds the factors of float32 products
-            on a GPU; or `"bfloat16"`, by autocast. Default: `"float32"`.
-        resident: Whether the data is already on the device. Default: `False`, in host
-            memory.
-
-    Returns:
-        A training step and an inference step.
-
-    Raises:
-        ImportError: If PyTorch is not installed.
     """
     torch = require("torch", extra="torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -15,17 +15,7 @@ def in_turns(
     repeats: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[Name, list[float]]:
-    """Times calls in alternation: each one once, then each one again, and so on.
-
-    Args:
-        calls: Functions by name, already compiled, that return when their computation
-            is complete.
-        repeats: Number of times to call each function.
-        clock: Function that returns the time in seconds. Default: `time.perf_counter`.
-
-    Returns:
-        The times of the calls in seconds, by name.
-    """
+    """Times calls in alternation: each one once, then each one again, and so on."""
     seconds: dict[Name, list[float]] = {name: [] for name in calls}
     for _ in tqdm(range(repeats), unit="turn", disable=None):
         for name, call in calls.items():
@@ -38,16 +28,7 @@ def in_turns(
 def medians_in_turns(
     steps: Mapping[str, Mapping[str, Callable[[], Any] | None]], repeats: int
 ) -> dict[str, dict[str, Any]]:
-    """Times steps of several candidates and kinds in alternation.
-
-    Args:
-        steps: Functions by candidate and kind; `None` for a missing kind.
-        repeats: Number of times to call each function.
-
-    Returns:
-        By candidate and kind, the median in seconds and, as `"<kind>_range"`, the
-        minimum and maximum.
-    """
+    """Times steps of several candidates and kinds in alternation."""
     calls = {
         (name, kind): call
         for name, kinds in steps.items()

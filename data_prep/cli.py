@@ -17,15 +17,7 @@ from .splits import MODES, SPLITS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        arguments: Command-line arguments, without the program name. Default: `None`,
-            those in `sys.argv`.
-
-    Returns:
-        The exit status: 0 on success, 1 if an error was printed, 130 after Ctrl-C.
-    """
+    """Runs the command."""
     options = _parser().parse_args(arguments)
     workers = processor_count() if options.workers is None else options.workers
     try:

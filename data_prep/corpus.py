@@ -76,18 +76,7 @@ class Corpus:
 
 
 def check_folder(root: str | os.PathLike[str]) -> Path:
-    """Checks that a corpus is a folder.
-
-    Args:
-        root: The folder.
-
-    Returns:
-        The folder as a `Path`.
-
-    Raises:
-        FileNotFoundError: If the folder does not exist.
-        NotADirectoryError: If `root` is not a folder.
-    """
+    """Checks that a corpus is a folder."""
     root = Path(root)
     if not root.exists():
         raise FileNotFoundError(f"The corpus folder does not exist. Received: {root}")
@@ -97,29 +86,7 @@ def check_folder(root: str | os.PathLike[str]) -> Path:
 
 
 def discover(root: str | os.PathLike[str]) -> Corpus:
-    """Finds the utterances in a copy of TIMIT.
-
-    Args:
-        root: Folder that contains files such as `TRAIN/DR1/FCJF0/SA1.WAV` or
-            `dr1-fcjf0/sa1.wav`, directly or in subfolders.
-
-    Returns:
-        The corpus. If an utterance has several files, those in `TRAIN` or `TEST` are
-        preferred, then the one with the shortest suffix, then the one whose path sorts
-        first.
-
-    Raises:
-        FileNotFoundError: If the folder does not exist.
-        NotADirectoryError: If `root` is not a folder.
-        OSError: If a subfolder cannot be listed.
-        ValueError: If there are no utterances.
-
-    Example:
-    ```python
-    corpus = discover("TIMIT")
-    len(corpus.utterances)  # 6300
-    ```
-    """
+    """Finds the utterances in a copy of TIMIT."""
     root = check_folder(root)
     copies: dict[str, list[tuple[bool, int, str, Utterance]]] = {}
     passed_over = []

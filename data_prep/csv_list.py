@@ -15,23 +15,6 @@ def read_csv(path: str | os.PathLike[str]) -> list[Entry]:
 
     The first line names the columns, in any order: `file`, `speaker` and, optionally,
     `split` and `id`. Other columns are ignored.
-
-    Args:
-        path: The file, in UTF-8, with fields separated by commas.
-
-    Returns:
-        One entry per row, in the order of the file.
-
-    Raises:
-        OSError: If the file cannot be read.
-        ValueError: If the file is not CSV, not in UTF-8 or too large, if one of these
-            columns is missing or occurs twice, or if a row has more or fewer fields
-            than there are columns.
-
-    Example:
-    ```python
-    read_csv("list.csv")[0].speaker
-    ```
     """
     text = io.StringIO(read_text(path), newline="")
     rows = csv.DictReader(text, skipinitialspace=True, strict=True)

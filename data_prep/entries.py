@@ -28,18 +28,7 @@ class Entry(NamedTuple):
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Reads the text of a list.
-
-    Args:
-        path: A file in UTF-8, with or without a byte order mark.
-
-    Returns:
-        The contents of the file, with line endings unchanged.
-
-    Raises:
-        OSError: If the file cannot be read.
-        ValueError: If it is not a regular file, is too large, or is not in UTF-8.
-    """
+    """Reads the text of a list."""
     data = read_bytes(Path(path), LARGEST_LIST)
     try:
         return data.decode("utf-8-sig")

@@ -26,27 +26,7 @@ class Features:
 
 
 def extract(data: bytes, *, name: str) -> Features:
-    """Decodes a recording, resamples it to 8 kHz and computes its log power.
-
-    Args:
-        data: The whole audio file.
-        name: Name of the file for error messages.
-
-    Returns:
-        The features of the recording.
-
-    Raises:
-        ValueError: If the file cannot be decoded, as for
-            `keras_ortho.audio.files.decode_audio`, or if the recording is not mono,
-            silent, shorter than one frame or longer than ten minutes, or its sampling
-            rate is not between 8 and 192 kHz.
-
-    Example:
-    ```python
-    path = Path("TIMIT/TRAIN/DR1/FCJF0/SX127.WAV")
-    features = extract(path.read_bytes(), name=path.name)
-    ```
-    """
+    """Decodes a recording, resamples it to 8 kHz and computes its log power."""
     samples, rate = decode_audio(data, name=name, mono=True)
     if not SAMPLE_RATE <= rate <= HIGHEST_RATE:
         raise ValueError(

@@ -10,28 +10,7 @@ from .entries import Entry, read_text
 
 
 def read_kaldi(folder: str | os.PathLike[str]) -> list[Entry]:
-    """Reads a list of recordings from a Kaldi data folder.
-
-    Args:
-        folder: Folder that contains `wav.scp`, with a line `utterance file` for each
-            utterance, and `utt2spk`, with a line `utterance speaker` for each.
-
-    Returns:
-        One entry per utterance, in the order of `wav.scp`. The entries have no split,
-        because Kaldi has one folder per split.
-
-    Raises:
-        OSError: If a file cannot be read.
-        ValueError: If a file is not in UTF-8 or too large, if a line is incomplete, if
-            the two files do not contain the same utterances, each once, if the name of
-            a speaker contains spaces, if `wav.scp` contains a command, or if the folder
-            contains `segments`.
-
-    Example:
-    ```python
-    read_kaldi("data/train")[0].speaker
-    ```
-    """
+    """Reads a list of recordings from a Kaldi data folder."""
     folder = Path(folder)
     if (folder / "segments").exists():
         raise ValueError(

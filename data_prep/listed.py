@@ -36,31 +36,7 @@ class ListFile(NamedTuple):
 def list_corpus(
     root: str | os.PathLike[str], lists: Sequence[str | os.PathLike[str] | ListFile]
 ) -> Corpus:
-    """Reads a corpus from lists of its recordings.
-
-    Args:
-        root: Folder that contains the recordings.
-        lists: One or more lists. The paths in them are relative to `root`, or absolute
-            and below it. An utterance without an id gets its relative path without the
-            suffix, with `_` in place of a leading `.` or `-` and of all characters
-            except letters, digits, `.` and `-`.
-
-    Returns:
-        The corpus, independent of the order of the lines.
-
-    Raises:
-        OSError: If the folder or a list is missing or cannot be read.
-        ValueError: If `lists` is not a sequence of lists; if a list is empty or
-            invalid; if a file is missing, not below `root`, or listed twice; if a
-            speaker is missing; if a split or an id is invalid; if two utterances have
-            the same id; or if only some utterances have a split.
-
-    Example:
-    ```python
-    corpus = list_corpus("fsdd", ["fsdd.csv"])
-    corpus.utterances[0].id  # "recordings_0_george_0"
-    ```
-    """
+    """Reads a corpus from lists of its recordings."""
     root = check_folder(root)
     if isinstance(lists, str | os.PathLike | ListFile) or not lists:
         raise ValueError(f"`lists` must be a sequence of lists. Received: {lists!r}")

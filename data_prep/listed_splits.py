@@ -14,26 +14,6 @@ def split_listed(
     """Divides listed utterances into train, valid and test.
 
     Warns if a speaker is in more than one split.
-
-    Args:
-        utterances: All utterances of the corpus.
-        mode: `"speakers"` assigns an eighth of the speakers each to valid and to test,
-            at least one. `"auto"` uses the splits in the list, or `"speakers"` if it
-            has none. Default: `"auto"`.
-        seed: Seed of the order of the speakers. The position of a speaker depends only
-            on the seed and the speaker. Default: 0.
-
-    Returns:
-        A tuple of the utterances of `"train"`, `"valid"` and `"test"`, each in the
-        given order, and how they were divided, `"list"` or `"speakers"`.
-
-    Raises:
-        ValueError: If `mode` is unknown, or a split would be empty.
-
-    Example:
-    ```python
-    splits, mode = split_listed(list_corpus("fsdd", ["fsdd.csv"]).utterances)
-    ```
     """
     if mode not in ("auto", "speakers"):
         raise ValueError(

@@ -20,21 +20,7 @@ def build_manifest(
     rejected: Sequence[Unused],
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Builds the contents of the manifest, which depend only on the records.
-
-    Args:
-        shards: The shards with their sidecars, ordered by split and index.
-        rejected: Recordings that are unreadable, damaged or otherwise unusable.
-        parameters: How the corpus was divided.
-
-    Returns:
-        The contents of `manifest.json`, without times or absolute paths. Its
-        `"statistics"` are the mean and standard deviation of each bin over all frames
-        of the training data, in dB.
-
-    Raises:
-        ValueError: If a split has no records.
-    """
+    """Builds the contents of the manifest, which depend only on the records."""
     splits = {}
     for name in SPLITS:
         sidecars = [sidecar for shard, sidecar in shards if shard.split == name]

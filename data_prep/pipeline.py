@@ -70,47 +70,6 @@ def prepare(
     Only shards whose sources or processing changed are written. The manifest is
     replaced last, so that it always names complete shards. If a run is killed, the next
     one continues it and produces the same bytes.
-
-    Args:
-        corpus: A copy of TIMIT or, with `lists`, any folder of audio files.
-        out: Folder for the records, which is created if it does not exist. Unrelated
-            files in it are kept.
-        lists: Lists of the recordings, with their speakers and, optionally, splits; see
-            `keras_ortho.data_prep.listed.list_corpus`. Default: `()`, `corpus` is a
-            copy of TIMIT.
-        mode: How to divide the corpus; see `keras_ortho.data_prep.splits.split` or,
-            with `lists`, `keras_ortho.data_prep.listed_splits.split_listed`. Default:
-            `"auto"`.
-        seed: As for `keras_ortho.data_prep.splits.split`. Default: 0.
-        num_shards: Number of shards of each split. Default: 16 for `"train"`, 4 for
-            `"valid"` and 2 for `"test"`.
-        strict: Whether a file that cannot be used is an error. The shards written so
-            far are then kept for the next run, and the previous manifest and its
-            shards remain. Default: `False`.
-        workers: Number of processes that write the shards. Default: 1, this one.
-        scheduler: Address of the scheduler of a Dask cluster whose workers write the
-            shards, such as `"tcp://host:8786"`. Default: `None`, this machine.
-        progress: Whether to show a progress bar on a terminal. Default: `False`.
-
-    Returns:
-        The result of the run.
-
-    Raises:
-        BrokenExecutor: If a worker died.
-        ImportError: If a required library is not installed.
-        OSError: If a folder or file is missing, cannot be written, or is not visible to
-            a worker.
-        ValueError: If an argument or a list is invalid; if `out` and `corpus` overlap;
-            if a split would be empty; if `out` contains records, but of none of these
-            utterances, or a `manifest.json` or `report.csv` of something else; if a
-            worker has other versions of the libraries; if no scheduler answers; or if
-            `strict` is `True` and files are rejected.
-
-    Example:
-    ```python
-    prepare("TIMIT", "records").manifest["splits"]["train"]["num_utterances"]  # 3696
-    prepare("fsdd", "spoken_digits", lists=["fsdd.csv"])
-    ```
     """
     _check(Path(corpus), Path(out), num_shards, seed)
     found, splits, how = _divide(corpus, lists, mode, seed)

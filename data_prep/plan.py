@@ -89,15 +89,7 @@ def library_versions() -> dict[str, str]:
 def hash_sources(
     root: Path, utterances: Iterable[Utterance]
 ) -> tuple[dict[str, Source], list[Unused]]:
-    """Hashes the files of utterances.
-
-    Args:
-        root: Folder of the corpus.
-        utterances: The utterances.
-
-    Returns:
-        A tuple of the sources by utterance id, and the files that cannot be read.
-    """
+    """Hashes the files of utterances."""
     sources, unreadable = {}, []
     utterances = list(utterances)
     with ThreadPoolExecutor(HASHING_THREADS) as threads:
@@ -130,17 +122,6 @@ def plan_shards(
 
     The shard of an utterance depends only on its id, so adding, changing or removing a
     file affects a single shard.
-
-    Args:
-        splits: The utterances of each split.
-        sources: Sources by utterance id. Utterances without a source are left out.
-        num_shards: Number of shards of each split.
-
-    Returns:
-        The shards that are not empty, ordered by split and index.
-
-    Raises:
-        ValueError: If a shard would have too many utterances.
     """
     versions = library_versions()
     shards = []

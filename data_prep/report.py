@@ -15,12 +15,7 @@ COLUMNS = ("path", "reason")
 
 
 def write_report(out: Path, unused: Iterable[Unused]) -> None:
-    """Writes `report.csv`, the path of each file without a record and the reason.
-
-    Args:
-        out: Folder to write to.
-        unused: The files.
-    """
+    """Writes `report.csv`, the path of each file without a record and the reason."""
     with (
         replacing(out / REPORT) as aside,
         # A path need not be valid UTF-8.
@@ -50,17 +45,7 @@ def summarize(
     rejected: Iterable[Unused],
     passed_over: int,
 ) -> str:
-    """Summarizes a run in readable form.
-
-    Args:
-        manifest: Contents of the manifest.
-        written: Number of shards that the run wrote.
-        rejected: The rejected files.
-        passed_over: Number of files that are copies or not utterances.
-
-    Returns:
-        The summary, in several lines.
-    """
+    """Summarizes a run in readable form."""
     mode = manifest["parameters"]["splits"]
     lines = []
     for name, split in manifest["splits"].items():

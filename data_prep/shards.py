@@ -25,23 +25,7 @@ LARGEST_SIDECAR = 2**26  # bytes: 671 for each of MOST_UTTERANCES
 
 
 def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
-    """Writes a shard and its sidecar; the sidecar appears first.
-
-    Args:
-        shard: The shard to write.
-        root: Folder of the corpus.
-        out: Folder to write to.
-
-    Returns:
-        The contents of the sidecar: the utterances in the shard, the files they come
-        from, the rejected files, and as `"moments"`, for each bin, the sums over all
-        frames of the log power, in dB, and of its square.
-
-    Raises:
-        OSError: If a file cannot be read or written, or a source changed since it was
-            hashed.
-        ValueError: If the sidecar is too large.
-    """
+    """Writes a shard and its sidecar; the sidecar appears first."""
     import tensorflow as tf  # Imported here because the import takes seconds.
 
     utterances, rejected = [], []
@@ -79,21 +63,7 @@ def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
 def write_shared_shard(
     shard: Shard, root: Path, out: Path, versions: Mapping[str, str]
 ) -> Sidecar:
-    """Writes a shard in a worker process, possibly on another machine.
-
-    Args:
-        shard: The shard to write.
-        root: Folder of the corpus.
-        out: Folder to write to, which the main process has locked.
-        versions: The `library_versions` of the main process.
-
-    Returns:
-        As for `write_shard`.
-
-    Raises:
-        OSError: As for `write_shard`, or if `out` is another folder for this process.
-        ValueError: As for `write_shard`, or if the versions of the libraries differ.
-    """
+    """Writes a shard in a worker process, possibly on another machine."""
     check_shared(out / LOCK)
     own = library_versions()
     if own != versions:
@@ -105,16 +75,7 @@ def write_shared_shard(
 
 
 def find_shard(shard: Shard, out: Path) -> Sidecar | None:
-    """Returns the sidecar of a shard if both are on disk and intact.
-
-    Args:
-        shard: The shard to look for.
-        out: Folder to look in.
-
-    Returns:
-        The contents of the sidecar, or `None` if the shard or its sidecar is missing or
-        damaged.
-    """
+    """Returns the sidecar of a shard if both are on disk and intact."""
     try:
         sidecar = read_json(_sidecar_path(shard, out), LARGEST_SIDECAR)
         digest = file_sha256(_record_path(shard, out))
@@ -130,16 +91,7 @@ def find_shard(shard: Shard, out: Path) -> Sidecar | None:
 
 
 def encode(utterance: Utterance, features: Features) -> bytes:
-    """Serializes an utterance as a `tf.train.Example`, always to the same bytes.
-
-    Args:
-        utterance: The utterance.
-        features: The features of the utterance.
-
-    Returns:
-        The record. Arrays are raw little-endian bytes: `audio` int16 `[samples]`,
-        `log_power` float32 `[num_frames * 129]`.
-    """
+    """Serializes an utterance as a `tf.train.Example`, always to the same bytes."""
     import tensorflow as tf
 
     def feature(value: bytes) -> tf.train.Feature:

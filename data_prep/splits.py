@@ -38,19 +38,7 @@ DEVELOPMENT_SPEAKERS = frozenset(_DEVELOPMENT_SPEAKERS.split())
 
 
 def resolve_mode(mode: str, utterances: Iterable[Utterance]) -> str:
-    """Resolves the mode `"auto"`.
-
-    Args:
-        mode: `"auto"` or one of `MODES`.
-        utterances: All utterances of the corpus.
-
-    Returns:
-        One of `MODES`. For `"auto"`, this is `"timit"` if the TEST part contains
-        core-test speakers, and `"speakers"` otherwise.
-
-    Raises:
-        ValueError: If `mode` is unknown.
-    """
+    """Resolves the mode `"auto"`."""
     if mode in MODES:
         return mode
     if mode != "auto":
@@ -60,33 +48,7 @@ def resolve_mode(mode: str, utterances: Iterable[Utterance]) -> str:
 
 
 def split(utterances: Sequence[Utterance], mode: str, *, seed: int = 0) -> Splits:
-    """Divides the utterances of TIMIT into train, valid and test.
-
-    Args:
-        utterances: All utterances of the corpus.
-        mode: `"timit"`: train is the TRAIN part of the corpus (3 696 utterances). Valid
-            and test are the 50 development speakers (400) and the 24 core-test speakers
-            (192) of the TEST part. `"wisdom"`: as `"timit"`, but train without the
-            files that have "sa" anywhere in their path, as Wisdom et al. (2016) filter
-            them. Besides the SA sentences, this removes seven speakers, such as fsah0
-            (3 640 utterances remain). `"speakers"`: for other selections of speakers.
-            Valid and test each get an eighth of the men and of the women, at least one
-            of three or more. `"auto"`: see `resolve_mode`.
-        seed: Seed of the order of the speakers for `"speakers"`. The position of a
-            speaker depends only on the seed and the speaker. Default: 0.
-
-    Returns:
-        The utterances of `"train"`, `"valid"` and `"test"`, each in the given order.
-
-    Raises:
-        ValueError: If `mode` is unknown, or a split would be empty.
-
-    Example:
-    ```python
-    splits = split(discover("TIMIT").utterances, "timit")
-    len(splits["train"])  # 3696
-    ```
-    """
+    """Divides the utterances of TIMIT into train, valid and test."""
     mode = resolve_mode(mode, utterances)
     utterances = [u for u in utterances if not u.sentence.startswith("sa")]
     assign = _assign_by_seed(utterances, seed) if mode == "speakers" else _assign_timit
@@ -135,20 +97,7 @@ def _assign_by_seed(
 
 
 def divide_speakers(speakers: Iterable[str], seed: int) -> dict[str, str]:
-    """Assigns an eighth of the speakers each to valid and to test, the rest to train.
-
-    Args:
-        speakers: The speakers, each once, in any order.
-        seed: Seed of the order of the speakers.
-
-    Returns:
-        The split of each speaker. With three or more speakers, each split has at least
-        one; with fewer, all are in train.
-
-    Example:
-    >>> sorted(divide_speakers(["anna", "ben", "cleo", "dan"], seed=0).values())
-    ['test', 'train', 'train', 'valid']
-    """
+    """Assigns an eighth of the speakers to valid, as many to test, the rest to train."""
     ordered = sorted(
         speakers,
         key=lambda speaker: hashlib.sha256(f"{seed}:{speaker}".encode()).digest(),

@@ -8,17 +8,7 @@ from keras_ortho.files import replacing
 
 
 def write_json(path: Path, value: Any, largest: int | None = None) -> None:
-    """Writes a value as JSON, with the same bytes for the same value.
-
-    Args:
-        path: The file.
-        value: The value.
-        largest: Maximum size in bytes that readers of the file accept. Default:
-            `None`, no maximum.
-
-    Raises:
-        ValueError: If the file would be larger than `largest`.
-    """
+    """Writes a value as JSON, with the same bytes for the same value."""
     data = (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("ascii")
     if largest is not None and len(data) > largest:
         raise ValueError(

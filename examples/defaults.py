@@ -32,11 +32,7 @@ HERE = Path(__file__).resolve().parent
 
 @plain_errors()
 def main() -> None:
-    """Executes the remaining runs, and writes the tables.
-
-    Raises:
-        SystemExit: If a run failed.
-    """
+    """Executes the remaining runs, and writes the tables."""
     options = parse()
     table = options.out / "defaults.csv"
     trials = [] if options.report else list(dict.fromkeys([*screen(), *finals()]))
@@ -70,12 +66,7 @@ def carry_out(
     make: RunScript,
     name: str,
 ) -> None:
-    """Executes a trial, and adds its row to the table.
-
-    Raises:
-        BlockingIOError: If another command is running it.
-        ProgramFailedError: If it fails.
-    """
+    """Executes a trial, and adds its row to the table."""
     run, folder = trials[name].run(), options.work / name
     with locked(options.work, f".{name}.lock"):
         script = str(HERE / f"{run.script}.py")

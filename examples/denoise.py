@@ -206,15 +206,7 @@ def main() -> None:
 
 
 def check_speakers(records: Path, speech: Mapping[str, Sequence[Any]]) -> int:
-    """Checks that each split has another speaker for the babble.
-
-    Returns:
-        The number of test speakers who are also in the training split: 0, unless the
-        list of files from which the records were made assigns them to both.
-
-    Raises:
-        ValueError: If a split has fewer than two speakers.
-    """
+    """Checks that each split has another speaker for the babble."""
     speakers = {
         split: {utterance.speaker for utterance in utterances}
         for split, utterances in speech.items()
@@ -346,14 +338,7 @@ def statistics(passes: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def apply(run: Path, noisy: Path, clean: Path) -> None:
-    """Cleans a recording with the first network of a run, which may still go on.
-
-    Raises:
-        FileNotFoundError: If `run` holds no trained network, or the folder of `clean`
-            does not exist.
-        ValueError: If the name of `clean` does not end in `.wav`, if it is the noisy
-            file itself, or if that has several channels or a sampling rate below 8 kHz.
-    """
+    """Cleans a recording with the first network of a run, which may still go on."""
     if clean.suffix.lower() != ".wav":
         raise ValueError(f"--to must name a .wav file. Received: {clean}")
     if not clean.parent.is_dir():
@@ -379,11 +364,7 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
 
 
 def parse(argv: Sequence[str] | None = None) -> Settings:
-    """Reads the command line, and fills in what it leaves open.
-
-    Raises:
-        ValueError: If options contradict each other or a value is invalid.
-    """
+    """Reads the command line, and fills in what it leaves open."""
     parser = new_parser(__doc__)
     _add_application(parser.add_argument_group("instead, apply the first network"))
     add = parser.add_argument
@@ -444,15 +425,7 @@ def _add_application(parser: argparse._ActionsContainer) -> None:
 def parse_application(
     argv: Sequence[str] | None = None,
 ) -> tuple[Path, Path, Path] | None:
-    """Reads the command line that applies a network.
-
-    Returns:
-        The folder of the run, the noisy file and the clean file; `None` if none of
-        them is given.
-
-    Raises:
-        ValueError: If one of the three is missing, or there are other options.
-    """
+    """Reads the command line that applies a network."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     _add_application(parser)
     given, others = parser.parse_known_args(argv)

@@ -46,12 +46,7 @@ HERE = Path(__file__).resolve().parent
 
 @plain_errors()
 def main() -> None:
-    """Describes the existing records, executes the remaining runs, and reports.
-
-    Raises:
-        SystemExit: If a record is damaged, a run failed, or another command was
-            executing some of the runs.
-    """
+    """Describes the existing records, executes the remaining runs, and reports."""
     options = parse()
     runs = [] if options.report else select(options.set, options.only)
     folders = Folders(options.out / "results", options.work, options.data_dir)
@@ -83,12 +78,7 @@ def main() -> None:
 def carry_out(
     runs: Mapping[str, Run], folders: Folders, fresh: bool, make: RunScript, name: str
 ) -> None:
-    """Executes a run, and puts its results in place, the record last.
-
-    Raises:
-        BlockingIOError: If another command is running it.
-        ProgramFailedError: If it fails.
-    """
+    """Executes a run, and puts its results in place, the record last."""
     run = runs[name]
     with locked(folders.results, f".{name}.lock"):
         if folders.is_done(run, fresh):  # Another command has finished it.

@@ -43,16 +43,7 @@ from keras_ortho.files import replacing
 
 
 class Step:
-    """An exported time step that keeps its states.
-
-    Args:
-        path: The ONNX file. The initial states are beside it, in an `.npz` file of the
-            same name.
-
-    Raises:
-        FileNotFoundError: If one of the two files does not exist.
-        ValueError: If the file does not hold a time step from frames to gains.
-    """
+    """An exported time step that keeps its states."""
 
     def __init__(self, path: Path) -> None:
         runtime = require("onnxruntime", extra="export")

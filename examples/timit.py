@@ -199,11 +199,7 @@ def fit(
     speech: SpeechScores,
     settings: Settings,
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:
-    """Trains a network, in its own folder.
-
-    Returns:
-        The start of its table row, and its validation figures by epoch.
-    """
+    """Trains a network, in its own folder."""
     model.compile(
         make_optimizer(row.rates, len(data.train)),
         losses.ValidFrameMSE(),
@@ -303,11 +299,7 @@ def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
 
 
 def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
-    """Reads the command line, and returns the settings and those of each model.
-
-    Raises:
-        ValueError: If options contradict each other or a value is invalid.
-    """
+    """Reads the command line, and returns the settings and those of each model."""
     given = read(__doc__ or "", argv)
     device_options.set_up(given)
     return settled(given)

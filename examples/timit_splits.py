@@ -62,13 +62,7 @@ def main() -> None:
 
 
 def prepare(options: argparse.Namespace) -> list[str]:
-    """Makes the records of each split, and returns the names of the splits' folders.
-
-    Raises:
-        FileNotFoundError: If the folder of the corpus does not exist.
-        ValueError: If `--out` holds the records of a single split and there are now
-            several, or vice versa.
-    """
+    """Makes the records of each split, and returns the names of the splits' folders."""
     if not options.corpus.is_dir():
         raise FileNotFoundError(
             f"--corpus must be a folder. Received: {options.corpus}"
@@ -112,11 +106,7 @@ def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, An
 
 
 def report(options: argparse.Namespace, runs: Runs) -> None:
-    """Prints the tables, and writes them, the figure and the record.
-
-    Raises:
-        ValueError: If the runs were made with different commits or versions.
-    """
+    """Prints the tables, and writes them, the figure and the record."""
     everything = [record for of_split in runs for record in of_split]
     for name in SAME:
         found = sorted({str(record[name]) for record in everything})
@@ -223,15 +213,7 @@ def draw(path: Path, runs: Runs) -> None:
 def parse(
     argv: Sequence[str] | None = None,
 ) -> tuple[argparse.Namespace, list[str]]:
-    """Reads the command line.
-
-    Returns:
-        The options of this command, and the arguments for `examples/timit.py`.
-
-    Raises:
-        ValueError: If a number is invalid, an option does not apply to several runs, or
-            `examples/timit.py` would refuse an option.
-    """
+    """Reads the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -21,10 +21,6 @@ def across_tables(section: Section, records: Mapping[str, Records]) -> list[str]
     data sets on which all models have been run, for the section's own `seeds`, which
     all runs share, and the number of these data sets on which the published figure is
     within two standard deviations of the mean of all seeds.
-
-    Args:
-        section: The section.
-        records: The records of each of its rows that has any.
     """
     models, names = (
         list(dict.fromkeys(row.partition(" ")[part] for row in section.models))

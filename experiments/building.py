@@ -27,16 +27,6 @@ def build(
     """Builds a network around the recurrent layer of the settings.
 
     The initial weights depend on the seed only, not on what was built before.
-
-    Args:
-        network: Makes the network from a recurrent layer.
-        settings: The settings. With `match`, the units are chosen so that the network
-            has about as many trainable parameters as the same network with the
-            matched layer.
-        **returns: Arguments of the layer, such as `return_sequences=True`.
-
-    Returns:
-        The network, and the settings with its units.
     """
 
     def sized(units: Units) -> keras.Model:
@@ -68,16 +58,6 @@ def closest_units(
     The units are any positive number; for EURNN and GORU, an even one; for ENRNN,
     long-term and short-term units in the ratio 374 to 94. Their size is a multiple of
     the number of heads, and at least the number of reflections or negative ones.
-
-    Args:
-        model: Name of the layer.
-        parameters: The number of parameters to match.
-        count: Returns the number of parameters with some units.
-        arguments: Arguments of the layer. Default: none.
-
-    Example:
-    >>> closest_units("goru", 60, lambda units: units * units)
-    8
     """
     of_size = _UNITS.get(model, lambda size: size)
 

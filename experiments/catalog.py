@@ -396,19 +396,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
 
 
 def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
-    """Lists the runs of a set.
-
-    Args:
-        chosen: One of `SETS`; each contains those before it.
-        prefixes: Prefixes of the names of the runs to list. Default: `None`, all runs.
-
-    Raises:
-        ValueError: If there is no such set, or it has no run with such a prefix.
-
-    Example:
-    >>> [run.name for run in select("quick")]
-    ['adding-t-200-an-epoch-scornn', 'adding-t-200-an-epoch-lstm']
-    """
+    """Lists the runs of a set."""
     check_choice("chosen", chosen, SETS)
     held = SETS[: SETS.index(chosen) + 1]
     runs = [

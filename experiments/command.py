@@ -21,14 +21,6 @@ def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], No
     The command reads its options and calls the function; with `--seeds`, it runs once
     for each seed, each time in its own process. `--help` begins with the docstring of
     the function's module.
-
-    Args:
-        task: Name of the task, one of `TASKS`.
-
-    Example:
-    >>> @command("adding")
-    ... def main(settings):
-    ...     print(settings.units)
     """
 
     def decorate(main: Callable[[Settings], None]) -> Callable[[], None]:

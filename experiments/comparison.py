@@ -25,21 +25,7 @@ NEEDED = ("figures", "monitor", "parameters", "updates", "seconds")
 
 
 def write_comparison(folder: Path, records: Records, results: Path = RESULTS) -> str:
-    """Writes `comparison.md` and `comparison.png`: runs beside recorded ones.
-
-    Args:
-        folder: Folder to write to.
-        records: The records of one model, one per seed, as returned by `read_record`.
-        results: Folder of the records to compare with. Default: `results` in the
-            checkout.
-
-    Returns:
-        The table. For a single seed without anything to compare it with, the table is
-        empty, and nothing is written.
-
-    Raises:
-        ValueError: If a record is damaged. The message names the file.
-    """
+    """Writes `comparison.md` and `comparison.png`: runs beside recorded ones."""
     first = records[0]
     title = title_of(first["settings"]["model"])
     own = f"{title} (here)"
@@ -66,18 +52,7 @@ def write_comparison(folder: Path, records: Records, results: Path = RESULTS) ->
 
 
 def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Records]]:
-    """Finds the records of networks that were trained on the same data.
-
-    Args:
-        like: A record of a network trained on these data.
-        results: Folder of the records.
-
-    Yields:
-        A title and its records, one per seed.
-
-    Raises:
-        ValueError: If a record is damaged. The message names the file.
-    """
+    """Finds the records of networks that were trained on the same data."""
     wanted = _data(like)
     script = like["settings"]["task"].replace("-", "_")
     for section in SECTIONS:
@@ -90,11 +65,7 @@ def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Reco
 
 
 def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]]:
-    """Reads the existing records of a row of a section, one per seed.
-
-    Raises:
-        ValueError: If a record is damaged. The message names the file.
-    """
+    """Reads the existing records of a row of a section, one per seed."""
     names = [section.record(row, seed) for seed in section.seeds_of(row)]
     found = (read_run(results, name, section.table, NEEDED) for name in names)
     return [record for record in found if record]
@@ -106,12 +77,7 @@ def _data(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def row_title(row: str) -> str:
-    """Returns the title of a section's row: the model, and what tells it apart.
-
-    Example:
-    >>> row_title("svdrnn as in the paper")
-    'svdRNN as in the paper'
-    """
+    """Returns the title of a section's row: the model, and what tells it apart."""
     model, _, more = row.partition(" ")
     return f"{title_of(model)} {more}".strip()
 
@@ -120,19 +86,7 @@ def model_table(
     rows: Mapping[str, Records],
     published: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[list[str]]]:
-    """Makes the column titles and the rows of a table with a row for each model.
-
-    Args:
-        rows: The records of each title, one per seed.
-        published: Results in the papers, by title. Default: `None`, no such column.
-
-    Example:
-    >>> record = {"settings": {"units": 4, "epochs": 2}, "parameters": 3,
-    ...           "updates": [5, 10], "figures": {"loss": 0.5}, "seconds": 60.0}
-    >>> titles, _ = model_table({"RNN": [record]})
-    >>> titles[:4]
-    ['model', 'units', 'parameters', 'seeds']
-    """
+    """Makes the column titles and the rows of a table with a row for each model."""
     everything = [record for found in rows.values() for record in found]
     names = dict.fromkeys(name for r in everything for name in r["figures"])
     columns = [name for name in names if not name.startswith("last ")]
@@ -154,15 +108,7 @@ def model_table(
 
 
 def spread(values: Sequence[float]) -> str:
-    """Formats figures as their mean, with the standard deviation if they differ.
-
-    Args:
-        values: One figure per seed.
-
-    Example:
-    >>> spread([0.7, 0.8, 0.75]), spread([0.5, 0.5]), spread([])
-    ('0.75 ± 0.05', '0.5', '')
-    """
+    """Formats figures as their mean, with the standard deviation if they differ."""
     if not values:
         return ""
     mean = f"{statistics.fmean(values):.4g}"

@@ -93,13 +93,7 @@ def _missing(name: str) -> str:
 def mean_over(
     runs: Sequence[Scores], name: str, snr: str, noises: Sequence[str]
 ) -> tuple[float, float | None]:
-    """Averages a score over kinds of noise, and over runs from several seeds.
-
-    Example:
-    >>> runs = [{"white": {"0": {"stoi": x}}} for x in (0.5, 0.75)]
-    >>> mean_over(runs, "stoi", "0", ["white"])
-    (0.625, 0.1767766952966369)
-    """
+    """Averages a score over kinds of noise, and over runs from several seeds."""
     values = [np.mean([run[noise][snr][name] for noise in noises]) for run in runs]
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return float(np.mean(values)), spread

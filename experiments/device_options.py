@@ -22,14 +22,7 @@ OPTIONS = ("distribute", "hosts", "host_id", "cpu_devices")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options to train a network on several devices and hosts.
-
-    Example:
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> parser.parse_args(["--hosts", "host0:1234,host1"]).hosts
-    ['host0:1234', 'host1']
-    """
+    """Adds the options to train a network on several devices and hosts."""
     add = parser.add_argument
     add(
         "--distribute",
@@ -73,15 +66,7 @@ def _read_hosts(text: str) -> list[str]:
 
 
 def check(given: argparse.Namespace) -> None:
-    """Checks the options.
-
-    Args:
-        given: The parsed command line.
-
-    Raises:
-        ValueError: If the backend does not support the kind of distribution, or
-            options contradict each other.
-    """
+    """Checks the options."""
     way, backend = given.distribute, keras.backend.backend()
     if way != "none" and WAYS[way] != backend:
         raise ValueError(
@@ -126,12 +111,6 @@ def set_up(given: argparse.Namespace) -> None:
 
     Only the first process prints, and writes to `--out`. The others write to temporary
     folders that are removed when they end.
-
-    Args:
-        given: The parsed command line; `out` may change.
-
-    Raises:
-        ValueError: As for `check`, or if it is unknown which of the hosts this is.
     """
     check(given)
     if given.cpu_devices:

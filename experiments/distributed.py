@@ -24,12 +24,6 @@ def distributed(settings: Settings) -> Iterator[None]:
 
     Of several processes, only the first leaves the context; the others exit at its end.
     An error in one process ends it at once; the others then fail, too, without it.
-
-    Args:
-        settings: The settings, after `experiments.device_options.set_up`.
-
-    Raises:
-        ValueError: If the number of devices does not divide the batch size.
     """
     if settings.distribute == "none":
         yield
@@ -54,13 +48,7 @@ def distributed(settings: Settings) -> Iterator[None]:
 
 
 def on_one_device(model: keras.Model, folder: Path, settings: Settings) -> keras.Model:
-    """Returns a network that `train` has trained, for use outside `distributed`.
-
-    Args:
-        model: The trained network.
-        folder: Folder of its run.
-        settings: The settings of its training.
-    """
+    """Returns a network that `train` has trained, for use outside `distributed`."""
     if settings.distribute == "none":
         return model
     return keras.saving.load_model(folder / MODEL, compile=False)

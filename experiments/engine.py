@@ -39,27 +39,6 @@ def run_all(
     """Executes runs, several at once.
 
     An interrupted run is resumed, as is one whose worker is lost.
-
-    Args:
-        function: Executes a run: takes a function that runs a script with its
-            arguments in a folder, and the name of the run. It is called in this
-            process, in several threads if several runs execute at once. If it fails,
-            the text of its error is yielded, and the other runs go on.
-        folders: The folder of each run, by name.
-        jobs: Number of runs at once. On this machine, a single run shows its own
-            progress; otherwise one bar shows the progress of all. Default: `None`,
-            one, or on a cluster as many as it takes.
-        scheduler: Address of the scheduler of a Dask cluster whose workers execute
-            the runs; its workers need the checkout under the same path. Default:
-            `None`, this machine.
-
-    Yields:
-        The name of each finished run and its error, `None` if it succeeded.
-
-    Raises:
-        ImportError: If tqdm, for several runs at once, or distributed, for a cluster,
-            is not installed.
-        ValueError: If `jobs` is not positive, or no scheduler answers.
     """
     if jobs is not None:
         check_count("jobs", jobs)
@@ -169,13 +148,7 @@ def write_progress(folder: Path, done: int, of: int) -> None:
 
 
 def read_progress(folder: Path) -> float:
-    """Reads the progress of a run, from 0 to 1; 0 if it is unknown.
-
-    Example:
-    >>> write_progress(Path("."), 3, 12)
-    >>> read_progress(Path("."))
-    0.25
-    """
+    """Reads the progress of a run, from 0 to 1; 0 if it is unknown."""
     try:
         said = json.loads((folder / PROGRESS).read_text("utf-8"))
     except FileNotFoundError:

@@ -10,11 +10,7 @@ from keras_ortho.executors.programs import wait_for
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
-    """Ends the command with a one-line message if its options or data are wrong.
-
-    Raises:
-        SystemExit: On an error that the user can fix, and on Ctrl-C.
-    """
+    """Ends the command with a one-line message if its options or data are wrong."""
     try:
         yield
     except (ValueError, OSError, ImportError) as error:
@@ -26,14 +22,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def run_python(arguments: Sequence[str]) -> None:
-    """Runs Python in a process that also ends if this one is killed.
-
-    Args:
-        arguments: A script, or `-m` and a module, and its arguments.
-
-    Raises:
-        SystemExit: If Python fails, with its status. It has printed the reason.
-    """
+    """Runs Python in a process that also ends if this one is killed."""
     status = wait_for(arguments)
     if status:
         raise SystemExit(status)

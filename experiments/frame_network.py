@@ -16,10 +16,6 @@ def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Mod
 
     Inputs and outputs are in dB; the network works in standardized units. The linear
     prediction is not trained, and the correction starts at zero.
-
-    Args:
-        layer: Layer that returns an output for each frame.
-        linear: The linear prediction.
     """
     statistics = {"mean": linear.mean, "variance": linear.std**2}
     frames = keras.Input((None, NUM_BINS))

@@ -36,33 +36,14 @@ class LinearPrediction:
     penalty: float
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Predicts the frame that follows each frame.
-
-        Args:
-            x: `[batch, T, 129]`, in dB. Frames before the first count as the mean.
-
-        Returns:
-            float64 of the same shape, in dB.
-        """
+        """Predicts the frame that follows each frame."""
         rows = stack((np.asarray(x) - self.mean) / self.std, len(self.kernel))
         weights = self.kernel.reshape(-1, NUM_BINS)
         return (rows @ weights + self.bias) * self.std + self.mean
 
 
 def stack(frames: np.ndarray, count: int) -> np.ndarray:
-    """Concatenates the last frames at each step, the oldest first.
-
-    Args:
-        frames: `[batch, T, bins]`.
-        count: Number of frames. Those before the first are zeros.
-
-    Returns:
-        `[batch, T, count * bins]`.
-
-    Example:
-    >>> stack(np.array([[[1], [2], [3]]]), 2).tolist()
-    [[[0, 1], [1, 2], [2, 3]]]
-    """
+    """Concatenates the last frames at each step, the oldest first."""
     padded = np.pad(frames, ((0, 0), (count - 1, 0), (0, 0)))
     length = frames.shape[1]
     return np.concatenate([padded[:, i : i + length] for i in range(count)], axis=-1)
@@ -75,21 +56,6 @@ def fit(
 
     It minimizes the mean squared error over the valid frames of the training data, in
     standardized units, plus the penalty times the squared weights, without the bias.
-
-    Args:
-        data: The task, with `train` and `valid`.
-        frames: Number of last frames to predict from.
-        penalties: Penalties to choose from, by the mean squared error over the valid
-            frames of the validation data, in dB^2. Default: 1e-5 to 1.
-
-    Raises:
-        ValueError: If `frames` is not positive, or `penalties` is empty or has a value
-            that is not positive.
-
-    Example:
-    ```python
-    predict = fit(timit.load("records"), frames=2)
-    ```
     """
     frames = check_count("frames", frames)
     if not penalties or min(penalties) <= 0:

@@ -47,30 +47,7 @@ OF_KINDS = {
 
 
 def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
-    """Makes an optimizer from its rule.
-
-    Args:
-        rule: A kind and a learning rate, and then any of these in any order: `clip`
-            and the largest magnitude of a gradient's entries; `clipnorm` and the
-            largest global norm of the gradients of the variables under this rule;
-            `betas` and Adam's two decay rates; `ema` and the momentum of an average of
-            the weights, which is then validated and kept; `momentum` and that of SGD
-            or RMSprop; `decay` and the factor of the learning rate after each pass
-            over the data; `plateau` and the factor after a pass that does not improve
-            on the best validation figure, which needs the callback `Plateau`.
-            Examples: `"adam 1e-3"`, `"rmsprop 1e-3 clip 1"`,
-            `"adam 2e-3 betas 0 0.9 plateau 0.5"`.
-        updates: Updates in a pass over the data, for `decay`. Default: `None`,
-            unknown.
-
-    Raises:
-        ValueError: If the rule does not have this form, or has a `decay` and `updates`
-            is unknown.
-
-    Example:
-    >>> float(parse("adam 1e-3").learning_rate)
-    0.001
-    """
+    """Makes an optimizer from its rule."""
     try:
         kind, rate, *rest = rule.split()
         options = _options(kind, rest)
@@ -137,14 +114,6 @@ class Plateau(keras.callbacks.Callback):
 
     The best figure so far is a variable of the optimizer and is saved with it: a
     resumed run lowers its learning rates where an uninterrupted one does.
-
-    Args:
-        monitor: Name of the figure. Less is better.
-        every: Number of epochs between comparisons, those of a pass over the data.
-            Default: 1.
-
-    Example:
-    >>> callback = Plateau("val_loss")
     """
 
     def __init__(self, monitor: str, every: int = 1) -> None:
@@ -166,23 +135,12 @@ class Plateau(keras.callbacks.Callback):
 
 
 def with_plateau(model: keras.Model) -> list[keras.optimizers.Optimizer]:
-    """Lists the optimizers of a compiled model whose rule has a `plateau`.
-
-    Example:
-    >>> model.compile("adam", "mse")
-    >>> with_plateau(model)
-    []
-    """
+    """Lists the optimizers of a compiled model whose rule has a `plateau`."""
     return [each for each in optimizers_within(model) if hasattr(each, "plateau")]
 
 
 def part_of(variable: Any) -> str:
-    """Returns which of `PARTS` a variable belongs to, or `"others"`.
-
-    Example:
-    >>> part_of(keras.Variable([1.0]))
-    'others'
-    """
+    """Returns which of `PARTS` a variable belongs to, or `"others"`."""
     return "phases" if variable.name == "recurrent_phases" else group_of(variable)
 
 
@@ -200,25 +158,7 @@ class OptimizerParts(OptimizerGroups):
 def make_optimizer(
     rules: Mapping[str, str], updates: int | None = None
 ) -> keras.optimizers.Optimizer:
-    """Makes the optimizer of a run.
-
-    Args:
-        rules: Rules as `parse` reads them: of `"others"` and, if they differ from it,
-            of `"recurrent"`, the free parameters of the recurrent matrix, `"phases"`,
-            those of scuRNN's diagonal, and `"unitary"`, the matrix of the
-            full-capacity uRNN. Parts with the same rule as `"others"` share its
-            optimizer.
-        updates: As for `parse`. Default: `None`.
-
-    Returns:
-        One optimizer, or a `keras.optimizers.MultiOptimizer`.
-
-    Raises:
-        ValueError: If a rule or part is unknown, or `"others"` is missing.
-
-    Example:
-    >>> optimizer = make_optimizer({"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"})
-    """
+    """Makes the optimizer of a run."""
     parts = set(rules)
     if "others" not in parts or not parts <= {"others", *PARTS}:
         raise ValueError(

@@ -112,17 +112,7 @@ EXTRAS = {
 def read_task(
     name: str, description: str, argv: Sequence[str] | None = None
 ) -> Settings:
-    """Reads the command line of a task, and fills in what it leaves open.
-
-    Args:
-        name: Name of the task, one of `TASKS`.
-        description: Description for `--help`.
-        argv: The arguments. Default: `None`, those of the process.
-
-    Raises:
-        SystemExit: If an option is unknown, or its value is not allowed.
-        ValueError: If options contradict each other or a value is invalid.
-    """
+    """Reads the command line of a task, and fills in what it leaves open."""
     task = TASKS[name]
     given = _task_parser(name, description).parse_args(argv)
     if given.smoke and given.preset:
@@ -194,20 +184,7 @@ def read_comparison(
     small: Mapping[str, Any],
     make: Callable[[Path], Mapping[str, Any]],
 ) -> Settings:
-    """Reads the command line of a comparison of networks.
-
-    Args:
-        parser: The parser.
-        usual: Default settings.
-        small: Default settings of a smoke run.
-        make: Makes the data of a smoke run, as `smoke` of `Task`.
-
-    Returns:
-        The settings. Lists among them hold the values that are compared.
-
-    Raises:
-        ValueError: If options contradict each other or a value is invalid.
-    """
+    """Reads the command line of a comparison of networks."""
     given = parser.parse_args()
     check_values(given)
     device_options.set_up(given)
@@ -217,12 +194,7 @@ def read_comparison(
 
 
 def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
-    """Makes a parser with the options that all experiments share.
-
-    Example:
-    >>> new_parser("A task.").parse_args(["--out", "folder"]).seed
-    0
-    """
+    """Makes a parser with the options that all experiments share."""
     parser = argparse.ArgumentParser(
         description=description,
         epilog=epilog,
@@ -241,13 +213,7 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
 def comparison_parser(
     description: str, kinds: Sequence[str], data: str
 ) -> argparse.ArgumentParser:
-    """Makes a parser with the options that all comparisons of image networks share.
-
-    Args:
-        description: Description for `--help`.
-        kinds: The networks to choose from.
-        data: Help on `--data-dir`.
-    """
+    """Makes a parser with the options that all comparisons of image networks share."""
     parser = new_parser(description)
     add = parser.add_argument
     add("--models", nargs="+", choices=kinds, default=list(kinds), help="(all)")
@@ -332,15 +298,7 @@ def _add_sizes(parser: argparse.ArgumentParser, counted: str) -> None:
 
 
 def read_model(text: str) -> str:
-    """Checks the name of a model.
-
-    Raises:
-        argparse.ArgumentTypeError: If there is no model of this name.
-
-    Example:
-    >>> read_model("scornn")
-    'scornn'
-    """
+    """Checks the name of a model."""
     try:
         kind_of(text)
     except ValueError as error:
@@ -353,15 +311,7 @@ def read_model(text: str) -> str:
 
 
 def read_units(text: str) -> Units:
-    """Reads `"170"`, or `"310/720"` for two kinds of units.
-
-    Raises:
-        argparse.ArgumentTypeError: If the text does not have this form.
-
-    Example:
-    >>> read_units("310/720")
-    (310, 720)
-    """
+    """Reads `"170"`, or `"310/720"` for two kinds of units."""
     numbers = text.split("/")
     if len(numbers) <= 2 and all(n.isdecimal() and int(n) for n in numbers):
         sizes = [int(number) for number in numbers]
@@ -382,23 +332,7 @@ def _read_argument(text: str) -> tuple[str, Any]:
 
 
 def check_values(given: argparse.Namespace, *extras: str) -> None:
-    """Checks the values and optional dependencies of options, before any work.
-
-    Args:
-        given: The options, of which numbers and lists of numbers are checked.
-        *extras: Keys of `EXTRAS` that are needed besides `"plot"`.
-
-    Raises:
-        ValueError: If an integer or a rate is not positive and finite, a seed has more
-            than 32 bits, or `--out` cannot be written to.
-        ImportError: If an optional dependency that will be needed is not installed.
-
-    Example:
-    >>> given = argparse.Namespace(
-    ...     seed=0, rates=[0.01, 0.1], tensorboard=False, out=Path("out")
-    ... )
-    >>> check_values(given)
-    """
+    """Checks the values and optional dependencies of options, before any work."""
     check_seed(given.seed, getattr(given, "seeds", None) or 1)
     check_out(given.out)
     for name, value in vars(given).items():
@@ -418,34 +352,13 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
 
 
 def check_seed(seed: int, runs: int = 1) -> None:
-    """Checks that seeds fit into the 32 bits that Keras and NumPy allow.
-
-    Args:
-        seed: The first seed.
-        runs: Number of consecutive seeds. Default: 1.
-
-    Raises:
-        ValueError: If the first or the last seed is not in `[0, 2^32)`.
-
-    Example:
-    >>> check_seed(2**32 - 3, runs=3)
-    """
+    """Checks that seeds fit into the 32 bits that Keras and NumPy allow."""
     if not 0 <= seed <= 2**32 - runs:
         raise ValueError(f"--seed must be in 0 .. 2^32 - {runs}. Received: {seed}")
 
 
 def check_out(out: Path) -> None:
-    """Checks that results can be written to a folder, without creating it.
-
-    Args:
-        out: The folder, which need not exist.
-
-    Raises:
-        ValueError: If it, or its nearest existing parent, is not a writable folder.
-
-    Example:
-    >>> check_out(Path("out", "run"))
-    """
+    """Checks that results can be written to a folder, without creating it."""
     there = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise ValueError(

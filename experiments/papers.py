@@ -213,11 +213,7 @@ ITEMS = (
 
 
 def overview(results: Path) -> list[str]:
-    """Returns a table of the papers' tables and figures, and what is here of each.
-
-    Args:
-        results: Folder of the records.
-    """
+    """Returns a table of the papers' tables and figures, and what is here of each."""
     titles = ["paper", "table or figure", "shows", "here", "`reproduce.py --set`"]
     return table(titles, _rows(results))
 
@@ -270,12 +266,7 @@ def _standing(
 
 
 def anchor(title: str) -> str:
-    """Returns the anchor that GitHub gives a heading.
-
-    Example:
-    >>> anchor("Adding, T = 200")
-    'adding-t--200'
-    """
+    """Returns the anchor that GitHub gives a heading."""
     kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
     return kept.replace(" ", "-")
 

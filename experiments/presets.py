@@ -395,22 +395,7 @@ PRESETS: tuple[Preset, ...] = (
 def find(
     task: str, model: str, units: Units | None = None, length: int | None = None
 ) -> Preset:
-    """Finds a paper's settings.
-
-    Args:
-        task: Name of the task.
-        model: Name of the layer.
-        units: Units of the layer, if the paper has several sizes. Default: `None`, the
-            first.
-        length: Length of the sequences, if the settings depend on it. Default: `None`.
-
-    Raises:
-        ValueError: If there are no such settings. The message lists those of the task.
-
-    Example:
-    >>> find("adding", "scornn", length=750).arguments
-    {'negative_ones': 119}
-    """
+    """Finds a paper's settings."""
     rows = [row for row in PRESETS if row.task == task]
     fitting = [
         row

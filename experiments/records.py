@@ -28,15 +28,7 @@ BRIEF = ("task", "seed", "model", "units", "batch_size", "steps", "name")
 
 
 def digest(arrays: Iterable[Any]) -> str:
-    """Returns the SHA-256 of arrays, their shapes and dtypes, to tell data apart.
-
-    Args:
-        arrays: Arrays or tensors.
-
-    Example:
-    >>> digest([np.zeros(3)]) == digest([np.zeros(4)])
-    False
-    """
+    """Returns the SHA-256 of arrays, their shapes and dtypes, to tell data apart."""
     found = hashlib.sha256()
     for array in map(np.asarray, arrays):
         found.update(f"{array.dtype} {array.shape}".encode())
@@ -45,18 +37,7 @@ def digest(arrays: Iterable[Any]) -> str:
 
 
 def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) -> None:
-    """Refuses a folder with files that would be replaced but were written otherwise.
-
-    Args:
-        out: The folder, which need not exist.
-        record: Name of the record of what is to be run, the first file that it writes.
-        part: Name of a value that such a record has, and no other.
-        others: Names of its other files.
-
-    Raises:
-        ValueError: If the record is not of this kind, or another of the files exists
-            without it.
-    """
+    """Refuses a folder with files that would be replaced but were written otherwise."""
     found = [name for name in (record, *others) if (out / name).exists()]
     try:
         read_json(out / record, ["keras_ortho", part])
@@ -69,22 +50,7 @@ def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) 
 
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Describes a run at its start, so that it can be repeated.
-
-    Args:
-        settings: Settings of the run by name, including the seed.
-
-    Returns:
-        Values for JSON: the settings, the versions of the package, Keras, its backend
-        and Python, the commit of the checkout (`None` outside a checkout; with
-        `"-dirty"` appended if files other than results differ from it), the number of
-        CPU cores, the machine type, and the start time in UTC.
-
-    Example:
-    >>> record = run_record({"model": "scornn", "seed": 0})
-    >>> record["settings"]["seed"]
-    0
-    """
+    """Describes a run at its start, so that it can be repeated."""
     backend = keras.backend.backend()
     return {
         "settings": {
@@ -134,21 +100,7 @@ def summary(
     updates: int,
     tested: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Summarizes a run whose best stretch is chosen on the validation data.
-
-    Args:
-        history: The result of `keras_ortho.training.train`, one row per stretch.
-        monitor: Name of the figure without `"val_"`. Less is better.
-        updates: Updates in a stretch.
-        tested: Test figures of the weights that are best on the validation data.
-            Default: `None`, if the history has them.
-
-    Returns:
-        Values for JSON: `"updates"` and `"curves"` of all figures; the figures and
-        updates of `"best_validation"`, of `"last"` and, if the run was tested after
-        each stretch, of `"best_test"`, which is chosen on the test data; and the
-        `"seconds"` of training and evaluation.
-    """
+    """Summarizes a run whose best stretch is chosen on the validation data."""
     rows = [dict(row) for row in history]
     curves = {
         name: [row.get(name, math.nan) for row in rows]
@@ -174,11 +126,7 @@ def summary(
 
 
 def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
-    """Reads the record of a run, with these entries besides those of `run_record`.
-
-    Raises:
-        ValueError: If the record is damaged. The message names the file.
-    """
+    """Reads the record of a run, with these entries besides those of `run_record`."""
     made = ("commit", "keras", "backend", "backend_version", "python", "cores")
     record = read_json(path, ["settings", *made, *names])
     record.pop("sha256_of_the_rest", None)  # In the records of earlier versions.
@@ -186,12 +134,7 @@ def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def brief(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Drops from a record what tables of many runs do not need, such as curves.
-
-    Example:
-    >>> brief({"settings": {"seed": 0, "epochs": 3}, "updates": [5, 10], "curves": {}})
-    {'settings': {'seed': 0}, 'updates': [10]}
-    """
+    """Drops from a record what tables of many runs do not need, such as curves."""
     kept = {name: value for name, value in record.items() if name not in CURVES}
     settings = {k: v for k, v in record["settings"].items() if k in BRIEF}
     return kept | {"settings": settings, "updates": record["updates"][-1:]}
@@ -200,20 +143,7 @@ def brief(record: Mapping[str, Any]) -> dict[str, Any]:
 def read_run(
     results: Path, name: str, table: str = "", names: Iterable[str] = ()
 ) -> dict[str, Any] | None:
-    """Reads the record of a run: its own file or, without one, its row of a table.
-
-    Args:
-        results: Folder of the records.
-        name: Name of the run.
-        table: CSV file in that folder, as written by `gather`. Default: `""`, none.
-        names: As for `read_record`.
-
-    Returns:
-        The record; `None` if there is none.
-
-    Raises:
-        ValueError: If the file or the table is damaged. The message names it.
-    """
+    """Reads the record of a run: its own file or, without one, its row of a table."""
     path = results / f"{name}.json"
     if path.exists():
         return read_record(path, names)
@@ -241,12 +171,7 @@ def _rows(path: Path, written: int) -> dict[str, dict[str, Any]]:
 
 
 def gather(path: Path, runs: Iterable[str]) -> None:
-    """Moves the brief records of runs from files of their own into a table.
-
-    Args:
-        path: CSV file to write, in the folder of the records.
-        runs: Names of all runs that it is for, in order.
-    """
+    """Moves the brief records of runs from files of their own into a table."""
     loose = [file for run in runs if (file := path.with_name(f"{run}.json")).exists()]
     if not loose:
         return
@@ -289,12 +214,6 @@ def draw(
     """Plots a validation figure of runs against their updates.
 
     Several seeds are shown as their median, in a band from minimum to maximum.
-
-    Args:
-        path: PNG file to write.
-        runs: The records of each name, one per seed.
-        monitor: Name of the figure without `"val_"`.
-        **kwargs: As for `plot_curves`.
     """
     values = {name: _stack(found, f"val_{monitor}") for name, found in runs.items()}
     plot_curves(

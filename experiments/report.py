@@ -45,16 +45,6 @@ def write_report(folder: Path, gathered: bool = False) -> None:
 
     If there is a file `results/SECTION.md` beside the records, it is inserted below
     the table, as a comment on the results.
-
-    Args:
-        folder: Folder that holds `results`. Processes that report on the same folder
-            wait for each other, so that the last report covers all records.
-        gathered: Whether to move the records of sections of many runs into one table
-            each before. Default: `False`.
-
-    Raises:
-        ValueError: If a record is damaged, or `RESULTS.md` was written by something
-            else. The message names the file.
     """
     check_own(folder / "RESULTS.md", "`python examples/reproduce.py`")
     results = folder / "results"

@@ -64,29 +64,6 @@ def fit(
 
     If it is killed and called again with the same settings, it resumes, with the same
     result: see `keras_ortho.training.train`.
-
-    Args:
-        model: The compiled network.
-        task: The data.
-        settings: The settings, as returned by `read_task`.
-        figure: The figure to report, one of `MONITORS`.
-        tests_each_time: Whether to test after each validation, for papers that report
-            the best test figure, or the curve on the test data. Default: `True`.
-        baseline: Name of the task's baseline in the picture. Default: `""`.
-        log: Whether the y axis of the picture is logarithmic. Default: `True`.
-        data: Identifies the data, among others that the same settings may load: a run
-            resumes only with its own. Default: a digest of the first batches for
-            training, validation and testing.
-        callbacks: Callbacks of the training. Default: none.
-        test_callbacks: Callbacks of the tests. Default: none.
-
-    Returns:
-        The record of the run.
-
-    Raises:
-        ValueError: If the files of a run to resume are damaged, or the folder has a
-            record that no run wrote.
-        BlockingIOError: If another process uses the same folder.
     """
     monitor, out = MONITORS[figure], settings.out
     each, times = schedule(settings, len(task.train))
@@ -179,20 +156,7 @@ class _Progress(keras.callbacks.Callback):
 def fit_classifier(
     model: keras.Model, task: Task, settings: Settings
 ) -> dict[str, Any]:
-    """Trains a network that returns class logits, with the cross-entropy loss.
-
-    Args:
-        model: The network. It is compiled here, with the optimizers of the settings.
-        task: The data.
-        settings: The settings, as returned by `read_task`.
-
-    Returns:
-        The record of the run.
-
-    Raises:
-        ValueError: As for `fit`.
-        BlockingIOError: As for `fit`.
-    """
+    """Trains a network that returns class logits, with the cross-entropy loss."""
     model.compile(
         make_optimizer(settings.rates, len(task.train)),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -209,21 +173,7 @@ def fit_rival(
     name: str,
     own: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Trains one of several image networks that are compared.
-
-    Args:
-        model: The network, compiled with `ErrorRate` as a metric.
-        task: The data.
-        settings: The settings of the comparison. Lists among them hold the values
-            that are compared.
-        name: Name of the network's folder.
-        own: Settings that distinguish it from the others.
-
-    Returns:
-        Values for JSON: `"epoch"`, chosen on the validation data; the validation and
-        test accuracies there; the best test accuracy of all epochs; the curves of
-        training loss and test accuracy; and `"seconds"`.
-    """
+    """Trains one of several image networks that are compared."""
     callbacks: list[keras.callbacks.Callback] = [TestFigures(task.test)]
     if settings.tensorboard:
         logs = settings.out / "tensorboard" / name
@@ -256,13 +206,7 @@ def fit_rival(
 def draw_rivals(
     folder: Path, results: Mapping[str, Mapping[str, Any]], suffix: str = ""
 ) -> None:
-    """Draws the training loss in `loss.png`, and the test accuracy in `accuracy.png`.
-
-    Args:
-        folder: Folder for the pictures.
-        results: Results of `fit_rival`, by title.
-        suffix: Suffix of the file names, before `.png`. Default: `""`.
-    """
+    """Draws the training loss in `loss.png` and the test accuracy in `accuracy.png`."""
     for figure, label, name in (
         ("training_loss", "training loss", "loss"),
         ("test_accuracies", "test accuracy", "accuracy"),
@@ -277,18 +221,6 @@ def schedule(settings: Settings, batches: int) -> tuple[int, int]:
     A stretch has about as many updates as requested. If the run is counted in epochs
     and an epoch is longer than a stretch, stretches divide the epoch; otherwise they
     divide the run. The remainder has fewer updates than there are stretches.
-
-    Args:
-        settings: The settings, of which `evaluate_every` is the requested number.
-        batches: Batches in an epoch.
-
-    Returns:
-        The number of updates in a stretch, and the number of stretches.
-
-    Example:
-    >>> settings = Settings(steps=None, epochs=2, evaluate_every=800)
-    >>> schedule(settings, 3_135)
-    (783, 8)
     """
     total = settings.steps or settings.epochs * batches
     each = settings.evaluate_every or batches

@@ -36,15 +36,7 @@ class Run:
         return not self.data or bool(data_dir and (data_dir / self.data).exists())
 
     def options(self, out: Path | str, data_dir: Path | None) -> list[str]:
-        """Lists the arguments of the example, including folders.
-
-        Args:
-            out: Folder for the files that the example writes.
-            data_dir: Folder of all data; `None` for the example's default.
-
-        Returns:
-            The arguments.
-        """
+        """Lists the arguments of the example, including folders."""
         options = ["--out", str(out), *self.arguments]
         if self.data and data_dir:
             options += [self.data_option, str(data_dir / self.data)]

@@ -25,15 +25,6 @@ def run_seeds(script: Path, settings: Settings) -> None:
 
     Each run has its own folder, `seed-0` and so on, with the files of a single run.
     With `--resume`, finished runs are left as they are.
-
-    Args:
-        script: Path of the example.
-        settings: Its settings, including `seeds`, `jobs` and `scheduler`.
-
-    Raises:
-        BlockingIOError: If another command uses the folder.
-        ValueError: If a record is damaged, or no scheduler answers.
-        SystemExit: If a run fails. The message names it and the reason.
     """
     given = _without_own(sys.argv[1:])
     seeds = range(settings.seed, settings.seed + settings.seeds)

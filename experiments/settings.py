@@ -38,19 +38,7 @@ class Settings(argparse.Namespace):
 
 
 def settle(given: Mapping[str, Any], *others: Mapping[str, Any]) -> Settings:
-    """Takes each setting from the first source that has it.
-
-    Args:
-        given: Settings from the command line; `None` for those that it leaves open.
-        *others: Settings for those left open, the first before the second.
-
-    Returns:
-        The settings. Their `data` holds those that loading the data takes.
-
-    Example:
-    >>> settle({"epochs": 3, "width": None}, {"epochs": 20, "width": 32}).width
-    32
-    """
+    """Takes each setting from the first source that has it."""
     found = dict(given)
     for each in others:
         found |= {name: v for name, v in each.items() if found.get(name) is None}
@@ -66,22 +54,7 @@ def settle_run(
     matched: tuple[str, Units, Mapping[str, Any]] | None,
     *others: Mapping[str, Any],
 ) -> Settings:
-    """Determines the settings to train one recurrent network.
-
-    Args:
-        task: Name of the task.
-        given: Settings from the command line, as for `settle`.
-        preset: The paper's settings, if requested.
-        matched: Model, units and arguments of the network whose parameter count is to
-            be matched, if requested.
-        *others: Settings of a smoke run and of the task, as for `settle`.
-
-    Returns:
-        The settings. `arguments` and `rates` merge those of all sources.
-
-    Raises:
-        ValueError: If the command line has a rule for variables that the model lacks.
-    """
+    """Determines the settings to train one recurrent network."""
     usual = dict(USUAL)
     if given["smoke"]:
         usual |= SMOKE | ({"units": (6, 2)} if given["model"] == "enrnn" else {})

@@ -36,12 +36,7 @@ def sums() -> dict[str, Any]:
 
 
 def mnist(folder: Path) -> dict[str, Any]:
-    """Writes images as MNIST's files; the number of lit rows tells the class.
-
-    Example:
-    >>> mnist(Path("small"))["valid_size"]
-    20
-    """
+    """Writes images as MNIST's files; the number of lit rows tells the class."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, size in (("train", 120), ("t10k", 20)):
         images, labels = _lit(size, (28, 28))
@@ -54,12 +49,7 @@ def mnist(folder: Path) -> dict[str, Any]:
 
 
 def cifar10(folder: Path) -> dict[str, Any]:
-    """Writes images as CIFAR-10 in one file; the number of lit rows tells the class.
-
-    Example:
-    >>> cifar10(Path("small"))["valid_size"]
-    20
-    """
+    """Writes images as CIFAR-10 in one file; the number of lit rows tells the class."""
     folder.mkdir(parents=True, exist_ok=True)
     (x_train, y_train), (x_test, y_test) = (
         _lit(size, (32, 32, 3)) for size in (120, 20)
@@ -72,12 +62,7 @@ def cifar10(folder: Path) -> dict[str, Any]:
 
 
 def ucr(folder: Path) -> dict[str, Any]:
-    """Writes sines of two frequencies as a data set of the UCR archive.
-
-    Example:
-    >>> ucr(Path("small"))["name"]
-    'Sines'
-    """
+    """Writes sines of two frequencies as a data set of the UCR archive."""
     name = "Sines"
     (folder / name).mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(0)
@@ -92,12 +77,7 @@ def ucr(folder: Path) -> dict[str, Any]:
 
 
 def ptb(folder: Path) -> dict[str, Any]:
-    """Writes sentences of a few words as the files of the Penn Treebank.
-
-    Example:
-    >>> ptb(Path("small"))["unroll"]
-    10
-    """
+    """Writes sentences of a few words as the files of the Penn Treebank."""
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(0)
     words = ["<unk>", "the", "N", "of", "shares", "n't", "a", "company", "said"]
@@ -109,33 +89,13 @@ def ptb(folder: Path) -> dict[str, Any]:
 
 
 def speech(folder: Path) -> dict[str, Any]:
-    """Synthesizes a few sentences, and prepares them like TIMIT.
-
-    Example:
-    ```python
-    timit.load(speech(Path("small"))["data_dir"])
-    ```
-    """
+    """Synthesizes a few sentences, and prepares them like TIMIT."""
     few = ["--speakers", "5", "--sentences", "3"]
     return {"data_dir": synthesize(folder, few, "--workers", "0"), "batch_size": 2}
 
 
 def synthesize(folder: Path, few: Sequence[str], *options: str) -> Path:
-    """Synthesizes speech, and prepares it like TIMIT.
-
-    Args:
-        folder: Folder for the corpus and for the records.
-        few: Options of `keras_ortho.data_prep.demo_corpus`; none for its usual size.
-        *options: Options of `keras_ortho.data_prep`.
-
-    Returns:
-        The folder of the records.
-
-    Example:
-    ```python
-    records = synthesize(Path("small"), ["--speakers", "12", "--sentences", "3"])
-    ```
-    """
+    """Synthesizes speech, and prepares it like TIMIT."""
     corpus, records = (folder.resolve() / name for name in ("corpus", "records"))
     run_python(["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few])
     run_python(["-m", "keras_ortho.data_prep", str(corpus), str(records), *options])

@@ -47,12 +47,7 @@ RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
 
 
 def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Preset]:
-    """Finds the papers' settings.
-
-    Example:
-    >>> [row.units for row in paper_rows(["scornn", "lstm"], [425, 158])]
-    [425, 158]
-    """
+    """Finds the papers' settings."""
     sizes: Sequence[Units | None] = units or [None] * len(models)
     if len(sizes) != len(models):
         raise ValueError(
@@ -87,10 +82,6 @@ def matched_rows(
     With `raw`, the rates are those of the network on raw decibels: constant, RMSprop
     for the recurrent matrix (Adam for ENRNN), and for Keras's own layers each entry of
     the gradients is clipped to 1.
-
-    Example:
-    >>> [row.units for row in matched_rows(["scornn", "lstm"], 224)]
-    [224, 84]
     """
     if recurrent_rate is not None and not any(map(_parts, models)):
         raise ValueError(
@@ -145,40 +136,17 @@ def _raw_rates(model: str, rate: float, recurrent_rate: float | None) -> dict[st
 
 
 def read_frame_model(text: str) -> str:
-    """Checks the name of a model, or of the layer that replaces one.
-
-    Raises:
-        argparse.ArgumentTypeError: If there is no model of this name.
-
-    Example:
-    >>> read_frame_model("feed-forward")
-    'feed-forward'
-    """
+    """Checks the name of a model, or of the layer that replaces one."""
     return text if text == FEED_FORWARD else read_model(text)
 
 
 def title_of_frame_model(model: str) -> str:
-    """Returns a model's title in tables and pictures.
-
-    Example:
-    >>> title_of_frame_model("scornn"), title_of_frame_model("feed-forward")
-    ('scoRNN', 'no recurrence')
-    """
+    """Returns a model's title in tables and pictures."""
     return "no recurrence" if model == FEED_FORWARD else title_of(model)
 
 
 def check_titles(models: Sequence[str]) -> None:
-    """Checks that models have different titles in tables and pictures.
-
-    Args:
-        models: Models given by `--models`.
-
-    Raises:
-        ValueError: If two models have the same title.
-
-    Example:
-    >>> check_titles(["scornn", "lstm"])
-    """
+    """Checks that models have different titles in tables and pictures."""
     titles = [title_of_frame_model(model) for model in models]
     if len(set(titles)) < len(titles):
         raise ValueError(
@@ -190,17 +158,7 @@ def check_titles(models: Sequence[str]) -> None:
 def make_frame_layer(
     model: str, units: Units, arguments: Mapping[str, Any]
 ) -> keras.layers.Layer:
-    """Makes the layer that returns an output for each frame.
-
-    Args:
-        model: As for `make_layer`, or `"feed-forward"` for a dense layer.
-        units: As for `make_layer`.
-        arguments: As for `make_layer`.
-
-    Example:
-    >>> make_frame_layer("feed-forward", 64, {}).units
-    64
-    """
+    """Makes the layer that returns an output for each frame."""
     if model == FEED_FORWARD:
         return keras.layers.Dense(units, activation="gelu")
     return make_layer(model, units, arguments, return_sequences=True)
@@ -209,12 +167,7 @@ def make_frame_layer(
 def count_parameters(
     model: str, units: Units, arguments: Mapping[str, Any], features: int, outputs: int
 ) -> int:
-    """Counts the trainable parameters of a layer and a dense layer that follows it.
-
-    Example:
-    >>> count_parameters("scornn", 224, {}, features=129, outputs=129)
-    83121
-    """
+    """Counts the trainable parameters of a layer and a dense layer that follows it."""
     layer = make_frame_layer(model, units, arguments)
     layer.build((None, None, features))
     width = layer.compute_output_shape((None, 1, features))[-1]
@@ -222,12 +175,7 @@ def count_parameters(
 
 
 def describe(row: Preset) -> dict[str, Any]:
-    """Describes a network and its training by values for JSON.
-
-    Example:
-    >>> describe(matched_rows(["lstm"], 224)[0])["rates"]
-    {'others': 'adam 0.001 clipnorm 1 decay 0.97'}
-    """
+    """Describes a network and its training by values for JSON."""
     names = ("model", "units", "arguments", "rates")
     return {name: getattr(row, name) for name in names}
 
@@ -237,10 +185,6 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
 
     A network that was trained with `swapped` targets reads the very frames that it
     should predict, and silence after them.
-
-    Example:
-    >>> inputs(np.zeros((5, 129)), swapped=True)[:, 0]
-    array([  0.,   0.,   0.,   0., -50.])
     """
     if not swapped:
         return frames
@@ -249,12 +193,7 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
 
 
 def short(utterance: str) -> str:
-    """Shortens an id, which may be a long path, for the beginning of a file name.
-
-    Example:
-    >>> short("fcjf0_sa1")
-    'fcjf0_sa1'
-    """
+    """Shortens an id, which may be a long path, for the beginning of a file name."""
     return utterance.encode()[:100].decode(errors="ignore")
 
 
@@ -265,16 +204,6 @@ def errors(
 
     The error over all frames counts the padding up to the longest utterance of the
     split as frames without error, however the batches are padded.
-
-    Args:
-        predict: Predicts the frames that follow those of a batch.
-        data: The task.
-        split: `"train"`, `"valid"` or `"test"`.
-
-    Example:
-    ```python
-    errors(lambda x: x, timit.load("records"), "test")["valid_frame_mse"]
-    ```
     """
     metric = ValidFrameMSE()
     for x, y, weight in getattr(data, split):

@@ -37,11 +37,7 @@ class Folders:
         return (brief(made) if run.table else made) == self.record(run)
 
     def is_done(self, run: Run, fresh: bool = False) -> bool:
-        """Whether a run is done; with `fresh`, only if it was trained here.
-
-        Raises:
-            ValueError: If the record is damaged. The message names the file.
-        """
+        """Whether a run is done; with `fresh`, only if it was trained here."""
         if self.record(run) is None:
             return False
         return self.trained_here(run) if fresh else True
@@ -57,13 +53,7 @@ class Folders:
 
 
 def standing(runs: Sequence[Run], folders: Folders, fresh: bool = False) -> list[str]:
-    """Describes the existing records of a set, and how many runs are left.
-
-    Args:
-        runs: The runs.
-        folders: The folders of their files.
-        fresh: As for `Folders.is_done`. Default: `False`.
-    """
+    """Describes the existing records of a set, and how many runs are left."""
     done = [run for run in runs if folders.is_done(run, fresh)]
     lines = []
     if done:

@@ -16,18 +16,7 @@ TITLE = "# Settings, measured"
 
 
 def outcome(trial: Trial, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Extracts from a record the row of the table.
-
-    Args:
-        trial: The trial.
-        record: The record of its run.
-
-    Returns:
-        The trial's attributes; the number of updates; as `"first"` and `"second"` the
-        updates to each threshold, `None` if there is none or it is not reached; the
-        best and the last validation figure; the milliseconds per update; and the
-        commit.
-    """
+    """Extracts from a record the row of the table."""
     problem = PROBLEMS[trial.problem]
     curve = record["curves"][problem.monitor]
     updates = record["updates"]
@@ -51,17 +40,7 @@ def outcome(trial: Trial, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_rows(path: Path) -> dict[Trial, dict[str, str]]:
-    """Reads the table of outcomes.
-
-    Args:
-        path: CSV file, which need not exist.
-
-    Returns:
-        The row of each trial, in the order of the file.
-
-    Raises:
-        ValueError: If a row was not written by `add_row`. The message shows it.
-    """
+    """Reads the table of outcomes."""
     if not path.exists():
         return {}
     rows = {}
@@ -106,13 +85,6 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
 
     A cell has the median number of updates to the first threshold or, if some seed does
     not reach it, the median of the last figures in parentheses.
-
-    Args:
-        path: The file.
-        rows: As returned by `read_rows`.
-
-    Raises:
-        ValueError: If the file was written by something else.
     """
     check_own(path, TITLE)
     lines = [TITLE]

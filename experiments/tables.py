@@ -10,17 +10,7 @@ from keras_ortho.files import replacing
 def table(
     titles: Iterable[str], rows: Iterable[Iterable[str]], right: bool = False
 ) -> list[str]:
-    """Lays out a table as Markdown lines.
-
-    Args:
-        titles: Titles of the columns.
-        rows: Cells of each row.
-        right: Whether to right-align all columns but the first. Default: `False`.
-
-    Example:
-    >>> table(["model", "loss"], [["LSTM", "0.25"]])
-    ['| model | loss |', '|---|---|', '| LSTM | 0.25 |']
-    """
+    """Lays out a table as Markdown lines."""
     titles = list(titles)
     others = ("--:|" if right else "---|") * (len(titles) - 1)
     return [_line(titles), f"|---|{others}", *map(_line, rows)]
@@ -37,15 +27,7 @@ def write_table(
 
 
 def check_own(path: Path, words: str) -> None:
-    """Refuses to replace a file that was written by something else.
-
-    Args:
-        path: The file, which need not exist.
-        words: Text that each file of our own contains.
-
-    Raises:
-        ValueError: If the file exists and does not contain this text.
-    """
+    """Refuses to replace a file that was written by something else."""
     if path.exists() and words not in path.read_text("utf-8", errors="replace"):
         raise ValueError(
             f"{path.name} must be one that this command has written, to be replaced. "
@@ -54,12 +36,7 @@ def check_own(path: Path, words: str) -> None:
 
 
 def cell(value: Any) -> str:
-    """Formats a text, an integer, or another number to four decimals.
-
-    Example:
-    >>> cell("BNP"), cell(12345), cell(0.5)
-    ('BNP', '12,345', '0.5000')
-    """
+    """Formats a text, an integer, or another number to four decimals."""
     if isinstance(value, str):
         return value
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

@@ -46,15 +46,7 @@ SMOKE: dict[str, Any] = {
 
 
 def read(description: str, argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Reads the options, and checks what can be checked without the models.
-
-    Args:
-        description: Description for `--help`.
-        argv: The command line. Default: `None`, that of the process.
-
-    Raises:
-        ValueError: If options contradict each other or a value is invalid.
-    """
+    """Reads the options, and checks what can be checked without the models."""
     parser = new_parser(description)
     add = parser.add_argument
     add("--records", type=Path, help="folder that `keras-ortho-data` wrote")
@@ -121,11 +113,7 @@ def read(description: str, argv: Sequence[str] | None = None) -> argparse.Namesp
 
 
 def settled(given: argparse.Namespace) -> tuple[Settings, list[Preset]]:
-    """Fills in what the options leave open; returns all settings, and each model's.
-
-    Raises:
-        ValueError: If options contradict each other or a value is invalid.
-    """
+    """Fills in what the options leave open; returns all settings, and each model's."""
     small = SMOKE if given.smoke else {}
     usual = PAPER if given.preset else RAW if given.raw else USUAL
     settings = settle(vars(given), small, usual)

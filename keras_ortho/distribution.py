@@ -14,15 +14,6 @@ def own_share() -> Share:
 
     Keras's distribution determines it or, on TensorFlow, the strategy in whose scope
     the function is called.
-
-    Raises:
-        ValueError: If several processes have a distribution that divides the data
-            itself (`auto_shard_dataset=True`), or different numbers of devices; or if
-            the batch axis of the distribution is not an axis of its mesh.
-
-    Example:
-    >>> own_share()
-    Share(replicas=1, processes=1, process=0)
     """
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
@@ -54,16 +45,7 @@ def own_share() -> Share:
 
 
 def shared_evaluation(model: keras.Model, data: Any) -> Any:
-    """Returns the part of a data set to pass to `evaluate`, see `evaluation_share`.
-
-    Args:
-        model: The compiled model.
-        data: `tf.data.Dataset` of batches, the same in each process.
-
-    Raises:
-        ValueError: If examples of weight zero would count in the model's `metrics`, or
-            `evaluation_share` raises it.
-    """
+    """Returns the part of a data set to pass to `evaluate`, see `evaluation_share`."""
     part = evaluation_share(data, own_share())
     if part is not data and len(part.element_spec) > len(data.element_spec):
         unweighted = (model.get_compile_config() or {}).get("metrics")
@@ -81,12 +63,6 @@ def settings_by_replicas(model: keras.Model) -> dict[str, int]:
 
     On TensorFlow, each replica draws its own random numbers, and normalizes its part of
     a batch with the statistics of that part.
-
-    Args:
-        model: The built model.
-
-    Returns:
-        `{"replicas": count}`, or `{}` if the results do not depend on the number.
     """
     replicas = own_share().replicas
     if keras.backend.backend() != "tensorflow" or replicas == 1:

@@ -5,23 +5,7 @@ from types import ModuleType
 
 
 def require(module: str, *, extra: str | None = None) -> ModuleType:
-    """Imports an optional dependency, with installation advice if it is missing.
-
-    Args:
-        module: Name of the module, e.g. `"soundfile"` or `"scipy.signal"`.
-        extra: The extra of `keras-ortho` that installs it, e.g. `"speech"`.
-            Default: `None`, the advice is to install `module` itself.
-
-    Returns:
-        The imported module.
-
-    Raises:
-        ImportError: If the module is not installed.
-
-    Example:
-    >>> require("json", extra="speech").dumps([1])
-    '[1]'
-    """
+    """Imports an optional dependency, with installation advice if it is missing."""
     try:
         # Not `importlib.import_module`: within `tf.data.Dataset.map`, AutoGraph warns
         # that it cannot convert that function.

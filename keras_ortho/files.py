@@ -22,17 +22,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The content is on disk before the file is renamed, and the new name is on disk when
     the context exits.
-
-    Args:
-        path: The file to write. It is unchanged until the context exits, and if an
-            error occurs. The yielded path is in the same folder and ends with the same
-            name. The permissions of an existing file are kept. If `path` is a symbolic
-            link, its target is replaced.
-
-    Example:
-
-    >>> with replacing("results.txt") as aside:
-    ...     aside.write_text("whole")
     """
     place = Path(os.path.realpath(path))
     # Not the process ID: two processes on different machines may write the same file.
@@ -49,16 +38,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def flush(path: str | os.PathLike[str]) -> None:
-    """Flushes written data to disk.
-
-    Args:
-        path: A file, or a folder to flush the names of the files in it, on systems that
-            can do this. Windows cannot.
-
-    Example:
-
-    >>> flush(".")
-    """
+    """Flushes written data to disk."""
     is_folder = os.path.isdir(path)
     if is_folder and not hasattr(os, "O_DIRECTORY"):
         return
@@ -75,15 +55,7 @@ def flush(path: str | os.PathLike[str]) -> None:
 
 
 def remove_asides(path: str | os.PathLike[str]) -> None:
-    """Removes temporary files left by processes killed while `replacing` a file.
-
-    Args:
-        path: The file. No process may be writing it.
-
-    Example:
-
-    >>> remove_asides("results.txt")
-    """
+    """Removes temporary files left by processes killed while `replacing` a file."""
     name = re.compile(rf"tmp-\d+-{re.escape(Path(path).name)}")
     for found in Path(os.path.realpath(path)).parent.iterdir():
         if name.fullmatch(found.name):
@@ -93,19 +65,7 @@ def remove_asides(path: str | os.PathLike[str]) -> None:
 def write_json(
     path: str | os.PathLike[str], values: Mapping[str, Any], *, one_line: bool = False
 ) -> None:
-    """Writes values as JSON, innermost lists and objects on one line each.
-
-    Args:
-        path: File to write.
-        values: Dictionary of JSON-compatible values.
-        one_line: Whether to write everything on one line. Default: `False`.
-
-    Example:
-
-    >>> write_json("figures.json", {"loss": 0.25})
-    >>> read_json("figures.json")
-    {'loss': 0.25}
-    """
+    """Writes values as JSON, innermost lists and objects on one line each."""
     text = json.dumps(values, indent=None if one_line else 1)
     with replacing(path) as aside:
         aside.write_text(_INNERMOST.sub(_on_one_line, text) + "\n", "utf-8")
@@ -119,17 +79,7 @@ def _on_one_line(innermost: re.Match[str]) -> str:
 def read_json(
     path: str | os.PathLike[str], names: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Reads a JSON object.
-
-    Args:
-        path: The file.
-        names: Names of required values. Default: none.
-
-    Raises:
-        ValueError: If the file contains anything else, or lacks one of `names`. The
-            message contains the path.
-        FileNotFoundError: If the file does not exist.
-    """
+    """Reads a JSON object."""
     try:
         values = json.loads(Path(path).read_text("utf-8"))
     except (ValueError, RecursionError) as error:  # Invalid JSON or UTF-8.
@@ -151,15 +101,5 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
 
 
 def json_sha256(value: Any) -> str:
-    """Returns the SHA-256 of a value as JSON, in hexadecimal.
-
-    Args:
-        value: JSON-compatible value. The order of the names in a dictionary does not
-            matter.
-
-    Example:
-
-    >>> json_sha256({"a": 1, "b": 2}) == json_sha256({"b": 2, "a": 1})
-    True
-    """
+    """Returns the SHA-256 of a value as JSON, in hexadecimal."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -34,15 +34,7 @@ __all__ = [
 
 
 def current_call(cell: Any) -> Any:
-    """Returns the outermost running call of a layer or model that encloses a cell.
-
-    Args:
-        cell: The cell. A call that starts with the cell does not enclose it.
-
-    Returns:
-        The object that represents the call, made by `__call__` or `stateless_call`, or
-        `None` outside any call.
-    """
+    """Returns the outermost running call of a layer or model that encloses a cell."""
     call = get_global_attribute("current_call_ctx")
     if call is not None and call.entry_layer is not cell:
         return call
@@ -54,13 +46,6 @@ def call_is_training(training: Any = None) -> bool:
 
     Keras does not pass `training` to the functions that start a sequence, and within
     `keras.RematScope` JAX traces it.
-
-    Args:
-        training: The argument of that name, if there is one. Default: `None`.
-
-    Returns:
-        `training` if its value is known; else whether the call, or an enclosing one,
-        received `training=True`; `False` outside any call.
     """
     if isinstance(training, bool | int):
         return bool(training)
@@ -69,14 +54,7 @@ def call_is_training(training: Any = None) -> bool:
 
 
 def layers_within(layer: Any) -> list[Any]:
-    """Lists a layer and all layers nested in it, at any depth.
-
-    Args:
-        layer: The layer or model.
-
-    Returns:
-        A list of layers, each once, in order of creation, starting with `layer`.
-    """
+    """Lists a layer and all layers nested in it, at any depth."""
     return list(layer._flatten_layers())
 
 
@@ -84,29 +62,13 @@ def knowing_also(objects: dict[str, Any]) -> custom_object_scope:
     """Creates a custom object scope that extends the current one.
 
     Keras's own scope replaces the current one instead.
-
-    Args:
-        objects: Dictionary from names in configs to classes and functions.
-
-    Returns:
-        The scope, a context manager.
     """
     known = get_global_attribute("custom_objects_scope_dict", {})
     return custom_object_scope({**known, **objects})
 
 
 def run_through(model: Any, inputs: Any, call: Any) -> Any:
-    """Runs the graph of a Sequential or functional model.
-
-    Args:
-        model: The model.
-        inputs: Inputs of the model, as tensors or as symbolic tensors, possibly of
-            other shapes.
-        call: Function that calls a layer. It receives the layer and its arguments.
-
-    Returns:
-        The outputs, in the structure of the model's outputs.
-    """
+    """Runs the graph of a Sequential or functional model."""
     graph = getattr(model, "_functional", model)
     # Matches inputs by name, as Keras does.
     if isinstance(inputs, dict) and not isinstance(graph.input, dict):
@@ -119,13 +81,6 @@ def within_call(layer: Any, training: bool) -> Iterator[None]:
     """Ensures that there is a running call, for `call_is_training`.
 
     Keras starts none if `call` or `stateless_call` of a layer is called directly.
-
-    Args:
-        layer: The layer that is called.
-        training: Whether the call is for training, if there is no running call yet.
-
-    Yields:
-        Nothing.
     """
     if get_global_attribute("current_call_ctx") is not None:
         yield

@@ -18,22 +18,7 @@ NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 def locked(
     folder: str | os.PathLike[str], name: str = LOCK, *, wait: bool = False
 ) -> Iterator[None]:
-    """Locks a folder for this process, until the context or the process ends.
-
-    Args:
-        folder: The folder, which is created if it does not exist.
-        name: Name of the lock, an empty file that stays in the folder. Locks with
-            different names protect different parts of a folder. Default: `".lock"`.
-        wait: Whether to wait if another process holds the lock. Default: `False`.
-
-    Raises:
-        BlockingIOError: If another process holds the lock and `wait` is false.
-
-    Example:
-
-    >>> with locked("run"):
-    ...     _ = Path("run", "result.txt").write_text("mine alone")
-    """
+    """Locks a folder for this process, until the context or the process ends."""
     path = Path(folder) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(path)

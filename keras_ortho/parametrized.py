@@ -19,29 +19,8 @@ class ParametrizedMatrix:
     Creating an instance adds the weights to the layer. The matrix has the dtype of the
     weights, and at least float32, regardless of the compute dtype of the layer.
 
-    Args:
-        layer: The layer, while its `build` runs.
-        parametrization: The map from the weights to the matrix.
-        argument: Name of the layer's argument and attribute with the initializer for
-            the weights.
-        size: Number of units `n`. The matrix has `n` rows, or `2n` for complex units.
-        regularizer_of: Function from a trainable free variable to its regularizer.
-
     Attributes:
         variables: The weights, in the order of `Parametrization.variables`.
-
-    Raises:
-        ValueError: If the parametrization does not support the size or the initializer.
-
-    Example:
-    >>> from keras_ortho.parametrizations import ScaledCayley
-    >>> layer = keras.layers.Layer()
-    >>> layer.initializer = None
-    >>> rotation = ParametrizedMatrix(
-    ...     layer, ScaledCayley(), "initializer", 4, lambda variable: None
-    ... )
-    >>> rotation.make().shape, [v.name for v in layer.trainable_weights]
-    ((4, 4), ['recurrent_skew'])
     """
 
     def __init__(
@@ -79,12 +58,7 @@ class ParametrizedMatrix:
         return self._parametrization.values(self.variables, self._dtype)
 
     def make(self) -> Tensor:
-        """Computes the matrix.
-
-        Raises:
-            ValueError: If the parametrization returns no matrix, a complex one, or one
-                of the wrong shape.
-        """
+        """Computes the matrix."""
         matrix = self._parametrization.matrix(*self.values())
         name = f"{type(self._parametrization).__name__}.matrix"
         dtype = getattr(matrix, "dtype", None)
@@ -101,25 +75,13 @@ class ParametrizedMatrix:
         return self._parametrization.blocks(*self.values())
 
     def set(self, matrix: np.ndarray) -> None:
-        """Sets the weights such that the matrix equals a given one.
-
-        Args:
-            matrix: Array of shape `(n, n)`.
-
-        Raises:
-            ValueError: If the parametrization cannot represent the matrix, or has no
-                inverse.
-        """
+        """Sets the weights such that the matrix equals a given one."""
         values = self._parametrization.inverse(matrix)
         for variable, value in zip(self.variables, values, strict=True):
             variable.assign(value)
 
     def rebase(self) -> None:
-        """Moves the base of a `Rebased` parametrization to the current matrix.
-
-        Raises:
-            ValueError: If the parametrization has no base.
-        """
+        """Moves the base of a `Rebased` parametrization to the current matrix."""
         self._parametrization.rebase(self.variables, self._dtype)
 
     def begin_training_pass(self) -> None:

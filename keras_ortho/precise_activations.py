@@ -32,19 +32,7 @@ _PRECISE: dict[Callable[..., Tensor], Callable[[Tensor], Tensor]] = {
 
 
 def precise(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Returns an equivalent of an activation that has the precision of its inputs.
-
-    Args:
-        activation: Function of a tensor, such as `keras.activations.tanh`.
-
-    Returns:
-        A function of a tensor. It is `activation` itself, if that is precise already or
-        is not one of Keras's.
-
-    Example:
-    >>> float(precise(keras.activations.tanh)(ops.cast(0.5, "float64")))
-    0.46211715726000973
-    """
+    """Returns an equivalent of an activation that has the precision of its inputs."""
     try:
         return _PRECISE.get(activation, activation)
     except TypeError:  # A callable that cannot be hashed.

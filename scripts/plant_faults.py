@@ -43,17 +43,7 @@ class Fault:
     backend: str = "tensorflow"
 
     def plant(self, root: Path) -> str:
-        """Plants the fault in a tree.
-
-        Args:
-            root: Root of the tree.
-
-        Returns:
-            The previous contents of the file.
-
-        Raises:
-            ValueError: If `old` does not occur in the file exactly once.
-        """
+        """Plants the fault in a tree."""
         path = root / self.file
         before = path.read_text()
         if before.count(self.old) != 1:
@@ -66,33 +56,13 @@ class Fault:
 
 
 def read_faults(table: Path = TABLE) -> list[Fault]:
-    """Reads the table of faults.
-
-    Args:
-        table: The TOML file.
-
-    Returns:
-        The faults, in the order of the table.
-    """
+    """Reads the table of faults."""
     entries = tomllib.loads(table.read_text())["fault"]
     return [Fault(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
 
 
 def run_tests(root: Path, tests: list[str], backend: str, limit: float) -> int | None:
-    """Runs tests of a tree up to the first failure.
-
-    Args:
-        root: Root of the tree.
-        tests: Files or folders of tests.
-        backend: The backend.
-        limit: Time limit in seconds.
-
-    Returns:
-        The exit status of pytest, or `None` if the tests exceeded the time limit.
-
-    Raises:
-        RuntimeError: If pytest could not run.
-    """
+    """Runs tests of a tree up to the first failure."""
     environment = {k: v for k, v in os.environ.items() if k != "KERAS_ORTHO_DATA"}
     environment |= {"PYTHONPATH": str(root), "KERAS_BACKEND": backend}
     # Otherwise Python would use stale bytecode for a file that changes within a second
@@ -118,14 +88,7 @@ def run_tests(root: Path, tests: list[str], backend: str, limit: float) -> int |
 
 
 def copy_tree(destination: Path) -> None:
-    """Copies the files that git tracks, or would track.
-
-    Args:
-        destination: The folder to copy to.
-
-    Raises:
-        SystemExit: If this is not a git checkout, or git is not installed.
-    """
+    """Copies the files that git tracks, or would track."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         listed = subprocess.run(
@@ -141,16 +104,7 @@ def copy_tree(destination: Path) -> None:
 
 
 def check_unbroken(root: Path, faults: list[Fault], limit: float) -> None:
-    """Checks that the tests pass without any fault.
-
-    Args:
-        root: Root of the tree.
-        faults: The faults whose tests to run.
-        limit: Time limit in seconds for each file or folder of tests.
-
-    Raises:
-        RuntimeError: If a test fails or the tests exceed the time limit.
-    """
+    """Checks that the tests pass without any fault."""
     for backend in sorted({fault.backend for fault in faults}):
         tests = sorted({t for f in faults if f.backend == backend for t in f.tests})
         if run_tests(root, tests, backend, limit * len(tests)) != PASSED:
@@ -158,11 +112,7 @@ def check_unbroken(root: Path, faults: list[Fault], limit: float) -> None:
 
 
 def main() -> int:
-    """Runs the command.
-
-    Returns:
-        0 if all faults were found, otherwise 1.
-    """
+    """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", help="words that a fault's name holds")
     parser.add_argument(

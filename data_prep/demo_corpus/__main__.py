@@ -10,14 +10,7 @@ from .tree import write_corpus
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        arguments: The command line without the program; by default `sys.argv`'s.
-
-    Returns:
-        The exit status: 0, or 1 after an error that was printed.
-    """
+    """Runs the command."""
     options = _parser().parse_args(arguments)
     try:
         written = write_corpus(

@@ -28,25 +28,12 @@ UNSTRESSED_LEVEL = -4.0  # of a vowel over that of a stressed one, in dB
 
 
 def amplitude(level: float) -> float:
-    """Amplitude for a level in Klatt's decibels: 60 is 1, and 0 is off.
-
-    Example:
-    >>> amplitude(60.0), amplitude(40.0), amplitude(0.0)
-    (1.0, 0.1, 0.0)
-    """
+    """Amplitude for a level in Klatt's decibels: 60 is 1, and 0 is off."""
     return 10 ** ((level - 60) / 20) if level > 0 else 0.0
 
 
 def contextual_targets(sounds: Sequence[Sound], *, woman: bool) -> np.ndarray:
-    """Formant targets of the sounds of a sentence, with coarticulation.
-
-    Args:
-        sounds: Sounds of the sentence, at least one of them a vowel.
-        woman: Whether the speaker is a woman.
-
-    Returns:
-        Float array of shape `(sounds, 2, 4)`: F1-F4 in Hz at start and end.
-    """
+    """Formant targets of the sounds of a sentence, with coarticulation."""
     targets = np.stack([target_formants(s.phone, woman=woman) for s in sounds])
     vowels = np.flatnonzero([is_vowel(sound) for sound in sounds])
     after = np.searchsorted(vowels, np.arange(len(sounds)))
@@ -83,18 +70,7 @@ def articulate(
     loudness: np.ndarray,
     speaker: Speaker,
 ) -> Controls:
-    """Control values of a sentence.
-
-    Args:
-        sounds: Sounds of the sentence, at least one of them a vowel.
-        bounds: Float array of shape `(sounds + 1,)`: their bounds, in seconds.
-        f0: Float array of shape `(frames,)`: fundamental frequency in Hz.
-        loudness: Float array of shape `(frames,)`: amplitude of voicing.
-        speaker: Who reads.
-
-    Returns:
-        Control values, one row per frame of 5 ms.
-    """
+    """Control values of a sentence."""
     times = np.arange(len(f0)) * FRAME / RATE
     index = np.clip(np.searchsorted(bounds, times, "right") - 1, 0, len(sounds) - 1)
     since = times - bounds[index]

@@ -20,20 +20,7 @@ Sections = tuple[np.ndarray, np.ndarray]
 
 
 def resonator(frequency: np.ndarray, bandwidth: np.ndarray | float) -> Sections:
-    """Two poles, with a gain of 1 at 0 Hz (Klatt 1980, equations 1 and 2).
-
-    Args:
-        frequency: Center frequencies in Hz, shape `(frames,)`.
-        bandwidth: Bandwidths in Hz, shape `(frames,)` or a scalar.
-
-    Returns:
-        A filter per frame.
-
-    Example:
-    >>> b, a = resonator(np.array([500.0]), np.array([60.0]))
-    >>> float(b.sum() / a.sum())
-    1.0
-    """
+    """Two poles, with a gain of 1 at 0 Hz (Klatt 1980, equations 1 and 2)."""
     radius = np.exp(-np.pi * bandwidth / RATE)
     turn = np.cos(2 * np.pi * frequency / RATE)
     one, zero = np.ones_like(frequency), np.zeros_like(frequency)
@@ -67,13 +54,6 @@ def filter_frames(signal: np.ndarray, responses: np.ndarray) -> np.ndarray:
     The signal is cut into overlapping pieces that fade into each other, each piece
     is filtered by the response of its frame, and the results are added: a change of
     the response makes no click, however strong the filter. The last frame fades out.
-
-    Args:
-        signal: Samples, shape `(frames * FRAME,)`.
-        responses: Frequency responses, shape `(frames, FFT // 2 + 1)`.
-
-    Returns:
-        Samples, shape `(frames * FRAME,)`.
     """
     frames = len(responses)
     padded = np.concatenate([np.zeros(FRAME), signal])

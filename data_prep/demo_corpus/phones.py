@@ -149,19 +149,7 @@ CLOSURES = {stop: f"{stop}cl" for stop in "ptkbdg"} | {"ch": "tcl", "jh": "dcl"}
 
 
 def target_formants(label: str, *, woman: bool) -> np.ndarray:
-    """Formant targets at the start and at the end of a sound.
-
-    Args:
-        label: Key of `PHONES`.
-        woman: Whether the targets are a woman's.
-
-    Returns:
-        Float array of shape `(2, 4)`: F1-F4 in Hz at the start and at the end.
-
-    Example:
-    >>> target_formants("iy", woman=False)[0].tolist()
-    [342.0, 2322.0, 3000.0, 3657.0]
-    """
+    """Formant targets at the start and at the end of a sound."""
     phone = PHONES[label]
     manner = MANNERS[phone.manner]
     if phone.manner == "vowel":

@@ -44,16 +44,7 @@ FADE_TIME = 0.12  # s that the last takes
 def durations(
     sounds: Sequence[Sound], speaker: Speaker, rng: np.random.Generator
 ) -> np.ndarray:
-    """Durations of the sounds of a sentence.
-
-    Args:
-        sounds: Sounds of the sentence, between silences.
-        speaker: Who reads.
-        rng: Source of the variation from sound to sound.
-
-    Returns:
-        Float array of shape `(sounds,)`, in seconds.
-    """
+    """Durations of the sounds of a sentence."""
     final = final_syllables(sounds)
     result = np.empty(len(sounds))
     for i, sound in enumerate(sounds):
@@ -93,19 +84,7 @@ def melody(
     *,
     question: bool,
 ) -> np.ndarray:
-    """Fundamental frequency of a sentence.
-
-    Args:
-        sounds: Sounds of the sentence, between silences.
-        bounds: Float array of shape `(sounds + 1,)`: their bounds, in seconds.
-        times: Float array of shape `(frames,)`: where to evaluate, in seconds.
-        speaker: Who reads.
-        rng: Source of the variation from accent to accent.
-        question: Whether the melody rises at the end.
-
-    Returns:
-        Float array of shape `(frames,)`: f0 in Hz, also where nothing is voiced.
-    """
+    """Fundamental frequency of a sentence."""
     begin, end = bounds[1], bounds[-2]
     semitones = DECLINATION * (0.5 - np.clip((times - begin) / (end - begin), 0, 1))
     for i, sound in enumerate(sounds):

@@ -31,19 +31,7 @@ class Recording(NamedTuple):
 
 
 def record(text: str, speaker: Speaker, rng: np.random.Generator) -> Recording:
-    """Has a speaker read a sentence.
-
-    Args:
-        text: Sentence of words in the lexicon; a question ends in "?".
-        speaker: Who reads.
-        rng: Source of all variation and noise.
-
-    Returns:
-        The recording, with a peak around the speaker's level.
-
-    Raises:
-        ValueError: If a word is not in the lexicon.
-    """
+    """Has a speaker read a sentence."""
     sounds = transcribe(text)
     bounds = np.concatenate([[0.0], np.cumsum(durations(sounds, speaker, rng))])
     frames = int(np.ceil(bounds[-1] * RATE / FRAME))

@@ -74,21 +74,7 @@ def compose_text(rng: np.random.Generator) -> str:
 
 
 def reading_list(speaker: int, count: int, *, seed: int) -> list[Sentence]:
-    """Sentences that a speaker reads.
-
-    Args:
-        speaker: Number of the speaker, from 0.
-        count: Number of sentences, 1 to `MAX_SENTENCES`. A shorter list is the
-            beginning of a longer one.
-        seed: Seed of the corpus.
-
-    Returns:
-        The sentences; no two of one speaker have the same name.
-
-    Example:
-    >>> [sentence.name for sentence in reading_list(0, 5, seed=0)]
-    ['SA1', 'SA2', 'SX1', 'SX2', 'SI503']
-    """
+    """Sentences that a speaker reads."""
     sentences = [Sentence(f"SA{i}", text) for i, text in enumerate(SA, 1)]
     fixed = speaker * KINDS.count("SX")
     for position in range(MAX_SENTENCES - len(SA)):

@@ -45,17 +45,6 @@ def draw_speaker(number: int, *, seed: int) -> Speaker:
     f0 follows Hillenbrand et al. (1995), opening and closing of the glottis lie
     around the 40 % and 16 % of Rosenberg (1971), and women's voices are the
     breathier ones (Klatt and Klatt 1990).
-
-    Args:
-        number: Number of the speaker, 0 to `MAX_SPEAKERS - 1`.
-        seed: Seed of the corpus.
-
-    Returns:
-        The speaker.
-
-    Example:
-    >>> [draw_speaker(i, seed=0).name for i in range(3)]
-    ['FAAA0', 'MAAB0', 'FAAC0']
     """
     rng = generator(seed, Stream.SPEAKER, number)
     woman = number % 2 == 0

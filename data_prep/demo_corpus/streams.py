@@ -14,20 +14,6 @@ class Stream(IntEnum):
 
 
 def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:
-    """A generator that depends on nothing but its arguments.
-
-    Args:
-        seed: Seed of the corpus, at least 0.
-        stream: What the numbers are for.
-        *key: Numbers of the speaker and of the sentence.
-
-    Returns:
-        A NumPy generator; other arguments give an independent one.
-
-    Example:
-    >>> first, again = (generator(0, Stream.TEXT, 1).random() for _ in range(2))
-    >>> first == again
-    True
-    """
+    """A generator that depends on nothing but its arguments."""
     sequence = np.random.SeedSequence(seed, spawn_key=(stream, *key))
     return np.random.default_rng(sequence)

@@ -98,14 +98,6 @@ def glottal_flow(f0: np.ndarray, voice: Voice, rng: np.random.Generator) -> np.n
 
     Each pulse rises as `3 x^2 - 2 x^3` and falls as `1 - x^2` (Rosenberg's type B).
     Pulses begin at any time, not only at samples, so f0 is exact.
-
-    Args:
-        f0: Fundamental frequency in Hz, shape `(samples,)`.
-        voice: Shape and regularity of the pulses.
-        rng: Source of jitter and shimmer.
-
-    Returns:
-        Flow, shape `(samples,)`, with pulses of height 1 apart from shimmer.
     """
     phase = np.cumsum(f0) / RATE
     period = phase.astype(int)
@@ -120,31 +112,14 @@ def glottal_flow(f0: np.ndarray, voice: Voice, rng: np.random.Generator) -> np.n
 
 
 def radiate(flow: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Sound that a flow radiates from the lips: its change with time.
-
-    Args:
-        flow: Flow in pulses of height 1, shape `(samples,)`.
-        f0: Fundamental frequency in Hz, shape `(samples,)`.
-
-    Returns:
-        Sound pressure, shape `(samples,)`, as strong at any f0.
-    """
+    """Sound that a flow radiates from the lips: its change with time."""
     return VOICING_GAIN * np.diff(flow * RATE / f0, prepend=0.0)
 
 
 def synthesize(
     controls: Controls, voice: Voice, rng: np.random.Generator
 ) -> np.ndarray:
-    """Synthesizes an utterance.
-
-    Args:
-        controls: Control values, one row per frame.
-        voice: Who speaks.
-        rng: Source of noise, jitter and shimmer.
-
-    Returns:
-        Sound pressure at 16 kHz, shape `(frames * FRAME,)`, of no fixed scale.
-    """
+    """Synthesizes an utterance."""
     lfilter = require("scipy.signal", extra="speech").lfilter
     samples = len(controls.f0) * FRAME
     f0 = to_samples(controls.f0)

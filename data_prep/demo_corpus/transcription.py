@@ -29,15 +29,6 @@ def pronounce(text: str) -> list[Sound]:
     """Looks a sentence's words up.
 
     A comma is a pause; "the" before a vowel is said "thee".
-
-    Args:
-        text: Sentence of words in `LEXICON`, with commas and an end mark.
-
-    Returns:
-        Sounds, between two silences, with stops and affricates as one sound.
-
-    Raises:
-        ValueError: If a word is not in the dictionary.
     """
     words = re.findall(r"[a-z']+|,", text.lower())
     unknown = [word for word in words if word != "," and word not in LEXICON]
@@ -60,19 +51,6 @@ def transcribe(text: str) -> list[Sound]:
     The same consonant twice is said once; a stop gets its closure, except after
     silence, where it cannot be heard, and loses its release before another stop;
     an "h" between two voiced sounds is voiced.
-
-    Args:
-        text: Sentence of words in `LEXICON`, with commas and an end mark.
-
-    Returns:
-        Sounds; the first and the last are `"h#"`.
-
-    Raises:
-        ValueError: If a word is not in the dictionary.
-
-    Example:
-    >>> [sound.phone for sound in transcribe("The box.")]
-    ['h#', 'dh', 'ax', 'bcl', 'b', 'aa', 'kcl', 'k', 's', 'h#']
     """
     words = pronounce(text)
     merged = [

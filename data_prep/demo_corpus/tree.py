@@ -32,27 +32,6 @@ def write_corpus(
     NIST SPHERE at 16 kHz, with its text in `.TXT` and its phones in `.PHN`, as in
     TIMIT. The same arguments give the same files; fewer speakers or sentences give
     some of the same. The folder appears complete or not at all.
-
-    Args:
-        out: Folder to write. It may exist, if it is empty or holds this corpus.
-        speakers: Number of speakers, 1 to 260; every other one is a woman. Default: 12.
-        sentences: Number of sentences of each speaker, 1 to 34. Default: 10.
-        seed: Seed of the voices, of the texts that only one speaker reads, and of all
-            variation; at least 0. Default: 0.
-        progress: Whether to show a progress bar. Default: `False`.
-
-    Returns:
-        Whether the corpus was written: False if it was there.
-
-    Raises:
-        ValueError: If a number is out of range.
-        FileExistsError: If `out` is a file, or holds anything but this corpus.
-        ImportError: If SciPy, soundfile or tqdm is not installed.
-
-    Example:
-    ```python
-    write_corpus("demo", speakers=2, sentences=3)
-    ```
     """
     _check("speakers", speakers, 1, MAX_SPEAKERS)
     _check("sentences", sentences, 1, MAX_SENTENCES)

@@ -25,15 +25,6 @@ class Timit(tfds.core.GeneratorBasedBuilder):
     The configurations are the modes of `keras_ortho.data_prep.splits.split`: `timit`,
     `wisdom` and `speakers`. The corpus is licensed and must be put in place by hand;
     see `README.md`. Files that cannot be used are left out with a warning.
-
-    Example:
-    ```python
-    from keras_ortho.data_prep.tfds_timit.timit import Timit
-
-    builder = Timit(config="timit")
-    builder.download_and_prepare()
-    train = builder.as_dataset(split="train")
-    ```
     """
 
     VERSION = tfds.core.Version("1.0.0")

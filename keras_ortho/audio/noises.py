@@ -20,19 +20,7 @@ HIGHEST = 3600.0  # Hz, of partials and clicks: below the Nyquist frequency
 
 
 def white(samples: int, random: np.random.Generator) -> np.ndarray:
-    """Generates white Gaussian noise.
-
-    Args:
-        samples: Number of samples.
-        random: Random generator.
-
-    Returns:
-        float64 `[samples]`, as for all noises here.
-
-    Example:
-    >>> white(8000, np.random.default_rng(0)).shape
-    (8000,)
-    """
+    """Generates white Gaussian noise."""
     check_count("samples", samples)
     return random.normal(size=samples)
 

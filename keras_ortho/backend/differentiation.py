@@ -9,11 +9,7 @@ from keras_ortho.backend.types import Tensor
 
 
 def check_backend() -> None:
-    """Checks that the backend provides gradients and compiled functions.
-
-    Raises:
-        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
-    """
+    """Checks that the backend provides gradients and compiled functions."""
     if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
         raise RuntimeError(
             "Diagnostics that compute gradients require the backend TensorFlow, JAX "
@@ -22,17 +18,7 @@ def check_backend() -> None:
 
 
 def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiles a function once for all calls with the same shapes.
-
-    Args:
-        function: Function whose arguments and result are nested structures of tensors.
-
-    Returns:
-        A function with the same value. On PyTorch, it is not compiled.
-
-    Raises:
-        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
-    """
+    """Compiles a function once for all calls with the same shapes."""
     check_backend()
     if keras.backend.backend() == "jax":
         import jax
@@ -54,19 +40,7 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
 def gradients(
     function: Callable[..., Tensor], inputs: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
-    """Computes the gradient of a function, also within compiled functions and loops.
-
-    Args:
-        function: Function of tensors that returns a scalar.
-        inputs: Tensors to call it with.
-
-    Returns:
-        The gradient with respect to each input; zeros if the value does not depend on
-        it.
-
-    Raises:
-        RuntimeError: If the backend is not TensorFlow, JAX or PyTorch.
-    """
+    """Computes the gradient of a function, also within compiled functions and loops."""
     check_backend()
     if keras.backend.backend() == "jax":
         import jax

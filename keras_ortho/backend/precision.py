@@ -9,39 +9,13 @@ from keras_ortho.backend.types import Tensor
 
 
 def wide_dtype(dtype: Any) -> str:
-    """Returns the dtype in which to factorize matrices and to sum many numbers.
-
-    Args:
-        dtype: A floating dtype, its name, or `None`.
-
-    Returns:
-        `"float64"` for float64, `"float32"` for all other dtypes and for `None`.
-
-    Example:
-    >>> wide_dtype("bfloat16")
-    'float32'
-    """
+    """Returns the dtype in which to factorize matrices and to sum many numbers."""
     double = dtype is not None and keras.backend.standardize_dtype(dtype) == "float64"
     return "float64" if double else "float32"
 
 
 def wide_tensor(name: str, value: Tensor) -> Tensor:
-    """Converts an argument to a tensor, and checks that its dtype can be factorized.
-
-    Args:
-        name: Name of the argument.
-        value: Its value: a tensor, an array, or nested lists of floats.
-
-    Returns:
-        The tensor.
-
-    Raises:
-        ValueError: If the dtype is not float32 or float64.
-
-    Example:
-    >>> wide_tensor("entries", [1.0, 2.0])
-    [1, 2]
-    """
+    """Converts an argument to a tensor, and checks that its dtype can be factorized."""
     tensor = ops.convert_to_tensor(value)
     dtype = keras.backend.standardize_dtype(tensor.dtype)
     if dtype not in ("float32", "float64"):

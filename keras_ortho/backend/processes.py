@@ -32,12 +32,6 @@ def on_first(function: Callable[[], object]) -> None:
     """Calls a function in the first process, while the others wait for it.
 
     An exception of the function is raised in the first process.
-
-    Args:
-        function: Function without arguments. Its result is not used.
-
-    Raises:
-        ValueError: In the other processes, if the function failed in the first one.
     """
     error = None
     if process_index() == 0:

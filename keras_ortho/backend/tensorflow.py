@@ -34,21 +34,7 @@ Gradient: TypeAlias = Callable[[Tensor], Sequence[Tensor]]
 def with_gradient(
     forward: Forward, backward: Backward, *, once: bool = False
 ) -> Callable[..., Tensor]:
-    """Makes a function with the value of `forward` and the gradient of `backward`.
-
-    Args:
-        forward: Function of tensors that returns one tensor and the values that the
-            gradient needs.
-        backward: Function of the saved values and the upstream gradient that returns
-            the gradient of every input (zeros if the output does not depend on it).
-        once: Whether values other than the inputs and the output are saved. TensorFlow
-            would treat these as constants in a second derivative, so computing one is
-            then an error. Default: `False`.
-
-    Returns:
-        A function that can be differentiated in reverse mode, and more than once unless
-        `once` is `True`.
-    """
+    """Makes a function with the value of `forward` and the gradient of `backward`."""
 
     def gradient(saved: Any, upstream: Tensor) -> Sequence[Tensor]:
         gradients = backward(saved, upstream)
@@ -70,11 +56,7 @@ def prevented(gradients: Sequence[Tensor]) -> list[Tensor]:
 
 
 def eagerly() -> AbstractContextManager[Any]:
-    """Computes eagerly in its context, even while a function is traced.
-
-    Returns:
-        A context manager.
-    """
+    """Computes eagerly in its context, even while a function is traced."""
     return tf.init_scope()
 
 
@@ -98,26 +80,7 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-    """Loops over steps, as one operation of the graph.
-
-    Args:
-        step: Function of the carry, the index of a step, and its entries of
-            `sequences`. It returns the next carry and a tuple of values to collect.
-        carry: Tuple of tensors that are passed from step to step.
-        sequences: Tuple of tensors whose first axis is the steps, or of values that an
-            earlier scan has collected.
-        length: Number of steps, an int or a scalar tensor.
-        collect: Shape and dtype of each collected value in one step. Default: `()`,
-            none.
-        reverse: Whether to go from the last step to the first. The collected values
-            stay in the order of the steps. Default: `False`.
-        unroll: Largest number of steps in one iteration of the loop. The largest
-            divisor of `length` up to this number is used; 1 if `length` is a tensor.
-            Default: 1.
-
-    Returns:
-        A pair of the last carry and the collected values, for `stack`.
-    """
+    """Loops over steps, as one operation of the graph."""
     sources = [_source(s) for s in sequences]
     # Not cleared after reading, because several gradients may read one forward pass.
     arrays = tuple(
@@ -162,14 +125,7 @@ def scan(
 
 
 def stack(steps: _Steps) -> Tensor:
-    """Stacks the values that a scan has collected into one tensor.
-
-    Args:
-        steps: One of the collected values of `scan`.
-
-    Returns:
-        Tensor whose first axis is the steps.
-    """
+    """Stacks the values that a scan has collected into one tensor."""
     if not tf.is_symbolic_tensor(steps.array.flow):
         return steps.array.stack()
     stacked = tf.raw_ops.TensorListStack(
@@ -215,18 +171,7 @@ def _unstack(sequence: Tensor) -> tf.TensorArray:
 def slice_steps(
     sequences: Tensor, piece: tuple[Any, Any], start: Any, length: Any
 ) -> Tensor:
-    """Slices consecutive steps of some sequences.
-
-    Args:
-        sequences: Tensor of shape `(batch, time, m)`.
-        piece: Pair of the index of the first sequence and the number of sequences
-            `count`, ints or scalar tensors.
-        start: Index of the first step, an int or a scalar tensor.
-        length: Number of steps, an int or a scalar tensor.
-
-    Returns:
-        Tensor of shape `(count, length, m)`.
-    """
+    """Slices consecutive steps of some sequences."""
     first, count = piece
     units = sequences.shape[2]
     part = tf.slice(sequences, [first, start, 0], [count, length, units])
@@ -238,14 +183,6 @@ def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor
     """Sums a product over all steps of all sequences.
 
     On TensorFlow, the steps are the rows of one large product.
-
-    Args:
-        product: Function of one tensor of shape `(rows, n)` for each of `sequences`,
-            which returns the sum over all rows.
-        *sequences: Tensors of shape `(time, batch, n)`. `n` may differ between them.
-
-    Returns:
-        The sum over all steps.
     """
     return product(*(tf.reshape(x, (-1, x.shape[-1])) for x in sequences))
 
@@ -255,16 +192,6 @@ def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
 
     On a CPU, each core then keeps its part of the state, and the recurrent matrix, in
     its own cache, and the cores do not wait for each other at every step.
-
-    Args:
-        batch: Number of sequences, or `None` if it is unknown.
-        entries: Number of entries of the recurrent matrix.
-        training: Whether a gradient is computed.
-
-    Returns:
-        The number of cores, at most 4, but no more pieces than have `SEQUENCES`
-        sequences each or, without a gradient, `MULTIPLICATIONS` multiplications per
-        step. With a GPU, 1.
     """
     if tf.config.list_logical_devices("GPU"):
         return 1
@@ -276,16 +203,5 @@ def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
 
 
 def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
-    """Makes each device compute with its share of the batch, if Keras divides it.
-
-    Args:
-        function: Function of tensors that returns a tensor whose first axis is the
-            batch. It must process each sequence independently.
-        by_batch: For each argument of the function, whether its first axis is the
-            batch.
-
-    Returns:
-        A function of the same arguments with the same value and gradients. On
-        TensorFlow it is `function` itself, which strategies trace for each replica.
-    """
+    """Makes each device compute with its share of the batch, if Keras divides it."""
     return function

@@ -50,27 +50,7 @@ _dense = with_gradient(_forward, _backward)
 def preconditioned_dense(
     inputs: Tensor, kernel: Tensor, bias: Tensor, epsilon: float
 ) -> Tensor:
-    """Computes `x W + b`, with a preconditioned gradient for `W` and `b`.
-
-    Args:
-        inputs: Tensor of shape `(..., m)`. All axes but the last form the batch.
-        kernel: Tensor of shape `(m, n)`, float32 or float64.
-        bias: Tensor of shape `(n,)`, with the dtype of `kernel`.
-        epsilon: Positive float added to the variances.
-
-    Returns:
-        Tensor of shape `(..., n)`, with the dtype of `inputs`. Its gradient with
-        respect to `[b; W]` is `P D^2 P^T` times the ordinary gradient (see
-        `BNPDense`). The gradient with respect to the inputs is the ordinary one.
-
-    Example:
-    >>> preconditioned_dense(np.ones((2, 3)), np.ones((3, 4)), np.zeros(4), 0.5).shape
-    (2, 4)
-
-    Reference:
-
-    - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), equation 3.27
-    """
+    """Computes `x W + b`, with a preconditioned gradient for `W` and `b`."""
     kernel = ops.convert_to_tensor(kernel)
     return _dense(inputs, kernel, bias, ops.convert_to_tensor(epsilon, kernel.dtype))
 

@@ -29,19 +29,7 @@ from keras_ortho.parametrizations.skew import matrix_size, num_entries, skew_mat
 
 
 def diffused(matrix: Tensor, diffusion: float) -> Tensor:
-    """Subtracts the diffusion from the diagonal of a matrix.
-
-    Args:
-        matrix: Tensor of shape `(n, n)`.
-        diffusion: Diffusion `gamma`.
-
-    Returns:
-        `M - gamma I`, a tensor of the same shape and dtype.
-
-    Example:
-    >>> diffused(np.ones((2, 2)), 0.25)
-    [[0.75, 1], [1, 0.75]]
-    """
+    """Subtracts the diffusion from the diagonal of a matrix."""
     return matrix - diffusion * ops.eye(matrix.shape[0], dtype=matrix.dtype)
 
 

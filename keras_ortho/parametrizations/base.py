@@ -59,21 +59,7 @@ class FreeVariable:
 
 
 def check_parametrization(parametrization: Any) -> "Parametrization":
-    """Checks the `parametrization` argument of a layer.
-
-    Args:
-        parametrization: A parametrization, or its serialized form from a config.
-
-    Returns:
-        The parametrization.
-
-    Raises:
-        ValueError: If it is not a parametrization.
-
-    Example:
-    >>> check_parametrization(Parametrization()).takes
-    ''
-    """
+    """Checks the `parametrization` argument of a layer."""
     if isinstance(parametrization, dict):
         parametrization = keras.saving.deserialize_keras_object(parametrization)
     if not isinstance(parametrization, Parametrization):

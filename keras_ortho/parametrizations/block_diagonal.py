@@ -15,48 +15,19 @@ from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 
 
 def blocks_shape(heads: int, order: int, is_complex: bool) -> tuple[int, ...]:
-    """Returns the shape of the blocks of a matrix.
-
-    Args:
-        heads: Number of blocks.
-        order: Number of units per block, `k`.
-        is_complex: Whether the units are complex.
-
-    Returns:
-        `(heads, k, k)`, or `(heads, 2, k, 2, k)`.
-    """
+    """Returns the shape of the blocks of a matrix."""
     return (heads, *((2, order) if is_complex else (order,)) * 2)
 
 
 def stacked_blocks(blocks: Sequence[Tensor], is_complex: bool) -> Tensor:
-    """Stacks blocks into one tensor.
-
-    Args:
-        blocks: Tensors of shape `(k, k)`, or `(2k, 2k)`, the real form of complex
-            blocks.
-        is_complex: Whether the units are complex.
-
-    Returns:
-        Tensor of shape `(heads, k, k)`, or `(heads, 2, k, 2, k)`.
-    """
+    """Stacks blocks into one tensor."""
     order = blocks[0].shape[0] // (2 if is_complex else 1)
     shape = blocks_shape(len(blocks), order, is_complex)
     return ops.reshape(ops.stack(list(blocks)), shape)
 
 
 def block_diagonal(blocks: Tensor) -> Tensor:
-    """Makes a block-diagonal matrix from its blocks.
-
-    Args:
-        blocks: Tensor of shape `(heads, k, k)`, or `(heads, 2, k, 2, k)`.
-
-    Returns:
-        Tensor of shape `(n, n)`, or `(2n, 2n)`, the real form of a complex matrix.
-
-    Example:
-    >>> block_diagonal(np.array([[[1.0]], [[2.0]]]))
-    [[1, 0], [0, 2]]
-    """
+    """Makes a block-diagonal matrix from its blocks."""
     is_complex = len(blocks.shape) == 5
     heads, order = blocks.shape[0], blocks.shape[-1]
     rule = "hpiqj,hg->phiqgj" if is_complex else "hij,hg->higj"
@@ -68,21 +39,7 @@ def block_diagonal(blocks: Tensor) -> Tensor:
 def diagonal_blocks(
     matrix: np.ndarray, heads: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Splits a matrix into its diagonal blocks and the rest.
-
-    Args:
-        matrix: Square array of shape `(n, n)`.
-        heads: Number of blocks, a divisor of `n`.
-
-    Returns:
-        A pair `(blocks, rest)`: a list of arrays of shape `(n / heads, n / heads)`, and
-        the matrix with zeros in place of the blocks.
-
-    Example:
-    >>> diagonal_blocks(np.array([[1, 2], [0, 3]]), heads=2)
-    ([array([[1]]), array([[3]])], array([[0, 2],
-           [0, 0]]))
-    """
+    """Splits a matrix into its diagonal blocks and the rest."""
     size = len(matrix)
     head = np.arange(size) // (size // heads)
     blocks = [matrix[np.ix_(head == i, head == i)] for i in range(heads)]
@@ -90,18 +47,7 @@ def diagonal_blocks(
 
 
 def only_blocks(matrix: np.ndarray, heads: int) -> list[np.ndarray]:
-    """Returns the blocks of a block-diagonal matrix.
-
-    Args:
-        matrix: Square array of shape `(n, n)`.
-        heads: Number of blocks, a divisor of `n`.
-
-    Returns:
-        A list of arrays of shape `(n / heads, n / heads)`.
-
-    Raises:
-        ValueError: If an entry outside the blocks is not zero up to rounding.
-    """
+    """Returns the blocks of a block-diagonal matrix."""
     blocks, rest = diagonal_blocks(matrix, heads)
     largest = np.abs(rest).max()
     if not largest <= rounding_tolerance(len(matrix), matrix.dtype):

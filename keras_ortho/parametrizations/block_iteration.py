@@ -98,20 +98,7 @@ def _better(is_better: Tensor, new: tuple, old: tuple) -> tuple[Tensor, ...]:
 
 @traced_once
 def refine(matrix: Tensor, right: Tensor, left: Tensor, goal: float) -> tuple:
-    """Finds the dominant eigenvectors of a matrix, starting from given blocks.
-
-    Args:
-        matrix: `T`, a tensor of shape `(n, n)` with Frobenius norm 1.
-        right: Tensor of shape `(n, p)`, the initial block, where `p` is
-            `block_size(n)`. It should nearly contain the eigenvector.
-        left: Tensor of shape `(n, p)`, the initial block for `T^T`.
-        goal: Residual at which the iteration stops.
-
-    Returns:
-        A tuple of the right and the left eigenvector, of shape `(n, 2)`, with real and
-        imaginary parts as columns; whether the eigenvalue is complex; the larger of the
-        two residuals; and the number of steps taken.
-    """
+    """Finds the dominant eigenvectors of a matrix, starting from given blocks."""
     # T and T^T are processed together.
     both = ops.stack([matrix, ops.transpose(matrix)])
     small_enough = machine_epsilon(matrix) ** 0.5

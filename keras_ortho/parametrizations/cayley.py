@@ -109,24 +109,7 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
 
 
 def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
-    """Returns the diagonal of `D`: ones, followed by negative ones.
-
-    Args:
-        size: Order `n` of the matrix.
-        negative_ones: Number of entries that are -1: an int is a count in `0 .. n`, a
-            float in `[0, 1]` a fraction of the entries, and halves are rounded up. So
-            `1` means one entry and `1.0` means all of them.
-
-    Returns:
-        Float64 array of shape `(n,)`, with the -1s last.
-
-    Raises:
-        ValueError: If `negative_ones` is neither such a count nor such a fraction.
-
-    Example:
-    >>> diagonal_signs(4, 0.5)
-    array([ 1.,  1., -1., -1.])
-    """
+    """Returns the diagonal of `D`: ones, followed by negative ones."""
     count = negative_ones
     if isinstance(negative_ones, float | np.floating) and 0 <= negative_ones <= 1:
         # The decimal fraction is meant: 0.7 of 45 is 31.5, which rounds to 32, but

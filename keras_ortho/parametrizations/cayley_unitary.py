@@ -54,19 +54,7 @@ BOUND = 1.25
 
 
 def symmetric_matrix(entries: Tensor) -> Tensor:
-    """Builds a symmetric matrix from its upper triangle.
-
-    Args:
-        entries: Tensor of shape `(n (n + 1) / 2,)`: the upper triangle with the
-            diagonal, in row order.
-
-    Returns:
-        Tensor of shape `(n, n)` and the same dtype.
-
-    Example:
-    >>> symmetric_matrix(np.array([1.0, 2.0, 3.0]))
-    [[1, 2], [2, 3]]
-    """
+    """Builds a symmetric matrix from its upper triangle."""
     size = matrix_size(entries.shape[0]) - 1
     rows, columns = np.triu_indices(size)
     position = np.zeros((size, size), "int32")
@@ -228,13 +216,6 @@ def _turn_to_small_entries(inverse: np.ndarray, diagonal: np.ndarray) -> np.ndar
     Rotating one phase such that `a_jj = iy` becomes zero multiplies `|det(I + W D*)|`
     by `sqrt(1 + y^2)`. Rotating two phases by pi multiplies it by
     `||a_ij|^2 - y_i y_j|`.
-
-    Args:
-        inverse: `(I + W D*)^-1`, a complex array of shape `(n, n)`.
-        diagonal: Diagonal of `D`, a complex array of shape `(n,)`.
-
-    Returns:
-        The new diagonal of `D`, or `diagonal` itself if no entry exceeds its bound.
     """
     size = len(inverse)
     slack = 100 * size * np.finfo("float64").eps

@@ -13,86 +13,36 @@ from keras_ortho.backend.types import Tensor
 
 
 def block(rows: Tensor) -> Tensor:
-    """Expands the rows of a complex matrix to its block.
-
-    Args:
-        rows: Tensor of shape `(m, 2n)`, `[Re M | Im M]`.
-
-    Returns:
-        Tensor of shape `(2m, 2n)` and the same dtype.
-
-    Example:
-    >>> block(np.array([[1.0, 2.0]]))  # 1 + 2i
-    [[1, 2], [-2, 1]]
-    """
+    """Expands the rows of a complex matrix to its block."""
     real, imaginary = ops.split(rows, 2, axis=1)
     return ops.concatenate([rows, ops.concatenate([-imaginary, real], axis=1)])
 
 
 def left_half(rows: Tensor) -> Tensor:
-    """Returns the left half of the columns of a block, which determines the right half.
-
-    Args:
-        rows: Tensor of shape `(m, 2n)`.
-
-    Returns:
-        Tensor of shape `(2m, n)`, `[[Re M], [-Im M]]`.
-    """
+    """Returns the left half of the columns of a block, which determines the rest."""
     real, imaginary = ops.split(rows, 2, axis=1)
     return ops.concatenate([real, -imaginary])
 
 
 def of_left_half(half: Tensor) -> Tensor:
-    """Returns the rows of a matrix from the left half of its block.
-
-    Args:
-        half: Tensor of shape `(2m, n)`, as returned by `left_half`.
-
-    Returns:
-        Tensor of shape `(m, 2n)`.
-    """
+    """Returns the rows of a matrix from the left half of its block."""
     real, imaginary = ops.split(half, 2)
     return ops.concatenate([real, -imaginary], axis=1)
 
 
 def adjoint(rows: Tensor) -> Tensor:
-    """Computes the conjugate transpose of a square complex matrix.
-
-    Args:
-        rows: Tensor of shape `(n, 2n)`.
-
-    Returns:
-        Tensor of the same shape and dtype.
-    """
+    """Computes the conjugate transpose of a square complex matrix."""
     real, imaginary = ops.split(rows, 2, axis=1)
     return ops.concatenate([ops.transpose(real), -ops.transpose(imaginary)], axis=1)
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """Computes the product of two complex matrices.
-
-    Args:
-        left: Tensor of shape `(k, 2m)`.
-        right: Tensor of shape `(m, 2n)`.
-
-    Returns:
-        Tensor of shape `(k, 2n)`.
-    """
+    """Computes the product of two complex matrices."""
     return ops.matmul(left, block(right))
 
 
 def turn(rows: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Computes the product of a complex matrix and a diagonal matrix of phases.
-
-    Args:
-        rows: Tensor of shape `(m, 2n)`.
-        cosine: Real parts of the diagonal, of shape `(n,)` to multiply from the
-            right, or `(m, 1)` to multiply from the left.
-        sine: Imaginary parts of the diagonal, of the same shape.
-
-    Returns:
-        Tensor of the shape and dtype of `rows`.
-    """
+    """Computes the product of a complex matrix and a diagonal matrix of phases."""
     real, imaginary = ops.split(rows, 2, axis=1)
     return ops.concatenate(
         [real * cosine - imaginary * sine, real * sine + imaginary * cosine], axis=1
@@ -100,21 +50,7 @@ def turn(rows: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 
 def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
-    """Returns a complex matrix, given as it is or in its real form.
-
-    Args:
-        name: Name of the argument, for error messages.
-        matrix: Real or complex array of shape `(n, n)`, or a block: a real array of
-            shape `(2n, 2n)`.
-        units: Number of units `n`.
-
-    Returns:
-        Array of shape `(n, n)`: `matrix` itself if it has that shape, else complex.
-
-    Raises:
-        ValueError: If the array has another shape, or has the shape of a block but is
-            not one.
-    """
+    """Returns a complex matrix, given as it is or in its real form."""
     if matrix.shape == (units, units):
         return matrix
     if matrix.shape != (2 * units, 2 * units):

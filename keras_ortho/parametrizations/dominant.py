@@ -213,21 +213,7 @@ def _search(matrix: Tensor, start: Tensor) -> tuple[Tensor, ...]:
 
 
 def dominant_subspace(matrix: Tensor) -> Subspace:
-    """Finds the invariant subspace of the dominant eigenvalue or complex pair.
-
-    Args:
-        matrix: Tensor of shape `(n, n)`, float32 or float64.
-
-    Returns:
-        The right and left subspaces, a `Subspace`. The residual is at rounding level
-        unless more eigenvalues share the largest modulus, up to rounding, than the
-        block of the block iteration has columns.
-
-    Example:
-    >>> subspace = dominant_subspace(np.diag([1.0, -3.0, 2.0]))
-    >>> abs(subspace.right[:, 0])
-    [0, 1, 0]
-    """
+    """Finds the invariant subspace of the dominant eigenvalue or complex pair."""
     matrix = ops.convert_to_tensor(matrix)
     # Random columns, in no special position to any subspace. Both sides use the same
     # ones, so that the two subspaces of a symmetric matrix agree.

@@ -60,15 +60,7 @@ def _polished(matrix: Tensor) -> Tensor:
 
 
 def _next_power(remaining: Tensor, power: Tensor) -> Tensor:
-    """Squares a matrix, with a Newton-Schulz step if one is due.
-
-    Args:
-        remaining: Number of squarings that follow this one.
-        power: Tensor of shape `(n, n)`.
-
-    Returns:
-        Tensor of the same shape and dtype.
-    """
+    """Squares a matrix, with a Newton-Schulz step if one is due."""
     power = ops.matmul(power, power)
     return ops.cond(
         remaining % _BETWEEN_POLISHES == 0, lambda: _polished(power), lambda: power

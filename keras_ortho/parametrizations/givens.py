@@ -37,28 +37,7 @@ STYLES = ("tunable", "fft")
 
 
 def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int]:
-    """Returns the shape of the angles of all layers.
-
-    Args:
-        units: Number of units `n`: even for `"tunable"`, a power of two of at least
-            2 for `"fft"`.
-        style: `"tunable"` or `"fft"`.
-        capacity: Number of layers in the tunable style, even and positive. Not
-            used by `"fft"`.
-
-    Returns:
-        In the tunable style, `(capacity / 2, n - 1)`: each row holds two layers, first
-        the pairs that begin with an even unit, then those that begin with an odd one.
-        In the FFT style, `(log2(n), n / 2)`: each row holds the pairs of one layer, in
-        the order of their first units.
-
-    Raises:
-        ValueError: If an argument is out of range.
-
-    Example:
-    >>> angles_shape(512, "tunable", 2), angles_shape(512, "fft", None)
-    ((1, 511), (9, 256))
-    """
+    """Returns the shape of the angles of all layers."""
     check_choice("style", style, STYLES)
     count = None if capacity is None else check_count("capacity", capacity)
     if style == "fft":

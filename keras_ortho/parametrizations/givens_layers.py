@@ -25,13 +25,6 @@ def pair_table(values: Tensor, style: str) -> Tensor:
     A stage is two layers in the tunable style, one in the FFT style. In the second of
     the two, the pairs wrap around: the last one, of the last and the first unit, gets a
     zero and is not rotated.
-
-    Args:
-        values: Tensor of the shape that `givens.angles_shape` returns.
-        style: `"tunable"` or `"fft"`.
-
-    Returns:
-        Tensor of shape `(stages, layers, n / 2)`.
     """
     if style == "fft":
         return values[:, None]
@@ -98,16 +91,7 @@ def _rotate(
 def _rotate_back(
     both: Tensor, tables: tuple[Tensor, ...], layout: list[tuple[int, int]]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Undoes the layers of one stage, and computes the gradients of their angles.
-
-    Args:
-        both: The matrix and the gradient with respect to it, side by side.
-        tables: Angles and, in the complex case, phases of the stage.
-        layout: Layout of the stage, see `_layout`.
-
-    Returns:
-        A pair of `both` as it is before the stage, and the gradients of the tables.
-    """
+    """Undoes the layers of one stage, and computes the gradients of their angles."""
     size = both.shape[1]
     gradients: list[list[Tensor]] = [[] for _ in tables]
     for layer, (blocks, offset) in reversed(list(enumerate(layout))):
@@ -132,17 +116,7 @@ def _rotate_back(
 
 @functools.cache
 def rotations(style: str) -> Callable[..., Tensor]:
-    """Makes the function that maps angles to the product of all layers.
-
-    Args:
-        style: `"tunable"` or `"fft"`.
-
-    Returns:
-        Function of a table of angles and, in the complex case, a table of phases, both
-        from `pair_table`. It returns the transposed product, of shape `(1, n, n)`, or
-        `(2, n, n)` for the real and imaginary parts. It can be differentiated once, in
-        reverse mode.
-    """
+    """Makes the function that maps angles to the product of all layers."""
 
     def is_loop(table: Tensor) -> bool:
         return style == "tunable" and 2 * table.shape[0] > MAX_UNROLLED

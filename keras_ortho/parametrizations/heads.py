@@ -191,19 +191,7 @@ def _named(variables: Iterable[list[FreeVariable]]) -> list[FreeVariable]:
 def in_heads(
     kind: Parametrization, heads: int, mix_inputs: bool = True
 ) -> Parametrization:
-    """Wraps a parametrization in `Heads`, if there is more than one head.
-
-    Args:
-        kind: Parametrization of the blocks.
-        heads: Number of heads.
-        mix_inputs: Whether every head reads all inputs. Default: `True`.
-
-    Returns:
-        A `Heads`, or `kind` itself.
-
-    Raises:
-        ValueError: If `heads` is not a positive integer.
-    """
+    """Wraps a parametrization in `Heads`, if there is more than one head."""
     if check_count("heads", heads) == 1:
         return kind
     return Heads(kind, heads, mix_inputs)

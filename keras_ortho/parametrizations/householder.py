@@ -176,19 +176,7 @@ def householder_inverse(matrix: np.ndarray) -> np.ndarray:
 
 
 def frame_reflectors(frame: np.ndarray) -> np.ndarray:
-    """Finds the `p` reflectors whose product has the given first columns.
-
-    Args:
-        frame: Array of shape `(n, p)` with orthonormal columns, `p <= n`, float64.
-
-    Returns:
-        The packed reflectors, an array of shape `(n p - p (p - 1) / 2,)`, each
-        reflector of norm 1.
-
-    Example:
-    >>> frame_reflectors(np.array([[0.0], [1.0]]))
-    array([-0.70710678,  0.70710678])
-    """
+    """Finds the `p` reflectors whose product has the given first columns."""
     rest = frame
     reflectors = []
     for _ in range(frame.shape[1]):

@@ -16,15 +16,6 @@ def keeping_unitary() -> Iterator[None]:
     """Marks the updates in its context as ones that keep unitary matrices unitary.
 
     A custom optimizer that does so calls the `apply` of its base class in this context.
-
-    Yields:
-        Nothing.
-
-    Example:
-    >>> class Geodesic(keras.optimizers.SGD):
-    ...     def apply(self, *args, **kwargs):
-    ...         with keeping_unitary():
-    ...             super().apply(*args, **kwargs)
     """
     token = _KEPT.set(True)
     try:
@@ -42,14 +33,7 @@ class KeptUnitary(keras.constraints.Constraint):
     """
 
     def __call__(self, value: Any) -> Any:
-        """Warns, unless the update keeps the matrix unitary: see `keeping_unitary`.
-
-        Args:
-            value: The matrix.
-
-        Returns:
-            The same matrix.
-        """
+        """Warns, unless the update keeps the matrix unitary: see `keeping_unitary`."""
         if not _KEPT.get():
             warnings.warn(
                 "The optimizer does not keep the recurrent matrix of `FullURNN`, "

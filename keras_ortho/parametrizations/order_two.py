@@ -47,12 +47,6 @@ def radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
     `H^-1 / 2`. A real eigenvalue `a` beside another one `b` has the spectral projector
     `(H - b I) / (a - b)`. Two real eigenvalues that differ only by rounding are treated
     as a pair.
-
-    Args:
-        small: `H`, a tensor of shape `(2, 2)`.
-
-    Returns:
-        A pair of the radius `rho` and the matrix `M` with `d log(rho) = tr(M dH)`.
     """
     mean, discriminant = mean_and_discriminant(small)
     value, gap = larger(mean, discriminant)

@@ -74,44 +74,12 @@ def unitarity_error(matrix: Tensor) -> float:
 
 
 def nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
-    """Checks that a matrix is orthogonal up to rounding, and removes the rounding.
-
-    Args:
-        matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            machine epsilon of its dtype: float16, float32, float64, integer or boolean.
-
-    Returns:
-        The nearest orthogonal matrix, float64.
-
-    Raises:
-        ValueError: If the matrix is not square, finite and orthogonal, or its dtype is
-            not supported.
-
-    Example:
-    >>> nearest_orthogonal(np.array([[0, 1], [1, 0]]))
-    array([[0., 1.], [1., 0.]])
-    """
+    """Checks that a matrix is orthogonal up to rounding, and removes the rounding."""
     return _nearest(matrix, "orthogonal").astype("float64")
 
 
 def nearest_unitary(matrix: np.ndarray) -> np.ndarray:
-    """Checks that a matrix is unitary up to rounding, and removes the rounding.
-
-    Args:
-        matrix: Array of shape `(n, n)`, unitary up to `100 n` times the machine epsilon
-            of its dtype: complex64, complex128, or a dtype of `nearest_orthogonal`.
-
-    Returns:
-        The nearest unitary matrix, complex128.
-
-    Raises:
-        ValueError: If the matrix is not square, finite and unitary, or its dtype is not
-            supported.
-
-    Example:
-    >>> nearest_unitary(1j * np.eye(2))
-    array([[0.+1.j, 0.+0.j], [0.+0.j, 0.+1.j]])
-    """
+    """Checks that a matrix is unitary up to rounding, and removes the rounding."""
     return _nearest(matrix, "unitary").astype("complex128")
 
 

@@ -22,18 +22,6 @@ class PlainMatrix(Parametrization):
     """The recurrent matrix itself as a weight, with nothing to keep it orthogonal.
 
     `keras_ortho.freeze` uses it for the layers of a trained model.
-
-    Args:
-        is_complex: Whether the units are complex. The weight is then the real form.
-            Default: `False`.
-        heads: Number of diagonal blocks. If there are several, the weight consists of
-            the blocks, see `keras_ortho.parametrizations.Heads`. Default: 1.
-        input_heads: Number of parts of the inputs, each of which is read by one head
-            only. Default: 1.
-
-    Example:
-    >>> PlainMatrix().variables(8)[0].shape
-    (8, 8)
     """
 
     def __init__(

@@ -234,17 +234,5 @@ def _fixed(
 
 
 def rebased(kind: Parametrization, rebase_every: int | None) -> Parametrization:
-    """Wraps a parametrization in `Rebased`, unless `rebase_every` is `None`.
-
-    Args:
-        kind: The parametrization.
-        rebase_every: Number of training passes after which the base moves, or `None`.
-
-    Returns:
-        A `Rebased`, or `kind` itself.
-
-    Raises:
-        ValueError: If `kind` cannot have a base, or `rebase_every` is not a positive
-            integer.
-    """
+    """Wraps a parametrization in `Rebased`, unless `rebase_every` is `None`."""
     return kind if rebase_every is None else Rebased(kind, rebase_every)

@@ -19,22 +19,7 @@ from keras_ortho.parametrizations.free import FreeInitializer, SeedOnly
 
 
 def check_reflections(reflections: Any, size: int) -> int:
-    """Checks a number of reflectors.
-
-    Args:
-        reflections: Number of reflectors, an int in `1 .. size`, or `None` for `size`.
-        size: Largest possible number.
-
-    Returns:
-        The number, an int.
-
-    Raises:
-        ValueError: If it is neither an int in this range nor `None`.
-
-    Example:
-    >>> check_reflections(None, 128)
-    128
-    """
+    """Checks a number of reflectors."""
     if reflections is None:
         return size
     if not is_integer(reflections) or not 1 <= reflections <= size:
@@ -46,23 +31,7 @@ def check_reflections(reflections: Any, size: int) -> int:
 
 
 def check_pair(reflections: Any, size: int) -> tuple[int, int]:
-    """Checks the numbers of reflectors of two factors.
-
-    Args:
-        reflections: Number of reflectors of both factors, or a pair of numbers. Each is
-            an int in `1 .. size`, or `None` for `size`.
-        size: Largest possible number.
-
-    Returns:
-        The two numbers.
-
-    Raises:
-        ValueError: If a number is out of range, or there are not two.
-
-    Example:
-    >>> check_pair((16, None), 32)
-    (16, 32)
-    """
+    """Checks the numbers of reflectors of two factors."""
     if not isinstance(reflections, list | tuple):
         reflections = (reflections, reflections)
     if len(reflections) != 2:
@@ -75,15 +44,7 @@ def check_pair(reflections: Any, size: int) -> tuple[int, int]:
 
 
 def check_invertible(reflections: tuple[int, ...], size: int) -> None:
-    """Checks that there are enough reflectors for an inverse map.
-
-    Args:
-        reflections: Number of reflectors of each factor.
-        size: Largest possible number, which the inverse needs.
-
-    Raises:
-        ValueError: If a factor has fewer reflectors.
-    """
+    """Checks that there are enough reflectors for an inverse map."""
     if min(reflections) < size:
         raise ValueError(
             f"If a matrix is given, `reflections` must be {size} or None: fewer cannot "
@@ -92,58 +53,19 @@ def check_invertible(reflections: tuple[int, ...], size: int) -> None:
 
 
 def num_reflector_entries(size: int, reflections: int) -> int:
-    """Returns the number of entries of the packed reflectors.
-
-    Args:
-        size: Order `n` of the matrix.
-        reflections: Number of reflectors `m`.
-
-    Returns:
-        `n + (n - 1) + ... + (n - m + 1) = m n - m (m - 1) / 2`.
-
-    Example:
-    >>> num_reflector_entries(256, 16)
-    3976
-    """
+    """Returns the number of entries of the packed reflectors."""
     return reflections * size - reflections * (reflections - 1) // 2
 
 
 def reflector_size(entries: int, reflections: int | None) -> int:
-    """Returns the order of the matrix, given the number of entries of its reflectors.
-
-    Args:
-        entries: Number of entries of the packed reflectors.
-        reflections: Number of reflectors, or `None` for `n`.
-
-    Returns:
-        The order `n`.
-
-    Example:
-    >>> reflector_size(3976, 16)
-    256
-    """
+    """Returns the order of the matrix, given the number of its reflectors' entries."""
     if reflections is None:
         return (math.isqrt(1 + 8 * entries) - 1) // 2
     return (entries + reflections * (reflections - 1) // 2) // reflections
 
 
 def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
-    """Unpacks reflectors into the rows of a matrix, with leading zeros.
-
-    Args:
-        reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`.
-        size: Order `n`.
-
-    Returns:
-        Tensor of shape `(m, n)`, whose row `i` starts with `i` zeros.
-
-    Raises:
-        ValueError: If the shape does not match any number of reflectors.
-
-    Example:
-    >>> reflector_rows(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 3)
-    [[1, 2, 3], [0, 4, 5]]
-    """
+    """Unpacks reflectors into the rows of a matrix, with leading zeros."""
     entries = reflectors.shape[0]
     # Not with `in`, which fails for the symbolic sizes of PyTorch's compiler.
     counts = range(1, size + 1)
@@ -161,57 +83,20 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
 
 
 def scaled_rows(rows: Tensor) -> Tensor:
-    """Scales the largest modulus in each row to 1, so that squares stay in range.
-
-    Args:
-        rows: Tensor of shape `(m, n)`.
-
-    Returns:
-        Tensor of the same shape. Rows of zeros do not change. The gradient treats the
-        factors as constants, so the final result must not depend on the lengths of the
-        rows.
-
-    Example:
-    >>> scaled_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    [[0.75, 1], [0, 0]]
-    """
+    """Scales the largest modulus in each row to 1, so that squares stay in range."""
     largest = ops.stop_gradient(ops.max(ops.abs(rows), axis=1, keepdims=True))
     return rows / ops.where(largest > 0, largest, ops.ones_like(largest))
 
 
 def unit_rows(rows: Tensor) -> Tensor:
-    """Scales rows to norm 1, without overflow or underflow.
-
-    Args:
-        rows: Tensor of shape `(m, n)`.
-
-    Returns:
-        Tensor of the same shape. Rows of zeros do not change, and their gradient is
-        finite.
-
-    Example:
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    [[0.6, 0.8], [0, 0]]
-    """
+    """Scales rows to norm 1, without overflow or underflow."""
     rows = scaled_rows(rows)
     square = ops.sum(rows * rows, axis=1, keepdims=True)
     return rows / ops.sqrt(ops.where(square > 0, square, ops.ones_like(square)))
 
 
 def unit_reflectors(reflectors: Tensor, size: int) -> Tensor:
-    """Scales packed reflectors to norm 1, which does not change their product.
-
-    Args:
-        reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`.
-        size: Order `n`.
-
-    Returns:
-        Tensor of the same shape.
-
-    Example:
-    >>> unit_reflectors(np.array([3.0, 4.0, -2.0]), 2)
-    [0.6, 0.8, -1]
-    """
+    """Scales packed reflectors to norm 1, which does not change their product."""
     rows = unit_rows(reflector_rows(reflectors, size))
     row, column = np.triu_indices(rows.shape[0], 0, size)
     position = (row * size + column).astype("int32")
@@ -265,16 +150,6 @@ def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:
 
     The matrix does not depend on the lengths of the reflectors, but the steps of an
     optimizer do.
-
-    Args:
-        initializer: Initializer for packed reflectors.
-        size: Order `n` of the matrix.
-
-    Returns:
-        An initializer that scales the reflectors of `initializer`.
-
-    Example:
-    >>> reflectors = unit_length(NormalReflectors(seed=0), 256)((3976,), "float32")
     """
 
     def initialize(shape: tuple[int, ...], dtype: Any = None) -> Tensor:

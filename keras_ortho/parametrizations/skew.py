@@ -18,37 +18,12 @@ from keras_ortho.parametrizations.free import FreeInitializer
 
 
 def num_entries(size: int) -> int:
-    """Returns the number of free entries of a skew-symmetric matrix.
-
-    Args:
-        size: Order `n` of the matrix.
-
-    Returns:
-        `n (n - 1) / 2`.
-
-    Example:
-    >>> num_entries(170)
-    14365
-    """
+    """Returns the number of free entries of a skew-symmetric matrix."""
     return size * (size - 1) // 2
 
 
 def matrix_size(entries: int) -> int:
-    """Returns the order of the skew-symmetric matrix with this many free entries.
-
-    Args:
-        entries: Number of free entries, `n (n - 1) / 2`.
-
-    Returns:
-        The order `n`. For no entries it is 1, not 0.
-
-    Raises:
-        ValueError: If no order has this number of entries.
-
-    Example:
-    >>> matrix_size(14365)
-    170
-    """
+    """Returns the order of the skew-symmetric matrix with this many free entries."""
     size = (1 + math.isqrt(1 + 8 * max(entries, 0))) // 2
     if num_entries(size) != entries:
         raise ValueError(
@@ -59,21 +34,7 @@ def matrix_size(entries: int) -> int:
 
 
 def skew_matrix(entries: Tensor) -> Tensor:
-    """Builds a skew-symmetric matrix from its strict upper triangle.
-
-    Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`, in row order.
-
-    Returns:
-        Tensor of shape `(n, n)` and the same dtype.
-
-    Raises:
-        ValueError: If `entries` does not have this shape for any `n`.
-
-    Example:
-    >>> skew_matrix(np.array([1.0, 2.0, 3.0]))
-    [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]]
-    """
+    """Builds a skew-symmetric matrix from its strict upper triangle."""
     if len(entries.shape) != 1:
         raise ValueError(
             "`entries` must have the shape (n (n - 1) / 2,). "
@@ -90,16 +51,7 @@ def skew_matrix(entries: Tensor) -> Tensor:
 
 
 def upper_entries(matrix: Tensor, *, diagonal: bool = False) -> Tensor:
-    """Reads the upper triangle of a matrix, in row order.
-
-    Args:
-        matrix: Tensor of shape `(n, n)`.
-        diagonal: Whether to include the diagonal. Default: `False`.
-
-    Returns:
-        Tensor of shape `(n (n - 1) / 2,)`, or `(n (n + 1) / 2,)` with the diagonal, and
-        the same dtype.
-    """
+    """Reads the upper triangle of a matrix, in row order."""
     size = matrix.shape[0]
     rows, columns = np.triu_indices(size, 0 if diagonal else 1)
     position = (rows * size + columns).astype("int32")

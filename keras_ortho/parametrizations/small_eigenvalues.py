@@ -108,15 +108,6 @@ def vectors_of(matrices: Tensor, real: Tensor, imaginary: Tensor) -> Tensor:
     It is the right singular vector of `A - lambda I` for the smallest singular value,
     from two steps of inverse iteration with `(A - lambda I)* (A - lambda I)`. Inverse
     iteration with `A - lambda I` itself may increase the residual if `A` is not normal.
-
-    Args:
-        matrices: Tensor of shape `(k, p, p)`.
-        real: Scalar, the real part of the eigenvalue, accurate up to rounding.
-        imaginary: Scalar, its imaginary part.
-
-    Returns:
-        Tensor of shape `(k, p, 2)`, the real and imaginary parts of vectors of norm 1.
-        The imaginary part is zero for a real eigenvalue.
     """
     count, size = matrices.shape[0], matrices.shape[1]
     triangles = ops.qr(shifted_matrices(matrices, real, imaginary))[1]

@@ -70,27 +70,7 @@ def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Ten
 def bounded_logits(
     values: np.ndarray, margin: float, center: float, dtype: Any = "float64"
 ) -> np.ndarray:
-    """Computes the logits of singular values, the inverse of `bounded_singular_values`.
-
-    Args:
-        values: Singular values, an array of shape `(n,)`, float64.
-        margin: Spectral margin, at least 0.
-        center: Center of the interval.
-        dtype: Dtype of the matrix that the values come from, which determines the
-            tolerance. Default: `"float64"`.
-
-    Returns:
-        Array of shape `(n,)`, float64. At the ends of the interval, the logits are
-        finite, about -36 and 36. If the margin is 0, they are zeros.
-
-    Raises:
-        ValueError: If a value is not in the interval, up to a relative `100 n` times
-            the machine epsilon of the dtype.
-
-    Example:
-    >>> bounded_logits(np.array([1.0]), 0.01, 1.0)
-    array([0.])
-    """
+    """Computes the logits of singular values: inverts `bounded_singular_values`."""
     tolerance = rounding_tolerance(len(values), dtype) * (center + margin)
     distance = values - center
     if not np.all(np.abs(distance) <= margin + tolerance):

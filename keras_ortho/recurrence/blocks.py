@@ -14,19 +14,7 @@ from keras_ortho.backend.types import Tensor
 
 
 def times(states: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `h W`, or `x U`.
-
-    Args:
-        states: Tensor of shape `(rows, m)`.
-        kernel: Tensor of shape `(m, n)`, or its blocks.
-
-    Returns:
-        Tensor of shape `(rows, n)`.
-
-    Example:
-    >>> times(np.array([[1.0, 2.0]]), np.array([[[3.0]], [[4.0]]]))
-    [[3, 8]]
-    """
+    """Computes `h W`, or `x U`."""
     if len(kernel.shape) == 2:
         return ops.matmul(states, kernel)
     # Explicit transposes: XLA's code for an einsum takes 1.5 times as long.
@@ -36,44 +24,20 @@ def times(states: Tensor, kernel: Tensor) -> Tensor:
 
 
 def times_at_all_steps(states: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `h W` for all time steps of all sequences.
-
-    Args:
-        states: Tensor of shape `(time, batch, n)`.
-        kernel: Tensor of shape `(n, m)`, or its blocks.
-
-    Returns:
-        Tensor of shape `(time, batch, m)`.
-    """
+    """Computes `h W` for all time steps of all sequences."""
     steps, batch = ops.shape(states)[:2]
     product = times(_rows(states), kernel)
     return ops.reshape(product, (steps, batch, product.shape[-1]))
 
 
 def transposed(kernel: Tensor) -> Tensor:
-    """Transposes a kernel, or each of its blocks.
-
-    Args:
-        kernel: Tensor of shape `(m, n)`, or its blocks.
-
-    Returns:
-        Tensor of shape `(n, m)`, or its blocks.
-    """
+    """Transposes a kernel, or each of its blocks."""
     axes = {2: (1, 0), 3: (0, 2, 1), 5: (0, 3, 4, 1, 2)}
     return ops.transpose(kernel, axes[len(kernel.shape)])
 
 
 def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `dL/dW` for `h W`: the sum of the outer products of all time steps.
-
-    Args:
-        states: `h`, of shape `(batch, m)` or `(time, batch, m)`.
-        gradients: `dL/d(h W)`, of the shape of `states` with `n` in place of `m`.
-        kernel: `W`, of shape `(m, n)`, or its blocks.
-
-    Returns:
-        Tensor of the shape of `kernel`. For blocks on JAX, it is at least float32.
-    """
+    """Computes `dL/dW` for `h W`: the sum of the outer products of all time steps."""
     if len(kernel.shape) == 2:
         return ops.matmul(ops.transpose(_rows(states)), _rows(gradients))
 

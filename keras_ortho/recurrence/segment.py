@@ -55,14 +55,6 @@ def inferred_states(
 
     The inputs are projected step by step, so that only the requested output grows with
     the length of the sequence. Every export format supports such a plain loop.
-
-    Args:
-        weights: The weights.
-        segment: The inputs of all steps, and the initial state.
-        return_sequences: Whether to return all states.
-
-    Returns:
-        All states, of shape `(time, batch, n)`, or the last one.
     """
 
     def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
@@ -84,16 +76,7 @@ def inferred_states(
 def segment_states(
     weights: Weights, segment: Segment
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Computes the states of a segment.
-
-    Args:
-        weights: The weights.
-        segment: The inputs, and the state before the segment.
-
-    Returns:
-        A pair of the last state, and a tuple of all states and of the other tensors
-        that the derivative of the step needs.
-    """
+    """Computes the states of a segment."""
     projected = weights.project_all_steps(segment.inputs)
     batch, size = ops.shape(segment.start)
     kinds = weights.update.kept(size, segment.start.dtype)
@@ -140,22 +123,7 @@ def segment_gradients(
     above: Tensor | None,
     gradient: Tensor,
 ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Propagates the gradient back through a segment.
-
-    Args:
-        weights: The weights.
-        segment: The inputs, and the state before the segment.
-        kept: The tensors that `segment_states` returned, the states first.
-        above: Upstream gradient with respect to the states, of shape
-            `(time, batch, n)`, or `None` if only the last state of the sequence is
-            used.
-        gradient: Gradient with respect to the last state, from the steps after the
-            segment.
-
-    Returns:
-        The gradients with respect to the state before the segment, to the inputs, and
-        to the weights, the last a tuple of tensors of float32 or wider.
-    """
+    """Propagates the gradient back through a segment."""
     update = weights.update
     states = kept[0]
     backward_kernels = [transposed(kernel) for kernel in weights.recurrent_kernels]

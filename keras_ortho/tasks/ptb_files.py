@@ -11,22 +11,7 @@ PARTS = ("train", "valid", "test")
 
 
 def read(data_dir: str | os.PathLike[str], part: str) -> str:
-    """Reads a part of the Penn Treebank.
-
-    Args:
-        data_dir: Folder that holds, directly or in a subfolder `ptb`, the word-level
-            `ptb.train.txt`, `ptb.valid.txt` and `ptb.test.txt`; or the character-level
-            `ptb.char.*.txt`, with or without `.gz`.
-        part: `"train"`, `"valid"` or `"test"`.
-
-    Returns:
-        The characters, with a newline at the end of each sentence. Mikolov's files
-        have 5 017 482, 393 042 and 442 423 of them, of 50 kinds.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If there is no such part, or a file has another format.
-    """
+    """Reads a part of the Penn Treebank."""
     check_choice("part", part, PARTS)
     for folder in (Path(data_dir), Path(data_dir, "ptb")):
         for name, characters in (
