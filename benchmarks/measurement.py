@@ -46,7 +46,7 @@ def measure_times(shape: Shape, names: list[str], repeats: int) -> dict[str, Any
 
 
 def measure_memory(shape: Shape, name: str) -> dict[str, Any]:
-    """Measures the peak memory of some training steps, less that of the idle process."""
+    """Measures the peak memory of training steps, less that of the idle process."""
     # Keeps the one-time setup of the backend out of the measurement.
     import keras
 
