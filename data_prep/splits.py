@@ -97,7 +97,7 @@ def _assign_by_seed(
 
 
 def divide_speakers(speakers: Iterable[str], seed: int) -> dict[str, str]:
-    """Assigns an eighth of the speakers to valid, an eighth to test, others to train."""
+    """Assigns an eighth of the speakers to valid, one to test, the rest to train."""
     ordered = sorted(
         speakers,
         key=lambda speaker: hashlib.sha256(f"{seed}:{speaker}".encode()).digest(),
