@@ -23,7 +23,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint docs release-check stubs timit bench export-table reproduce properties test-processors test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint docs release-check timit bench export-table reproduce properties test-processors test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -98,9 +98,6 @@ release-check: $(VENV)/.release ## build sdist and wheel, check both, and test w
 	ln -s "$(installed)"/lib/python*/site-packages/keras_ortho $(sdist)/keras_ortho
 	cd $(sdist) && KERAS_BACKEND=tensorflow "$(installed)/bin/python" -m pytest -n 2 \
 	--dist loadfile -m "not slow" $(TESTS)
-
-stubs: $(VENV)/.test ## write the stub from which editors know the cells' arguments
-	$(run) scripts/write_stubs.py
 
 timit: OUT = out/timit
 timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=out/timit]

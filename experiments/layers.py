@@ -12,9 +12,10 @@ import numpy as np
 
 from experiments.optimizers import PARTS, part_of
 from experiments.own_layers import find_maker, is_own, make_own
-from keras_ortho import AntisymmetricRNN, cells
+from keras_ortho import AntisymmetricRNN, RecurrentLayer, cells
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import irnn, lstm, rnn
+from keras_ortho.cells.layer import LayerArguments
 
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
@@ -29,7 +30,7 @@ class Kind:
     Attributes:
         title: Name in pictures and tables.
         make: Makes the layer from its units and arguments.
-        extends: The Keras layer that takes the arguments that `make` does not name.
+        extends: The class of layers that takes the arguments that `make` does not name.
     """
 
     title: str
@@ -48,11 +49,11 @@ class Kind:
         return units or list(arguments)[:1]
 
 
-def _of_its_paper(layer: Any, **fixed: Any) -> Callable[..., keras.layers.Layer]:
-    """Returns a maker of a layer with its paper's settings and fixed arguments."""
+def _of_its_paper(title: str, layer: Any, **fixed: Any) -> Kind:
+    """Describes a layer with its paper's settings and fixed arguments."""
     make: Any = functools.partial(layer.from_paper, **fixed)
     make.__signature__ = inspect.signature(functools.partial(layer, **fixed))
-    return make
+    return Kind(title, make, RecurrentLayer)
 
 
 _SIMPLE = keras.layers.SimpleRNN
@@ -70,18 +71,17 @@ _TITLES = {
     "FactorizedRNN": "factorized RNN",
 }
 LAYERS = {
-    _NAMES.get(file, file.replace("_", "-")): Kind(
-        _TITLES.get(name, name), _of_its_paper(getattr(cells, name))
+    _NAMES.get(file, file.replace("_", "-")): _of_its_paper(
+        _TITLES.get(name, name), getattr(cells, name)
     )
     for name, file in ARCHITECTURES.items()
 } | {
-    "antisymmetric-gated": Kind(
-        "AntisymmetricRNN with gates", _of_its_paper(AntisymmetricRNN, gated=True)
+    "antisymmetric-gated": _of_its_paper(
+        "AntisymmetricRNN with gates", AntisymmetricRNN, gated=True
     ),
     # With gates, which gives the paper's number of parameters.
-    "antisymmetric-ablation": Kind(
-        "unstructured ablation",
-        _of_its_paper(AntisymmetricRNN, gated=True, antisymmetric=False),
+    "antisymmetric-ablation": _of_its_paper(
+        "unstructured ablation", AntisymmetricRNN, gated=True, antisymmetric=False
     ),
     "lstm": Kind("LSTM", lstm, keras.layers.LSTM),
     "gru": Kind("GRU", keras.layers.GRU),
@@ -199,6 +199,8 @@ def make_layer(
     taken = {"kwargs", *kind.counts, *fixed, "return_sequences", "return_state"}
     makers: list[Any] = [kind.make, *filter(None, [kind.extends])]
     own = {name for each in makers for name in inspect.signature(each).parameters}
+    if kind.extends is RecurrentLayer:
+        own |= set(LayerArguments.__annotations__)
     unknown = set(arguments or {}) - (own - taken)
     # The arguments that a user's own class passes on by `**kwargs` are unknown here.
     if unknown and not (is_own(model) and "kwargs" in own and not unknown & taken):

@@ -120,12 +120,8 @@ def make_own(
     'RNN'
     """
     returns = {"return_sequences": return_sequences, "return_state": return_state}
-    # Not the signature of the class: it may list as required what its `__init__` itself
-    # passes to the base class.
-    is_class = isinstance(maker, type)
-    called: Any = maker.__init__ if is_class else maker
     try:
-        inspect.signature(called).bind(*[None] * is_class, *sizes, **arguments)
+        inspect.signature(maker).bind(*sizes, **arguments)
     except TypeError as error:
         raise ValueError(
             f"`model` cannot be constructed: {error}. "

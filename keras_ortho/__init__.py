@@ -22,7 +22,6 @@ from keras_ortho import (
     regularizers,
 )
 from keras_ortho.activations import ModReLU
-from keras_ortho.architectures import CLASSES
 from keras_ortho.cells import *  # noqa: F403
 from keras_ortho.deployment import freeze, initial_states, step_model
 from keras_ortho.layers import BNPDense, OrthoDense, SVDDense
@@ -71,7 +70,7 @@ __all__ = [
     "training",
     "training_callbacks",
 ]
-__all__ += CLASSES
+__all__ += cells.CLASSES
 
 
 def __getattr__(name: str) -> ModuleType:

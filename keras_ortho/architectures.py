@@ -1,29 +1,14 @@
-"""The architectures of the package, one line each.
+"""The architectures of the package, for all that iterates over them.
 
-All code that iterates over the architectures reads this table, which imports nothing:
-the public names in `keras_ortho` and in `keras_ortho.cells`; the stub; the tests of
-what all architectures have in common; the benchmark of all layers; and the
-experiments.
+These are the tests of what all architectures have in common, the benchmark of all
+layers, and the experiments.
 """
+
+from keras_ortho import cells
 
 # Each layer, and the file in `keras_ortho/cells` that contains it and its cell.
 ARCHITECTURES = {
-    "ScoRNN": "scornn",
-    "ScuRNN": "scurnn",
-    "ENRNN": "enrnn",
-    "AntisymmetricRNN": "antisymmetric",
-    "SVDRNN": "svdrnn",
-    "ORNN": "ornn",
-    "RestrictedURNN": "urnn",
-    "FullURNN": "full_urnn",
-    "EURNN": "eurnn",
-    "GORU": "goru",
-    "NNRNN": "nnrnn",
-    "FactorizedRNN": "factorized",
-}
-# All classes of `keras_ortho.cells`, each with its file.
-CLASSES = {"RecurrentCell": "base", "RecurrentLayer": "layer"} | {
-    f"{layer}{kind}": file
-    for layer, file in {**ARCHITECTURES, "OrthoRNN": "ortho"}.items()
-    for kind in ("", "Cell")
+    name: vars(cells)[name].__module__.rpartition(".")[2]
+    for name in cells.CLASSES
+    if f"{name}Cell" in cells.CLASSES and name != "OrthoRNN"
 }

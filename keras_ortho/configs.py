@@ -7,23 +7,16 @@ import keras
 
 
 def declared(cls: Any) -> list[inspect.Parameter]:
-    """Lists the parameters in the signature of a class's `__init__`.
-
-    Args:
-        cls: The class.
-
-    Returns:
-        The parameters, without `self`.
-    """
+    """Lists the parameters of a class's `__init__`, without `self`."""
     return list(inspect.signature(cls.__init__).parameters.values())[1:]
 
 
-def argument_names(cls: type) -> list[str]:
-    """Lists the names of a class's arguments, including those that it passes on.
+def argument_names(cls: type, last: type = object) -> list[str]:
+    """Lists the arguments of a class, and those that its `**kwargs` pass on.
 
     Args:
-        cls: The class. If its `__init__` has `**kwargs`, these are assumed to be the
-            arguments of its base class.
+        cls: The class.
+        last: The base class whose `**kwargs` are not followed. Default: `object`.
 
     Returns:
         The names of the arguments.
@@ -37,26 +30,15 @@ def argument_names(cls: type) -> list[str]:
         if "__init__" not in vars(base):
             continue
         parameters = declared(base)
-        named = [
-            p.name
-            for p in parameters
-            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        ]
+        named = [p.name for p in parameters if "VAR" not in p.kind.name]
         names.update(dict.fromkeys(named))
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        if base is last or not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
     return list(names)
 
 
 def serialize(value: Any) -> Any:
-    """Converts the value of an argument to a JSON-compatible value.
-
-    Args:
-        value: A number, string, `None`, or object that Keras can serialize.
-
-    Returns:
-        A value that the class accepts for the same argument.
-    """
+    """Converts the value of an argument to one that a config can hold as JSON."""
     if inspect.isfunction(value):
         return keras.activations.serialize(value)
     return keras.saving.serialize_keras_object(value)

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.cell import RecurrentCell
 from keras_ortho.checks import check_count
 from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within

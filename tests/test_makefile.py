@@ -69,7 +69,6 @@ def test_lists_the_targets_by_default(make):
         "lint",
         "docs",
         "release-check",
-        "stubs",
         "timit",
         "bench",
         "export-table",

@@ -2,17 +2,19 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import keras
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.initializers import independent
 from keras_ortho.parametrizations.antisymmetric import Antisymmetric, Unstructured
 from keras_ortho.recurrence import Euler, GatedEuler, Pointwise, Weights
+
+__all__ = ["AntisymmetricRNN", "AntisymmetricRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -65,11 +67,6 @@ class AntisymmetricRNNCell(RecurrentCell):
 
     # The step adds to the state. Recurrent dropout does not affect that term.
     residual = True
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "activation": "tanh",
-        "kernel_initializer": "fan_in_normal",
-        "recurrent_initializer": "antisymmetric_normal",
-    }
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ["gate_kernel", "gate_bias"], "others"
     )
@@ -81,9 +78,11 @@ class AntisymmetricRNNCell(RecurrentCell):
         diffusion: float = 0.01,
         gated: bool = False,
         antisymmetric: bool = True,
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("activation", "tanh")
+        kwargs.setdefault("kernel_initializer", "fan_in_normal")
+        kwargs.setdefault("recurrent_initializer", "antisymmetric_normal")
         step_size = checks.check_number("step_size", step_size, positive=True)
         parametrization = (Antisymmetric if antisymmetric else Unstructured)(diffusion)
         super().__init__(units, parametrization=parametrization, **kwargs)
@@ -132,8 +131,8 @@ class AntisymmetricRNN(RecurrentLayer):
         gated: Whether to use the gate. Default: `False`.
         antisymmetric: Whether the recurrent matrix is antisymmetric apart from the
             diffusion, rather than unstructured. Default: `True`.
-        **kwargs: Other arguments of `AntisymmetricRNNCell` and
-            `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = AntisymmetricRNN(128, diffusion=0.1, return_sequences=True)
@@ -146,3 +145,14 @@ class AntisymmetricRNN(RecurrentLayer):
     """
 
     cell_class = AntisymmetricRNNCell
+
+    def __init__(
+        self,
+        units: int,
+        step_size: float = 0.1,
+        diffusion: float = 0.01,
+        gated: bool = False,
+        antisymmetric: bool = True,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(units, step_size, diffusion, gated, antisymmetric, **kwargs)

@@ -4,7 +4,6 @@ Keras's initializers, constraints and regularizers act on a matrix. Here each ac
 every block separately, as if each head were a layer.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -15,16 +14,7 @@ from keras_ortho.parametrizations.free import independents
 
 
 def initialize_each_head(initializer: Any, heads: int) -> Any:
-    """Makes an initializer for all blocks from an initializer for one block.
-
-    Args:
-        initializer: A Keras initializer, or a `Constant` whose array has all blocks.
-        heads: Number of blocks.
-
-    Returns:
-        A function of shape and dtype that draws each block separately, or the
-        `Constant` itself.
-    """
+    """Makes an initializer for all blocks, unless it is an array that has them all."""
     if isinstance(initializer, keras.initializers.Constant):
         return initializer
     own = independents(initializer, heads)
@@ -36,29 +26,14 @@ def initialize_each_head(initializer: Any, heads: int) -> Any:
 
 
 def constrain_each_head(constraint: Any) -> Any:
-    """Makes a constraint for all blocks from a constraint for one block.
-
-    Args:
-        constraint: A Keras constraint, or `None`.
-
-    Returns:
-        A function of the blocks, of shape `(heads, j, k)`, or `None`.
-    """
-    return constraint and (lambda blocks: ops.stack(_of_each(constraint, blocks)))
+    """Makes a constraint for all blocks from one for a single block, or `None`."""
+    return constraint and (lambda x: ops.stack([constraint(b) for b in _blocks(x)]))
 
 
 def regularize_each_head(regularizer: Any) -> Any:
-    """Makes a regularizer for all blocks from a regularizer for one block.
-
-    Args:
-        regularizer: A Keras regularizer, or `None`.
-
-    Returns:
-        A function of the blocks, of shape `(heads, j, k)`, that sums their penalties,
-        or `None`.
-    """
-    return regularizer and (lambda blocks: sum(_of_each(regularizer, blocks)))
+    """Makes a regularizer that sums the penalties of all blocks, or `None`."""
+    return regularizer and (lambda x: sum(regularizer(b) for b in _blocks(x)))
 
 
-def _of_each(function: Callable[[Tensor], Tensor], blocks: Tensor) -> list[Tensor]:
-    return [function(blocks[head]) for head in range(blocks.shape[0])]
+def _blocks(kernel: Tensor) -> list[Tensor]:
+    return [kernel[head] for head in range(kernel.shape[0])]

@@ -1,18 +1,20 @@
 """ENRNN: the eigenvalue normalized recurrent neural network."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import keras
 from keras import ops
 
 from keras_ortho import checks, initializers
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.keras_internals import call_is_training, current_call
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
 from keras_ortho.parametrizations.spectral_radius import eigenpair_report
+
+__all__ = ["ENRNN", "ENRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -74,11 +76,6 @@ class ENRNNCell(RecurrentCell):
     """
 
     parametrization: EigenvalueNormalized
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "recurrent_initializer": "henaff_skew"
-    }
-    # The sum of the long-term and the short-term units.
-    given_arguments = frozenset({"units"})
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "kernel_initializer": "small_uniform"
     }
@@ -93,9 +90,9 @@ class ENRNNCell(RecurrentCell):
         *,
         short_term_initializer: Any = "scaled_rotations",
         coupling_initializer: Any = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("recurrent_initializer", "henaff_skew")
         parametrization = EigenvalueNormalized(
             long_term_units, short_term_units, negative_ones, coupling, epsilon
         )
@@ -114,18 +111,16 @@ class ENRNNCell(RecurrentCell):
         self.coupling_kernel = None
         self._begins = False
 
-    def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
-        """Begins a sequence, and updates `normalize` in training.
+    @classmethod
+    def argument_names(cls) -> list[str]:
+        """Lists the arguments; `units`, the sum of two, is none."""
+        return [name for name in super().argument_names() if name != "units"]
 
-        Args:
-            step_input: Inputs of one step, of shape `(batch, m)`.
-
-        Returns:
-            The dropout mask of the inputs, or `None` without dropout.
-        """
+    def begin_sequence(self, inputs: Tensor) -> None:
+        """Begins a sequence, and updates `normalize` in training."""
         self._begins = True
         try:
-            return super().get_dropout_mask(step_input)
+            super().begin_sequence(inputs)
         finally:
             self._begins = False
 
@@ -204,7 +199,9 @@ class ENRNN(RecurrentLayer):
         coupling: Whether the short-term units act on the long-term units. Default:
             `True`.
         epsilon: Number added to the spectral radius, at least 0. Default: 0.
-        **kwargs: Other arguments of `ENRNNCell` and `keras_ortho.RecurrentLayer`.
+        short_term_initializer, coupling_initializer: As for `ENRNNCell`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = ENRNN(96, 64, negative_ones=29, return_sequences=True)
@@ -217,3 +214,26 @@ class ENRNN(RecurrentLayer):
     """
 
     cell_class = ENRNNCell
+
+    def __init__(
+        self,
+        long_term_units: int,
+        short_term_units: int,
+        negative_ones: int | float = 0.5,
+        coupling: bool = True,
+        epsilon: float = 0.0,
+        *,
+        short_term_initializer: Any = "scaled_rotations",
+        coupling_initializer: Any = "glorot_uniform",
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(
+            long_term_units,
+            short_term_units,
+            negative_ones,
+            coupling,
+            epsilon,
+            short_term_initializer=short_term_initializer,
+            coupling_initializer=coupling_initializer,
+            **kwargs,
+        )

@@ -1,13 +1,15 @@
 """EURNN: the tunable efficient unitary recurrent neural network."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import keras
 
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.givens import GivensUnitary
+
+__all__ = ["EURNN", "EURNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -54,9 +56,6 @@ class EURNNCell(RecurrentCell):
     """
 
     complex_state = True
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "recurrent_initializer": "uniform_phases"
-    }
     # Smoothed at zero. The authors' code does so with another formula.
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "activation": "smoothed_modrelu",
@@ -69,9 +68,9 @@ class EURNNCell(RecurrentCell):
         capacity: int = 2,
         style: str = "tunable",
         real_output: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("recurrent_initializer", "uniform_phases")
         super().__init__(
             units, parametrization=GivensUnitary(capacity, style), **kwargs
         )
@@ -91,7 +90,8 @@ class EURNN(RecurrentLayer):
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
         real_output: Whether the output is the real part of the state. Default:
             `False`.
-        **kwargs: Other arguments of `EURNNCell` and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Output shape:
         `(batch, 2n)`, or `(batch, n)` with `real_output`; with `return_sequences`,
@@ -108,3 +108,13 @@ class EURNN(RecurrentLayer):
     """
 
     cell_class = EURNNCell
+
+    def __init__(
+        self,
+        units: int,
+        capacity: int = 2,
+        style: str = "tunable",
+        real_output: bool = False,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(units, capacity, style, real_output, **kwargs)

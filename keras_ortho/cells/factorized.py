@@ -1,14 +1,15 @@
 """The factorized RNN: a bounded spectrum between two orthogonal matrices."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Unpack
 
 import keras
 
 from keras_ortho.activations import PAPER_LEAKY_RELU
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.factorized import FactorizedCayley
+
+__all__ = ["FactorizedRNN", "FactorizedRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -56,19 +57,15 @@ class FactorizedRNNCell(RecurrentCell):
     - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "activation": PAPER_LEAKY_RELU,
-        "recurrent_initializer": "henaff_skew",
-    }
-
     def __init__(
         self,
         units: int,
         spectral_margin: float = 0.1,
         spectral_center: float = 1.0,
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("activation", PAPER_LEAKY_RELU)
+        kwargs.setdefault("recurrent_initializer", "henaff_skew")
         parametrization = FactorizedCayley(spectral_margin, spectral_center)
         super().__init__(units, parametrization=parametrization, **kwargs)
         self.spectral_margin = parametrization.spectral_margin
@@ -84,8 +81,8 @@ class FactorizedRNN(RecurrentLayer):
         spectral_margin: Largest distance of a singular value from the center.
             Default: 0.1.
         spectral_center: Center of the interval of the singular values. Default: 1.
-        **kwargs: Other arguments of `FactorizedRNNCell` and
-            `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> FactorizedRNN(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -97,3 +94,12 @@ class FactorizedRNN(RecurrentLayer):
     """
 
     cell_class = FactorizedRNNCell
+
+    def __init__(
+        self,
+        units: int,
+        spectral_margin: float = 0.1,
+        spectral_center: float = 1.0,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(units, spectral_margin, spectral_center, **kwargs)

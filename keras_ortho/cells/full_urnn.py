@@ -1,13 +1,15 @@
 """Full-capacity unitary RNN, whose recurrent matrix the optimizer keeps unitary."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import keras
 
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.full_unitary import FullUnitary
+
+__all__ = ["FullURNN", "FullURNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -54,17 +56,16 @@ class FullURNNCell(RecurrentCell):
     """
 
     complex_state = True
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "recurrent_initializer": "unitary_composition",
-        "bias_initializer": "small_uniform",
-        "initial_state_initializer": "lecun_uniform",
-        "trainable_initial_state": True,
-    }
     # Smoothed at zero, as in the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
-    def __init__(self, units: int, half_gradient: bool = False, **kwargs: Any) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+    def __init__(
+        self, units: int, half_gradient: bool = False, **kwargs: Unpack[CellArguments]
+    ) -> None:
+        kwargs.setdefault("recurrent_initializer", "unitary_composition")
+        kwargs.setdefault("bias_initializer", "small_uniform")
+        kwargs.setdefault("initial_state_initializer", "lecun_uniform")
+        kwargs.setdefault("trainable_initial_state", True)
         super().__init__(units, parametrization=FullUnitary(half_gradient), **kwargs)
         self.half_gradient = half_gradient
 
@@ -77,7 +78,8 @@ class FullURNN(RecurrentLayer):
         units: Number of complex units `n`, a positive integer.
         half_gradient: Whether the gradient with respect to `W` omits what reaches it
             through the imaginary parts of the state. Default: `False`.
-        **kwargs: Other arguments of `FullURNNCell` and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> inputs = keras.Input((784, 1))
@@ -90,3 +92,8 @@ class FullURNN(RecurrentLayer):
     """
 
     cell_class = FullURNNCell
+
+    def __init__(
+        self, units: int, half_gradient: bool = False, **kwargs: Unpack[LayerArguments]
+    ) -> None:
+        super().__init__(units, half_gradient, **kwargs)

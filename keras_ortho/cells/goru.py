@@ -1,17 +1,19 @@
 """GORU: gated orthogonal recurrent units."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import keras
 from keras import ops
 
 from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.givens import GivensOrthogonal
 from keras_ortho.recurrence import Pointwise, ResetAndUpdate, Weights
+
+__all__ = ["GORU", "GORUCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -43,8 +45,7 @@ class GORUCell(RecurrentCell):
             `n` layers, also any Keras initializer that returns an orthogonal matrix,
             such as `"orthogonal"` or `"identity"`, or an array, converted by the
             inverse map. Default: `"uniform_phases"`, uniform on (-pi, pi).
-        bias_initializer: Initializer for the bias `b`. Default: `None`, which starts it
-            at 0.01.
+        bias_initializer: Initializer for the bias `b`. Default: 0.01.
         gate_recurrent_initializer: Initializer for `W_r` and `W_g`. Default:
             `"small_uniform"`, uniform on (-0.01, 0.01).
         reset_bias_initializer: Initializer for `b_r`. Default: `None`, which starts it
@@ -71,9 +72,6 @@ class GORUCell(RecurrentCell):
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "recurrent_initializer": "uniform_phases"
-    }
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "kernel_initializer": "small_uniform"
     }
@@ -87,21 +85,19 @@ class GORUCell(RecurrentCell):
         capacity: int | None = None,
         style: str = "fft",
         *,
-        bias_initializer: Any = None,
         gate_recurrent_initializer: Any = "small_uniform",
         reset_bias_initializer: Any = None,
         update_bias_initializer: Any = "glorot_uniform",
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        if bias_initializer is None:
-            bias_initializer = keras.initializers.Constant(0.01)
+        kwargs.setdefault("recurrent_initializer", "uniform_phases")
+        kwargs.setdefault("bias_initializer", keras.initializers.Constant(0.01))
         if reset_bias_initializer is None:
             reset_bias_initializer = keras.initializers.Constant(2.0)
         super().__init__(
             units,
             parametrization=GivensOrthogonal(capacity, style),
-            bias_initializer=bias_initializer,
-            **{**self.default_arguments, **kwargs},
+            **kwargs,
         )
         if capacity is None and style == "tunable":
             capacity = self.units
@@ -157,7 +153,10 @@ class GORU(RecurrentLayer):
         capacity: Number of layers of rotations in the tunable style. Default:
             `None`, which means `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
-        **kwargs: Other arguments of `GORUCell` and `keras_ortho.RecurrentLayer`.
+        gate_recurrent_initializer, reset_bias_initializer, update_bias_initializer: As
+            for `GORUCell`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> GORU(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -169,3 +168,24 @@ class GORU(RecurrentLayer):
     """
 
     cell_class = GORUCell
+
+    def __init__(
+        self,
+        units: int,
+        capacity: int | None = None,
+        style: str = "fft",
+        *,
+        gate_recurrent_initializer: Any = "small_uniform",
+        reset_bias_initializer: Any = None,
+        update_bias_initializer: Any = "glorot_uniform",
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(
+            units,
+            capacity,
+            style,
+            gate_recurrent_initializer=gate_recurrent_initializer,
+            reset_bias_initializer=reset_bias_initializer,
+            update_bias_initializer=update_bias_initializer,
+            **kwargs,
+        )

@@ -1,6 +1,5 @@
 """Base class of the layers, each of which runs a cell over a sequence."""
 
-import inspect
 import operator
 from typing import Any, ClassVar, Self
 
@@ -8,12 +7,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho import checks, configs
+from keras_ortho import checks
 from keras_ortho.backend.compile import uncompiled
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments, modrelu_names
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.step import KnownStep
+from keras_ortho.cells.cell import CellArguments, KnownStep, RecurrentCell
 from keras_ortho.keras_internals import (
     AutocastScope,
     call_is_training,
@@ -25,12 +22,31 @@ from keras_ortho.keras_internals import (
 )
 from keras_ortho.recurrence import recurrence
 
+__all__ = ["RecurrentLayer"]
+
+
+class LayerArguments(CellArguments, total=False):
+    """The keyword arguments of every layer: those of cells and of `RecurrentLayer`."""
+
+    recompute: bool | int
+    return_sequences: bool
+    return_state: bool
+    go_backwards: bool
+    stateful: bool
+    unroll: bool
+    zero_output_for_mask: bool
+
+
+def _of_cell(name: str) -> Any:
+    return property(operator.attrgetter(f"cell.{name}"), doc=f"`{name}` of the cell.")
+
 
 class RecurrentLayer(keras.layers.RNN):
     """Base class of recurrent layers, each built around one class of cells.
 
     A subclass sets `cell_class`. It takes the arguments of that cell and those of
-    `keras.layers.RNN`; each argument of the cell is also an attribute of the layer.
+    `keras.layers.RNN`. What Keras's `SimpleRNN` has as attributes the layer has, too;
+    the other arguments are attributes of its `cell`.
 
     `keras_ortho.recurrence` computes the whole sequence, with its own gradient, if the
     cell describes its step with `step_weights`, as all cells of the package do, and the
@@ -90,21 +106,19 @@ class RecurrentLayer(keras.layers.RNN):
     """
 
     cell_class: ClassVar[type[RecurrentCell]]
-    __signature__: ClassVar[inspect.Signature]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cell = list(cls.cell_class.__signature__.parameters.values())
-        added = [
-            p for p in configs.declared(RecurrentLayer) if p.kind is p.KEYWORD_ONLY
-        ]
-        cls.__signature__ = arguments.join(
-            cell, added + configs.declared(keras.layers.RNN)[1:]
-        )
-        own = {*arguments.names(cls.cell_class), *cls.cell_class.given_arguments}
-        for name in own - set(vars(cls)):
-            # Without the docstring of `attrgetter`, which does not describe it.
-            setattr(cls, name, property(operator.attrgetter(f"cell.{name}"), doc=""))
+    units = _of_cell("units")
+    activation = _of_cell("activation")
+    use_bias = _of_cell("use_bias")
+    kernel_initializer = _of_cell("kernel_initializer")
+    recurrent_initializer = _of_cell("recurrent_initializer")
+    bias_initializer = _of_cell("bias_initializer")
+    kernel_regularizer = _of_cell("kernel_regularizer")
+    recurrent_regularizer = _of_cell("recurrent_regularizer")
+    bias_regularizer = _of_cell("bias_regularizer")
+    kernel_constraint = _of_cell("kernel_constraint")
+    bias_constraint = _of_cell("bias_constraint")
+    dropout = _of_cell("dropout")
+    recurrent_dropout = _of_cell("recurrent_dropout")
 
     def __init__(
         self, *args: Any, recompute: bool | int = False, **kwargs: Any
@@ -120,8 +134,7 @@ class RecurrentLayer(keras.layers.RNN):
             raise TypeError(
                 f"A subclass must set `cell_class`. Received: {type(self).__name__}"
             )
-        arguments.check_given(type(self), self.cell_class, args, kwargs)
-        own = arguments.names(self.cell_class)
+        own = self.cell_class.argument_names()
         cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
         cell = self.cell_class(
             *args,
@@ -186,16 +199,7 @@ class RecurrentLayer(keras.layers.RNN):
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
     ) -> None:
-        """Creates the weights.
-
-        Args:
-            sequences_shape: Shape of the inputs, `(batch, time, m)`.
-            initial_state_shape: Shape of the initial state. Not used.
-
-        Raises:
-            ValueError: If the inputs are not sequences, which happens if the layer is
-                passed to another layer as a cell, or if their last axis is unknown.
-        """
+        """Creates the weights, for inputs of shape `(batch, time, m)`."""
         if len(sequences_shape) != 3:
             name, cell = type(self).__name__, self.cell_class.__name__
             raise ValueError(
@@ -212,19 +216,7 @@ class RecurrentLayer(keras.layers.RNN):
         sequences_shape: tuple[int | None, ...],
         initial_state_shape: Any = None,
     ) -> Any:
-        """Computes the shape of the output.
-
-        Args:
-            sequences_shape: Shape of the inputs.
-            initial_state_shape: Shape of the initial state, or a list with it.
-
-        Returns:
-            The shape of the last output, or of all outputs; with `return_state`, a pair
-            of that and the shape of the state.
-
-        Raises:
-            ValueError: If there is more than one initial state.
-        """
+        """Computes the shape of the output, or with `return_state` a pair of shapes."""
         if initial_state_shape and isinstance(initial_state_shape[0], list | tuple):
             _check_single(initial_state_shape)
         return super().compute_output_shape(sequences_shape, initial_state_shape)
@@ -237,23 +229,7 @@ class RecurrentLayer(keras.layers.RNN):
         mask: Tensor | None = None,
         training: bool = False,
     ) -> Any:
-        """Runs the layer over the sequences, in the compute dtype.
-
-        Args:
-            sequences: Tensor of shape `(batch, time, m)`, of any real dtype.
-            initial_state: Tensor of shape `(batch, n)`, or a list with it. Default:
-                the initial state of the cell.
-            mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to apply dropout to the inputs and states.
-
-        Returns:
-            The last output, or all outputs; with `return_state`, a tuple of that and
-            the last state.
-
-        Raises:
-            ValueError: If the sequences have no steps, `mask` or `initial_state` has
-                another shape, or the sequences or states are complex.
-        """
+        """Runs the layer over the sequences: see `Call arguments` of the class."""
         training = call_is_training(training)
         checks.check_real_tensor("sequences", sequences)
         if sequences.shape[1] == 0:
@@ -318,21 +294,17 @@ class RecurrentLayer(keras.layers.RNN):
         mask: Tensor | None,
         training: bool = False,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the cell over the time steps.
+        """Computes the states, where Keras runs its loop."""
+        return self._all_steps(sequences, initial_state, mask, training)
 
-        Args:
-            sequences: Tensor of shape `(batch, time, m)`.
-            initial_state: List with a tensor of shape `(batch, n)`, or `(1, n)` for
-                all sequences.
-            mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to apply dropout to the inputs and states.
-
-        Returns:
-            The last output, all outputs, and a list with the last state.
-
-        Raises:
-            ValueError: If `mask` or `initial_state` has the wrong shape.
-        """
+    def _all_steps(
+        self,
+        sequences: Tensor,
+        initial_state: list[Tensor],
+        mask: Tensor | None,
+        training: bool,
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Computes the last output, all outputs, and a list with the last state."""
         if mask is not None:
             checks.check_fits("mask", mask, sequences.shape[:2], "the sequences")
             # In a numeric mask, nonzero entries count as `True`, as in Keras.
@@ -443,11 +415,10 @@ class RecurrentLayer(keras.layers.RNN):
         """Returns the config of the layer."""
         config = super().get_config()
         cell = config.pop("cell")["config"]
-        own = [*arguments.names(self.cell_class), "frozen"]
         return {
+            **cell,
             **config,
             "recompute": self.recompute,
-            **{name: cell[name] for name in own if name in cell},
         }
 
     @classmethod
@@ -463,10 +434,9 @@ class RecurrentLayer(keras.layers.RNN):
         Returns:
             A new layer.
         """
-        config = modrelu_names.from_config(config, cls.cell_class.complex_state)
-        frozen = config.get("frozen", False)
+        arguments, frozen = cls.cell_class.arguments_of(config)
         with knowing_also(custom_objects or {}):
-            layer = cls(**{k: v for k, v in config.items() if k != "frozen"})
+            layer = cls(**arguments)
         if frozen:
             layer.cell.freeze()
         return layer

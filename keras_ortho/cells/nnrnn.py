@@ -1,15 +1,16 @@
 """nnRNN: the non-normal recurrent neural network."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, Unpack
 
 import keras
 
 from keras_ortho import initializers
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.base import FreeVariable
 from keras_ortho.parametrizations.schur import RealSchur
+
+__all__ = ["NNRNN", "NNRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -64,12 +65,6 @@ class NNRNNCell(RecurrentCell):
     - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
 
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "kernel_initializer": "glorot_normal",
-        "recurrent_initializer": "henaff_skew",
-        "bias_initializer": "small_uniform",
-    }
-
     def __init__(
         self,
         units: int,
@@ -80,9 +75,11 @@ class NNRNNCell(RecurrentCell):
         upper_initializer: Any = "zeros",
         radii_regularizer: Any = None,
         upper_regularizer: Any = None,
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("kernel_initializer", "glorot_normal")
+        kwargs.setdefault("recurrent_initializer", "henaff_skew")
+        kwargs.setdefault("bias_initializer", "small_uniform")
         parametrization = RealSchur(map)
         super().__init__(units, parametrization=parametrization, **kwargs)
         self.map = map
@@ -113,7 +110,10 @@ class NNRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
             Default: `"exponential"`.
-        **kwargs: Other arguments of `NNRNNCell` and `keras_ortho.RecurrentLayer`.
+        angles_initializer, radii_initializer, upper_initializer, radii_regularizer,
+            upper_regularizer: As for `NNRNNCell`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> NNRNN(128, map="cayley", return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -125,3 +125,26 @@ class NNRNN(RecurrentLayer):
     """
 
     cell_class = NNRNNCell
+
+    def __init__(
+        self,
+        units: int,
+        map: str = "exponential",
+        *,
+        angles_initializer: Any = "uniform_phases",
+        radii_initializer: Any = "ones",
+        upper_initializer: Any = "zeros",
+        radii_regularizer: Any = None,
+        upper_regularizer: Any = None,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(
+            units,
+            map,
+            angles_initializer=angles_initializer,
+            radii_initializer=radii_initializer,
+            upper_initializer=upper_initializer,
+            radii_regularizer=radii_regularizer,
+            upper_regularizer=upper_regularizer,
+            **kwargs,
+        )

@@ -1,14 +1,15 @@
 """oRNN: orthogonal RNN with Householder reflectors."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Unpack
 
 import keras
 
 from keras_ortho.activations import PAPER_LEAKY_RELU
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.householder import Householder
+
+__all__ = ["ORNN", "ORNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -55,17 +56,16 @@ class ORNNCell(RecurrentCell):
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "activation": PAPER_LEAKY_RELU,
-        "recurrent_initializer": "normal_reflectors",
-        "initial_state_initializer": "state_uniform",
-        "trainable_initial_state": True,
-    }
-
     def __init__(
-        self, units: int, reflections: int | None = None, **kwargs: Any
+        self,
+        units: int,
+        reflections: int | None = None,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("activation", PAPER_LEAKY_RELU)
+        kwargs.setdefault("recurrent_initializer", "normal_reflectors")
+        kwargs.setdefault("initial_state_initializer", "state_uniform")
+        kwargs.setdefault("trainable_initial_state", True)
         super().__init__(units, parametrization=Householder(reflections), **kwargs)
         self.reflections = reflections
 
@@ -77,7 +77,8 @@ class ORNN(RecurrentLayer):
     Args:
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors, in `1 .. n`. Default: `None`, all.
-        **kwargs: Other arguments of `ORNNCell` and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> ORNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -89,3 +90,11 @@ class ORNN(RecurrentLayer):
     """
 
     cell_class = ORNNCell
+
+    def __init__(
+        self,
+        units: int,
+        reflections: int | None = None,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(units, reflections, **kwargs)

@@ -1,13 +1,14 @@
 """Recurrent layer with any parametrization, without a class of its own."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, Unpack
 
 import keras
 
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.base import check_parametrization
+
+__all__ = ["OrthoRNN", "OrthoRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -38,12 +39,17 @@ class OrthoRNNCell(RecurrentCell):
     (32, 170)
     """
 
-    default_arguments: ClassVar[Mapping[str, Any]] = {"recurrent_initializer": None}
-
-    def __init__(self, units: int, parametrization: Any, **kwargs: Any) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+    def __init__(
+        self, units: int, parametrization: Any, **kwargs: Unpack[CellArguments]
+    ) -> None:
+        kwargs.setdefault("recurrent_initializer", None)
         parametrization = check_parametrization(parametrization)
         super().__init__(units, parametrization=parametrization, **kwargs)
+
+    @classmethod
+    def argument_names(cls) -> list[str]:
+        """Lists the arguments, with the parametrization."""
+        return [*super().argument_names(), "parametrization"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -54,7 +60,8 @@ class OrthoRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         parametrization: A `keras_ortho.parametrizations.Parametrization`, from the
             package or your own.
-        **kwargs: Other arguments of `OrthoRNNCell` and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> from keras_ortho.parametrizations import Antisymmetric
@@ -64,3 +71,8 @@ class OrthoRNN(RecurrentLayer):
     """
 
     cell_class = OrthoRNNCell
+
+    def __init__(
+        self, units: int, parametrization: Any, **kwargs: Unpack[LayerArguments]
+    ) -> None:
+        super().__init__(units, parametrization, **kwargs)

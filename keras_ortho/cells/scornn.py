@@ -1,17 +1,19 @@
 """scoRNN: the scaled Cayley orthogonal recurrent neural network."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import keras
 import numpy as np
 
 from keras_ortho import checks
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
 from keras_ortho.parametrizations.heads import in_heads
 from keras_ortho.parametrizations.rebased import rebased
+
+__all__ = ["ScoRNN", "ScoRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -64,9 +66,6 @@ class ScoRNNCell(RecurrentCell):
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
 
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "recurrent_initializer": "henaff_skew"
-    }
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         "kernel_initializer": "small_uniform"
     }
@@ -79,9 +78,9 @@ class ScoRNNCell(RecurrentCell):
         heads: int = 1,
         mix_inputs: bool = True,
         rebase_every: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("recurrent_initializer", "henaff_skew")
         rotations = rebased(ScaledCayley(negative_ones), rebase_every)
         parametrization = in_heads(rotations, heads, mix_inputs)
         super().__init__(units, parametrization=parametrization, **kwargs)
@@ -163,7 +162,12 @@ class ScoRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         negative_ones: How many entries of `D` are -1: a count (an int) or a
             fraction of the units (a float). Default: 0.5.
-        **kwargs: Other arguments of `ScoRNNCell` and `keras_ortho.RecurrentLayer`.
+        heads: Number of diagonal blocks of `W`, a divisor of `n`. Default: 1.
+        mix_inputs: Whether every head reads all inputs. Default: `True`.
+        rebase_every: Number of training passes after which a base matrix moves to `W`.
+            Default: `None`, no base.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> layer = ScoRNN(170, negative_ones=85, return_sequences=True)
@@ -176,3 +180,22 @@ class ScoRNN(RecurrentLayer):
     """
 
     cell_class = ScoRNNCell
+
+    def __init__(
+        self,
+        units: int,
+        negative_ones: int | float = 0.5,
+        *,
+        heads: int = 1,
+        mix_inputs: bool = True,
+        rebase_every: int | None = None,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(
+            units,
+            negative_ones,
+            heads=heads,
+            mix_inputs=mix_inputs,
+            rebase_every=rebase_every,
+            **kwargs,
+        )

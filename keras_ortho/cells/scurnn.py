@@ -1,15 +1,17 @@
 """scuRNN: the scaled Cayley unitary recurrent neural network."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import keras
 
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.cayley_unitary import ScaledCayleyUnitary
 from keras_ortho.parametrizations.heads import in_heads
 from keras_ortho.parametrizations.rebased import rebased
+
+__all__ = ["ScuRNN", "ScuRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -66,11 +68,6 @@ class ScuRNNCell(RecurrentCell):
     """
 
     complex_state = True
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "recurrent_initializer": "henaff_skew",
-        "bias_initializer": "small_uniform",
-        "trainable_initial_state": True,
-    }
     # Smoothed at zero, as in the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
@@ -81,9 +78,11 @@ class ScuRNNCell(RecurrentCell):
         heads: int = 1,
         mix_inputs: bool = True,
         rebase_every: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("recurrent_initializer", "henaff_skew")
+        kwargs.setdefault("bias_initializer", "small_uniform")
+        kwargs.setdefault("trainable_initial_state", True)
         kind = rebased(ScaledCayleyUnitary(), rebase_every)
         parametrization = in_heads(kind, heads, mix_inputs)
         super().__init__(units, parametrization=parametrization, **kwargs)
@@ -98,7 +97,12 @@ class ScuRNN(RecurrentLayer):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        **kwargs: Other arguments of `ScuRNNCell` and `keras_ortho.RecurrentLayer`.
+        heads: Number of diagonal blocks of `W`, a divisor of `n`. Default: 1.
+        mix_inputs: Whether every head reads all inputs. Default: `True`.
+        rebase_every: Number of training passes after which a base matrix moves to `W`.
+            Default: `None`, no base.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> ScuRNN(116, return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -110,3 +114,20 @@ class ScuRNN(RecurrentLayer):
     """
 
     cell_class = ScuRNNCell
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        heads: int = 1,
+        mix_inputs: bool = True,
+        rebase_every: int | None = None,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(
+            units,
+            heads=heads,
+            mix_inputs=mix_inputs,
+            rebase_every=rebase_every,
+            **kwargs,
+        )

@@ -1,14 +1,15 @@
 """svdRNN: a recurrent matrix parametrized by its singular value decomposition."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Unpack
 
 import keras
 
 from keras_ortho.activations import PAPER_LEAKY_RELU
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.svd import SVD
+
+__all__ = ["SVDRNN", "SVDRNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -59,20 +60,16 @@ class SVDRNNCell(RecurrentCell):
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "activation": PAPER_LEAKY_RELU,
-        "recurrent_initializer": "uniform_reflectors",
-    }
-
     def __init__(
         self,
         units: int,
         reflections: int | tuple[int, int] | None = None,
         spectral_margin: float = 0.01,
         spectral_center: float = 1.0,
-        **kwargs: Any,
+        **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+        kwargs.setdefault("activation", PAPER_LEAKY_RELU)
+        kwargs.setdefault("recurrent_initializer", "uniform_reflectors")
         parametrization = SVD(reflections, spectral_margin, spectral_center)
         super().__init__(units, parametrization=parametrization, **kwargs)
         self.reflections = parametrization.reflections
@@ -91,7 +88,8 @@ class SVDRNN(RecurrentLayer):
         spectral_margin: Largest distance of a singular value from the center.
             Default: 0.01.
         spectral_center: Center of the interval of the singular values. Default: 1.
-        **kwargs: Other arguments of `SVDRNNCell` and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> SVDRNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -103,3 +101,13 @@ class SVDRNN(RecurrentLayer):
     """
 
     cell_class = SVDRNNCell
+
+    def __init__(
+        self,
+        units: int,
+        reflections: int | tuple[int, int] | None = None,
+        spectral_margin: float = 0.01,
+        spectral_center: float = 1.0,
+        **kwargs: Unpack[LayerArguments],
+    ) -> None:
+        super().__init__(units, reflections, spectral_margin, spectral_center, **kwargs)

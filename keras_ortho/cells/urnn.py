@@ -1,14 +1,16 @@
 """uRNN: the unitary evolution RNN, of restricted capacity."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import keras
 
-from keras_ortho.cells.base import RecurrentCell
-from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.free import FreeInitializer
 from keras_ortho.parametrizations.restricted_unitary import RestrictedUnitary
+
+__all__ = ["RestrictedURNN", "RestrictedURNNCell"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -56,17 +58,14 @@ class RestrictedURNNCell(RecurrentCell):
     """
 
     complex_state = True
-    default_arguments: ClassVar[Mapping[str, Any]] = {
-        "recurrent_initializer": "unitary_composition",
-        "bias_initializer": "small_uniform",
-        "initial_state_initializer": "lecun_uniform",
-        "trainable_initial_state": True,
-    }
     # Smoothed at zero, as in the authors' code.
     paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
 
-    def __init__(self, units: int, **kwargs: Any) -> None:
-        kwargs = {**self.default_arguments, **kwargs}
+    def __init__(self, units: int, **kwargs: Unpack[CellArguments]) -> None:
+        kwargs.setdefault("recurrent_initializer", "unitary_composition")
+        kwargs.setdefault("bias_initializer", "small_uniform")
+        kwargs.setdefault("initial_state_initializer", "lecun_uniform")
+        kwargs.setdefault("trainable_initial_state", True)
         super().__init__(units, parametrization=RestrictedUnitary(), **kwargs)
         if not isinstance(self.recurrent_initializer, FreeInitializer):
             raise ValueError(
@@ -83,8 +82,8 @@ class RestrictedURNN(RecurrentLayer):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        **kwargs: Other arguments of `RestrictedURNNCell` and
-            `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
+            and `keras_ortho.RecurrentLayer`.
 
     Example:
     >>> RestrictedURNN(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -96,3 +95,6 @@ class RestrictedURNN(RecurrentLayer):
     """
 
     cell_class = RestrictedURNNCell
+
+    def __init__(self, units: int, **kwargs: Unpack[LayerArguments]) -> None:
+        super().__init__(units, **kwargs)

@@ -6,8 +6,7 @@ from typing import Any
 import keras
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import modrelu_names
-from keras_ortho.cells.base import RecurrentCell
+from keras_ortho.cells.cell import RecurrentCell, is_modrelu
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.deployment.overrides import method_of_ones_own
 from keras_ortho.layers.bnp_dense import BNPDense
@@ -118,7 +117,7 @@ def _is_simple(cell: RecurrentCell) -> bool:
         and cell.step_heads == 1
         and cell.output_size == cell.state_size
         and not cell.trainable_initial_state
-        and not modrelu_names.is_modrelu(cell.activation)
+        and not is_modrelu(cell.activation)
     )
 
 

@@ -64,21 +64,24 @@ class Architecture:
     @property
     def arguments(self) -> dict[str, Any]:
         """Small arguments to make either."""
-        parameters = self.cell.__signature__.parameters
         units = 3 if self.cell.complex_state else 6
-        counts = {name: units for name in parameters if name.endswith("units")}
-        return counts | self.given
+        names = self.cell.argument_names()
+        return {n: units for n in names if n.endswith("units")} | self.given
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The values of the other arguments in a config, if none is given."""
+        config = self.cell(**self.arguments).get_config()
+        names = [n for n in self.cell.argument_names() if n not in self.arguments]
+        return {name: config[name] for name in names}
 
     @property
     def others(self) -> dict[str, Any]:
         """Of each argument of its own a value that is not its default."""
-        parameters = self.cell.__signature__.parameters
         return {
-            name: _other(name, parameter.default)
-            for name, parameter in parameters.items()
-            if parameter.kind is not parameter.VAR_KEYWORD
-            and name not in self.arguments | self.changed
-            and SHARED.get(name, parameter.default) == parameter.default
+            name: _other(name, default)
+            for name, default in self.defaults.items()
+            if name not in self.changed and SHARED.get(name, default) == default
         } | self.changed
 
     @property
@@ -101,8 +104,7 @@ class Architecture:
     @property
     def starts_trained(self) -> bool:
         """Whether the initial state is trained unless told otherwise."""
-        signature = self.cell.__signature__
-        return signature.parameters["trainable_initial_state"].default
+        return self.cell(**self.arguments).trainable_initial_state
 
     @property
     def matrices(self) -> tuple[Any, ...]:

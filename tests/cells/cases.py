@@ -200,6 +200,15 @@ LAYERS = {
 }
 
 
+# The paper's leaky ReLU is an object, and has no name.
+DEFAULTS = {
+    str(a): activation
+    if isinstance(activation := a.defaults["activation"], str)
+    else "paper_leaky_relu"
+    for a in ARCHITECTURES
+}
+
+
 @st.composite
 def structures(draw: st.DrawFn, name: str, modes: tuple[str, ...]) -> Structure:
     """Draws what to build, and how to call it."""
@@ -213,8 +222,7 @@ def structures(draw: st.DrawFn, name: str, modes: tuple[str, ...]) -> Structure:
     odd = draw(st.integers(0, 19)) == 19
     units = st.integers(1, 4) if LAYERS[name].cell_class.complex_state else _few
     arguments = draw(st.fixed_dictionaries(ARGUMENTS.get(name, {"units": units})))
-    default = LAYERS[name].cell_class.__signature__.parameters["activation"].default
-    own = default if isinstance(default, str) else "paper_leaky_relu"
+    own = DEFAULTS[name]
     names = set(ACTIVATIONS)
     if not LAYERS[name].cell_class.complex_state:
         names.remove("smoothed_modrelu")

@@ -47,7 +47,9 @@ class Rotation(Parametrization):
 def test_equals_the_class(layer, units, parametrization):
     x = np.random.default_rng(0).normal(size=(2, 5, 3)).astype("float32")
     other = OrthoRNN(
-        units, parametrization, trainable_initial_state=layer.trainable_initial_state
+        units,
+        parametrization,
+        trainable_initial_state=layer.cell.trainable_initial_state,
     )
     expected = ops.convert_to_numpy(layer(x))
     other.build(x.shape)

@@ -352,7 +352,7 @@ def test_which_variables_make_a_recurrent_matrix(layer, recurrent, others):
     unitary = {"recurrent_unitary"} if isinstance(layer, FullURNN) else set()
     assert groups["recurrent"] == recurrent
     assert groups["unitary"] == unitary
-    trained = {"initial_state"} if layer.trainable_initial_state else set()
+    trained = {"initial_state"} if layer.cell.trainable_initial_state else set()
     assert groups["others"] == {"kernel", "bias"} | trained | others
 
 

@@ -1,44 +1,108 @@
-"""The base class of all recurrent cells, with their common arguments and weights."""
+"""The base class of all recurrent cells: their arguments, their weights and their step.
 
-import inspect
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+A step is described by its weights and by the update that it computes from the products
+with them. Both the step itself, which Keras's loop calls, and the recurrence over a
+whole sequence are made from that description.
+"""
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self, TypedDict
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_ortho import activations, checks, configs, initializers
+from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells import arguments, modrelu_names
 from keras_ortho.cells.each_head import (
     constrain_each_head,
     initialize_each_head,
     regularize_each_head,
 )
-from keras_ortho.cells.step import StepCell
+from keras_ortho.keras_internals import (
+    AutocastScope,
+    DropoutRNNCell,
+    call_is_training,
+    current_call,
+)
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.complex_rows import complex_matrix
 from keras_ortho.parametrizations.free import check_makes
 from keras_ortho.parametrizations.plain_matrix import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
+from keras_ortho.precise_activations import precise
+from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
 from keras_ortho.saved_shapes import check_saved
+
+__all__ = ["RecurrentCell"]
 
 # Weights that `build` makes after those of the recurrent matrix.
 LATER_WEIGHTS = ("bias", "initial_state")
 
 
-class RecurrentCell(StepCell):
+class CellArguments(TypedDict, total=False):
+    """The keyword arguments of every cell, which `RecurrentCell` describes."""
+
+    activation: Any
+    use_bias: bool
+    kernel_initializer: Any
+    recurrent_initializer: Any
+    bias_initializer: Any
+    initial_state_initializer: Any
+    kernel_regularizer: Any
+    recurrent_regularizer: Any
+    bias_regularizer: Any
+    kernel_constraint: Any
+    bias_constraint: Any
+    trainable_initial_state: bool
+    dropout: float
+    recurrent_dropout: float
+    seed: int | None
+    activity_regularizer: Any
+    trainable: bool
+    dtype: Any
+    autocast: bool
+    name: str | None
+
+
+@dataclasses.dataclass
+class Sequence:
+    """What stays the same at all steps of a sequence."""
+
+    # `W` or its blocks, in the compute dtype.
+    recurrent_kernel: Tensor
+    # Dropout masks that multiply the inputs and the states before `W`.
+    input_mask: Tensor | None
+    state_mask: Tensor | None
+    # The Keras call that reads the sequence.
+    call: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownStep:
+    """Description of a step that the recurrence takes, for one batch of sequences."""
+
+    weights: Weights
+    input_mask: Tensor | None
+    # In a step that adds to the state, it affects only the products with `W`.
+    state_mask: Tensor | None
+
+
+class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     """Base class of cells `h' = activation(x U + h W)` with a parametrized `W`.
 
     All cells of the package take the arguments below, all but `units` by keyword only;
-    `ENRNNCell` sets `units` itself. A subclass declares its own arguments in
-    `__init__`, lists the defaults that it changes in `default_arguments`, and passes
-    the rest on, together with the `parametrization` that makes `W`: see
-    `keras_ortho.parametrizations.Parametrization`. It lists in `given_arguments` the
-    arguments of its base class that it sets itself and does not accept.
+    `ENRNNCell` computes `units` itself. A subclass declares its own arguments in
+    `__init__`, stores each as an attribute of the same name, so that it is saved, and
+    passes the rest on, together with the `parametrization` that makes `W`: see
+    `keras_ortho.parametrizations.Parametrization`. It leaves out of `argument_names`
+    the arguments of its base class that it sets itself and does not accept.
 
     A cell with gates creates their weights in `build_recurrent`. It either describes
     its step with `step_weights`, from which both the step and the recurrence over a
@@ -55,6 +119,8 @@ class RecurrentCell(StepCell):
 
     Args:
         units: Number of units `n`, a positive integer.
+        parametrization: How `W` is made, which a subclass passes. Default: `None`: the
+            subclass overrides `build_recurrent` and `recurrent_matrix`.
         activation: `"modrelu"`, which adds the bias itself, or an activation that is
             applied to `x U + h W + b`: any of Keras's, or `"oplu"`, which sorts pairs
             of units and preserves every norm, see `keras_ortho.activations`. Complex
@@ -66,10 +132,10 @@ class RecurrentCell(StepCell):
         kernel_initializer: Initializer for the input kernel `U`. Default:
             `"glorot_uniform"`. Several papers use `"small_uniform"`, uniform on
             (-0.01, 0.01): see `from_paper`.
-        recurrent_initializer: Initializer for the free variables, by default the
-            paper's. If the map from them to `W` has an inverse, also any Keras
-            initializer that returns a matrix, such as `"orthogonal"` or `"identity"`,
-            or an array.
+        recurrent_initializer: Initializer for the free variables. If the map from them
+            to `W` has an inverse, also any Keras initializer that returns a matrix,
+            such as `"orthogonal"` or `"identity"`, or an array. Default: the paper's,
+            or `None`, that of the parametrization.
         bias_initializer: Initializer for the bias. Default: `"zeros"`.
         initial_state_initializer: Initializer for the initial state, if it is
             trained. Default: `"small_uniform"`.
@@ -109,64 +175,43 @@ class RecurrentCell(StepCell):
 
     >>> from keras_ortho.parametrizations import ScaledCayley
     >>> class RotationCell(RecurrentCell):
-    ...     default_arguments = {"recurrent_initializer": "henaff_skew"}
-    ...
     ...     def __init__(self, units, **kwargs):
-    ...         kwargs = {**self.default_arguments, **kwargs}
-    ...         super().__init__(units, parametrization=ScaledCayley(0), **kwargs)
+    ...         kwargs.setdefault("recurrent_initializer", "henaff_skew")
+    ...         super().__init__(units, ScaledCayley(0), **kwargs)
     >>> keras.layers.RNN(RotationCell(8))(np.ones((2, 3, 1))).shape
     (2, 8)
     """
 
     # Whether the units, and so the state, are complex.
     complex_state: bool = False
+    # Whether `step` adds to the state. Recurrent dropout then masks only the product
+    # with `W`: masking the state itself would erase the dropped units, and scale up the
+    # others from step to step.
+    residual: ClassVar[bool] = False
     # The groups, by name, of the variables of `build_recurrent` that do not belong to
     # `"recurrent"`: see `keras_ortho.optimizers.paper_optimizer`.
     optimizer_groups: ClassVar[Mapping[str, str]] = {}
-    # Defaults that differ from those of the base class. A class's `__init__` merges
-    # them into its keyword arguments. Inherited entries are added for each subclass.
-    default_arguments: ClassVar[Mapping[str, Any]] = {}
-    # Arguments of the base class that a class sets itself.
-    given_arguments: ClassVar[frozenset[str]] = frozenset()
     # The paper's settings that differ from the defaults: see `from_paper`.
     paper_arguments: ClassVar[Mapping[str, Any]] = {}
     # Whether `W` itself is a weight: see `keras_ortho.freeze`.
     frozen: bool = False
 
-    __signature__: ClassVar[inspect.Signature]
-    # How `W` is made; `None` if the class makes it itself.
-    parametrization: Parametrization | None
     # Created by `build`.
     kernel: keras.Variable
     bias: keras.Variable | None
     initial_state: keras.Variable
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.default_arguments = {
-            **super(cls, cls).default_arguments,
-            **cls.default_arguments,
-        }
-        inherited = [
-            parameter.replace(
-                default=cls.default_arguments.get(name, parameter.default)
-            )
-            for name, parameter in cls.__signature__.parameters.items()
-            if name not in cls.given_arguments
-        ]
-        cls.__signature__ = inspect.Signature(inherited)
-        if "__init__" in vars(cls):
-            cls.__signature__ = arguments.join(configs.declared(cls), inherited)
+    # Number of inputs, or `None` until it is known.
+    _features: int | None = None
 
     def __init__(
         self,
         units: int,
-        *,
         parametrization: Parametrization | None = None,
+        *,
         activation: Any = "modrelu",
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any,
+        recurrent_initializer: Any = None,
         bias_initializer: Any = "zeros",
         initial_state_initializer: Any = "small_uniform",
         kernel_regularizer: Any = None,
@@ -188,8 +233,8 @@ class RecurrentCell(StepCell):
         recurrent_dropout = checks.check_fraction(
             "recurrent_dropout", recurrent_dropout
         )
-        activation = modrelu_names.known_name(activation, complex_state)
-        if modrelu_names.is_modrelu(activation) and not use_bias:
+        activation = _known_modrelu(activation, complex_state)
+        if is_modrelu(activation) and not use_bias:
             raise ValueError(
                 "modReLU without a bias is the identity: `use_bias=False` requires "
                 f"another `activation`. Received: activation={activation!r}, "
@@ -205,9 +250,7 @@ class RecurrentCell(StepCell):
         self.units = units
         self.complex_state = complex_state
         self.activation: Any = (
-            activation
-            if modrelu_names.is_modrelu(activation)
-            else activations.get(activation)
+            activation if is_modrelu(activation) else activations.get(activation)
         )
         self.use_bias = use_bias
         self.kernel_initializer: Any = initializers.get(kernel_initializer)
@@ -238,6 +281,8 @@ class RecurrentCell(StepCell):
         self.output_size: int = self.state_size
         # Created by `build_recurrent`, unless a class overrides that.
         self._matrix: ParametrizedMatrix | None = None
+        # Several threads may call a model at once, for example in a server.
+        self._thread = threading.local()
 
     @classmethod
     def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
@@ -265,16 +310,7 @@ class RecurrentCell(StepCell):
         return cls(*args, **{**cls.paper_arguments, **kwargs})
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Creates the weights.
-
-        Args:
-            input_shape: Shape of the inputs of one step, `(batch, m)`.
-
-        Raises:
-            ValueError: If the last axis is unknown, or an initializer is an array of
-                the wrong shape. With `mix_inputs=False`, also if the last axis is not a
-                multiple of the heads, or the class has its own step or matrix.
-        """
+        """Creates the weights, for inputs of shape `(batch, m)`."""
         self._features = checks.check_last_axis(self, input_shape)
         self.kernel = self._make_kernel(self._features)
         others = {id(variable) for variable in self.weights}
@@ -285,7 +321,7 @@ class RecurrentCell(StepCell):
             if id(variable) not in others:
                 group = self.optimizer_groups.get(variable.name, "recurrent")
                 set_group(variable, group)
-        modulus = self.complex_state and modrelu_names.is_modrelu(self.activation)
+        modulus = self.complex_state and is_modrelu(self.activation)
         size = self.units if modulus else self.state_size
         self.bias = self.add_bias("bias", size, self.bias_initializer)
         if self.trainable_initial_state:
@@ -301,6 +337,7 @@ class RecurrentCell(StepCell):
             )
 
     def _make_kernel(self, features: int) -> keras.Variable:
+        """Creates `U`, or its blocks if each head reads its own part of the inputs."""
         heads = self.input_heads
         if heads == 1:
             return self.add_input_kernel(
@@ -330,19 +367,7 @@ class RecurrentCell(StepCell):
     def add_input_kernel(
         self, name: str, shape: tuple[int, ...], initializer: Any
     ) -> keras.Variable:
-        """Creates an input kernel with the regularizer and constraint for kernels.
-
-        Args:
-            name: Name of the weight.
-            shape: Shape of the weight, inputs first.
-            initializer: Initializer for the weight.
-
-        Returns:
-            The weight.
-
-        Raises:
-            ValueError: If the initializer is an array of the wrong shape.
-        """
+        """Creates an input kernel with the regularizer and constraint for kernels."""
         initializers.check_array("kernel_initializer", initializer, shape)
         return self.add_weight(
             shape=shape,
@@ -353,19 +378,7 @@ class RecurrentCell(StepCell):
         )
 
     def add_bias(self, name: str, size: int, initializer: Any) -> keras.Variable | None:
-        """Creates a bias with the regularizer and constraint for biases.
-
-        Args:
-            name: Name of the weight.
-            size: Size of the weight.
-            initializer: Initializer for the weight.
-
-        Returns:
-            The weight, or `None` if `use_bias=False`.
-
-        Raises:
-            ValueError: If the initializer is an array of the wrong shape.
-        """
+        """Creates a bias, or `None`, with the regularizer and constraint for biases."""
         if not self.use_bias:
             return None
         initializers.check_array(f"{name}_initializer", initializer, (size,))
@@ -378,12 +391,7 @@ class RecurrentCell(StepCell):
         )
 
     def build_recurrent(self) -> None:
-        """Creates the free variables of the recurrent matrix.
-
-        Raises:
-            NotImplementedError: If there is no `parametrization`.
-            ValueError: If a variable has the name of another attribute of the cell.
-        """
+        """Creates the free variables of the recurrent matrix."""
         if self.parametrization is None:
             raise NotImplementedError(
                 f"`{type(self).__name__}` must have a `parametrization`, or override "
@@ -407,17 +415,11 @@ class RecurrentCell(StepCell):
             setattr(self, weight.name, weight)
 
     def regularizer_of(self, variable: FreeVariable) -> Any:
-        """Returns the regularizer for a free variable.
-
-        Args:
-            variable: The free variable.
-
-        Returns:
-            `recurrent_regularizer`, unless a subclass overrides this method.
-        """
+        """Returns the regularizer for a free variable: `recurrent_regularizer`."""
         return self.recurrent_regularizer
 
     def _built_matrix(self) -> ParametrizedMatrix:
+        """Returns the matrix that `build_recurrent` has created."""
         checks.check_built(self)
         if self._matrix is None:
             raise NotImplementedError(
@@ -427,15 +429,7 @@ class RecurrentCell(StepCell):
         return self._matrix
 
     def free_values(self) -> list[Tensor]:
-        """Returns the values of the free variables that the parametrization takes.
-
-        Returns:
-            A list of tensors. Those of floating-point numbers have the dtype in which
-            `W` is made.
-
-        Raises:
-            ValueError: If the cell is not built.
-        """
+        """Returns the values of the free variables that the parametrization takes."""
         return self._built_matrix().values()
 
     def recurrent_matrix(self) -> Tensor:
@@ -489,14 +483,7 @@ class RecurrentCell(StepCell):
         return wide_dtype(self.variable_dtype)
 
     def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
-        """Returns the state before the first step.
-
-        Args:
-            batch_size: Number of sequences.
-
-        Returns:
-            A list with one tensor of shape `(batch_size, state_size)`.
-        """
+        """Returns a list with the state before the first step."""
         if self.trainable_initial_state:
             checks.check_built(self)
         shape = (batch_size, self.state_size)
@@ -507,53 +494,239 @@ class RecurrentCell(StepCell):
         return [ops.copy(ops.broadcast_to(state, shape))]
 
     @property
+    def input_heads(self) -> int:
+        """Number of parts of the inputs, each of which is read by one head only."""
+        return 1 if self.parametrization is None else self.parametrization.input_heads
+
+    @property
     def step_heads(self) -> int:
-        """Number of heads in a step: one if the class makes `W` itself."""
-        own = type(self).recurrent_matrix is not RecurrentCell.recurrent_matrix
-        return 1 if own else super().step_heads
+        """Number of heads in a step: one if the class has its own step or `W`."""
+        if self.parametrization is None or not self.is_plain:
+            return 1
+        return self.parametrization.heads if self.inherits("recurrent_matrix") else 1
 
     def step_kernel(self) -> Tensor:
-        """Computes `W` in the form that `step` takes.
-
-        Returns:
-            Tensor of shape `(n, n)`, as returned by `recurrent_matrix`. If the
-            parametrization has heads and the class overrides neither the step nor
-            `recurrent_matrix`, only the blocks, as its method `blocks` returns them.
-        """
+        """Computes `W`, or its blocks if it has heads, as `step` takes it."""
         if self.frozen:
             return self.recurrent_kernel
         if self.step_heads > 1:
             return self._built_matrix().make_blocks()
         return self.recurrent_matrix()
 
-    def begin_training_pass(self) -> None:
-        """Lets the parametrization update untrained variables, such as its base."""
-        if self._matrix is not None and self.trainable:
-            self._matrix.begin_training_pass()
+    def step_input_kernel(self) -> Tensor:
+        """Returns `U`, or its blocks, in the form that `step` takes."""
+        if self.input_heads == 1 or not self.complex_state:
+            return self.kernel
+        heads, features, reals = self.kernel.shape
+        return ops.reshape(self.kernel, (heads, 1, features, 2, reals // 2))
 
-    def load_own_variables(self, store: Any) -> None:
-        """Loads the weights.
+    def call(
+        self, inputs: Tensor, states: list[Tensor] | Tensor, training: bool = False
+    ) -> tuple[Tensor, list[Tensor] | Tensor]:
+        """Computes one step: its output and the new state, in a list if given so."""
+        nested = isinstance(states, list | tuple)
+        if states is None or (nested and len(states) != 1):
+            raise ValueError(
+                "`states` must be a tensor, or a list with one tensor. Received: "
+                f"states={states}"
+            )
+        before = states[0] if nested else states
+        checks.check_real_tensor("inputs", inputs)
+        checks.check_real_tensor("states", before)
+        state: Tensor = ops.cast(before, self.compute_dtype)
+        inputs = ops.cast(inputs, self.compute_dtype)
+        # Products with blocks, unlike those with a matrix, accept some wrong shapes.
+        _check_reals("inputs", inputs, self._features)
+        _check_reals("states", state, self.state_size)
+        sequence = self._sequence_of(inputs, state)
+        if sequence.input_mask is not None and call_is_training(training):
+            inputs = inputs * sequence.input_mask
+        masked = state
+        if sequence.state_mask is not None and call_is_training(training):
+            masked = state * sequence.state_mask
+        with AutocastScope(self.compute_dtype):  # Also if Keras has not opened one.
+            new = self.step(inputs, masked, sequence.recurrent_kernel)
+            if self.residual and masked is not state:
+                new = new + (state - masked)
+            output = self.read_out(new)
+        return output, [new] if nested else new
+
+    def step(self, inputs: Tensor, state: Tensor, recurrent_kernel: Tensor) -> Tensor:
+        """Computes the new state.
 
         Args:
-            store: Saved arrays, keyed by their index as a string.
+            inputs: Tensor of shape `(batch, m)`.
+            state: Tensor of shape `(batch, state_size)`.
+            recurrent_kernel: `W` or its blocks in the compute dtype, as `step_kernel`
+                returns them.
 
-        Raises:
-            ValueError: If the weights are those of a cell with other arguments.
+        Returns:
+            Tensor of shape `(batch, state_size)`.
         """
+        weights = self.step_weights(recurrent_kernel, Opaque(self.activate))
+        return weights.after(weights.project(inputs), state, state)[0]
+
+    def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
+        """Describes the step by its weights and its update.
+
+        Args:
+            recurrent_kernel: `W` or its blocks, as in `step`.
+            activation: The activation.
+
+        Returns:
+            A `Weights`, which includes the update.
+        """
+        return Weights(
+            (self.step_input_kernel(),),
+            (recurrent_kernel,),
+            (self.bias_or_zeros(self.bias, self.state_size),),
+            Plain(activation),
+        )
+
+    def bias_or_zeros(self, bias: keras.Variable | None, size: int) -> Tensor:
+        """Returns a bias, or zeros in its place, as `step_weights` takes it."""
+        return ops.zeros((size,), dtype=self.compute_dtype) if bias is None else bias
+
+    def read_out(self, states: Tensor) -> Tensor:
+        """Returns the output for a state: its first `output_size` entries."""
+        return states[..., : self.output_size]
+
+    def activate(self, inputs: Tensor) -> Tensor:
+        """Applies the bias and the activation to `x U + h W`."""
+        if self.activation == "smoothed_modrelu":
+            return smoothed_modrelu(inputs, self.bias)
+        if self.activation == "modrelu":
+            function = complex_modrelu if self.complex_state else modrelu
+            return function(inputs, self.bias)
+        if self.bias is not None:
+            inputs = inputs + self.bias
+        # A user-defined function may change the dtype.
+        return ops.cast(precise(self.activation)(inputs), inputs.dtype)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the step is `f(x U + h W)`: no subclass overrides it."""
+        return self.inherits("call", "step", "activate", "step_weights")
+
+    def inherits(self, *names: str) -> bool:
+        """Whether no subclass overrides any of these methods."""
+        return all(getattr(type(self), x) is getattr(RecurrentCell, x) for x in names)
+
+    def known_step(self, training: bool) -> KnownStep | None:
+        """Describes the step, or returns `None` if only Keras's loop can run it."""
+        activation = find(self.activation, self.complex_state)
+        sequence = self._sequence
+        is_known = self.inherits("call", "step", "activate")
+        if not is_known or activation is None or sequence is None:
+            return None
+        weights = self.step_weights(sequence.recurrent_kernel, activation)
+        return KnownStep(
+            weights=dataclasses.replace(weights, adds=self.residual),
+            input_mask=sequence.input_mask if training else None,
+            state_mask=sequence.state_mask if training else None,
+        )
+
+    @property
+    def _sequence(self) -> Sequence | None:
+        """The sequence that the running thread reads."""
+        return getattr(self._thread, "sequence", None)
+
+    @_sequence.setter
+    def _sequence(self, sequence: Sequence | None) -> None:
+        self._thread.sequence = sequence
+
+    def begin_sequence(self, inputs: Tensor) -> None:
+        """Makes the recurrent kernel and the dropout mask of the inputs."""
+        if call_is_training() and self._matrix is not None and self.trainable:
+            self._matrix.begin_training_pass()
+        self._sequence = self._new_sequence(inputs)
+
+    def end_sequence(self) -> None:
+        """Discards the recurrent kernel and the dropout masks."""
+        self._sequence = None
+
+    @contextlib.contextmanager
+    def reading(self, step_input: Tensor) -> Iterator[None]:
+        """Computes the recurrent kernel once for all calls of the cell in the context.
+
+        Use it around your own loop over time, as `keras.layers.RNN` does with its loop.
+
+        Args:
+            step_input: Inputs of one step, of shape `(batch, m)`.
+
+        Yields:
+            Nothing.
+        """
+        self.begin_sequence(step_input)
+        try:
+            yield
+        finally:
+            self.end_sequence()
+
+    # Keras's `RNN` calls these once before and after its loop over time.
+
+    def get_dropout_mask(self, step_input: Tensor) -> Tensor | None:
+        """Begins a sequence."""
+        self.begin_sequence(step_input)
+        return self._sequence and self._sequence.input_mask
+
+    def get_recurrent_dropout_mask(self, step_input: Tensor) -> Tensor | None:
+        """Makes the dropout mask of the states of the sequence."""
+        mask = self._mask(step_input, self.recurrent_dropout)
+        if self._sequence is not None:
+            self._sequence.state_mask = mask
+        return mask
+
+    reset_dropout_mask = reset_recurrent_dropout_mask = end_sequence
+
+    def _sequence_of(self, inputs: Tensor, state: Tensor) -> Sequence:
+        """Returns the sequence that the Keras call has begun, or one for this step."""
+        sequence = self._sequence
+        # Only what the current call has prepared may be used: an exception in a
+        # loop leaves the sequence of an earlier call behind.
+        call = current_call(self)
+        if sequence is None or call is None or sequence.call is not call:
+            sequence = self._new_sequence(inputs)
+            sequence.state_mask = self._mask(state, self.recurrent_dropout)
+        return sequence
+
+    def _new_sequence(self, inputs: Tensor) -> Sequence:
+        return Sequence(
+            recurrent_kernel=ops.cast(self.step_kernel(), self.compute_dtype),
+            input_mask=self._mask(inputs, self.dropout),
+            state_mask=None,
+            call=current_call(self),
+        )
+
+    def _mask(self, like: Tensor, rate: float) -> Tensor | None:
+        if rate == 0:
+            return None
+        return self._create_dropout_mask(ops.cast(like, self.compute_dtype), rate)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the weights, if they are not those of a cell with other arguments."""
         if self.built:
             check_saved(self, (None, self._features), store)
         super().load_own_variables(store)
+
+    @classmethod
+    def argument_names(cls) -> list[str]:
+        """Lists the arguments that a config has: all that the class and its bases take.
+
+        A class that passes one of them itself, as most do `parametrization`, overrides
+        this method.
+        """
+        names = configs.argument_names(cls, RecurrentCell)
+        return [name for name in names if name != "parametrization"]
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the cell."""
         own = {
             name: configs.serialize(getattr(self, name))
-            for name in arguments.names(type(self))
+            for name in self.argument_names()
         }
-        if "activation" in own:
-            own["activation"] = modrelu_names.to_config(
-                own["activation"], self.complex_state
-            )
+        if self.complex_state and own.get("activation") == _EXACT:
+            own["activation"] = _EXACT_IN_CONFIG
         if self.frozen:
             own["frozen"] = True
         return {**super().get_config(), **own}
@@ -561,12 +734,19 @@ class RecurrentCell(StepCell):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "RecurrentCell":
         """Creates a cell from its config."""
-        config = modrelu_names.from_config(config, cls.complex_state)
-        frozen = config.get("frozen", False)
-        cell = super().from_config({k: v for k, v in config.items() if k != "frozen"})
+        config, frozen = cls.arguments_of(config)
+        cell = super().from_config(config)
         if frozen:
             cell.freeze()
         return cell
+
+    @classmethod
+    def arguments_of(cls, config: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Returns the arguments in a config, and whether the cell was frozen."""
+        arguments = {name: value for name, value in config.items() if name != "frozen"}
+        if cls.complex_state and config.get("activation") == _EXACT:
+            arguments["activation"] = _SMOOTHED
+        return arguments, config.get("frozen", False)
 
     def freeze(self) -> None:
         """Makes `W` a weight, `recurrent_kernel`, in place of the free variables.
@@ -588,7 +768,36 @@ class RecurrentCell(StepCell):
         self.frozen = True
 
 
-# The arguments that users pass: a subclass supplies the parametrization itself.
-RecurrentCell.__signature__ = arguments.join(
-    [p for p in configs.declared(RecurrentCell) if p.name != "parametrization"], []
-)
+# In the configs of cells with complex units, "modrelu" once meant the smoothed variant
+# and always will, so that saved models keep their outputs.
+_EXACT, _SMOOTHED, _EXACT_IN_CONFIG = "modrelu", "smoothed_modrelu", "exact_modrelu"
+
+
+def is_modrelu(activation: Any) -> bool:
+    """Whether the activation of a cell is modReLU, which includes the bias."""
+    return isinstance(activation, str) and activation in (_EXACT, _SMOOTHED)
+
+
+def _known_modrelu(activation: Any, complex_state: bool) -> Any:
+    """Converts modReLU, but no other activation, to its name in a cell."""
+    if activation is smoothed_modrelu:
+        activation = _SMOOTHED
+    elif activation in (modrelu, complex_modrelu, _EXACT_IN_CONFIG):
+        activation = _EXACT
+    if activation == _SMOOTHED and not complex_state:
+        raise ValueError(
+            f"'{_SMOOTHED}' is for complex units; for real units use '{_EXACT}'. "
+            f"Received: activation={activation!r}"
+        )
+    return activation
+
+
+def _check_reals(name: str, tensor: Tensor, size: int | None) -> None:
+    """Checks that a tensor has the shape `(batch, size)`, as far as it is known."""
+    shape = tuple(tensor.shape)
+    # A vector or a single row is broadcast to the whole batch.
+    if not 1 <= len(shape) <= 2 or (size is not None and shape[-1] not in (None, size)):
+        raise ValueError(
+            f"`{name}` must have the shape (batch, {size}). "
+            f"Received: {name} of shape {shape}"
+        )
