@@ -91,18 +91,7 @@ LAYERS = {
 
 
 def kind_of(model: str) -> Kind:
-    """Finds a recurrent layer by name.
-
-    Args:
-        model: One of `LAYERS`, or the location of a user's own: see `find_maker`.
-
-    Raises:
-        ValueError: If there is no such model.
-
-    Example:
-    >>> kind_of("lstm").title, kind_of("keras.layers:LSTM").title
-    ('LSTM', 'LSTM')
-    """
+    """Finds a recurrent layer by name."""
     if is_own(model):
         maker = find_maker(model)
         make: Any = functools.partial(make_own, maker)
@@ -117,12 +106,7 @@ def kind_of(model: str) -> Kind:
 
 
 def title_of(model: str) -> str:
-    """Returns a model's title; does not import a user's own module.
-
-    Example:
-    >>> title_of("scornn"), title_of("mymodule:MyCell")
-    ('scoRNN', 'MyCell')
-    """
+    """Returns a model's title; does not import a user's own module."""
     return model.rpartition(":")[2] if is_own(model) else kind_of(model).title
 
 
@@ -131,10 +115,6 @@ def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
 
     It is a multiple of the number of heads, and at least the number of reflections or
     negative ones.
-
-    Example:
-    >>> allowed_size(5, {"heads": 4}), allowed_size(5, {"reflections": 9})
-    (8, 9)
     """
 
     def number(name: str) -> int:
@@ -147,22 +127,12 @@ def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
 
 
 def units_text(units: Units | list[int]) -> str:
-    """Formats units as `--units` takes them.
-
-    Example:
-    >>> units_text(170), units_text((310, 720))
-    ('170', '310/720')
-    """
+    """Formats units as `--units` takes them."""
     return "/".join(map(str, units)) if isinstance(units, tuple | list) else str(units)
 
 
 def trial_units(model: str, arguments: Mapping[str, Any] | None = None) -> Units:
-    """Returns a small number of units that a model accepts with some arguments.
-
-    Example:
-    >>> trial_units("lstm"), trial_units("enrnn")
-    (16, (16, 16))
-    """
+    """Returns a small number of units that a model accepts with some arguments."""
     size = allowed_size(_TRIAL, arguments or {})
     return size if len(kind_of(model).counts) == 1 else (size, size)
 
@@ -170,25 +140,7 @@ def trial_units(model: str, arguments: Mapping[str, Any] | None = None) -> Units
 def make_layer(
     model: str, units: Units, arguments: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> keras.layers.Layer:
-    """Makes a recurrent layer; one of this package has its paper's settings.
-
-    Args:
-        model: One of `LAYERS`, or the location of a user's own: see `find_maker`.
-        units: Number of units; for `"enrnn"` a pair of the numbers of long-term and
-            short-term units.
-        arguments: Other arguments of the layer, which a user may choose. Default:
-            `None`.
-        **kwargs: Arguments set by the experiment, such as `return_sequences`.
-
-    Raises:
-        ValueError: If there is no such model; if it has no such argument, or the
-            argument is fixed; if a user's own layer lacks an argument; or if `units`
-            is a pair and the model takes one number, or the other way round.
-
-    Example:
-    >>> make_layer("scornn", 170, {"negative_ones": 85}).units
-    170
-    """
+    """Makes a recurrent layer; one of this package has its paper's settings."""
     kind, sizes = kind_of(model), units if isinstance(units, tuple) else (units,)
     if len(sizes) != len(kind.counts):
         pair = f"a pair of {' and '.join(kind.counts)}"
@@ -219,18 +171,6 @@ def parts_of(
 
     Phases also belong to the recurrent matrix, and use its optimizer unless they are
     given their own.
-
-    Args:
-        model: As for `make_layer`.
-        units: Number of units, if known. Default: `None`, that of `trial_units`.
-        arguments: Arguments of the layer. Default: `None`.
-
-    Raises:
-        ValueError: As for `make_layer`.
-
-    Example:
-    >>> parts_of("scurnn")
-    ('phases', 'recurrent')
     """
     if not is_own(model):  # Any units do; a user's own layer may reject some.
         units = arguments = None
@@ -241,10 +181,5 @@ def parts_of(
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:
-    """Counts the trainable parameters of a built model or layer.
-
-    Example:
-    >>> trained_parameters(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
-    8
-    """
+    """Counts the trainable parameters of a built model or layer."""
     return sum(int(np.prod(v.shape)) for v in model.trainable_variables)

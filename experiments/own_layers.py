@@ -14,31 +14,13 @@ import keras
 
 
 def is_own(model: str) -> bool:
-    """Whether a model is named by the location of its class.
-
-    Example:
-    >>> is_own("scornn"), is_own("mymodule:MyLayer"), is_own("models/my.py:MyCell")
-    (False, True, True)
-    """
+    """Whether a model is named by the location of its class."""
     return ":" in model
 
 
 @functools.cache
 def find_maker(model: str) -> Callable[..., Any]:
-    """Finds the class or function that makes a layer or a cell.
-
-    Args:
-        model: `"package.module:Name"`, with a module on the path or in the current
-            folder, or `"folder/file.py:Name"`.
-
-    Raises:
-        ValueError: If there is no such module, file or name, if the name is not
-            callable, or if another module already has the name of the file.
-
-    Example:
-    >>> find_maker("keras.layers:SimpleRNN").__name__
-    'SimpleRNN'
-    """
+    """Finds the class or function that makes a layer or a cell."""
     where, _, name = model.rpartition(":")
     if not where or not name:
         raise ValueError(
@@ -101,24 +83,7 @@ def make_own(
     return_state: bool = False,
     **arguments: Any,
 ) -> keras.layers.Layer:
-    """Makes a recurrent layer; a cell is wrapped in `keras.layers.RNN`.
-
-    Args:
-        maker: Class or function, as returned by `find_maker`.
-        *sizes: Units of the layer or cell.
-        return_sequences: As for `keras.layers.RNN`. Default: `False`.
-        return_state: As for `keras.layers.RNN`. Default: `False`.
-        **arguments: Other arguments of the layer or cell.
-
-    Raises:
-        ValueError: If an argument is missing or unknown, or if the result is neither
-            a recurrent layer nor a cell, or cannot be saved.
-
-    Example:
-    >>> layer = make_own(keras.layers.SimpleRNNCell, 8, return_sequences=True)
-    >>> type(layer).__name__
-    'RNN'
-    """
+    """Makes a recurrent layer; a cell is wrapped in `keras.layers.RNN`."""
     returns = {"return_sequences": return_sequences, "return_state": return_state}
     try:
         inspect.signature(maker).bind(*sizes, **arguments)

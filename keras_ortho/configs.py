@@ -12,19 +12,7 @@ def declared(cls: Any) -> list[inspect.Parameter]:
 
 
 def argument_names(cls: type, last: type = object) -> list[str]:
-    """Lists the arguments of a class, and those that its `**kwargs` pass on.
-
-    Args:
-        cls: The class.
-        last: The base class whose `**kwargs` are not followed. Default: `object`.
-
-    Returns:
-        The names of the arguments.
-
-    Example:
-    >>> argument_names(keras.layers.RMSNormalization)[:2]
-    ['axis', 'epsilon']
-    """
+    """Lists the arguments of a class, and those that its `**kwargs` pass on."""
     names: dict[str, None] = {}
     for base in cls.__mro__:
         if "__init__" not in vars(base):
