@@ -23,7 +23,7 @@ endef
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint docs release-check timit bench export-table reproduce properties test-processors test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint docs release-check timit bench export-table reproduce properties test-versions clean python timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -55,9 +55,6 @@ properties: $(VENV)/.test ## hold layers to 10 000 random cases a backend: [CASE
 	KERAS_BACKEND=$$backend PROPERTY_CASES=1000 PROPERTY_SEED=$$seed \
 	$(run) -m pytest -q -s tests/cells/test_properties.py || failed=1; done; done; \
 	exit $$failed
-
-test-processors: $(VENV)/.test ## run the tests of the numerics as on other processors, hours
-	$(run) scripts/processors.py
 
 # The oldest versions that setup.cfg allows, and the newest that install.
 test-versions: ## run a short suite on the oldest and the newest TensorFlow and Keras

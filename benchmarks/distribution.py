@@ -77,7 +77,7 @@ def main() -> None:
         # Writes the results so far, in case the next way fails.
         text = describe(networks, found, options.dtype)
         with replacing(options.out / f"{options.dtype}.md") as aside:
-            aside.write_text(text)
+            aside.write_text(text, "utf-8")
     print(text)
 
 

@@ -70,7 +70,7 @@ def main() -> None:
     found = run("exported_files.py", {"folder": str(options.out.resolve())})
     text = describe(options.only, found | failed)
     with replacing(options.out / "table.md") as aside:
-        aside.write_text(text)
+        aside.write_text(text, "utf-8")
     print(text)
 
 

@@ -180,7 +180,7 @@ def main() -> None:
         for row in rows.add(task, measure(task, options.limit)):
             print(describe(row), flush=True)
         with replacing(path.with_suffix(".md")) as aside:
-            aside.write_text(report(rows, about))
+            aside.write_text(report(rows, about), "utf-8")
     try:
         for image in plots(rows, options.form, path):
             print(image)

@@ -18,4 +18,4 @@ def write_report(path: Path, found: dict[str, Any], lines: Iterable[str] = ()) -
     text = "".join(f"{line}\n" for line in lines)
     if text:
         with replacing(path.with_name(f"{path.name}.md")) as aside:
-            aside.write_text(text)
+            aside.write_text(text, "utf-8")

@@ -43,9 +43,8 @@ def list_corpus(
     sources = [s if isinstance(s, ListFile) else ListFile(s) for s in lists]
     entries = [entry for source in sources for entry in _read(source)]
     _check_splits(entries)
-    # Each ends with a slash.
-    bases = [os.path.join(path, "") for path in (root.absolute(), root.resolve())]
-    utterances = [_utterance(entry, root, bases) for entry in entries]
+    roots = (root.absolute(), root.resolve())
+    utterances = [_utterance(entry, root, roots) for entry in entries]
     named = list(zip(utterances, entries, strict=True))
     _check_distinct("A file must be named once", ((u.path, e.where) for u, e in named))
     _check_distinct(
@@ -98,8 +97,8 @@ def _check_splits(entries: Sequence[Entry]) -> None:
         )
 
 
-def _utterance(entry: Entry, root: Path, bases: Iterable[str]) -> Utterance:
-    path = _relative_path(entry, bases)
+def _utterance(entry: Entry, root: Path, roots: Iterable[Path]) -> Utterance:
+    path = _relative_path(entry, roots)
     # Not `Path.is_file`, which raises errors for some names.
     if not os.path.isfile(os.path.join(root, path)):
         raise ValueError(
@@ -129,19 +128,18 @@ def _utterance(entry: Entry, root: Path, bases: Iterable[str]) -> Utterance:
     )
 
 
-def _relative_path(entry: Entry, bases: Iterable[str]) -> str:
-    path = posixpath.normpath(entry.file)
-    for base in bases:
-        if path.startswith(base):
-            path = path.removeprefix(base)
-            break
+def _relative_path(entry: Entry, roots: Iterable[Path]) -> str:
+    path = Path(entry.file)
+    for root in roots:
+        if path.is_relative_to(root):
+            path = path.relative_to(root)
     # A folder before ".." may be a link to elsewhere, so "a/../b" need not be "b".
-    if path.startswith("/") or path == "." or ".." in entry.file.split("/"):
+    if path.anchor or path == Path() or ".." in path.parts:
         raise ValueError(
             "A list must name files by their paths below the corpus folder. "
             f"Received: {entry.where}: {entry.file!r}"
         )
-    return path
+    return path.as_posix()
 
 
 def _id_of(path: str) -> str:

@@ -185,7 +185,7 @@ def main() -> None:
     if known:
         text += f"\nOf the speakers of the test {known} are in the training, too.\n"
     with replacing(out / TABLE) as aside:
-        aside.write_text(text)
+        aside.write_text(text, "utf-8")
     of_all = SpeechScores(pairs, "waveform", ["si_sdr"], processes=1)
     drawn = {"val_loss": ("curves.png", "SI-SDR, dB", "si_sdr", of_all)}
     if process_count() == 1:

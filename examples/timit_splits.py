@@ -132,7 +132,7 @@ def report(options: argparse.Namespace, runs: Runs) -> None:
     write_json(options.out / RECORD, whole)
     text = "\n".join([*table(*means(runs)), "", *table(*by_split(runs))]) + "\n"
     with replacing(options.out / TABLE) as aside:
-        aside.write_text(text)
+        aside.write_text(text, "utf-8")
     draw(options.out / "curves.png", runs)
     print(f"\n{text}\nTables and figure are in {options.out}")
 

@@ -161,7 +161,7 @@ def write_scores(
     path: Path, systems: Mapping[str, Sequence[Scores]], seed: int
 ) -> None:
     """Writes all scores as CSV, one line for each system, seed, noise and SNR."""
-    with replacing(path) as aside, aside.open("w", newline="") as file:
+    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         counts = ["mixtures", *map(_missing, SCORES)]
         writer.writerow(["system", "seed", "noise", "snr", *SCORES, *counts])

@@ -144,7 +144,7 @@ def write_progress(folder: Path, done: int, of: int) -> None:
     path = folder / PROGRESS
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as aside:
-        aside.write_text(json.dumps({"done": done, "of": of}))
+        aside.write_text(json.dumps({"done": done, "of": of}), "utf-8")
 
 
 def read_progress(folder: Path) -> float:

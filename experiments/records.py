@@ -158,7 +158,7 @@ def read_table(path: Path) -> dict[str, dict[str, Any]]:
 @functools.lru_cache(maxsize=2)
 def _rows(path: Path, written: int) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             record = found[row.pop("run", "")] = {}
             for title, text in row.items():
@@ -177,7 +177,7 @@ def gather(path: Path, runs: Iterable[str]) -> None:
         return
     records = read_table(path) | {f.stem: brief(read_record(f)) for f in loose}
     rows = [{"run": run, **_flat(records[run])} for run in runs if run in records]
-    with replacing(path) as aside, aside.open("w", newline="") as table:
+    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as table:
         titles = dict.fromkeys(title for row in rows for title in row)
         writer = csv.DictWriter(table, titles, lineterminator="\n")
         writer.writeheader()

@@ -65,9 +65,9 @@ def write_report(folder: Path, gathered: bool = False) -> None:
                 continue
             notes = results / f"{section.name}.md"
             parts += [f"## {section.title}", "", *lines, ""]
-            parts += [notes.read_text()] if notes.exists() else []
+            parts += [notes.read_text("utf-8")] if notes.exists() else []
         with replacing(folder / "RESULTS.md") as aside:
-            aside.write_text("\n".join(parts))
+            aside.write_text("\n".join(parts), "utf-8")
 
 
 def _comparison(section: Comparison, folder: Path) -> list[str]:
@@ -78,7 +78,7 @@ def _comparison(section: Comparison, folder: Path) -> list[str]:
     lines = []
     if section.table:
         written = folder / f"{section.name}-{section.table}"
-        first, _, more = written.read_text().partition("\n\n")
+        first, _, more = written.read_text("utf-8").partition("\n\n")
         lines += [*first.splitlines(), ""]
         if more:
             lines += [f"[All tables](results/{written.name})", ""]

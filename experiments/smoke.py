@@ -84,14 +84,14 @@ def ptb(folder: Path) -> dict[str, Any]:
     for part, sentences in (("train", 150), ("valid", 30), ("test", 30)):
         lines = [" ".join(random.choice(words, 8)) for _ in range(sentences)]
         text = "".join(f" {line} \n" for line in lines)
-        (folder / f"ptb.{part}.txt").write_text(text)
+        (folder / f"ptb.{part}.txt").write_text(text, "utf-8")
     return {"data_dir": folder, "unroll": 10, "evaluate_every": 10}
 
 
 def speech(folder: Path) -> dict[str, Any]:
     """Synthesizes a few sentences, and prepares them like TIMIT."""
     few = ["--speakers", "5", "--sentences", "3"]
-    return {"data_dir": synthesize(folder, few, "--workers", "0"), "batch_size": 2}
+    return {"data_dir": synthesize(folder, few, "--workers", "1"), "batch_size": 2}
 
 
 def synthesize(folder: Path, few: Sequence[str], *options: str) -> Path:

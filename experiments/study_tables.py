@@ -107,7 +107,7 @@ def write_tables(path: Path, rows: Mapping[Trial, Mapping[str, str]]) -> None:
     for problem in PROBLEMS:
         lines += _seeds(problem, rows)
     with replacing(path) as aside:
-        aside.write_text("\n".join(lines) + "\n")
+        aside.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def _seeds(problem: str, rows: Mapping[Trial, Mapping[str, str]]) -> list[str]:

@@ -22,7 +22,7 @@ def write_table(
     """Writes a table, laid out as by `table`, to a file, and returns its text."""
     text = "\n".join(table(titles, rows, **layout))
     with replacing(path) as aside:
-        aside.write_text(text + "\n")
+        aside.write_text(text + "\n", "utf-8")
     return text
 
 

@@ -241,7 +241,7 @@ class TrainingState(keras.callbacks.Callback):
         _replace(self.folder / HISTORY, self._write_history)
 
     def _write_history(self, path: Path) -> None:
-        with open(path, "w", newline="") as file:
+        with open(path, "w", encoding="utf-8", newline="") as file:
             # A callback may add a value in some epochs only.
             names = dict.fromkeys(name for row in self.history for name in row)
             writer = csv.DictWriter(file, names)

@@ -45,19 +45,19 @@ class Fault:
     def plant(self, root: Path) -> str:
         """Plants the fault in a tree."""
         path = root / self.file
-        before = path.read_text()
+        before = path.read_text("utf-8")
         if before.count(self.old) != 1:
             raise ValueError(
                 f"`old` of the fault {self.name!r} must stand once in {self.file}. "
                 f"Received: {before.count(self.old)} times {self.old!r}"
             )
-        path.write_text(before.replace(self.old, self.new))
+        path.write_text(before.replace(self.old, self.new), "utf-8")
         return before
 
 
 def read_faults(table: Path = TABLE) -> list[Fault]:
     """Reads the table of faults."""
-    entries = tomllib.loads(table.read_text())["fault"]
+    entries = tomllib.loads(table.read_text("utf-8"))["fault"]
     return [Fault(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
 
 
@@ -135,7 +135,7 @@ def main() -> int:
             started = time.monotonic()
             before = fault.plant(root)
             status = run_tests(root, list(fault.tests), fault.backend, arguments.limit)
-            (root / fault.file).write_text(before)
+            (root / fault.file).write_text(before, "utf-8")
             if status == PASSED:
                 missed.append(fault)
             word = "NOT FOUND" if status == PASSED else "found"

@@ -64,7 +64,6 @@ def test_lists_the_targets_by_default(make):
         "test-all",
         "test-torch",
         "properties",
-        "test-processors",
         "test-versions",
         "lint",
         "docs",

@@ -9,13 +9,16 @@ import sys
 import threading
 
 
-def _end_with_parent() -> None:
-    os.read(0, 1)
+def _end_with_parent(pipe: int) -> None:
+    os.read(pipe, 1)
     os._exit(1)
 
 
 if __name__ == "__main__":
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    pipe = os.dup(0)
+    # On Windows, programs that this one starts would wait for the pipe to be read.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
     del sys.argv[0]
     # As Python itself would set it: this folder is not one to import from.
     sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))

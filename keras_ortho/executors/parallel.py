@@ -51,20 +51,17 @@ def in_parallel(
     [1, 2]
     """
     workers = check_count("workers", workers)
+    if scheduler is not None:
+        # Not by joblib's dask backend, which waits forever for a call without a result.
+        with open_cluster(scheduler) as client:
+            # Not pure, or a call that was once canceled would stay so.
+            for future in client.map(function, list(items), pure=False):
+                yield future.result()
+        return
     joblib = require("joblib", extra="speech")
     calls = [joblib.delayed(function)(item) for item in items]
-    with contextlib.ExitStack() as stack:
-        if scheduler is not None:
-            client = stack.enter_context(open_cluster(scheduler))
-            stack.enter_context(joblib.parallel_config("dask", client=client))
-            workers = -1
-        else:
-            stack.enter_context(
-                joblib.parallel_config("loky", idle_worker_timeout=_IDLE)
-            )
-        parallel = joblib.Parallel(
-            workers, return_as="generator", batch_size=batch_size
-        )
+    with joblib.parallel_config("loky", n_jobs=workers, idle_worker_timeout=_IDLE):
+        parallel = joblib.Parallel(return_as="generator", batch_size=batch_size)
         yield from parallel(calls)
 
 

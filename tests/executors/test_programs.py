@@ -24,7 +24,9 @@ def test_has_its_threads(tmp_path):
 
 def test_the_log_is_added_to(tmp_path):
     for word in ("first", "second"):
-        run_program(program(tmp_path, f"print({word!r})", threads=1))
+        # What it reads is empty, and not for the process that waits for it to write.
+        code = f"import sys; print({word!r}, sys.stdin.read())"
+        run_program(program(tmp_path, code, threads=1))
     assert (tmp_path / "log.txt").read_text().split() == ["first", "second"]
 
 
