@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
@@ -21,7 +20,7 @@ from keras_ortho.files import replacing
 from keras_ortho.locks import locked
 from keras_ortho.processors import processor_count
 
-PROGRESS, COMMAND_LOCK = "run/progress.json", ".command.lock"
+PROGRESS, COMMAND_LOCK = "run/progress.txt", ".command.lock"
 # A file that every started run has, and the option that resumes a run.
 BEGUN, RESUME = "run/settings.json", "--resume"
 _SECONDS = 0.5
@@ -143,17 +142,17 @@ def write_progress(folder: Path, done: int, of: int) -> None:
     """Writes the progress of a run to its folder."""
     path = folder / PROGRESS
     path.parent.mkdir(exist_ok=True)
-    with replacing(path) as aside:
-        aside.write_text(json.dumps({"done": done, "of": of}), "utf-8")
+    # Windows does not replace a file that is being read.
+    with contextlib.suppress(PermissionError), replacing(path) as aside:
+        aside.write_text(str(done / of), "utf-8")
 
 
 def read_progress(folder: Path) -> float:
     """Reads the progress of a run, from 0 to 1; 0 if it is unknown."""
     try:
-        said = json.loads((folder / PROGRESS).read_text("utf-8"))
-    except FileNotFoundError:
+        return float((folder / PROGRESS).read_text("utf-8"))
+    except (FileNotFoundError, PermissionError):
         return 0.0
-    return said["done"] / said["of"]
 
 
 @contextlib.contextmanager

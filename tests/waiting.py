@@ -1,7 +1,8 @@
 """What tests of processes wait for."""
 
 import time
-from pathlib import Path
+
+import psutil
 
 
 def until(holds, seconds=120):
@@ -16,7 +17,6 @@ def until(holds, seconds=120):
 def is_running(pid):
     """Whether a process has not ended; one that nobody has waited for has."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return text.rpartition(")")[2].split()[0] != "Z"

@@ -1,4 +1,3 @@
-import contextlib
 import json
 import os
 import random
@@ -8,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from keras_ortho.data_prep.cli import main
@@ -154,13 +154,7 @@ def start(corpus, out, *where):
 
 def children(pid):
     """Processes that a process has started, and theirs."""
-    found = []
-    for listing in Path(f"/proc/{pid}/task").glob("*/children"):
-        # Of a thread that has ended since.
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            for child in map(int, listing.read_text().split()):
-                found += [child, *children(child)]
-    return found
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
 def kill_at(process, out, new_files, delay):

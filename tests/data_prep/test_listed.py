@@ -1,9 +1,12 @@
 import os
 import random
+from pathlib import PureWindowsPath
 
 import pytest
 
+from keras_ortho.data_prep import listed
 from keras_ortho.data_prep.corpus import Utterance
+from keras_ortho.data_prep.entries import Entry
 from keras_ortho.data_prep.listed import ListFile, list_corpus
 
 HEADER = "file,speaker,split,id"
@@ -68,6 +71,17 @@ def test_absolute_paths_below_the_corpus(corpus, monkeypatch):
         assert list_corpus(root, [absolute]).utterances == expected.utterances
     monkeypatch.chdir(corpus.parent)
     assert list_corpus("corpus", [absolute]).utterances == expected.utterances
+
+
+def test_paths_as_windows_writes_them(monkeypatch):
+    monkeypatch.setattr(listed, "Path", PureWindowsPath)
+    roots = [PureWindowsPath("C:/corpus")]
+    for file in ("ann\\1.wav", "ann/1.wav", "c:\\Corpus\\ann\\1.wav"):
+        entry = Entry(file, "Ann", None, None, "line 1")
+        assert listed._relative_path(entry, roots) == "ann/1.wav"
+    for file in ("D:\\1.wav", "C:1.wav", "\\1.wav", "ann\\..\\..\\1.wav"):
+        with pytest.raises(ValueError, match="paths below the corpus folder"):
+            listed._relative_path(entry._replace(file=file), roots)
 
 
 def test_the_order_of_the_lines_and_the_form_of_the_list_do_not_matter(corpus):

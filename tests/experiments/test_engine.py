@@ -120,42 +120,6 @@ def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     until(lambda: not any(map(is_running, pids)))
 
 
-LATE = """
-import pathlib, time
-pathlib.Path({folder!r}, "begun").write_text("")
-while not pathlib.Path({folder!r}, "on my own").exists():
-    time.sleep(0.05)
-time.sleep(1.5)
-pathlib.Path({folder!r}, "done").write_text("")
-"""
-ONE = """
-import pathlib
-from experiments.engine import run_all
-list(run_all(lambda run, name: run([{code!r}], pathlib.Path()), {{"a": None}}))
-"""
-
-
-def test_a_command_outlives_its_shell(tmp_path):
-    """As one that was started by `nohup` does."""
-    one = ONE.format(code=script(tmp_path, LATE.format(folder=str(tmp_path)))[0])
-    shell = subprocess.Popen(
-        [sys.executable, "-c", SHELL, sys.executable, one],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    until((tmp_path / "begun").exists)
-    shell.kill()
-    shell.wait(60)
-    (tmp_path / "on my own").write_text("")
-    until((tmp_path / "done").exists)
-
-
-SHELL = """
-import subprocess, sys, time
-subprocess.Popen([sys.argv[1], "-c", sys.argv[2]])
-time.sleep(600)
-"""
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_of_the_function_is_that_of_its_run(tmp_path, jobs):
     def make(run, name):
