@@ -43,10 +43,8 @@ def run(codes, folder, jobs):
 
 def test_two_are_at_work_at_once(tmp_path):
     a, b = str(tmp_path / "a-is-here"), str(tmp_path / "b-is-here")
-    assert run({"a": [MEET, a, b], "b": [MEET, b, a]}, tmp_path, 2) == {
-        "a": None,
-        "b": None,
-    }
+    found = run({"a": [MEET, a, b], "b": [MEET, b, a]}, tmp_path, 2)
+    assert found == {"a": None, "b": None}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
