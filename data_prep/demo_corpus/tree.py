@@ -59,6 +59,8 @@ def write_corpus(
                 write_recording(folder, sentence, record(sentence.text, speaker, rng))
                 bar.update()
         (tree / LABEL).write_text(label, encoding="utf-8")
+        if root.exists():  # An empty folder, which Windows does not replace.
+            root.rmdir()
         os.replace(tree, root)
     return True
 
