@@ -33,6 +33,7 @@ WORKDIR /build
 # The dependencies alone: the source may change without installing them anew.
 COPY setup.cfg pyproject.toml ./
 COPY keras_ortho/version.py keras_ortho/
+COPY data_prep/__init__.py data_prep/
 ARG DEVICE=gpu
 # setup.cfg bounds the versions.
 # hadolint ignore=DL3013

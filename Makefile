@@ -4,26 +4,19 @@ VENV = .venv
 ifneq ($(words $(VENV)),1)
 $(error VENV must be a path without blanks. Received: VENV=$(VENV))
 endif
-# Unless given: the environment's own Python, else the newest one that the package
-# supports. Each is run, as a name on the PATH is no proof of a Python behind it.
-PYTHON ?= $(shell for python in $(VENV)/bin/python \
-	python3.13 python3.12 python3.11 python3 /usr/bin/python3; do \
-	"$$python" scripts/check_system.py --version-only 2>/dev/null && \
-	echo "$$python" && exit; done; echo python3)
+# Unless given: the newest of the Pythons that the tests have run on, else another that
+# is new enough. Each is run, as a name on the PATH is no proof of a Python behind it.
+new_enough = -c "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))"
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	"$$python" $(new_enough) 2>/dev/null && echo "$$python" && exit; done; echo python3)
 run = $(VENV)/bin/python
 # Two processes: most of a test is tracing, which keeps one core busy. Each takes whole
 # files, whose tests share what they trace.
 pytest = $(run) -m pytest -n 2 --dist loadfile
 
-define check_system
-@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON). On Debian and \
-Ubuntu: apt-get install python3 python3-venv python3-dev gcc libc6-dev" >&2; exit 1; }
-@"$(PYTHON)" scripts/check_system.py --venv $(VENV)
-endef
-
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint docs release-check timit bench export-table reproduce properties test-versions clean python timit-dir
+.PHONY: help demo test test-all test-torch faults lint docs release-check timit bench export-table reproduce properties test-versions clean timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -124,19 +117,13 @@ $(VENV)/.test: extras = all,dev
 $(VENV)/.docs: extras = docs
 $(VENV)/.release: extras = release
 stamps = $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.release
-$(stamps): setup.cfg setup.py pyproject.toml keras_ortho/version.py
-	$(check_system)
+$(stamps): setup.cfg pyproject.toml keras_ortho/version.py
+	@$(run) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" $(new_enough) || { echo \
+	"PYTHON must be Python 3.11 or later with venv. On Debian and Ubuntu: apt-get install \
+	python3 python3-venv python3-dev gcc libc6-dev. Received: PYTHON=$(PYTHON)" >&2; exit 1; }
 	$(run) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV)
 	$(run) -m pip install -e ".[$(extras)]"
 	@touch $@
-
-# A Python that was asked for by name must be the one that an environment made earlier
-# holds, too.
-ifneq ($(origin PYTHON),file)
-$(stamps): | python
-endif
-python:
-	$(check_system)
 
 timit-dir:
 	@test -d "$(TIMIT_DIR)" || { echo "TIMIT_DIR must name the folder of the TIMIT \

@@ -17,7 +17,7 @@ from keras_ortho import audio
 
 MODULES = [
     name
-    for each in (keras_ortho, experiments)
+    for each in (keras_ortho, keras_ortho.data_prep, experiments)
     for name in (
         each.__name__,
         *(m.name for m in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")),

@@ -8,13 +8,14 @@ import json
 import os
 import pkgutil
 import re
+import shutil
+import zipfile
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
 import keras_ortho
-from tests.modules import ROOT, load_file, run_python
+from tests.modules import ROOT, run_python
 
 SOURCES = [
     path
@@ -51,11 +52,16 @@ backends = Absent(sys.argv[1])
 import keras
 keras.layers.Dense(1)(keras.ops.ones((1, 1)))
 optional = Absent(sys.argv[2])
-import keras_ortho
+import keras_ortho.data_prep
 modules = ["keras_ortho"]
-for module in pkgutil.walk_packages(
-    keras_ortho.__path__, "keras_ortho.", onerror=lambda name: None
-):
+for module in [
+    *pkgutil.walk_packages(
+        keras_ortho.__path__, "keras_ortho.", onerror=lambda name: None
+    ),
+    *pkgutil.walk_packages(
+        keras_ortho.data_prep.__path__, "keras_ortho.data_prep."
+    ),
+]:
     package, _, name = module.name.rpartition(".")
     if package == "keras_ortho.backend" and name in backends.names:
         continue
@@ -81,6 +87,15 @@ def imported(request) -> dict:
     environment = os.environ | {"KERAS_BACKEND": request.param}
     printed = run_python(*arguments, cwd=ROOT, env=environment)
     return {"expected": request.param, **json.loads(printed.splitlines()[-1])}
+
+
+def shipped() -> set[str]:
+    """The package's files of Python, as they are called where it is installed."""
+    package = (ROOT / "keras_ortho").rglob("*.py")
+    data_prep = (ROOT / "data_prep").rglob("*.py")
+    return {path.relative_to(ROOT).as_posix() for path in package} | {
+        f"keras_ortho/{path.relative_to(ROOT).as_posix()}" for path in data_prep
+    }
 
 
 def requirements() -> dict[str, list[str]]:
@@ -145,8 +160,8 @@ def test_imports_on_each_backend_alone(imported):
     assert imported["backend"] == imported["expected"]
     # Each file of the package was among what was imported, on one backend or other.
     files = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for path in (ROOT / "keras_ortho").rglob("*.py")
+        file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        for file in shipped()
     }
     others = {f"keras_ortho.backend.{name}" for name in (*ABSENT, "torch")}
     others.add("keras_ortho.data_prep.tfds_timit.timit")
@@ -204,33 +219,18 @@ def test_version_and_date_stand_everywhere_the_same():
     assert f"\ndate-released: {date}\n" in citation
 
 
-@pytest.fixture(scope="module")
-def setup_py():
-    """The module, which builds something only as a program."""
-    return load_file("setup.py")
-
-
-def test_description_leads_to_the_release(setup_py):
-    readme = "[a](docs/a.md#b) ![c](d.png) [![e](f.png)](g.md) [h](#i) [j](https://k)"
-    assert setup_py.described(readme, "https://host/own", "1.2") == (
-        "[a](https://host/own/blob/v1.2/docs/a.md#b) "
-        "![c](https://host/own/raw/v1.2/d.png) "
-        "[![e](https://host/own/raw/v1.2/f.png)](https://host/own/blob/v1.2/g.md) "
-        "[h](https://host/own/blob/v1.2/README.md#i) [j](https://k)"
-    )
-
-
-def test_description_has_no_other_links(setup_py):
-    text = setup_py.long_description()
-    links = re.findall(r"\]\(([^)\s]+)|\b(?:src|href)=[\"']([^\"']+)", text)
-    assert len(links) > 5
-    for link in links:
-        assert "".join(link).startswith("https://")
-    assert f"/blob/v{keras_ortho.__version__}/" in text
-
-
-def test_ships_its_types():
-    assert (Path(keras_ortho.__file__).parent / "py.typed").is_file()
+@pytest.mark.slow
+def test_wheel_of_a_zip_has_every_file(tmp_path):
+    """Zips hold no links, and Windows makes none of those that a clone has."""
+    for folder in ("keras_ortho", "data_prep"):
+        shutil.copytree(ROOT / folder, tmp_path / "tree" / folder, symlinks=True)
+    for file in ("LICENSE", "README.md", "pyproject.toml", "setup.cfg"):
+        shutil.copy(ROOT / file, tmp_path / "tree")
+    tree = shutil.make_archive(str(tmp_path / "tree"), "zip", tmp_path, "tree")
+    run_python("-m", "pip", "wheel", "--no-deps", "-w", tmp_path, tree)
+    (wheel,) = tmp_path.glob("*.whl")
+    stubs = {"keras_ortho/py.typed", "keras_ortho/cells/__init__.pyi"}
+    assert shipped() | stubs <= set(zipfile.ZipFile(wheel).namelist())
 
 
 @pytest.mark.parametrize(
