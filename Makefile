@@ -118,10 +118,10 @@ $(VENV)/.docs: extras = docs
 $(VENV)/.release: extras = release
 stamps = $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.release
 $(stamps): setup.cfg pyproject.toml keras_ortho/version.py
-	@$(run) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" $(new_enough) || { echo \
-	"PYTHON must be Python 3.11 or later with venv. On Debian and Ubuntu: apt-get install \
-	python3 python3-venv python3-dev gcc libc6-dev. Received: PYTHON=$(PYTHON)" >&2; exit 1; }
-	$(run) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV)
+	@$(run) -m pip --version >/dev/null 2>&1 || \
+	{ "$(PYTHON)" $(new_enough) && "$(PYTHON)" -m venv $(VENV); } || { echo "PYTHON must be \
+	Python 3.11 or later, with venv. On Debian and Ubuntu: apt-get install python3 \
+	python3-venv python3-dev gcc libc6-dev. Received: PYTHON=$(PYTHON)" >&2; exit 1; }
 	$(run) -m pip install -e ".[$(extras)]"
 	@touch $@
 
