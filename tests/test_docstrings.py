@@ -25,7 +25,7 @@ MODULES = [
 ]
 # What takes longest.
 SLOW = {
-    "keras_ortho.audio.resynthesis",
+    "keras_ortho.audio.stft",
     "keras_ortho.cells.enrnn",
     "keras_ortho.diagnostics.log",
     "keras_ortho.diagnostics.plots",

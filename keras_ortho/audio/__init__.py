@@ -1,9 +1,14 @@
 """Speech signals: audio files, spectra, resynthesis, noise and the Wiener filter."""
 
 from keras_ortho.audio.files import decode_audio, read_audio, resample_to_int16
-from keras_ortho.audio.mixing import at_level, late_reverberation, mix
-from keras_ortho.audio.noises import NOISES, babble, excerpt
-from keras_ortho.audio.resynthesis import resynthesize, resynthesize_reference
+from keras_ortho.audio.noises import (
+    NOISES,
+    at_level,
+    babble,
+    excerpt,
+    late_reverberation,
+    mix,
+)
 from keras_ortho.audio.samples import to_float, to_int16, write_wav
 from keras_ortho.audio.stft import (
     FRAME_LENGTH,
@@ -15,6 +20,8 @@ from keras_ortho.audio.stft import (
     istft,
     log_power,
     magnitude,
+    resynthesize,
+    resynthesize_reference,
     stft,
 )
 from keras_ortho.audio.wiener import wiener

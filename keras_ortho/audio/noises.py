@@ -1,46 +1,44 @@
-"""Synthetic noises: stationary, periodic, sparse, and made of voices.
+"""Synthetic noises, and speech mixed with them, at a given level, or in a room.
 
-Each function takes the number of samples and a random generator, from which it also
+Each of `NOISES` takes the number of samples and a random generator, from which it also
 draws the noise's parameters, such as the pitch of a hum or the rate of clicks. The
 sampling rate is 8 kHz, and the level is arbitrary: `keras_ortho.audio.mix` sets it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import SAMPLE_RATE
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check_count, check_decibels
 from keras_ortho.extras import require
 
 Noise = Callable[[int, np.random.Generator], np.ndarray]
 
+EARLY = 0.05  # s, after which reflections no longer help to understand speech
 HIGHEST = 3600.0  # Hz, of partials and clicks: below the Nyquist frequency
 
 
 def white(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates white Gaussian noise."""
-    check_count("samples", samples)
     return random.normal(size=samples)
 
 
 def pink(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates pink noise, whose power density falls as `1 / f` above 20 Hz."""
-    check_count("samples", samples)
     return _colored(samples, random, lambda f: 1 / np.sqrt(np.maximum(f, 20.0)))
 
 
 def hum(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates mains hum: within 0.5 Hz of 50 or 60 Hz, steady, with harmonics."""
-    check_count("samples", samples)
     pitch = random.choice([50.0, 60.0]) + random.uniform(-0.5, 0.5)
     return _partials(np.full(samples, pitch), random, decay=random.uniform(0.3, 1.0))
 
 
 def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates clicks, 2 to 40 a second: resonances that decay within milliseconds."""
-    check_count("samples", samples)
     rate = np.exp(random.uniform(np.log(2.0), np.log(40.0)))
     at = random.random(samples) < rate / SAMPLE_RATE
     at[random.integers(samples)] = True  # Otherwise a short noise could be silent.
@@ -53,7 +51,6 @@ def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
 
 def wind(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates wind on a microphone: low-pass noise in gusts of about a second."""
-    check_count("samples", samples)
     edge = random.uniform(100.0, 400.0)
     noise = _colored(samples, random, lambda f: 1 / (1 + np.square(f / edge)))
     seconds = samples / SAMPLE_RATE
@@ -65,7 +62,6 @@ def wind(samples: int, random: np.random.Generator) -> np.ndarray:
 
 def siren(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates a siren, whose pitch rises and falls within 420 to 1540 Hz."""
-    check_count("samples", samples)
     time = np.arange(samples) / SAMPLE_RATE
     rate, phase = random.uniform(0.2, 3.0), random.uniform(0, 2 * np.pi)
     middle, width = random.uniform(700.0, 1100.0), random.uniform(0.2, 0.4)
@@ -133,6 +129,106 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
         start = random.integers(max(len(sound) - samples, 0) + 1)
         piece = np.resize(sound[start:], samples)
     return piece / np.sqrt(power)
+
+
+def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
+    """Adds noise to speech at a given signal-to-noise ratio.
+
+    The ratio is that of the energies of the whole signals, pauses included.
+
+    Args:
+        speech: `[samples]`, int16 or floating point.
+        noise: As `speech`, with the same number of samples, at any level.
+        snr: Signal-to-noise ratio in dB, from -200 to 200.
+
+    Returns:
+        float64 `[samples]`, with the speech at its original level.
+
+    Raises:
+        ValueError: If a signal is not a single finite channel, or is silent; if the
+            signals differ in length; or if `snr` is out of its range.
+
+    Example:
+    >>> speech, noise = np.array([3.0, 4.0]), np.array([0.0, 1.0])
+    >>> mix(speech, noise, 20.0).tolist()
+    [3.0, 4.5]
+    """
+    snr = check_decibels("snr", snr)
+    speech, noise = to_float(speech, "speech"), to_float(noise, "noise")
+    if len(speech) != len(noise):
+        raise ValueError(
+            f"`noise` must have as many samples as the speech, {len(speech)}. "
+            f"Received: {len(noise)}"
+        )
+    sizes = {"speech": np.linalg.norm(speech), "noise": np.linalg.norm(noise)}
+    for name, size in sizes.items():
+        if not size:
+            raise ValueError(f"`{name}` must not be silent. Received: only zeros")
+    return speech + noise * (sizes["speech"] / sizes["noise"] / 10 ** (snr / 20))
+
+
+def at_level(speech: np.ndarray, level: float) -> np.ndarray:
+    """Scales speech to a given root-mean-square level, pauses included.
+
+    Args:
+        speech: `[samples]`, int16 or floating point.
+        level: The level in dB relative to full scale, from -200 to 200; below 0 for
+            most speech.
+
+    Returns:
+        float64 `[samples]`, where full scale is 1.
+
+    Raises:
+        ValueError: If `speech` is not a single finite channel, or is silent, or `level`
+            is out of its range.
+
+    Example:
+    >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
+    [0.1, -0.1]
+    """
+    speech = to_float(speech, "speech")
+    level = check_decibels("level", level)
+    if not np.any(speech):
+        raise ValueError(
+            f"`speech` must not be silent. Received: {len(speech)} samples, all zero"
+        )
+    speech = speech / np.abs(speech).max()  # Or the squares might underflow.
+    size = math.sqrt(np.mean(np.square(speech)))
+    return speech * (10 ** (level / 20) / size)
+
+
+def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Computes the reverberation of speech in a room, 50 ms after the direct sound on.
+
+    The room's impulse response follows Polack's model, `h(t) = n(t) 10^(-3 t / T)`:
+    white Gaussian noise `n` that decays by 60 dB in the reverberation time `T`, drawn
+    from 0.3 to 1 s. The first 50 ms are left out, because early reflections help to
+    understand speech.
+
+    Args:
+        speech: `[samples]` at 8 kHz, int16 or floating point.
+        random: Random generator, from which `T` is drawn, too.
+
+    Returns:
+        float64 `[samples]`, without the speech itself; `mix` sets its level.
+
+    Raises:
+        ValueError: If `speech` is not a single finite channel.
+
+    Reference:
+
+    - Polack, "La transmission de l'énergie sonore dans les salles", 1988
+    """
+    speech = to_float(speech, "speech")
+    seconds = random.uniform(0.3, 1.0)
+    time = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
+    fading = 10 ** (-3 * time / seconds)
+    response = (time >= EARLY) * fading * random.normal(size=len(time))
+    late = _convolved(speech, response)
+    # Before the first late reflection there are only rounding errors.
+    begin = int(np.argmax(speech != 0)) if np.any(speech) else len(speech)
+    late[: begin + math.ceil(EARLY * SAMPLE_RATE)] = 0
+    return late
 
 
 def _colored(

@@ -2,7 +2,6 @@
 
 import io
 import os
-from pathlib import Path
 
 import numpy as np
 
@@ -94,17 +93,8 @@ def write_wav(
     write_wav("prediction.wav", waveform, 8000)
     ```
     """
-    path = Path(path)
     integers = to_int16(samples)
     sample_rate = check_count("sample_rate", sample_rate)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"The folder of `path` does not exist. Received: {os.fspath(path)}"
-        )
-    if path.is_dir():
-        raise IsADirectoryError(
-            f"`path` must be a file, not a folder. Received: {os.fspath(path)}"
-        )
     soundfile = require("soundfile", extra="speech")
     # Written here rather than by soundfile, whose error for a folder that cannot be
     # written to is not an `OSError`.

@@ -8,9 +8,15 @@ from typing import Any, Literal
 import keras
 import numpy as np
 
-from keras_ortho.audio.resynthesis import resynthesize, resynthesize_reference
 from keras_ortho.audio.samples import to_float
-from keras_ortho.audio.stft import istft, log_power, magnitude, stft
+from keras_ortho.audio.stft import (
+    istft,
+    log_power,
+    magnitude,
+    resynthesize,
+    resynthesize_reference,
+    stft,
+)
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_choice, check_count
 from keras_ortho.metrics.pesq import check_pesq_options, pesq

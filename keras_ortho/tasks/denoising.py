@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
-from keras_ortho.audio.mixing import EARLY
+from keras_ortho.audio.noises import EARLY
 from keras_ortho.checks import check_count, check_decibels, check_number, check_seed
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises

@@ -19,47 +19,22 @@ def test_to_float():
     assert to_float(floats).dtype == np.float64
 
 
-def test_a_peak_below_full_scale_is_left():
-    floats = np.array([-1.0, 0.25, 1.0])
-    np.testing.assert_array_equal(to_int16(floats), [-32767, 8192, 32767])
-
-
-def test_a_peak_above_full_scale_is_brought_to_it():
-    np.testing.assert_array_equal(
-        to_int16(np.array([-4.0, 1.0, 0.0])), [-32767, 8192, 0]
-    )
-
-
-def test_int16_is_left():
+def test_to_int16():
+    for samples, expected in [
+        ([-1.0, 0.25, 1.0], [-32767, 8192, 32767]),  # Left as it is,
+        ([-4.0, 1.0, 0.0], [-32767, 8192, 0]),  # brought to full scale.
+        ([], []),
+    ]:
+        np.testing.assert_array_equal(to_int16(np.array(samples)), expected)
     integers = np.array([-32768, 3], np.int16)
-    result = to_int16(integers)
-    np.testing.assert_array_equal(result, integers)
-    assert not np.shares_memory(result, integers)
-
-
-def test_empty():
-    assert to_int16(np.zeros(0)).shape == (0,)
+    np.testing.assert_array_equal(to_int16(integers), integers)
+    assert not np.shares_memory(to_int16(integers), integers)
 
 
 def test_round_trip():
     integers = np.arange(-32767, 32768, 97).astype(np.int16)
     # 32767 against 32768: less than one step, and half a step of rounding.
     assert np.abs(to_int16(to_float(integers)) - integers.astype(int)).max() <= 1
-
-
-@pytest.mark.parametrize(
-    ("samples", "message"),
-    [
-        (np.zeros((2, 3)), r"Received: float64 of shape \(2, 3\)"),
-        (np.zeros(3, np.uint8), "Received: uint8"),
-        (np.zeros(3, complex), "Received: complex128"),
-        (np.array([np.inf]), "must be finite"),
-    ],
-)
-@pytest.mark.parametrize("function", [to_float, to_int16])
-def test_bad_samples(function, samples, message):
-    with pytest.raises(ValueError, match=message):
-        function(samples)
 
 
 def test_wav(tmp_path):
@@ -90,13 +65,3 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
         write_wav(path, np.zeros(10), 8000)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["tone.wav"]
-
-
-def test_bad_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        write_wav(tmp_path / "nowhere" / "a.wav", np.zeros(10), 8000)
-    with pytest.raises(IsADirectoryError, match=f"Received: {tmp_path}"):
-        write_wav(tmp_path, np.zeros(10), 8000)
-    with pytest.raises(ValueError, match=r"`sample_rate` .* Received: sample_rate=0"):
-        write_wav(tmp_path / "a.wav", np.zeros(10), 0)
-    assert os.listdir(tmp_path) == []
