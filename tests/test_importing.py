@@ -90,7 +90,7 @@ import functools
 import sys
 import numpy as np
 import tensorflow as tf
-from keras_ortho.tasks.buckets import order_in_buckets
+from keras_ortho.tasks.timit import order_in_buckets
 
 tf.get_logger().handlers[0].setStream(sys.stdout)
 order = functools.partial(order_in_buckets, np.array([3, 1]), batch_size=2, seed=0)

@@ -1,17 +1,14 @@
 """Tests of the masked mean squared errors."""
 
-import importlib.util
-import os
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.losses import PaddedFrameMSE, ValidFrameMSE
-from tests.modules import run_python
+from keras_ortho.losses import NegativeSISDR, PaddedFrameMSE, ValidFrameMSE
 from tests.saving import saved_copy
+
+pytestmark = pytest.mark.backends
 
 BINS = 3
 
@@ -50,26 +47,6 @@ def test_ragged(loss):
     y_true, y_pred, mask = ragged_batch([7, 1, 4, 2], 7)
     result = function(y_true, y_pred, sample_weight=mask)
     np.testing.assert_allclose(result, definition(y_true, y_pred, mask), rtol=RTOL)
-
-
-def test_no_weights(loss):
-    function, _ = loss
-    y_true, y_pred, _ = ragged_batch([7, 1], 7)
-    expected = np.mean((y_true - y_pred) ** 2)
-    np.testing.assert_allclose(function(y_true, y_pred), expected, rtol=RTOL)
-
-
-def test_the_definitions_differ_by_the_padding():
-    y_true, y_pred, mask = ragged_batch([7, 1, 4, 2], 7)
-    valid = ValidFrameMSE()(y_true, y_pred, sample_weight=mask)
-    padded = PaddedFrameMSE()(y_true, y_pred, sample_weight=mask)
-    np.testing.assert_allclose(padded, valid * (14 / 4) / 7, rtol=2 * RTOL)
-
-
-def test_padding_only(loss):
-    function, _ = loss
-    y_true, y_pred, mask = ragged_batch([0, 0], 3)
-    assert float(function(y_true, y_pred, sample_weight=mask)) == 0
 
 
 def test_keras_mask(loss):
@@ -138,40 +115,32 @@ def test_config(loss):
     assert (copy.name, copy.dtype) == ("mse", "float64")
 
 
-@pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 7, 1), (7, 4)])
-def test_one_weight_for_each_frame(loss, shape):
-    function, _ = loss
-    y_true, y_pred, _ = ragged_batch([7, 1, 4, 2], 7)
-    message = r"`sample_weight` must have the shape \(4, 7\) .* Received: shape"
-    with pytest.raises(ValueError, match=message):
-        function(y_true, y_pred, sample_weight=np.ones(shape))
+COMPLEX = np.ones((2, 5), "complex64")
+FRAMES, WAVES = np.ones((4, 7, BINS)), np.ones((2, 5))
+WEIGHTS = r"`sample_weight` must have the shape \(4, 7\) .* Received: shape"
 
 
-def test_targets_of_another_shape(loss):
-    function, _ = loss
-    y_true, y_pred, _ = ragged_batch([7, 1, 4, 2], 7)
-    with pytest.raises(ValueError, match=r"`y_true` .* Received: shape \(7, 4, 3\)"):
-        function(y_true.swapaxes(0, 1), y_pred)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(keras.backend.backend() == "jax", reason="JAX is on already")
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX")
-def test_with_jax():
-    """The other tests, in a process in which Keras runs on JAX."""
-    folder = Path(__file__).parent
-    files = [__file__, str(folder / "metrics" / "test_frame_mse.py")]
-    options = ["-q", "-p", "no:cacheprovider", *files]
-    run_python("-m", "pytest", *options, env=os.environ | {"KERAS_BACKEND": "jax"})
-
-
-def test_complex_spectra_are_refused(loss):
-    y = ops.convert_to_tensor(np.array([[[1 + 2j, 3 - 1j]]]), "complex64")
-    for arguments in ((y, np.ones((1, 1, 2))), (np.ones((1, 1, 2)), y)):
-        with pytest.raises(ValueError, match="must be real: .* Received: .*complex64"):
-            loss[0](*arguments)
-
-
-def test_a_scalar_has_no_bins(loss):
-    with pytest.raises(ValueError, match="`y_pred` must have .* Received: a scalar"):
-        loss[0](1.0, 2.0)
+@pytest.mark.parametrize(
+    ("losses", "arguments", "message"),
+    [
+        *((DEFINITIONS, [FRAMES, FRAMES, np.ones(n)], WEIGHTS) for n in (4, (4, 7, 1))),
+        (
+            DEFINITIONS,
+            [FRAMES.swapaxes(0, 1), FRAMES],
+            r"`y_true` .*: shape \(7, 4, 3\)",
+        ),
+        (DEFINITIONS, [1.0, 2.0], "`y_pred` must have .* Received: a scalar"),
+        ([NegativeSISDR], [WAVES, np.ones((2, 6))], "`y_true`.*Received"),
+        ([NegativeSISDR], [WAVES, WAVES, np.ones(2)], "`sample_weight`.*Received"),
+        # Each sample would be a perfect waveform.
+        ([NegativeSISDR], [WAVES[..., None]] * 2, r"`y_pred`.*Received: .*\(2, 5, 1\)"),
+        *(
+            ([*DEFINITIONS, NegativeSISDR], pair, "must be real: .*: .*complex64")
+            for pair in ([COMPLEX, WAVES], [WAVES, COMPLEX])
+        ),
+    ],
+)
+def test_messages(losses, arguments, message):
+    for each in losses:
+        with pytest.raises(ValueError, match=message):
+            each()(*map(ops.convert_to_tensor, arguments))

@@ -86,27 +86,6 @@ def test_silence_and_perfection_are_finite(dtype):
     assert np.isfinite(found).all()
 
 
-@pytest.mark.slow
-def test_trains_a_gain_away():
-    """A causal filter that undoes another, which a mean squared error does, too."""
-    keras.utils.set_random_seed(0)
-    clean = np.random.default_rng(0).normal(size=(64, 200)).astype("float32")
-    noisy = clean + 0.5 * np.roll(clean, 1, axis=1)
-    model = keras.Sequential(
-        [
-            keras.Input((200,)),
-            keras.layers.Reshape((200, 1)),
-            keras.layers.Conv1D(1, 8, padding="causal", use_bias=False),
-            keras.layers.Flatten(),
-        ]
-    )
-    model.compile(keras.optimizers.Adam(0.02), NegativeSISDR())
-    before = -model.evaluate(noisy, clean, verbose=0)
-    model.fit(noisy, clean, batch_size=16, epochs=30, verbose=0)
-    after = -model.evaluate(noisy, clean, verbose=0)
-    assert after > 15 > before
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_is_computed_in_single(dtype):
     y_true, y_pred, mask = batch()
@@ -118,18 +97,11 @@ def test_half_precision_is_computed_in_single(dtype):
     assert NegativeSISDR(dtype=policy).dtype == "float32"
 
 
-def test_config_and_errors():
+def test_config():
     loss = NegativeSISDR(zero_mean=True, name="mine", dtype="float64")
     again = keras.losses.deserialize(keras.losses.serialize(loss))
     assert again.get_config() == loss.get_config()
     assert again.zero_mean
-    with pytest.raises(ValueError, match="`y_true`.*Received"):
-        loss(np.ones((2, 5)), np.ones((2, 6)))
-    with pytest.raises(ValueError, match="`sample_weight`.*Received"):
-        loss(np.ones((2, 5)), np.ones((2, 5)), sample_weight=np.ones(2))
-    # Each sample would be a perfect waveform.
-    with pytest.raises(ValueError, match=r"`y_pred`.*Received: .*\(2, 5, 1\)"):
-        loss(np.ones((2, 5, 1)), np.ones((2, 5, 1)))
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0**10, 2.0**20])
@@ -139,10 +111,3 @@ def test_ends_at_120_db_however_loud(scale):
     # 1e-14 of the energy.
     found = float(NegativeSISDR()(y_true, scale * y_true))
     assert found == pytest.approx(-120, abs=0.1)
-
-
-def test_complex_spectra_are_refused():
-    y = ops.convert_to_tensor(np.array([[1 + 2j, 3 - 1j]]), "complex64")
-    for arguments in ((y, np.ones((1, 2))), (np.ones((1, 2)), y)):
-        with pytest.raises(ValueError, match="must be real: .* Received: .*complex64"):
-            NegativeSISDR()(*arguments)

@@ -13,17 +13,21 @@ from keras_ortho.keras_metrics import (
     ValidFrameMSE,
 )
 from keras_ortho.metrics.active_level import ActiveLevel, active_level
-from keras_ortho.metrics.evaluators import Evaluator, SpeechScores
-from keras_ortho.metrics.pesq import mos_lqo_to_raw, pesq, raw_to_mos_lqo
-from keras_ortho.metrics.segsnr import (
+from keras_ortho.metrics.evaluators import (
+    Evaluator,
+    MeanScore,
+    SpeechScores,
+    mean_scores,
+    score_speech,
+)
+from keras_ortho.metrics.perceptual import mos_lqo_to_raw, pesq, raw_to_mos_lqo, stoi
+from keras_ortho.metrics.ratios import (
     SNRScores,
     segmental_snr,
     segmental_snr_loizou,
+    si_sdr,
 )
-from keras_ortho.metrics.si_sdr import si_sdr
 from keras_ortho.metrics.signals import UnscoredWarning
-from keras_ortho.metrics.speech import MeanScore, mean_scores, score_speech
-from keras_ortho.metrics.stoi import stoi
 
 __all__ = [
     "ActiveLevel",

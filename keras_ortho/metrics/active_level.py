@@ -86,7 +86,7 @@ def active_level(
     - ITU-T Recommendation P.56, "Objective measurement of active speech level"
     - Brookes, "VOICEBOX: A speech processing toolbox for MATLAB", `v_activlev`
     """
-    check_version(voicebox)
+    check_choice("voicebox", voicebox, get_args(Version))
     signal = to_float(signal, "signal")
     check_sample_rate(sample_rate)
     padded = np.pad(signal, (0, math.ceil(PADDING * sample_rate)))
@@ -108,11 +108,6 @@ def active_level(
     # Energy may come from the padding, if the signal ends while active.
     activity = min(1.0, energy / len(signal) / 10 ** (level / 10))
     return ActiveLevel(level, float(activity), active[: len(signal)])
-
-
-def check_version(voicebox: str) -> None:
-    """Checks a version of `active_level`."""
-    check_choice("voicebox", voicebox, get_args(Version))
 
 
 def _band_pass(signal: np.ndarray, sample_rate: int) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""Scores of speech, in a loop of one's own or inside `model.fit`."""
+"""Scores of many utterances: at once, in a loop of one's own, or in `model.fit`."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import keras
 import numpy as np
@@ -19,12 +20,20 @@ from keras_ortho.audio.stft import (
 )
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_choice, check_count
-from keras_ortho.metrics.pesq import check_pesq_options, pesq
-from keras_ortho.metrics.segsnr import SNRScores, segmental_snr
-from keras_ortho.metrics.si_sdr import si_sdr
-from keras_ortho.metrics.signals import check_sample_rate, signal_pairs
-from keras_ortho.metrics.speech import Pair, mean_scores, score_pairs
-from keras_ortho.metrics.stoi import stoi
+from keras_ortho.executors.parallel import in_parallel
+from keras_ortho.extras import require
+from keras_ortho.metrics.perceptual import (
+    check_pesq_options,
+    mos_lqo_to_raw,
+    pesq,
+    stoi,
+)
+from keras_ortho.metrics.ratios import SNRScores, segmental_snr, si_sdr
+from keras_ortho.metrics.signals import (
+    UnscoredWarning,
+    check_sample_rate,
+    signal_pairs,
+)
 from keras_ortho.processors import processor_count
 
 # Scores a pair of waveforms: estimate, reference, sampling rate in Hz.
@@ -36,8 +45,140 @@ SCORES: dict[str, Score] = {
     "si_sdr": si_sdr,
 }
 PREDICTIONS = ("next_frame", "log_power", "mask", "waveform")
-# A process takes seconds to start, and then serves all epochs.
-UTTERANCES_PER_PROCESS = 32
+NAMES = ("segmental_snr", "global_snr", "si_sdr", "stoi", "pesq_mos_lqo", "pesq_raw")
+Pair = tuple[np.ndarray, np.ndarray]
+# A process takes seconds to start, in which another scores a hundred utterances; those
+# of a callback then serve all epochs.
+UTTERANCES_PER_PROCESS, OF_A_CALLBACK = 256, 32
+
+
+def score_speech(
+    estimates: Sequence[np.ndarray],
+    references: Sequence[np.ndarray],
+    sample_rate: int = 8000,
+    *,
+    processes: int | None = None,
+    progress: bool | str = True,
+) -> dict[str, np.ndarray]:
+    """Computes the scores that the TIMIT experiments report, for many utterances.
+
+    Args:
+        estimates: Sequence of waveforms; int16, or floating point on the scale of
+            the references.
+        references: As `estimates`, in the same order.
+        sample_rate: 8000 or 16000 Hz. Default: 8000.
+        processes: Number of processes; with 1, the calling process does the work.
+            Default: `None`, one for every 256 utterances, but at most one for each CPU
+            that is available.
+        progress: Whether to show a progress bar, or its title, such as `"LSTM (2/3)"`
+            for one of several passes. Default: `True`, a bar titled "Scoring".
+
+    Returns:
+        A dictionary with a float64 array `[utterances]` for each score, in the given
+        order, NaN where an utterance has no such score: `"segmental_snr"`,
+        `"global_snr"` and `"si_sdr"` in dB, `"stoi"`, and the narrow-band
+        `"pesq_mos_lqo"` and `"pesq_raw"`.
+
+    Raises:
+        ValueError: If a waveform is not a single finite channel, the sampling rate is
+            neither 8000 nor 16000 Hz, the numbers of estimates and references differ,
+            or `processes` is not positive.
+        ImportError: If a package that computes a score is not installed.
+
+    Example:
+    ```python
+    scores = score_speech(estimates, references)
+    for name, (mean, unscored, utterances) in mean_scores(scores).items():
+        print(name, mean, f"({unscored} of {utterances} not scored)")
+    ```
+    """
+    check_pesq_options(sample_rate, "nb", "raw")
+    pairs = signal_pairs(estimates, references, sample_rate)
+    processes = _process_number(processes, len(pairs), UTTERANCES_PER_PROCESS)
+    tqdm = require("tqdm", extra="speech").tqdm
+    title = progress if isinstance(progress, str) else "Scoring"
+    bar = partial(tqdm, total=len(pairs), desc=title, unit="utt", disable=not progress)
+    score = partial(_score_pair, sample_rate=sample_rate)
+    return _score_pairs(score, NAMES, pairs, processes, bar)
+
+
+def _score_pairs(
+    score: Callable[[Pair], Mapping[str, float]],
+    names: Iterable[str],
+    pairs: Sequence[Pair],
+    processes: int,
+    bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+) -> dict[str, np.ndarray]:
+    """Scores pairs in processes; warns of those that lack a score."""
+    score_one = partial(_with_reasons, score)
+    results = list(bar(in_parallel(score_one, pairs, processes)))
+    for index, (_, reasons) in enumerate(results):
+        for reason in reasons:
+            warnings.warn(f"Utterance {index}: {reason}", UnscoredWarning, stacklevel=3)
+    return {
+        name: np.array([scores[name] for scores, _ in results], np.float64)
+        for name in names
+    }
+
+
+class MeanScore(NamedTuple):
+    """Mean of a score over utterances.
+
+    Attributes:
+        mean: Mean over the utterances that have the score; NaN if none has.
+        unscored: Number of utterances that do not have it.
+        utterances: Total number of utterances.
+    """
+
+    mean: float
+    unscored: int
+    utterances: int
+
+
+def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
+    """Averages scores, and counts the utterances that are not in the mean.
+
+    Args:
+        scores: Arrays `[utterances]` by name, NaN where there is no score, as returned
+            by `score_speech`.
+
+    Returns:
+        A dictionary with a `MeanScore` for each score.
+
+    Example:
+    >>> mean_scores({"stoi": np.array([0.5, np.nan, 1.0])})["stoi"]
+    MeanScore(mean=0.75, unscored=1, utterances=3)
+    """
+    means = {}
+    for name, values in scores.items():
+        scored = values[~np.isnan(values)]
+        mean = float(scored.mean()) if len(scored) else math.nan
+        means[name] = MeanScore(mean, len(values) - len(scored), len(values))
+    return means
+
+
+def _with_reasons(
+    score: Callable[[Pair], Mapping[str, float]], pair: Pair
+) -> tuple[Mapping[str, float], list[str]]:
+    """Returns the scores of a pair by name, and the reasons for missing scores."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnscoredWarning)
+        scores = score(pair)
+    return scores, [str(warning.message) for warning in caught]
+
+
+def _score_pair(pair: Pair, sample_rate: int) -> dict[str, float]:
+    snr = segmental_snr(*pair, sample_rate)
+    quality = pesq(*pair, sample_rate)
+    ratios = snr.segmental, snr.overall, si_sdr(*pair)
+    others = stoi(*pair, sample_rate), quality, mos_lqo_to_raw(quality)
+    return dict(zip(NAMES, ratios + others, strict=True))
+
+
+def _process_number(given: int | None, utterances: int, each: int) -> int:
+    if given is not None:
+        return check_count("processes", given)
+    return max(1, min(-(-utterances // each), processor_count()))
 
 
 class Evaluator:
@@ -112,7 +253,7 @@ class Evaluator:
         """
         pairs = signal_pairs(estimates, references, self.sample_rate, lengths)
         score = partial(_score, scores=self.scores, sample_rate=self.sample_rate)
-        found = score_pairs(score, self.scores, pairs, self.processes)
+        found = _score_pairs(score, self.scores, pairs, self.processes)
         for name, values in found.items():
             self._found[name] = np.append(self._found[name], values)
 
@@ -228,9 +369,7 @@ class SpeechScores(keras.callbacks.Callback):
             pairs = [pairs[place] for place in places]
         if not pairs:
             raise ValueError("`utterances` must not be empty. Received: none")
-        if processes is None:
-            needed = -(-len(pairs) // UTTERANCES_PER_PROCESS)
-            processes = min(needed, processor_count())
+        processes = _process_number(processes, len(pairs), OF_A_CALLBACK)
         self.number = len(pairs)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
         self._noisy, self._clean = zip(*pairs, strict=True)

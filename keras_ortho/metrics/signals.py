@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import is_integer
+from keras_ortho.checks import check_number, is_integer
 
 # Below it, neither the filters nor the frames of the metrics make sense.
 MIN_SAMPLE_RATE = 1000
@@ -25,11 +25,10 @@ def unscored(reason: str) -> float:
 
 def check_sample_rate(sample_rate: float) -> None:
     """Checks that the metrics make sense at a sampling rate."""
-    number = isinstance(sample_rate, int | float | np.integer | np.floating)
-    if not (number and MIN_SAMPLE_RATE <= sample_rate < np.inf):
+    if check_number("sample_rate", sample_rate) < MIN_SAMPLE_RATE:
         raise ValueError(
-            f"`sample_rate` must be at least {MIN_SAMPLE_RATE} Hz, and finite. "
-            f"Received: sample_rate={sample_rate!r}"
+            f"`sample_rate` must be at least {MIN_SAMPLE_RATE} Hz. "
+            f"Received: sample_rate={sample_rate}"
         )
 
 
@@ -51,10 +50,11 @@ def signal_pairs(
     lengths: Sequence[int] | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Returns the pairs of a batch, each from `signal_pair`."""
-    if len(estimates) != len(references):
+    counts = [len(x) for x in (estimates, references, lengths) if x is not None]
+    if len(set(counts)) > 1:
         raise ValueError(
-            "`references` and `estimates` must have the same length. Received: "
-            f"{len(estimates)} and {len(references)}"
+            "`estimates`, `references` and `lengths` must have the same length. "
+            f"Received: {counts}"
         )
     pairs = [
         signal_pair(estimate, reference, sample_rate)
@@ -62,18 +62,10 @@ def signal_pairs(
     ]
     if lengths is None:
         return pairs
-    if len(lengths) != len(pairs):
-        raise ValueError(
-            "`lengths` and `estimates` must have the same length. Received: "
-            f"{len(lengths)} and {len(pairs)}"
-        )
     for length, (estimate, _) in zip(lengths, pairs, strict=True):
         if not is_integer(length) or not 0 <= length <= len(estimate):
             raise ValueError(
                 f"Each of `lengths` must be an integer in 0 .. {len(estimate)}, the "
                 f"samples of its signals. Received: {length}"
             )
-    return [
-        (estimate[:length], reference[:length])
-        for length, (estimate, reference) in zip(lengths, pairs, strict=True)
-    ]
+    return [(a[:n], b[:n]) for n, (a, b) in zip(lengths, pairs, strict=True)]

@@ -1,14 +1,18 @@
 """The Penn Treebank as characters: predict the next character of a text."""
 
+import gzip
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_ortho.extras import require
+from keras_ortho.reading import naming
 from keras_ortho.tasks.pipeline import batches, check_sizes
-from keras_ortho.tasks.ptb_files import PARTS, read
+
+PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,9 @@ def load(
     precedes it.
 
     Args:
-        data_dir: Folder of the files, see `keras_ortho.tasks.ptb_files.read`.
+        data_dir: Folder of the files `ptb.train.txt`, `ptb.valid.txt` and
+            `ptb.test.txt`, or with one character at a time, `ptb.char.train.txt` and so
+            on, each with or without `.gz`; or the parent of such a folder `ptb`.
         batch_size: Number of rows that are read side by side. Default: 32.
         unroll: Number of characters of a row in a batch. Default: 50.
         train_size: Number of characters from the beginning of the training text.
@@ -123,46 +129,72 @@ def load(
     - [Mikolov et al., 2010](https://www.isca-archive.org/interspeech_2010/), whose
       selection of the Penn Treebank this is
     """
-    given = (train_size, valid_size, test_size)
-    sizes = dict(zip(PARTS, given, strict=True))
+    sizes = {"train": train_size, "valid": valid_size, "test": test_size}
     check_sizes(batch_size=batch_size, unroll=unroll)
     check_sizes(**{f"{part}_size": n for part, n in sizes.items() if n is not None})
-    texts = {part: read(data_dir, part) for part in PARTS}
+    texts = {part: _read(data_dir, part) for part in PARTS}
     vocabulary = sorted(set(texts["train"]))
 
+    known = np.array([ord(symbol) for symbol in vocabulary], "<u4")
+
     def prepare(part: str) -> Any:
-        symbols = _numbers(texts[part], vocabulary, part)
-        size = sizes[part]
-        if size is not None and size > len(symbols):
+        codes = np.frombuffer(texts[part].encode("utf-32-le"), "<u4")
+        if new := sorted(map(chr, np.setdiff1d(codes, known))):
             raise ValueError(
-                f"`{part}_size` must be at most the {len(symbols)} characters of the "
+                f"The {part} text must not contain symbols that are not in the "
+                f"training text. Received: {new}"
+            )
+        size = sizes[part]
+        if size is not None and size > len(codes):
+            raise ValueError(
+                f"`{part}_size` must be at most the {len(codes)} characters of the "
                 f"text. Received: {part}_size={size}"
             )
+        symbols = np.searchsorted(known, codes[:size]).astype("int32")
         try:
-            parts = windows(symbols[:size], batch_size, unroll)
+            parts = windows(symbols, batch_size, unroll)
         except ValueError as error:
             raise ValueError(f"The {part} text is too short. {error}") from error
-        return _batches(*parts, batch_size)
+        tf, shape = require("tensorflow"), (batch_size, unroll)
+        return batches(*parts, batch_size=batch_size).map(
+            lambda x, y: (tf.ensure_shape(x, shape), tf.ensure_shape(y, shape))
+        )
 
     train, valid, test = (prepare(part) for part in PARTS)
     return Characters(train, valid, test, vocabulary)
 
 
-def _numbers(text: str, vocabulary: list[str], part: str) -> np.ndarray:
-    codes = np.frombuffer(text.encode("utf-32-le"), "<u4")
-    known = np.array([ord(symbol) for symbol in vocabulary], "<u4")
-    new = sorted(map(chr, np.setdiff1d(codes, known)))
-    if new:
-        raise ValueError(
-            f"The {part} text must not contain symbols that are not in the training "
-            f"text. Received: {new}"
-        )
-    return np.searchsorted(known, codes).astype("int32")
-
-
-def _batches(inputs: np.ndarray, targets: np.ndarray, batch_size: int) -> Any:
-    tf = require("tensorflow")
-    shape = (batch_size, inputs.shape[1])
-    return batches(inputs, targets, batch_size=batch_size).map(
-        lambda x, y: (tf.ensure_shape(x, shape), tf.ensure_shape(y, shape))
+def _read(data_dir: str | os.PathLike[str], part: str) -> str:
+    """Reads a part of the Penn Treebank."""
+    for folder in (Path(data_dir), Path(data_dir, "ptb")):
+        for name, characters in (
+            (f"ptb.{part}.txt", _from_words),
+            (f"ptb.char.{part}.txt", _from_spaced),
+            (f"ptb.char.{part}.txt.gz", _from_spaced),
+        ):
+            path = folder / name
+            if path.is_file():
+                opener = gzip.open if path.suffix == ".gz" else open
+                with naming(path), opener(path, "rt", encoding="utf-8") as file:
+                    return characters(file.read())
+    raise FileNotFoundError(
+        f"There is no `ptb.{part}.txt` and no `ptb.char.{part}.txt[.gz]` in the "
+        "folder. They are the Penn Treebank as T. Mikolov prepared it "
+        "(simple-examples.tgz of the RNNLM toolkit, ./data). The text is licensed by "
+        "the Linguistic Data Consortium (LDC99T42, https://catalog.ldc.upenn.edu) and "
+        "is not downloaded automatically: put the files in a folder, and pass it as "
+        f"`data_dir`. Received: data_dir={os.fspath(data_dir)!r}"
     )
+
+
+def _from_words(text: str) -> str:
+    """Takes the spaces around each line away, and ends each with a newline."""
+    lines = text.removesuffix("\n").split("\n")
+    return "".join(line.strip(" ") + "\n" for line in lines)
+
+
+def _from_spaced(text: str) -> str:
+    """Takes the space after each character away, and those that `_` stands for back."""
+    if text[1::2].strip(" "):
+        raise ValueError("it must have a space after each character")
+    return text[::2].replace("_", " ")

@@ -66,10 +66,8 @@ def training_passes(
         raise ValueError(f"`kinds` must contain at least one. Received: {kinds}")
     for kind in kinds:
         noises.check_kind(kind)
-    if not isinstance(snrs, Sequence):
-        raise ValueError(f"`snrs` must be (least, greatest). Received: snrs={snrs}")
-    ratios = [check_decibels("snrs", snr) for snr in snrs]
-    if len(ratios) != 2 or ratios[0] > ratios[1]:
+    least, greatest = (check_decibels("snrs", snr) for snr in snrs)
+    if least > greatest:
         raise ValueError(f"`snrs` must be (least, greatest). Received: snrs={snrs}")
     tf = require("tensorflow")
 

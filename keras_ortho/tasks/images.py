@@ -77,10 +77,15 @@ def read_images(
     # Keras's labels of CIFAR-10 are a column.
     labels = [y[:, 0] if y.shape[1:] == (1,) else y for y in arrays[1::2]]
     images = Images(arrays[0], labels[0], arrays[2], labels[1])
-    _check(
-        images.train, images.train_labels, _SHAPES[name], f"training data of {source}"
-    )
-    _check(images.test, images.test_labels, _SHAPES[name], f"test data of {source}")
+    for part, x, y in (("training", *images[:2]), ("test", *images[2:])):
+        fits = x.dtype == np.uint8 and x.shape[1:] == _SHAPES[name] and x.size
+        classes = y.dtype.kind in "iu" and np.all((y >= 0) & (y < CLASSES))
+        if not fits or not classes or y.shape != x.shape[:1]:
+            raise ValueError(
+                f"Images must be uint8 of shape {('images', *_SHAPES[name])}, with a "
+                f"class in 0..{CLASSES - 1} for each. Received: {x.dtype} of shape "
+                f"{x.shape} and {y.dtype} of shape {y.shape}: {part} data of {source}"
+            )
     return images
 
 
@@ -135,22 +140,3 @@ def _read_idx(path: Path) -> np.ndarray:
         if values.size != math.prod(shape):
             raise ValueError(f"it holds {values.size} values, not those of {shape}")
         return values.reshape(shape)
-
-
-def _check(
-    images: np.ndarray, labels: np.ndarray, shape: tuple[int, ...], source: str
-) -> None:
-    if images.dtype != np.uint8 or images.shape[1:] != shape or not images.size:
-        raise ValueError(
-            f"Images must be uint8 of shape {('images', *shape)}. "
-            f"Received: {images.dtype} of shape {images.shape} in the {source}"
-        )
-    if labels.dtype.kind not in "iu" or labels.shape != images.shape[:1]:
-        raise ValueError(
-            f"Labels must be integers, one for each of the {len(images)} images. "
-            f"Received: {labels.dtype} of shape {labels.shape} in the {source}"
-        )
-    if (wrong := labels[(labels < 0) | (labels >= CLASSES)]).size:
-        raise ValueError(
-            f"Labels must be in 0..{CLASSES - 1}. Received: {wrong[0]} in the {source}"
-        )

@@ -168,8 +168,6 @@ def mixtures(
     noises = Noises(records, recordings)
     for kind in kinds:
         noises.check_kind(kind)
-    if not isinstance(snrs, Sequence | np.ndarray):
-        raise ValueError(f"`snrs` must be a sequence. Received: snrs={snrs!r}")
     ratios = [check_decibels("snrs", snr) for snr in snrs]
     return _mixtures(noises, records, kinds, ratios, seed)
 
@@ -185,12 +183,8 @@ def _mixtures(
         clean = at_level(record.audio, LEVEL)
         for kind in kinds:
             for snr in snrs:
-                words = [
-                    seed,
-                    zlib.crc32(record.id.encode()),
-                    zlib.crc32(kind.encode()),
-                ]
-                random = np.random.default_rng(words)
+                words = (zlib.crc32(text.encode()) for text in (record.id, kind))
+                random = np.random.default_rng([seed, *words])
                 try:
                     noisy = noises.mix(kind, clean, record.speaker, snr, random)
                 except ValueError as error:
@@ -249,8 +243,6 @@ def read_recordings(
         if not samples.any():
             raise ValueError(f"A noise must not be silent. Received: {path}")
         recordings.append(samples)
-    held_out = [index % 5 == 1 for index in range(len(paths))]
-    return (
-        [r for r, out in zip(recordings, held_out, strict=True) if not out],
-        [r for r, out in zip(recordings, held_out, strict=True) if out],
-    )
+    held_out = recordings[1::5]
+    del recordings[1::5]
+    return recordings, held_out

@@ -1,14 +1,22 @@
 """Images read pixel by pixel or row by row: MNIST and CIFAR-10."""
 
 import os
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from keras_ortho.checks import check_choice, check_seed
-from keras_ortho.tasks.image_task import check_given, make_image_task
+from keras_ortho.extras import require
 from keras_ortho.tasks.images import CLASSES, read_images
-from keras_ortho.tasks.pipeline import Task, check_sizes
+from keras_ortho.tasks.pipeline import (
+    Finish,
+    Task,
+    batches,
+    check_sizes,
+    constant_error,
+    shuffled_batches,
+)
 
 MNIST_PIXELS = 784
 PERMUTATION_SEED = 92916
@@ -74,17 +82,9 @@ def mnist(
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
       and 112 steps
     """
-    sizes: dict[str, Any] = {
-        "valid_size": valid_size,
-        "train_size": train_size,
-        "test_size": test_size,
-    }
-    check_sizes(steps=steps, batch_size=batch_size, valid_size=valid_size)
-    check_given(**sizes)
-    check_seed("seed", seed)
+    check_sizes(steps=steps)
     if MNIST_PIXELS % steps:
         raise ValueError(f"`steps` must divide {MNIST_PIXELS}. Received: steps={steps}")
-    images = read_images("mnist", data_dir)
     pixels: Any = slice(None)
     if permuted:
         random = np.random.RandomState(PERMUTATION_SEED)
@@ -94,13 +94,15 @@ def mnist(
         flat = images.reshape(len(images), MNIST_PIXELS)
         return flat[:, pixels].reshape(len(images), steps, -1)
 
-    return make_image_task(
-        images,
+    return _make_task(
+        "mnist",
+        data_dir,
         arrange,
-        CLASSES,
         batch_size=batch_size,
+        valid_size=valid_size,
+        train_size=train_size,
+        test_size=test_size,
         seed=seed,
-        **sizes,
     )
 
 
@@ -169,14 +171,7 @@ def cifar10(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), section 5 and
       appendix C
     """
-    sizes: dict[str, Any] = {
-        "valid_size": valid_size,
-        "train_size": train_size,
-        "test_size": test_size,
-    }
-    check_sizes(length=length, batch_size=batch_size, valid_size=valid_size)
-    check_given(**sizes)
-    check_seed("seed", seed)
+    check_sizes(length=length)
     check_choice("form", form, FORMS)
     noise = 0
     if form == "noise-padded":
@@ -186,13 +181,131 @@ def cifar10(
                 "`length` must be at least 32, the rows of an image. "
                 f"Received: length={length}"
             )
-    return make_image_task(
-        read_images("cifar10", data_dir),
+    return _make_task(
+        "cifar10",
+        data_dir,
         lambda images: images.reshape(len(images), *FORMS[form]),
-        CLASSES,
         batch_size=batch_size,
+        valid_size=valid_size,
+        train_size=train_size,
+        test_size=test_size,
         seed=seed,
         noise=noise,
         fixed_noise=fixed_noise,
-        **sizes,
     )
+
+
+def _make_task(
+    name: Literal["mnist", "cifar10"],
+    data_dir: str | os.PathLike[str] | None,
+    arrange: Callable[[np.ndarray], np.ndarray],
+    *,
+    batch_size: int,
+    valid_size: int,
+    train_size: int | None,
+    test_size: int | None,
+    seed: int,
+    noise: int = 0,
+    fixed_noise: bool = False,
+) -> Task:
+    """Makes a task of images, of values from 0 to 1 and classes.
+
+    `arrange` reshapes images, still as bytes, as the network reads them: to
+    `(images, steps, width)` or `(images, width)`. The first `valid_size` training
+    images are for validation; `train_size` and `test_size` of `None` are all others.
+    `noise` steps follow those of an image; with `fixed_noise`, a training image keeps
+    its noise, as validation and test images do. Noise comes with `controls`.
+    """
+    sizes = {"train_size": train_size, "test_size": test_size}
+    given = {key: size for key, size in sizes.items() if size is not None}
+    check_sizes(batch_size=batch_size, valid_size=valid_size, **given)
+    check_seed("seed", seed)
+    images = read_images(name, data_dir)
+    total = len(images.train)
+    if valid_size >= total:
+        raise ValueError(
+            f"`valid_size` must be less than the number of training images, {total}. "
+            f"Received: valid_size={valid_size}"
+        )
+    room = {"train_size": total - valid_size, "test_size": len(images.test)}
+    for key, size in given.items():
+        if size > room[key]:
+            raise ValueError(
+                f"`{key}` must be at most {room[key]}, the number of such images. "
+                f"Received: {key}={size}"
+            )
+    order, noise_seed = (int(n) for n in np.random.SeedSequence(seed).generate_state(2))
+
+    finish = _finisher(noise, noise_seed)
+
+    def with_noise_of(number: int | None, brightness: int = 1) -> Finish:
+        def convert(x: Any, y: Any, _: Any) -> tuple[Any, Any]:
+            return finish(brightness * x, y, number)
+
+        return convert
+
+    def part(
+        pixels: np.ndarray, labels: np.ndarray, chosen: slice, first: int = 0
+    ) -> dict[str, Any]:
+        numbers = first + np.arange(len(labels))
+        return {
+            "inputs": arrange(pixels[chosen]),
+            "targets": np.stack([labels, numbers], axis=1).astype("int32")[chosen],
+            "batch_size": batch_size,
+            "finish": with_noise_of(None) if fixed_noise else finish,
+        }
+
+    chosen = slice(valid_size, None if train_size is None else valid_size + train_size)
+    trained_on = part(images.train, images.train_labels, chosen)
+    train, passes = shuffled_batches(**trained_on, seed=order)
+    controls = {
+        # Passes count from 0 on.
+        "training images with different noise": with_noise_of(-1),
+        "their noise alone": with_noise_of(None, brightness=0),
+    }
+    return Task(
+        train,
+        batches(**part(images.train, images.train_labels, slice(valid_size))),
+        # All images have different numbers, and so different noise.
+        batches(**part(images.test, images.test_labels, slice(test_size), first=total)),
+        passes,
+        constant_error(images.train_labels[chosen], images.test_labels[:test_size]),
+        num_classes=CLASSES,
+        controls={
+            key: batches(**trained_on | {"finish": convert})
+            for key, convert in controls.items()
+            if noise
+        },
+    )
+
+
+def _finisher(noise: int, seed: int) -> Finish:
+    """Returns a function from bytes, and labels with numbers, to a network's batches.
+
+    Bytes take a quarter of the memory, and all the noise would take 20 GB. The noise
+    depends on the seed, the number of the image and, if there is one, the number of the
+    pass, so that a resumed run has the noise of an uninterrupted one.
+    """
+    tf = require("tensorflow")
+    # Without a named algorithm, each kind of device draws different numbers.
+    philox = tf.random.Algorithm.PHILOX
+
+    def draw(image: Any, number: Any, width: int) -> Any:
+        seeds = tf.stack([tf.constant(seed, tf.int64), image])
+        if number is not None:
+            number = tf.cast(number, tf.int64)
+            seeds = tf.random.experimental.stateless_fold_in(seeds, number, alg=philox)
+        return tf.random.stateless_normal((noise, width), seeds, alg=philox)
+
+    def finish(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
+        x = tf.cast(x, tf.float32) / 255.0
+        if noise:
+            padding = tf.map_fn(
+                lambda image: draw(image, number, x.shape[-1]),
+                tf.cast(y[:, 1], tf.int64),
+                fn_output_signature=tf.float32,
+            )
+            x = tf.concat([x, padding], axis=1)
+        return x, y[:, 0]
+
+    return finish

@@ -21,7 +21,6 @@ import numpy as np
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
 from keras_ortho.checks import check_choice, check_count, check_seed
 from keras_ortho.extras import require
-from keras_ortho.tasks.buckets import bucket_boundaries, order_in_buckets
 from keras_ortho.tasks.pipeline import another_each_time, made_ahead, order_of_pass
 from keras_ortho.tasks.timit_records import (
     SPLITS,
@@ -35,6 +34,11 @@ from keras_ortho.tasks.timit_records import (
 PADDINGS = ("split", "batch", "bucket")
 # Divides the length of batches in buckets: XLA compiles a program for each length.
 MULTIPLE = 8
+# Largest random increase of a length for sorting, as a fraction of it.
+SPREAD = 0.1
+# Largest difference of the lengths in a bucket, as a fraction of the shortest; so at
+# most a sixth of a batch is padding.
+WIDTH = 0.2
 # Padding values of x, y and weight.
 PADDING = (SILENCE_DB, SILENCE_DB, 0.0)
 
@@ -250,3 +254,38 @@ def _lengthened(*batch: Any, multiple: int) -> tuple[Any, ...]:
 
 def _shapes(longest: int | None) -> tuple[list[int | None], ...]:
     return [longest, NUM_BINS], [longest, NUM_BINS], [longest]
+
+
+def order_in_buckets(
+    lengths: np.ndarray, number: Any, *, batch_size: int, seed: int
+) -> Any:
+    """Returns an order of sequences with about the same length in each batch.
+
+    The sequences are sorted by their lengths, each increased by up to a tenth at
+    random, and the resulting batches are shuffled. If the batch size does not divide
+    the number of sequences, the smaller batch is the last. The random choices depend
+    only on the seed and the number of the pass.
+    """
+    tf = require("tensorflow")
+    count = len(lengths)
+    drawn = tf.cast(order_of_pass(count, seed, number), tf.float32) / count
+    taken = tf.cast(lengths, tf.float32) * (1 + SPREAD * drawn)
+    by_length = tf.cast(tf.argsort(taken, stable=True), tf.int64)
+    batches, rest = divmod(count, batch_size)
+    whole, last = by_length[: count - rest], by_length[count - rest :]
+    order = order_of_pass(batches, seed, number)
+    mixed = tf.gather(tf.reshape(whole, (batches, batch_size)), order)
+    return tf.concat([tf.reshape(mixed, (-1,)), last], axis=0)
+
+
+def bucket_boundaries(longest: int) -> list[int]:
+    """Returns the smallest lengths of all buckets but the first.
+
+    The longest sequence of a bucket is at most a fifth longer than the shortest: at
+    most a sixth of a batch is padding, and a twelfth if the lengths are evenly spread.
+    """
+    boundaries = [2]
+    while boundaries[-1] < longest:
+        least = boundaries[-1]
+        boundaries.append(max(least + 1, int(least * (1 + WIDTH)) + 1))
+    return boundaries

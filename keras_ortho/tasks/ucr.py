@@ -131,10 +131,6 @@ def load(
     """
     check_sizes(batch_size=batch_size, **({} if width is None else {"width": width}))
     check_seed("seed", seed)
-    if not isinstance(name, str) or not name:
-        raise ValueError(
-            f"`name` must be the name of a data set. Received: name={name!r}"
-        )
     paths = _files(name, data_dir)
     train, test = (read_series(path) for path in (paths[::-1] if swap else paths))
     count, length = train.values.shape

@@ -46,15 +46,9 @@ def test_sphere_equals_riff_of_the_same_recordings(data_dir):
         expected, expected_rate = soundfile.read(riff, dtype="int16")
         assert rate == expected_rate == 16000
         np.testing.assert_array_equal(samples, expected)
-
-
-def test_another_writers_sphere_file(data_dir):
-    samples, rate = read_audio(data_dir / "sphere_other" / "test.sph")
-    expected, expected_rate = soundfile.read(
-        data_dir / "sphere_other" / "test.wav", dtype="int16"
-    )
-    assert rate == expected_rate == 48000
-    np.testing.assert_array_equal(samples, expected)
+    other = data_dir / "sphere_other"  # By another writer.
+    expected, _ = soundfile.read(other / "test.wav", dtype="int16")
+    np.testing.assert_array_equal(read_audio(other / "test.sph")[0], expected)
 
 
 @pytest.mark.parametrize("container", ["FLAC", "MP3"])
@@ -185,19 +179,6 @@ def test_resampling_gives_the_published_clean_files(data_dir, name):
         data_dir / "speech_quality" / "timit_8k" / f"{name}_clean.wav"
     )
     np.testing.assert_array_equal(resample_to_int16(samples, rate), expected)
-
-
-def test_resampling_keeps_a_tone_and_removes_what_would_alias():
-    time = np.arange(16000) / 16000
-    low = np.rint(10000 * np.sin(2 * np.pi * 1000 * time)).astype(np.int16)
-    high = np.rint(10000 * np.sin(2 * np.pi * 7000 * time)).astype(np.int16)
-    middle = slice(1000, 7000)
-    expected = 10000 * np.sin(2 * np.pi * 1000 * np.arange(8000) / 8000)
-    # The Kaiser window's ripple in the pass band and its stop band: 0.5 %.
-    np.testing.assert_allclose(
-        resample_to_int16(low, 16000)[middle], expected[middle], atol=50
-    )
-    assert np.abs(resample_to_int16(high, 16000)[middle]).max() < 50
 
 
 def test_resampling_clips_what_overshoots():

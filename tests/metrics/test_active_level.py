@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_ortho.metrics.active_level import _band_pass, _hold, active_level
+from keras_ortho.metrics.active_level import _band_pass, active_level
 from tests.metrics import p56
 
 
@@ -27,18 +27,6 @@ def test_pass_band(frequency, sample_rate, loss):
     # A whole number of periods, so that the power of the sine is exactly 1/2.
     gain = 10 * np.log10(2 * np.mean(settled**2))
     assert gain == pytest.approx(-loss, abs=1e-3)
-
-
-@pytest.mark.parametrize(("frequency", "sample_rate"), [(75, 8000), (7800, 16000)])
-def test_stop_band(frequency, sample_rate):
-    settled = _band_pass(tone(frequency, 2, sample_rate), sample_rate)[sample_rate:]
-    assert 10 * np.log10(2 * np.mean(settled**2)) <= -50
-
-
-@pytest.mark.parametrize(("rate", "low_pass"), [(12099, False), (12102, True)])
-def test_there_is_a_low_pass_from_12_1_khz(rate, low_pass):
-    settled = _band_pass(tone(5900, 2, rate), rate)[rate:]
-    assert (10 * np.log10(2 * np.mean(settled**2)) < -1) == low_pass
 
 
 @pytest.mark.parametrize("rate", [8000, 11500, 16000])
@@ -68,15 +56,6 @@ def test_versions(speech):
     assert 1e-4 < np.ptp(levels["2019"]) < 0.1
     assert active_level(signal, 8000).level == levels["2019"][0]
     np.testing.assert_allclose(levels["2022"], levels["2019"], atol=0.1)
-    with pytest.raises(ValueError, match="`voicebox` .* Received: voicebox='2018'"):
-        active_level(signal, 8000, voicebox="2018")
-
-
-def test_hold_is_a_causal_maximum():
-    values = np.random.default_rng(0).standard_normal(3000)
-    size = 201  # 0.2 s at 1 kHz, and the sample itself
-    expected = [values[max(0, i - size + 1) : i + 1].max() for i in range(len(values))]
-    np.testing.assert_array_equal(_hold(values, 1000), expected)
 
 
 def test_no_more_than_all_is_active():
@@ -91,17 +70,3 @@ def test_silence(samples):
     assert activity == 0
     assert active.shape == (samples,)
     assert not active.any()
-
-
-@pytest.mark.parametrize(
-    ("signal", "sample_rate", "message"),
-    [
-        (np.zeros((2, 10)), 8000, r"`signal` must .* Received: float64 of shape"),
-        (np.zeros(10, int), 8000, "Received: int64"),
-        (np.array([0.0, np.nan]), 8000, "`signal` must be finite"),
-        (np.zeros(10), 100, "`sample_rate` must .* Received: sample_rate=100"),
-    ],
-)
-def test_bad_input(signal, sample_rate, message):
-    with pytest.raises(ValueError, match=message):
-        active_level(signal, sample_rate)

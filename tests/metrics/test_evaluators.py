@@ -1,7 +1,6 @@
-"""Scores batch by batch in a loop, and of a model by epoch inside `fit`."""
+"""Scores of many utterances, batch by batch, and of a model by epoch inside `fit`."""
 
 import csv
-from functools import partial
 from typing import NamedTuple
 
 import keras
@@ -21,8 +20,8 @@ from keras_ortho.metrics import (
     UnscoredWarning,
     mean_scores,
     pesq,
+    score_speech,
     segmental_snr,
-    segmental_snr_loizou,
     si_sdr,
     stoi,
 )
@@ -85,24 +84,6 @@ def test_what_cannot_be_scored_is_counted(batch):
     for name, mean in mean_scores(evaluator.per_item).items():
         assert mean == (pytest.approx(expected[name]), 1, 3)
         assert evaluator.result()[name] == mean.mean
-
-
-def test_functions_with_options(batch):
-    functions = {
-        "frames": partial(segmental_snr, activity="all"),
-        "loizou": segmental_snr_loizou,
-        "raw": partial(pesq, scale="raw"),
-        "si_snr": partial(si_sdr, zero_mean=True),
-    }
-    evaluator = Evaluator(functions)
-    evaluator.update(*(part[:1] for part in batch))
-    pair = [part[0] for part in batch]
-    assert evaluator.result() == {
-        "frames": segmental_snr(*pair, 8000, activity="all").segmental,
-        "loizou": segmental_snr_loizou(*pair, 8000),
-        "raw": pesq(*pair, 8000, scale="raw"),
-        "si_snr": si_sdr(*pair, zero_mean=True),
-    }
 
 
 class Utterance(NamedTuple):
@@ -303,44 +284,55 @@ def test_a_network_that_puts_out_no_sound_has_no_score(speech, predicts, value):
     assert np.isnan(list(callback.score(one_bad).values())).all()
 
 
-def test_processes_for_many_utterances(monkeypatch):
-    monkeypatch.setattr("keras_ortho.metrics.evaluators.processor_count", lambda: 3)
-    for number, expected in ((32, 1), (33, 2), (200, 3)):
-        callback = SpeechScores([PAIR] * number, "waveform", ["si_sdr"])
-        assert callback.evaluator.processes == expected
-    few = SpeechScores([PAIR] * 100, "waveform", number=5, processes=2)
-    assert few.evaluator.processes == 2
+@pytest.fixture
+def utterances(speech):
+    references = [speech(1 + 0.2 * seed, seed=seed) for seed in range(6)]
+    rng = np.random.default_rng(9)
+    return [r + 0.03 * rng.standard_normal(len(r)) for r in references], references
 
 
-PAIR = (np.ones(800), np.ones(800))
+def test_scores(utterances):
+    scores = score_speech(*utterances, processes=1, progress=False)
+    pairs = list(zip(*utterances, strict=True))
+    snr = [segmental_snr(*pair, 8000) for pair in pairs]
+    expected = {
+        "segmental_snr": [s.segmental for s in snr],
+        "global_snr": [s.overall for s in snr],
+        "si_sdr": [si_sdr(*pair) for pair in pairs],
+        "stoi": [stoi(*pair, 8000) for pair in pairs],
+        "pesq_mos_lqo": [pesq(*pair, 8000) for pair in pairs],
+        "pesq_raw": [pesq(*pair, 8000, scale="raw") for pair in pairs],
+    }
+    assert scores.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(scores[name], values)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"scores": "stoi"}, "`scores` .* Received: scores='stoi'"),
-        ({"scores": ["mos"]}, r"`scores` .* Received: scores=\['mos'\]"),
-        ({"scores": {}}, "`scores` .* Received: scores={}"),
-        ({"sample_rate": 10}, "`sample_rate` .* Received: sample_rate=10"),
-        ({"sample_rate": 11025}, "`sample_rate` .*PESQ. Received: 11025"),
-        ({"processes": 0}, "`processes` .* Received: processes=0"),
-        ({"predicts": "phase"}, "`predicts` .* Received: predicts='phase'"),
-        ({"every": 0}, "`every` .* Received: every=0"),
-        ({"number": 0}, "`number` .* Received: number=0"),
-        ({"batch_size": 0}, "`batch_size` .* Received: batch_size=0"),
-        ({"utterances": []}, "`utterances` must not be empty. Received: none"),
-        ({"utterances": [PAIR[:1]]}, "`utterances` must be pairs .* Received: .*tuple"),
-        ({"utterances": [Utterance("a", PAIR[0])]}, "Received: .*predicts='mask'"),
-        ({"utterances": [(PAIR[0], np.zeros((2, 9)))]}, "`clean` must .* Received"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        SpeechScores(**{"utterances": [PAIR], "predicts": "mask"} | arguments)
+@pytest.mark.slow
+def test_processes_give_the_same_in_the_same_order(utterances):
+    estimates, references = utterances
+    estimates[4] = np.zeros_like(estimates[4])
+    with pytest.warns(UnscoredWarning, match="Utterance 4: .*estimate is silent"):
+        alone = score_speech(estimates, references, processes=1, progress=False)
+    with pytest.warns(UnscoredWarning, match="Utterance 4: .*estimate is silent"):
+        together = score_speech(estimates, references, processes=2, progress=False)
+    assert np.isnan(alone["pesq_raw"][4])
+    assert np.isfinite(alone["stoi"]).all()
+    for name, values in alone.items():
+        # Sums of some hundred squares, in the order that their place in memory gives.
+        np.testing.assert_allclose(together[name], values, rtol=1e-13)
 
 
-@pytest.mark.parametrize("outputs", [(1, 3, 129), (1, 10, 5)])
-@pytest.mark.parametrize("predicts", ["next_frame", "mask"])
-def test_outputs_that_do_not_fit(outputs, predicts):
-    with pytest.raises(ValueError, match=r"`predicts` .*\(10, 129\). Received: \("):
-        SpeechScores([PAIR], predicts).score(lambda x: np.ones(outputs))
+def test_progress(utterances, capfd):
+    estimates, references = utterances
+    score_speech(estimates[:2], references[:2])
+    assert "Scoring: 100%" in capfd.readouterr().err
+
+
+def test_means_say_what_is_not_in_them():
+    scores = {"a": np.array([1.0, np.nan, 4.0]), "b": np.full(2, np.nan)}
+    means = mean_scores(scores | {"c": np.zeros(0)})
+    assert means["a"] == (2.5, 1, 3)
+    assert np.isnan(means["b"].mean)
+    assert means["b"][1:] == (2, 2)
+    assert means["c"][1:] == (0, 0)

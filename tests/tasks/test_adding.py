@@ -36,12 +36,6 @@ def test_baseline():
     assert pytest.approx(0.167, abs=5e-4) == adding.BASELINE
 
 
-def test_seeds():
-    x, _ = adding.generate(10, 20, seed=1)
-    np.testing.assert_array_equal(x, adding.generate(10, 20, seed=1)[0])
-    assert not np.array_equal(x, adding.generate(10, 20, seed=2)[0])
-
-
 def test_load():
     task = adding.load(20, batch_size=8, train_size=50, test_size=20, seed=0)
     batches = list(task.train)
@@ -57,25 +51,3 @@ def test_load():
     assert not np.isin(test, first).any()
     again = adding.load(20, batch_size=8, train_size=50, test_size=20, seed=0)
     np.testing.assert_array_equal(next(iter(again.train))[0], x)
-
-
-def test_load_in_order():
-    task = adding.load(20, train_size=50, test_size=20, shuffle=False, seed=3)
-    first, second = (np.concatenate([y for _, y in task.train]) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "received"),
-    [
-        ({"length": 2}, "length=2"),
-        ({"length": 0}, "length=0"),
-        ({"batch_size": 0}, "batch_size=0"),
-        ({"train_size": -1}, "train_size=-1"),
-        ({"test_size": 1.5}, "test_size=1.5"),
-        ({"seed": -1}, "seed=-1"),
-    ],
-)
-def test_bad_arguments(arguments, received):
-    with pytest.raises(ValueError, match=f"Received: {received}"):
-        adding.load(**{"length": 20, "train_size": 10, "test_size": 10, **arguments})

@@ -25,23 +25,6 @@ def test_questions_and_answers(digits):
     assert len(seen) == count  # Whatever their order.
 
 
-def test_numbers_of_all_lengths():
-    questions, _ = addition.generate(3000, 3, seed=0)
-    numbers = [n for q in texts(questions) for n in q[::-1].rstrip().split("+")]
-    shares = [np.mean([len(n) == digits for n in numbers]) for digits in (1, 2, 3)]
-    # A third each are drawn with so many digits; a leading zero shortens a tenth. Of
-    # two that are alike one is dropped, which are mostly short ones.
-    assert 0.25 < shares[2] < 0.40
-    assert 0.25 < shares[1] < 0.40
-    assert 0.2 < shares[0] < 0.40
-
-
-def test_seeds():
-    first = addition.generate(50, 3, seed=1)[0]
-    np.testing.assert_array_equal(first, addition.generate(50, 3, seed=1)[0])
-    assert not np.array_equal(first, addition.generate(50, 3, seed=2)[0])
-
-
 def test_load():
     task = addition.load(2, batch_size=8, train_size=50, valid_size=20, test_size=20)
     parts = []
@@ -62,32 +45,3 @@ def test_load():
     best = [np.bincount(c).max() for c in answers.T]
     # No constant answer is better than the best for the test data themselves.
     assert 1 - np.mean(best) / 20 <= task.baseline < 1
-
-
-def test_usual_sizes():
-    task = addition.load(2)
-    # Of 99 % of the 5 050 questions nine tenths, in batches of 32.
-    assert len(task.train) == 141
-    assert sum(len(y) for _, y in task.valid) == 249
-
-
-@pytest.mark.parametrize(
-    ("arguments", "received"),
-    [
-        ({"digits": 0}, "digits=0"),
-        ({"digits": 10}, "digits=10"),
-        ({"batch_size": 0}, "batch_size=0"),
-        ({"valid_size": 0}, "valid_size=0"),
-        ({"seed": "a"}, "seed='a'"),
-        ({"digits": 1, "train_size": 54}, "train_size=54, valid_size=1, test_size=1"),
-    ],
-)
-def test_bad_arguments(arguments, received):
-    small = {"train_size": 20, "valid_size": 1, "test_size": 1}
-    with pytest.raises(ValueError, match=f"Received: {received}"):
-        addition.load(**small | arguments)
-
-
-def test_more_questions_than_there_are():
-    with pytest.raises(ValueError, match=r"`num_sequences` .* num_sequences=56"):
-        addition.generate(56, 1)

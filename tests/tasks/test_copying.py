@@ -17,13 +17,6 @@ def test_layout(delay):
     np.testing.assert_array_equal(y[:, delay + 10 :], symbols)
 
 
-def test_literal_example():
-    x, y = copying.generate(1, 3, seed=0)
-    symbols = list(x[0, :10])
-    assert list(x[0]) == [*symbols, 0, 0, 9, *[0] * 10]
-    assert list(y[0]) == [*[0] * 13, *symbols]
-
-
 def test_baseline():
     assert copying.baseline(1000) == pytest.approx(0.0204, abs=5e-5)
     assert copying.baseline(2000) == pytest.approx(10 * np.log(8) / 2020)
@@ -47,29 +40,9 @@ def test_load():
     assert sum(len(y) for _, y in task.test) == 6
 
 
-def test_load_shuffled():
-    task = copying.load(5, train_size=30, test_size=6, shuffle=True, seed=0)
-    first, second = (np.concatenate([y for _, y in task.train]) for _ in range(2))
-    assert not np.array_equal(first, second)
-    np.testing.assert_array_equal(np.sort(first, axis=0), np.sort(second, axis=0))
-
-
 def test_numbers_of_numpy_do_not_overflow():
     found = copying.generate(np.int8(3), np.uint8(250))
     for array, expected in zip(found, copying.generate(3, 250), strict=True):
         np.testing.assert_array_equal(array, expected)
     task = copying.load(np.uint8(250), train_size=10, test_size=10)
     assert task.baseline == copying.baseline(250)
-
-
-def test_the_seed_must_not_be_negative():
-    with pytest.raises(ValueError, match="`seed` must be .* Received: seed=-1"):
-        copying.load(5, train_size=10, test_size=10, seed=-1)
-    with pytest.raises(ValueError, match="`seed` must be .* Received: seed=1.5"):
-        copying.generate(2, 5, 1.5)
-
-
-@pytest.mark.parametrize("delay", [0, -1, -20, 2.5, True])
-def test_bad_delay(delay):
-    with pytest.raises(ValueError, match="`delay` must be a positive integer"):
-        copying.load(delay, train_size=10, test_size=10)

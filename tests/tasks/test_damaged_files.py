@@ -13,7 +13,7 @@ import soundfile
 from hypothesis import strategies as st
 
 from keras_ortho.audio.files import read_audio
-from keras_ortho.tasks import ptb_files
+from keras_ortho.tasks.characters import _read
 from keras_ortho.tasks.images import read_images
 from keras_ortho.tasks.ucr import read_series
 from tests.tasks.image_data import FILES, draw, idx
@@ -48,7 +48,7 @@ def cifar10(path):
 
 
 def ptb(path):
-    return ptb_files.read(path.parent, "train")
+    return _read(path.parent, "train")
 
 
 SERIES = "".join(f"{k}\t1.5\t-2.25e-1\t{k}\n" for k in range(1, 4)).encode()

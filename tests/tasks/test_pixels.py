@@ -79,20 +79,6 @@ def test_sizes_take_the_first(mnist_folder):
     assert len(arrays(whole.test)[1]) == 10
 
 
-def test_the_order_is_new_each_epoch_and_fixed_by_the_seed(mnist_folder):
-    folder, _ = mnist_folder
-
-    def epochs(seed):
-        train = mnist(folder, steps=28, valid_size=11, seed=seed).train
-        return [arrays(train)[0].sum(axis=(1, 2)).tolist() for _ in range(2)]
-
-    first, second = epochs(5)
-    assert sorted(first) == sorted(second)
-    assert first != second
-    assert epochs(5) == [first, second]
-    assert epochs(6)[0] != first
-
-
 def test_cifar10_pixels(cifar_file):
     path, (_, _, images, labels) = cifar_file
     task = cifar10(path, batch_size=4, valid_size=5)
@@ -105,13 +91,6 @@ def test_cifar10_pixels(cifar_file):
     assert x.shape == (10, 1024, 3)
     np.testing.assert_allclose(x, expected, RTOL)
     np.testing.assert_array_equal(y, labels)
-
-
-def test_cifar10_flat(cifar_file):
-    path, (images, labels, *_) = cifar_file
-    x, y = arrays(cifar10(path, form="flat", batch_size=4, valid_size=5).valid)
-    np.testing.assert_allclose(x, [image.ravel() / 255 for image in images[:5]], RTOL)
-    np.testing.assert_array_equal(y, labels[:5])
 
 
 def padded(path, length=100, **options):
@@ -219,71 +198,3 @@ def test_noise_may_be_fixed_by_the_seed_and_the_image(cifar_file):
     assert other.keys() == expected.keys()
     for image, sequence in other.items():
         assert not np.isin(sequence[32:], expected[image][32:]).all(axis=-1).any()
-
-
-def test_noise_may_be_none(cifar_file):
-    path, (_, _, images, _) = cifar_file
-    x, _ = arrays(padded(path, length=32).test)
-    np.testing.assert_allclose(x, images.reshape(10, 32, 96) / 255, RTOL)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "received"),
-    [
-        ({"steps": 5}, "steps=5"),
-        ({"steps": 0}, "steps=0"),
-        ({"batch_size": 0}, "batch_size=0"),
-        ({"valid_size": 0}, "valid_size=0"),
-        ({"valid_size": 40}, "valid_size=40"),
-        ({"valid_size": None}, "valid_size=None"),
-        ({"train_size": 30}, "train_size=30"),
-        ({"train_size": -1}, "train_size=-1"),
-        ({"test_size": 11}, "test_size=11"),
-        ({"test_size": 1.5}, "test_size=1.5"),
-        ({"seed": -1}, "seed=-1"),
-    ],
-)
-def test_bad_arguments_of_mnist(mnist_folder, arguments, received):
-    with pytest.raises(ValueError, match=f"Received: {received}"):
-        mnist(mnist_folder[0], **{"valid_size": 11, **arguments})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "received"),
-    [
-        ({"form": "rows"}, "form='rows'"),
-        ({"form": "noise-padded", "length": 31}, "length=31"),
-        ({"length": 0}, "length=0"),
-        ({"valid_size": 24}, "valid_size=24"),
-        ({"batch_size": True}, "batch_size=True"),
-        ({"form": ["pixels"]}, r"form=\['pixels'\]"),
-        ({"seed": 1.5}, "seed=1.5"),
-    ],
-)
-def test_bad_arguments_of_cifar10(cifar_file, arguments, received):
-    with pytest.raises(ValueError, match=f"Received: {received}"):
-        cifar10(cifar_file[0], **{"valid_size": 5, **arguments})
-
-
-def test_the_original_mnist(data_dir):
-    task = mnist(data_dir / "mnist", steps=28, batch_size=1000)
-    sizes = [sum(len(y) for _, y in data) for data in (task.valid, task.test)]
-    assert sizes == [5_000, 10_000]
-    x, y = next(iter(task.valid))
-    assert y[:4].numpy().tolist() == [5, 0, 4, 1]
-    assert x.shape == (1000, 28, 28)
-    counts = sum(np.bincount(y, minlength=10) for _, y in task.train)
-    assert counts.sum() == 55_000
-    # All digits but those of the validation data.
-    digits = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    _, valid = arrays(task.valid)
-    np.testing.assert_array_equal(counts + np.bincount(valid), digits)
-
-
-def test_the_subset_of_the_original_cifar10(data_dir):
-    task = padded(data_dir / "cifar10", length=1000, valid_size=500, batch_size=16)
-    x, y = next(iter(task.valid))
-    assert x.shape == (16, 1000, 96)
-    assert y[:8].numpy().tolist() == [6, 9, 9, 4, 1, 1, 2, 7]
-    np.testing.assert_allclose(255 * x[0, 0, :6], [59, 62, 63, 43, 46, 45], 2 * RTOL)
-    assert len(task.train) == -(-3500 // 16)

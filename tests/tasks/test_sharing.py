@@ -89,15 +89,6 @@ def test_the_loss_and_the_weighted_metrics_are_those_of_all_sequences():
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_given_weights_are_kept():
-    x = np.arange(3.0)[:, None]
-    weight = np.array([[1.0, 0.0], [1.0, 1.0], [0.5, 1.0]], "float32")
-    data = tf.data.Dataset.from_tensor_slices((x, x, weight)).batch(3)
-    (_, _, found), *_ = evaluation_share(data, Share(2)).as_numpy_iterator()
-    np.testing.assert_allclose(found[:3] / (4 / 3), weight, rtol=1e-6)
-    assert not found[3].any()
-
-
 def test_one_device_has_the_data_as_they_are():
     data = tf.data.Dataset.range(8).batch(4)
     for cut in (training_share, evaluation_share):
@@ -105,15 +96,6 @@ def test_one_device_has_the_data_as_they_are():
     task = TASKS["adding"]()
     assert training_share(task.passes, Share()) is task.passes
     assert evaluation_share(task.test, Share()) is task.test
-
-
-def test_another_order_in_each_pass():
-    passes = TASKS["adding"]().passes
-    shared = training_share(passes, Share(2, 2, 1))
-    for number in map(np.int64, range(2)):
-        (x, _), *_ = shared(number).as_numpy_iterator()
-        (whole, _), *_ = passes(number).as_numpy_iterator()
-        np.testing.assert_array_equal(x, whole[6:])
 
 
 @pytest.mark.parametrize("form", ["integers", "of each output"])
@@ -129,30 +111,3 @@ def test_weights_of_any_form(form):
     several = len(each) // 3
     for place in range(several):
         np.testing.assert_allclose(each[place::several], expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("share", "name"),
-    [
-        (Share(0), "`replicas`"),
-        (Share(2, 0), "`processes`"),
-        (Share(3, processes=2), "`replicas`"),
-        (Share(2, 2, 2), "`process`"),
-        (Share(2, 2, -1), "`process`"),
-    ],
-    ids=str,
-)
-def test_a_part_that_does_not_exist(share, name):
-    data = tf.data.Dataset.range(8).batch(4)
-    for cut in (training_share, evaluation_share):
-        with pytest.raises(ValueError, match=f"{name}.*Received: "):
-            cut(data, share)
-
-
-def test_batches_that_cannot_be_weighed():
-    data = tf.data.Dataset.range(8).batch(4)
-    with pytest.raises(ValueError, match="batches of `data` must be.*Received: "):
-        evaluation_share(data, Share(2))
-    pairs = tf.data.Dataset.zip(data, data)
-    with pytest.raises(ValueError, match="`data` must be finite.*Received: "):
-        evaluation_share(pairs.repeat(), Share(2))

@@ -1,10 +1,17 @@
+import itertools
+
 import keras
 import numpy as np
 import pytest
 
 from experiments.speech import inputs
 from keras_ortho.data_prep.pipeline import prepare
-from keras_ortho.tasks.timit import load, utterances
+from keras_ortho.tasks.timit import (
+    bucket_boundaries,
+    load,
+    order_in_buckets,
+    utterances,
+)
 from keras_ortho.tasks.timit_records import SPLITS, fingerprint, read_manifest
 from tests.data_prep.corpora import write_corpus
 
@@ -55,22 +62,6 @@ def test_layout(folder):
             assert (y[count - 1 :] == -50).all()
 
 
-def test_the_order_of_train_is_new_each_epoch_and_fixed_by_the_seed(folder):
-    def epochs(seed, count=2):
-        train = load(folder, splits=["train"], shuffle_seed=seed).train
-        return [[row[0].sum() for row in rows(train)] for _ in range(count)]
-
-    first, second = epochs(7)
-    assert sorted(first) == sorted(second)
-    assert first != second
-    assert epochs(7) == [first, second]
-    assert epochs(8) != [first, second]
-    plain = [r.log_power for r in utterances(folder, "train")]
-    train = load(folder, shuffle_seed=None).train
-    for (x, _, weight), log_power in zip(rows(train), plain, strict=True):
-        np.testing.assert_array_equal(frames_of(x, weight), log_power)
-
-
 def test_a_pass_has_its_order_whatever_came_before(folder):
     def order(dataset):
         return [row[0].sum() for row in rows(dataset)]
@@ -79,9 +70,14 @@ def test_a_pass_has_its_order_whatever_came_before(folder):
     first, second = order(data.passes(0)), order(data.passes(1))
     assert first != second
     assert sorted(first) == sorted(second) == sorted(order(data.train))
-    assert [order(data.passes(1)), order(data.passes(0))] == [second, first]
+    again = load(folder, splits=["train"], shuffle_seed=7)
+    assert [order(again.passes(1)), order(again.passes(0))] == [second, first]
+    assert order(load(folder, shuffle_seed=8).passes(0)) != first
     plain = load(folder, shuffle_seed=None)
     assert plain.passes is plain.train
+    records = utterances(folder, "train")
+    for (x, _, w), record in zip(rows(plain.train), records, strict=True):
+        np.testing.assert_array_equal(frames_of(x, w), record.log_power)
     assert load(folder, splits=["valid"]).passes is None
 
 
@@ -212,22 +208,6 @@ def test_keras_computes_the_papers_error(folder):
     np.testing.assert_allclose(loss, expected, rtol=32 * np.finfo(np.float32).eps)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batch_size": 0}, "`batch_size` must be a positive .* batch_size=0$"),
-        ({"splits": []}, r"`splits` must be a subset of .* Received: \[\]"),
-        ({"splits": ["dev"]}, r"Received: \['dev'\]"),
-        ({"splits": 5}, "`splits` .* Received: 5"),
-        ({"splits": [["train"]]}, "`splits` .* Received: "),
-        ({"pad_to": "longest"}, "Received: pad_to='longest'"),
-    ],
-)
-def test_arguments(folder, options, message):
-    with pytest.raises(ValueError, match=message):
-        load(folder, **options)
-
-
 @pytest.mark.parametrize("swapped", [False, True])
 def test_sound_is_predicted_from_what_the_network_was_trained_on(folder, swapped):
     data = load(folder, batch_size=5, legacy_swapped_targets=swapped)
@@ -246,3 +226,59 @@ def test_records_that_were_made_anew_are_others(tmp_path):
         prepare(tmp_path / "corpus", out, mode="speakers", seed=seed)
         found.append(fingerprint(out))
     assert found[0] == found[2] != found[1]
+
+
+# As the utterances of TIMIT: from 1 to 8 seconds, most about 3.
+LENGTHS = np.random.default_rng(0).gamma(9, 22, 100).astype(int) + 60
+
+
+def orders(number=0, batch_size=8, seed=0, lengths=LENGTHS):
+    order = order_in_buckets(lengths, number, batch_size=batch_size, seed=seed)
+    return order.numpy()
+
+
+def padding(batches):
+    steps = sum(len(batch) * LENGTHS[batch].max() for batch in batches)
+    return 1 - LENGTHS.sum() / steps
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 8, 100, 101])
+def test_each_sequence_once(batch_size):
+    assert sorted(orders(batch_size=batch_size)) == list(range(100))
+
+
+def test_the_sequences_of_a_batch_are_about_equally_long():
+    order = orders()
+    batches = np.split(order, range(8, 100, 8))
+    for batch in batches:
+        # Some lengths lie between those of a batch, as they are made longer by up to a
+        # tenth; none lies between that is a tenth from both.
+        least, most = LENGTHS[batch].min() * 1.1, LENGTHS[batch].max() / 1.1
+        between = np.flatnonzero((least < LENGTHS) & (most > LENGTHS))
+        assert set(between) <= set(batch)
+    assert padding(batches) < 0.1
+    assert padding(np.split(np.arange(100), range(8, 100, 8))) > 0.2
+
+
+def test_a_pass_has_batches_and_an_order_of_its_own():
+    first, second = (
+        {frozenset(batch) for batch in np.split(orders(n)[:96], 12)} for n in (0, 1)
+    )
+    assert len(first & second) < 6
+    np.testing.assert_array_equal(orders(1), orders(1))
+    assert (orders(0) != orders(0, seed=1)).any()
+    # In no order of their lengths.
+    means = [LENGTHS[batch].mean() for batch in np.split(orders()[:96], 12)]
+    assert sorted(means) != means
+    assert sorted(means, reverse=True) != means
+
+
+def test_boundaries():
+    boundaries = bucket_boundaries(400)
+    assert boundaries[0] == 2
+    assert boundaries[-1] >= 400
+    for least, following in itertools.pairwise(boundaries):
+        assert least < following
+        longest = following - 1
+        assert longest <= max(least, 1.2 * least)
+    assert bucket_boundaries(1) == [2]

@@ -30,11 +30,6 @@ def test_utterances(folder):
         assert record.log_power.shape == (frames, 129)
 
 
-def test_split_of_utterances(folder):
-    with pytest.raises(ValueError, match="Received: split='dev'"):
-        utterances(folder, "dev")
-
-
 @pytest.fixture
 def broken(folder, tmp_path):
     for path in folder.iterdir():
@@ -45,100 +40,52 @@ def broken(folder, tmp_path):
 def test_missing_files_and_another_size(broken):
     shard = next(broken.glob("train-*.tfrecord"))
     shard.write_bytes(shard.read_bytes() + b"x")
-    with pytest.raises(ValueError, match=f"must have .*Received: {shard}"):
+    with pytest.raises(ValueError, match=f"{shard} must have"):
         utterances(broken, "train")
     shard.unlink()
-    with pytest.raises(FileNotFoundError, match=f"missing. Received: {shard}"):
+    with pytest.raises(FileNotFoundError, match=str(shard)):
         read_manifest(broken)
     (broken / "manifest.json").unlink()
     with pytest.raises(FileNotFoundError, match=f"data_prep.*Received: {broken}"):
         read_manifest(broken)
 
 
-@pytest.mark.parametrize("change", [{"version": 1}, {"format": "other"}])
-def test_a_manifest_of_another_format(broken, change):
-    path = broken / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ValueError, match=r"version 2: .* again .*keras-ortho-data"):
-        read_manifest(broken)
-
-
-def without(*keys):
-    def change(manifest):
-        place = manifest
-        for key in keys[:-1]:
-            place = place[key]
-        del place[keys[-1]]
-        return manifest
-
-    return change
-
-
-def with_value(*keys_and_value):
-    *keys, last, value = keys_and_value
-
-    def change(manifest):
-        place = manifest
-        for key in keys:
-            place = place[key]
-        place[last] = value
-        return manifest
-
-    return change
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("keys", "value", "message"),
     [
-        (lambda manifest: [manifest], "must contain a JSON object"),
-        (lambda manifest: None, "must contain a JSON object"),
-        (without("splits"), "must describe the splits"),
-        (without("splits", "valid"), "must describe the splits"),
-        (with_value("splits", []), "must describe the splits"),
-        (with_value("splits", "test", []), "a split must be|Each split must be"),
-        (without("splits", "test", "shards"), "`shards` must list files"),
-        (
-            with_value("splits", "test", "shards", 0, "file", "../a.tfrecord"),
-            "`shards`",
-        ),
-        (with_value("splits", "test", "shards", 0, "file", "/a.tfrecord"), "`shards`"),
-        (with_value("splits", "test", "shards", 0, "bytes", "1"), "`shards`"),
-        (with_value("splits", "test", "shards", 0, "bytes", -1), "`shards`"),
-        (without("splits", "test", "frames"), "`frames` must"),
-        (
-            with_value("splits", "test", "frames", "fccc0_sx1", 1.5),
-            "`frames` must",
-        ),
-        (
-            with_value("splits", "test", "frames", "fccc0_sx1", 10**12),
-            "must agree with `frames`",
-        ),
-        (without("splits", "test", "max_frames"), "`max_frames` .* Received: None"),
-        (with_value("splits", "test", "max_frames", 10**12), "`max_frames`"),
-        (with_value("splits", "test", "num_utterances", 1), "`num_utterances`"),
-        (with_value("splits", "test", "num_frames", 1), "`num_frames`"),
-        (without("statistics"), "`statistics` must contain 'mean' and 'std'"),
-        (with_value("statistics", []), "`statistics`"),
-        (without("statistics", "std"), "`statistics`"),
-        (with_value("statistics", "mean", [0.0] * 128), "`statistics`"),
-        (with_value("statistics", "mean", [[0.0]] * 129), "`statistics`"),
-        (with_value("statistics", "mean", [math.nan] * 129), "finite numbers in dB"),
-        (with_value("statistics", "std", [10**400] * 129), "`statistics`"),
-        (with_value("statistics", "std", 0, -0.5), "not be negative. Received: -0.5"),
+        (["version"], 1, "version 2, .* again .*keras-ortho-data"),
+        (["format"], "other", "version 2, .* again .*keras-ortho-data"),
+        (["splits"], [], "TypeError"),
+        (["splits", "test"], {}, "KeyError: 'frames'"),
+        (["splits", "test", "shards", 0], {}, "KeyError: 'file'"),
+        (["splits", "test", "shards", 0, "bytes"], -1, "must have -1 bytes"),
+        (["splits", "test", "frames", "fccc0_sx1"], "1", "TypeError"),
+        (["splits", "test", "frames", "fccc0_sx1"], 10**12, "must agree with 'frames'"),
+        (["splits", "test", "max_frames"], 10**12, "'max_frames' .* not 1000000000000"),
+        (["splits", "test", "num_utterances"], 1, "'num_utterances' of 'test'"),
+        (["splits", "test", "num_frames"], None, "'num_frames' of 'test'"),
+        (["statistics"], {}, "KeyError: 'mean'"),
+        (["statistics", "mean"], [0.0] * 128, "'mean' must hold 129 finite"),
+        (["statistics", "mean"], [[0.0]] * 129, "'mean' must hold 129 finite"),
+        (["statistics", "std"], [math.nan] * 129, "'std' must hold 129 finite"),
     ],
 )
-def test_a_damaged_manifest_is_named(broken, change, message):
+def test_a_damaged_manifest_is_named(broken, keys, value, message):
     path = broken / "manifest.json"
-    path.write_text(json.dumps(change(json.loads(path.read_text()))))
-    with pytest.raises(ValueError, match=message) as error:
+    manifest = place = json.loads(path.read_text())
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match=f"Received: {path}: .*{message}"):
         read_manifest(broken)
-    assert str(path) in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "[" * 100_000, "{", "\x00"])
-def test_a_manifest_that_is_no_json(broken, text):
-    (broken / "manifest.json").write_text(text)
-    with pytest.raises(ValueError, match=r"manifest\.json must contain JSON"):
+@pytest.mark.parametrize("text", ["", "[" * 100_000, "{", "\x00", "[]", "null"])
+def test_a_manifest_that_is_none(broken, text):
+    path = broken / "manifest.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=str(path)):
         read_manifest(broken)
 
 
@@ -146,29 +93,19 @@ def test_more_frames_than_the_shards_can_hold(broken):
     path = broken / "manifest.json"
     manifest = json.loads(path.read_text())
     split = manifest["splits"]["test"]
-    name = next(iter(split["frames"]))
-    split["frames"][name] = 10**6
+    split["frames"][next(iter(split["frames"]))] = 10**6
     split["num_frames"] = sum(split["frames"].values())
     split["max_frames"] = max(split["frames"].values())
     path.write_text(json.dumps(manifest))
-    with pytest.raises(ValueError, match="do not fit into shards"):
+    with pytest.raises(ValueError, match="do not fit into"):
         read_manifest(broken)
 
 
-def test_a_record_longer_than_its_shard(broken):
+@pytest.mark.parametrize("place", [5, 1000])  # The length of a record, and its content.
+def test_a_flipped_bit_in_a_record(broken, place):
     shard = next(broken.glob("test-*.tfrecord"))
     content = bytearray(shard.read_bytes())
-    content[:8] = (2**40).to_bytes(8, "little")
+    content[place] ^= 4
     shard.write_bytes(content)
-    with pytest.raises(ValueError, match=f"whole records. Received: {shard}"):
-        read_manifest(broken)
-
-
-def test_a_flipped_bit_in_a_record(broken):
-    shard = next(broken.glob("test-*.tfrecord"))
-    content = bytearray(shard.read_bytes())
-    content[1000] ^= 4
-    shard.write_bytes(content)
-    read_manifest(broken)
     with pytest.raises(ValueError, match=f"shard is damaged. Received: {shard}"):
         list(utterances(broken, "test"))
