@@ -60,12 +60,6 @@ def test_an_epoch_begins_from_zero():
     assert starts.zero == [True, False, False, False, False] * 2
 
 
-def test_without_it_nothing_is_reset():
-    starts = Starts()
-    make_model().fit(make_data(), epochs=2, callbacks=[starts], verbose=0)
-    assert starts.zero == [True] + [False] * 9
-
-
 @pytest.mark.slow
 def test_resets_where_the_text_begins_anew():
     data, starts = make_data(), Starts()
@@ -127,23 +121,6 @@ def test_test_figures():
     expected = model.evaluate(test, callbacks=[ResetStates()], verbose=0)
     assert history["test_loss"][-1] == expected
     assert history["test_loss"] != history["val_loss"]
-
-
-@pytest.mark.slow
-def test_test_figures_leave_training_alone():
-    models = [make_model(), make_model()]
-    for model, more in zip(
-        models, [[], [TestFigures(make_data(seed=2), [ResetStates()])]], strict=True
-    ):
-        model.fit(
-            make_data().repeat(),
-            steps_per_epoch=2,
-            epochs=4,
-            callbacks=[ResetStates(every=5), *more],
-            verbose=0,
-        )
-    for value, wanted in zip(models[1].weights, models[0].weights, strict=True):
-        np.testing.assert_array_equal(value, wanted)
 
 
 class Killed(BaseException):
@@ -214,10 +191,3 @@ def test_finds_the_states_of_a_model_within_a_model():
         model.evaluate(data, callbacks=[ResetStates()], verbose=0) for _ in range(2)
     )
     assert first == again
-
-
-def test_there_must_be_states():
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    with pytest.raises(ValueError, match="`CarriedState` layer. Received: sequential"):
-        model.fit(np.ones((2, 2)), np.ones((2, 1)), callbacks=[ResetStates()])

@@ -172,26 +172,12 @@ class BNPDense(ParametrizedDense):
         )
 
     def kernel_matrix(self) -> Tensor:
-        """Returns the kernel, in float32 or wider.
-
-        Raises:
-            ValueError: If the layer is not built.
-        """
+        """Returns the kernel, in float32 or wider."""
         checks.check_built(self)
         return ops.cast(self.kernel, self.factorization_dtype)
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Computes the output.
-
-        Args:
-            inputs: Tensor of shape `(batch, ..., m)`.
-
-        Returns:
-            Tensor of shape `(batch, ..., n)`.
-
-        Raises:
-            ValueError: If the inputs are complex.
-        """
+        """Computes the output."""
         checks.check_real_tensor("inputs", inputs)
         output = preconditioned_dense(
             ops.cast(inputs, self.compute_dtype),

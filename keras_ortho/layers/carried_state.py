@@ -3,7 +3,6 @@
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops, tree
 
 from keras_ortho.backend.types import Tensor
@@ -43,7 +42,8 @@ class CarriedState(keras.layers.Wrapper):
 
     Raises:
         ValueError: If `layer` does not meet these conditions; in `build`, if the batch
-            size is unknown.
+            size is unknown; in a call, if it is another. In a graph of TensorFlow that
+            does not know it, this is an `InvalidArgumentError`.
 
     Example:
     >>> rnn = keras.layers.LSTM(8, return_sequences=True, return_state=True)
@@ -67,14 +67,7 @@ class CarriedState(keras.layers.Wrapper):
         self.supports_masking = True
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Builds the layer and creates the states.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Raises:
-            ValueError: If the batch size is unknown.
-        """
+        """Builds the layer and creates the states."""
         batch_size = input_shape[0]
         if batch_size is None:
             raise ValueError(
@@ -130,33 +123,10 @@ class CarriedState(keras.layers.Wrapper):
             variable.assign(ops.cast(value, variable.dtype))
         self.has_begun.assign(False)
 
-    def load_own_variables(self, store: Any) -> None:
-        """Loads the weights, including from older files without `has_begun`.
-
-        Args:
-            store: Saved arrays, keyed by their index as a string.
-        """
-        begun = {str(len(self.states)): np.array(True)}
-        super().load_own_variables({**begun, **store})
-
     def call(
         self, sequences: Tensor, mask: Tensor | None = None, training: bool = False
     ) -> Tensor:
-        """Runs the layer and stores its last states.
-
-        Args:
-            sequences: Tensor of shape `(batch, time, m)`.
-            mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to run in training mode, with dropout.
-
-        Returns:
-            Tensor of shape `(batch, time, n)`.
-
-        Raises:
-            ValueError: If the batch size is not the one that the layer was built for.
-                In a graph of TensorFlow that does not know it, an
-                `InvalidArgumentError`.
-        """
+        """Runs the layer and stores its last states."""
         batch_size = self.states[0].shape[0]
         wanted = (
             f"The batch must have {batch_size} sequences, for which the layer was "

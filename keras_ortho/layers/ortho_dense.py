@@ -120,16 +120,7 @@ class OrthoDense(ParametrizedDense):
         )
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """Computes the output.
-
-        Args:
-            inputs: Tensor of shape `(batch, ..., m)`.
-            training: Whether this is a training pass, in which the base of a
-                `Rebased` parametrization may move.
-
-        Returns:
-            Tensor of shape `(batch, ..., n)`.
-        """
+        """Computes the output."""
         if call_is_training(training) and self.trainable:
             self._matrix.begin_training_pass()
         return super().call(inputs)

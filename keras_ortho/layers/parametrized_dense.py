@@ -15,24 +15,9 @@ from keras_ortho.saved_shapes import check_saved
 class ParametrizedDense(keras.layers.Layer):
     """Base class of layers `activation(x W + b)` that compute `W` from variables.
 
-    A subclass accepts at least the arguments below and stores each of its arguments as
-    an attribute. It implements `build_kernel`, which creates the variables, and
+    A subclass accepts at least these arguments and stores each of its arguments as an
+    attribute. It implements `build_kernel`, which creates the variables, and
     `kernel_matrix`, which maps them to `W`.
-
-    Args:
-        units: Number of outputs `n`, a positive integer.
-        activation: Activation of the output. Default: `None`.
-        use_bias: Whether there is a bias. Default: `True`.
-        kernel_initializer: Initializer of the free variables, or of the kernel.
-        bias_initializer: Initializer of the bias. Default: `"zeros"`.
-        kernel_regularizer: Regularizer of the free variables. Default: `None`.
-        bias_regularizer: Regularizer of the bias. Default: `None`.
-        bias_constraint: Constraint of the bias. Default: `None`.
-        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
-
-    Example:
-    >>> isinstance(SVDDense(3), ParametrizedDense)
-    True
     """
 
     def __init__(
@@ -62,16 +47,7 @@ class ParametrizedDense(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Creates the weights.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Raises:
-            ValueError: If the size of the last axis is unknown, the layer cannot
-                represent the kernel that `kernel_initializer` yields, or an
-                initializer is an array of the wrong shape.
-        """
+        """Creates the weights."""
         features = checks.check_last_axis(self, input_shape)
         self._shape = (features, self.units)
         self.build_kernel()
@@ -100,26 +76,11 @@ class ParametrizedDense(keras.layers.Layer):
         return wide_dtype(self.variable_dtype)
 
     def kernel_matrix(self) -> Tensor:
-        """Computes the kernel `W` from its variables.
-
-        Returns:
-            Tensor of shape `(m, n)` in the dtype of the variables, but at least
-            float32.
-        """
+        """Computes the kernel `W` from its variables."""
         raise NotImplementedError
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Computes the output.
-
-        Args:
-            inputs: Tensor of shape `(batch, ..., m)`.
-
-        Returns:
-            Tensor of shape `(batch, ..., n)`.
-
-        Raises:
-            ValueError: If the inputs are complex.
-        """
+        """Computes the output."""
         checks.check_real_tensor("inputs", inputs)
         kernel = ops.cast(self.kernel_matrix(), self.compute_dtype)
         output = ops.matmul(ops.cast(inputs, self.compute_dtype), kernel)
@@ -128,14 +89,7 @@ class ParametrizedDense(keras.layers.Layer):
         return precise(self.activation)(output)
 
     def load_own_variables(self, store: Any) -> None:
-        """Loads the weights.
-
-        Args:
-            store: Saved arrays, keyed by their index as a string.
-
-        Raises:
-            ValueError: If the weights are those of a layer with other arguments.
-        """
+        """Loads the weights."""
         if self.built:
             check_saved(self, (None, self._shape[0]), store)
         super().load_own_variables(store)

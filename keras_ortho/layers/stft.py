@@ -96,9 +96,6 @@ class STFT(_Transform):
         """Transforms waveforms. See the class for the arguments."""
         _check_waveform("waveform", waveform)
         waveform = ops.cast(waveform, self.transform_dtype)
-        if waveform.shape[0] == 0 and waveform.shape[1] is not None:
-            # On JAX, the other axes would be lost.
-            return ops.zeros(self.compute_output_spec(waveform).shape, waveform.dtype)
         end = self.frame_length + -ops.shape(waveform)[1] % self.hop_length
         padded = ops.pad(waveform, ((0, 0), (self.frame_length, end)))
         return ops.stack(ops.stft(padded, **self._lengths()), axis=-1)
@@ -158,9 +155,6 @@ class InverseSTFT(_Transform):
         """Transforms spectra back. See the class for the arguments."""
         self._check_shapes(spectrum, like)
         spectrum = ops.cast(spectrum, self.transform_dtype)
-        if 0 in spectrum.shape[:2] and None not in spectrum.shape[:2]:
-            shape = self.compute_output_spec(spectrum, like).shape
-            return ops.zeros(shape, spectrum.dtype)
         parts = (spectrum[..., 0], spectrum[..., 1])
         padded = ops.istft(parts, **self._lengths())
         if like is None:

@@ -98,15 +98,7 @@ class TrainedInitialState(keras.layers.Wrapper):
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
     ) -> None:
-        """Builds the layer and creates the initial states.
-
-        Args:
-            sequences_shape: Shape of the sequences.
-            initial_state_shape: Unused.
-
-        Raises:
-            ValueError: If the initializer is an array of the wrong shape.
-        """
+        """Builds the layer and creates the initial states."""
         if not self.layer.built:
             self.layer.build(sequences_shape)
         make = self.initializer
@@ -148,17 +140,7 @@ class TrainedInitialState(keras.layers.Wrapper):
         mask: Tensor | None = None,
         training: bool = False,
     ) -> Any:
-        """Runs the layer.
-
-        Args:
-            sequences: Tensor of shape `(batch, time, m)`.
-            initial_state: List of states. Default: `None`, the trained ones.
-            mask: Boolean tensor of shape `(batch, time)`, or `None`.
-            training: Whether to run in training mode, with dropout.
-
-        Returns:
-            The outputs of the layer.
-        """
+        """Runs the layer."""
         if mask is None:  # With an initial state, Keras does not pass it.
             mask = get_keras_mask(sequences)
         if initial_state is None:

@@ -36,11 +36,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
     """
 
     def build(self, var_list: Sequence[Any]) -> None:
-        """Creates the variables of all optimizers.
-
-        Args:
-            var_list: The variables to train.
-        """
+        """Creates the variables of all optimizers."""
         super().build(var_list)
         for optimizer in self._inner_optimizers:
             if not optimizer.built:  # Keras sets the weights of built ones only.
@@ -80,17 +76,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
     def apply(
         self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None
     ) -> None:
-        """Updates the variables with their gradients.
-
-        Args:
-            grads: List of gradients, one for each variable.
-            trainable_variables: The variables, all or some of those for which the
-                optimizer was built. Default: `None`, all.
-
-        Raises:
-            ValueError: If the optimizer was built for other variables, or no variable
-                has a gradient.
-        """
+        """Updates the variables with their gradients."""
         variables = trainable_variables
         if variables is None and self.built:
             variables = self._trainable_variables
@@ -120,15 +106,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
         self.iterations.assign_add(1)
 
     def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
-        """Sets the variables to their averages, if there are any, after training.
-
-        Args:
-            var_list: The variables, all or some of those for which the optimizer was
-                built.
-
-        Raises:
-            ValueError: If the optimizer was built for other variables.
-        """
+        """Sets the variables to their averages, if there are any, after training."""
         # On JAX this is the first method that a model calls with its variables.
         self._check_known(var_list)
         super().finalize_variable_values(var_list)

@@ -98,12 +98,5 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
         optimizer.name = group
 
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
-        """Returns the optimizer of a variable.
-
-        Args:
-            variable: A Keras variable.
-
-        Returns:
-            The optimizer of its group.
-        """
+        """Returns the optimizer of a variable."""
         return self[group_of(variable)]

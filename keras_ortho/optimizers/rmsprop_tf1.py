@@ -66,28 +66,13 @@ class RMSpropTF1(keras.optimizers.RMSprop):
     def add_optimizer_variables(
         self, trainable_variables: list[Any], name: Any, initializer: Any = "zeros"
     ) -> list[Tensor]:
-        """Creates the optimizer variables of one slot.
-
-        Args:
-            trainable_variables: The variables to train.
-            name: Name of the slot, or a list of names.
-            initializer: Initializer for the slot. The accumulator, which Keras calls
-                `"velocity"`, has its own.
-
-        Returns:
-            List of the optimizer variables.
-        """
+        """Creates the optimizer variables of one slot."""
         if name == "velocity":
             initializer = keras.initializers.Constant(self.initial_accumulator_value)
         return super().add_optimizer_variables(trainable_variables, name, initializer)
 
     def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
-        """Updates the variables with their gradients.
-
-        Args:
-            grads: The gradients. Clipping acts on their sum over all replicas.
-            trainable_variables: The variables. Default: `None`, those of `build`.
-        """
+        """Updates the variables with their gradients."""
         super().apply(clip_over_replicas(self, grads), trainable_variables)
 
     def get_config(self) -> dict[str, Any]:

@@ -85,14 +85,7 @@ class StiefelDescent(keras.optimizers.Optimizer):
         self.reproject = reproject
 
     def build(self, variables: list[Any]) -> None:
-        """Creates the optimizer variables.
-
-        Args:
-            variables: The variables to train, each of shape `(2, n, n)`.
-
-        Raises:
-            ValueError: If a variable has the wrong shape.
-        """
+        """Creates the optimizer variables."""
         if self.built:
             return
         for variable in variables:
@@ -110,24 +103,12 @@ class StiefelDescent(keras.optimizers.Optimizer):
             self._accumulators = self.add_optimizer_variables(variables, "accumulator")
 
     def apply(self, grads: list[Any], trainable_variables: Any = None) -> None:
-        """Updates the matrices with their gradients.
-
-        Args:
-            grads: The gradients, tensors of shape `(2, n, n)`. Clipping acts on their
-                sum over all replicas.
-            trainable_variables: The variables. Default: `None`, those of `build`.
-        """
+        """Updates the matrices with their gradients."""
         with keeping_unitary():
             super().apply(clip_over_replicas(self, grads), trainable_variables)
 
     def update_step(self, gradient: Tensor, variable: Any, learning_rate: Any) -> None:
-        """Updates one matrix.
-
-        Args:
-            gradient: Tensor of shape `(2, n, n)`.
-            variable: The variable of the matrix.
-            learning_rate: Scalar.
-        """
+        """Updates one matrix."""
         dtype = wide_dtype(variable.dtype)
         gradient = ops.cast(gradient, dtype)
         if self.rms_scaling:

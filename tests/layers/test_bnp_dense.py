@@ -1,15 +1,10 @@
-import json
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
-from keras.src import testing
 
 from keras_ortho import BNPDense
-from keras_ortho.initializers import SmallUniform
 from tests.gradients import gradients, weight_gradients
-from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
@@ -101,17 +96,6 @@ def test_a_step_of_sgd_is_that_of_the_dissertation(jit_compile):
         np.testing.assert_allclose(found, value, atol=100 * EPS32)
 
 
-def test_the_output_is_that_of_a_dense_layer():
-    layer = built(3, (8, 4), activation="relu")
-    plain = keras.layers.Dense(3, activation="relu")
-    plain.build((8, 4))
-    plain.set_weights(layer.get_weights())
-    x = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
-    for training in (False, True):
-        np.testing.assert_array_equal(layer(x, training=training), plain(x))
-    assert len(layer.weights) == 2
-
-
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
 def test_low_precision(policy):
     random = np.random.default_rng(0)
@@ -137,82 +121,6 @@ def test_low_precision(policy):
         atol = {"kernel": 1e-4, "bias": 0.2}[name] * 16 * eps
         gradient = ops.convert_to_numpy(ops.cast(gradient, "float32"))
         np.testing.assert_allclose(gradient, expected[name], atol=atol, err_msg=name)
-
-
-class BNPDenseTest(testing.TestCase):
-    def test_keras_layer_checks(self):
-        for shape in ((2, 4), (2, 5, 4)):
-            self.run_layer_test(
-                BNPDense,
-                {"units": 3, "epsilon": 0.1, "kernel_regularizer": "l2"},
-                input_shape=shape,
-                expected_output_shape=(*shape[:-1], 3),
-                expected_num_trainable_weights=2,
-                expected_num_non_trainable_weights=0,
-                expected_num_losses=1,
-                supports_masking=True,
-            )
-
-
-def test_config_holds_every_argument():
-    given = {
-        "units": 3,
-        "epsilon": 0.1,
-        "activation": "relu",
-        "kernel_initializer": keras.initializers.VarianceScaling(0.75**2, "fan_avg"),
-        "bias_initializer": "ones",
-        "kernel_regularizer": "l2",
-        "bias_regularizer": "l1",
-        "activity_regularizer": "l2",
-        "kernel_constraint": "max_norm",
-        "bias_constraint": "non_neg",
-    }
-    layer = BNPDense(**given, name="named", dtype="mixed_bfloat16")
-    config = json.loads(json.dumps(layer.get_config()))
-    assert set(given) <= set(config)
-    default = BNPDense(4).get_config()
-    for name in given:
-        assert config[name] != default[name], name
-    again = BNPDense.from_config(config)
-    assert again.get_config() == layer.get_config()
-
-
-def test_saves_and_loads(tmp_path):
-    model = keras.Sequential([keras.Input((4,)), BNPDense(3, 0.1, "relu")])
-    model.compile("sgd", "mse")
-    x = np.random.default_rng(0).normal(size=(8, 4)).astype("float32")
-    model.fit(x, np.ones((8, 3)), verbose=0)
-    assert reloaded(model, tmp_path, x).layers[0].epsilon == 0.1
-
-
-@pytest.mark.parametrize("epsilon", [0, -0.5, float("nan"), None, "small"])
-def test_epsilon_must_be_positive(epsilon):
-    with pytest.raises(ValueError, match="`epsilon` must .*Received: epsilon="):
-        BNPDense(3, epsilon)
-
-
-def test_there_is_a_bias():
-    with pytest.raises(ValueError, match="Received: use_bias=False"):
-        BNPDense(3, use_bias=False)
-
-
-def test_units_and_features():
-    with pytest.raises(ValueError, match="Received: units=0"):
-        BNPDense(0)
-    with pytest.raises(ValueError, match=r"Received: input_shape=\(2, None\)"):
-        BNPDense(3).build((2, None))
-
-
-def test_another_backend_says_so(monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "numpy")
-    with pytest.raises(NotImplementedError, match="Received: KERAS_BACKEND=numpy"):
-        BNPDense(3)
-
-
-def test_knows_the_initializers_of_the_package():
-    assert type(BNPDense(2, kernel_initializer="small_uniform").kernel_initializer) is (
-        SmallUniform
-    )
 
 
 def test_an_empty_batch_has_gradients_of_zero():

@@ -72,25 +72,6 @@ def test_states_are_carried_within_fit(name, text):
     assert loss == pytest.approx(np.mean(whole**2), rel=1e-4)
 
 
-def test_weights():
-    _, layer = network("lstm")
-    assert [state.path.split("/")[-1] for state in layer.states] == [
-        "state_0",
-        "state_1",
-    ]
-    trained = {id(weight) for weight in layer.trainable_weights}
-    assert len(trained) == 3
-    assert not trained & {id(state) for state in layer.states}
-
-
-def test_starts_from_the_trained_state():
-    _, layer = network("start")
-    start = ops.convert_to_numpy(layer.layer.cell.initial_state)
-    assert np.abs(start).max() > 0
-    for state in ops.convert_to_numpy(layer.states[0]):
-        np.testing.assert_array_equal(state, start)
-
-
 def test_the_first_batch_trains_the_initial_state(text):
     """From which alone it begins, as it is by then."""
     _, layer = network("start")
@@ -110,41 +91,11 @@ def test_the_first_batch_trains_the_initial_state(text):
     assert np.abs(ops.convert_to_numpy(whole - expected)).max() > 1000 * ATOL
 
 
-def test_weights_of_a_version_that_had_no_has_begun(text):
-    model, layer = network("start")
-    first, second, _ = pieces(text)
-    model.predict(first, verbose=0)
-    store = {}
-    layer.save_own_variables(store)
-    store = {name: np.array(value) for name, value in store.items()}
-    expected = model.predict(second, verbose=0)
-    layer.reset_state()
-    del store["1"]
-    layer.load_own_variables(store)
-    np.testing.assert_allclose(model.predict(second, verbose=0), expected, atol=ATOL)
-
-
 def test_saved_with_the_states(text, tmp_path):
     model, _ = network("scornn")
     first, second, _ = pieces(text)
     model.predict(first, verbose=0)
     reloaded(model, tmp_path, second)
-
-
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"return_state": True},
-        {"return_sequences": True},
-        {"return_sequences": True, "return_state": True, "stateful": True},
-    ],
-)
-def test_the_layer_must_give_its_state(kwargs):
-    with pytest.raises(ValueError, match="`layer` must be .* Received: layer="):
-        CarriedState(keras.layers.GRU(2, **kwargs))
-    inner = keras.layers.GRU(2, return_sequences=True, return_state=True)
-    with pytest.raises(ValueError, match="`layer` must be .* Received: layer="):
-        CarriedState(keras.layers.Bidirectional(inner))
 
 
 def test_other_sequences_than_it_was_built_for():
@@ -165,9 +116,3 @@ def test_a_smaller_last_batch_in_fit(text):
     # TensorFlow's error is no `ValueError`.
     with pytest.raises(Exception, match=r"must have 3 sequences.*shape.*1\D+4\D+2"):
         model.fit(x, np.zeros((len(x), TIME, 5)), BATCH, shuffle=False, verbose=0)
-
-
-def test_the_batch_size_must_be_known():
-    layer = CarriedState(recurrent("lstm"))
-    with pytest.raises(ValueError, match="batch size must be known.*Received: input"):
-        layer(keras.Input((TIME, FEATURES)))

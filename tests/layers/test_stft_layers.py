@@ -76,32 +76,9 @@ def test_gradients_are_the_transposed_maps():
     units = np.eye(frames * 5 * 2).reshape(-1, frames, 5, 2)
     matrix = ops.convert_to_numpy(backward(units))
     weights = np.random.default_rng(1).normal(size=20)
-    found = gradients(
-        lambda x: ops.sum(backward(x) * weights),
-        spectra(frames, 5)[:1],
-    )[0]
+    spectrum = spectra(frames, 5)[:1]
+    (found,) = gradients(lambda x: ops.sum(backward(x) * weights), spectrum)
     np.testing.assert_allclose(found.reshape(-1), matrix @ weights, atol=1e-12)
-
-
-@pytest.mark.parametrize(("frame", "hop"), LENGTHS)
-@pytest.mark.parametrize("samples", [100, None])
-def test_shapes_are_known_beforehand(frame, hop, samples):
-    waveform = keras.Input((samples,))
-    spectrum = STFT(frame, hop)(waveform)
-    again = InverseSTFT(frame, hop)(spectrum, waveform)
-    whole = InverseSTFT(frame, hop)(spectrum)
-    model = keras.Model(waveform, [spectrum, again, whole])
-    x = waveforms(100).astype("float32")
-    for tensor, value in zip(model.outputs, model(x), strict=True):
-        known = [n for n in tensor.shape if n is not None]
-        found = [
-            m for m, n in zip(value.shape, tensor.shape, strict=True) if n is not None
-        ]
-        assert known == found
-    if samples:
-        frames = len(stft(x[0], frame_length=frame, hop_length=hop))
-        assert spectrum.shape == (None, frames, frame // 2 + 1, 2)
-        assert again.shape == (None, 100)
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
@@ -123,21 +100,6 @@ def test_saves(tmp_path):
     np.testing.assert_allclose(again(x), x / 2, atol=1e-5)
 
 
-@pytest.mark.parametrize("layer", [STFT, InverseSTFT])
-@pytest.mark.parametrize(
-    ("lengths", "message"),
-    [
-        (("a", 128), "`frame_length` must be an integer. Received: 'a'"),
-        ((256, 1.5), "`hop_length` must be an integer. Received: 1.5"),
-        ((255, 128), "`frame_length` must be even and positive. Received: 255"),
-        ((256, 100), r"`hop_length` must divide `frame_length` \(256\). Received: 100"),
-    ],
-)
-def test_errors(layer, lengths, message):
-    with pytest.raises(ValueError, match=message):
-        layer(*lengths)
-
-
 @pytest.mark.backends
 @pytest.mark.parametrize("frames", [1, 2, 3, 4])
 def test_few_frames(frames):
@@ -148,37 +110,18 @@ def test_few_frames(frames):
     assert InverseSTFT()(keras.Input((frames, 129, 2))).shape == (None, samples)
     with pytest.raises(ValueError, match=f"`like` .* {frames} frames. Received: 200"):
         InverseSTFT()(x, waveforms(200))
-    with pytest.raises(ValueError, match=f"`like` .* {frames} frames. Received: 200"):
-        InverseSTFT()(keras.Input((frames, 129, 2)), keras.Input((200,)))
 
 
-@pytest.mark.parametrize("shape", [(2, 5, 128, 2), (2, 5, 129, 1), (5, 129, 2)])
-def test_an_inverse_needs_a_spectrum(shape):
-    for x in (np.ones(shape, "float32"), keras.KerasTensor(shape)):
-        with pytest.raises(ValueError, match=r"`spectrum` .*Received: \("):
-            InverseSTFT()(x)
-
-
-@pytest.mark.parametrize("shape", [(300,), (2, 300, 1)])
-def test_waveforms_have_two_axes(shape):
-    for make in (np.ones, keras.KerasTensor):
-        with pytest.raises(ValueError, match=r"`waveform` .*Received: \("):
-            STFT()(make(shape))
-        with pytest.raises(ValueError, match=r"`like` .*Received: \("):
-            InverseSTFT()(make((2, 5, 129, 2)), make(shape))
-    with pytest.raises(ValueError, match="`like` .* `spectrum`, 2. Received: 3"):
-        InverseSTFT()(np.ones((2, 5, 129, 2), "float32"), waveforms(200)[[0, 0, 0]])
-
-
-def test_an_inverse_needs_frames_that_overlap():
-    assert STFT(8, 8)(np.ones((1, 16), "float32")).shape == (1, 4, 5, 2)
-    with pytest.raises(ValueError, match="`hop_length` must be less.*Received: 8"):
-        InverseSTFT(8, 8)
-
-
-def test_an_empty_batch():
-    waveform = np.zeros((0, 1000), "float32")
-    spectrum = STFT()(waveform)
-    assert tuple(spectrum.shape) == (0, 11, 129, 2)
-    assert tuple(InverseSTFT()(spectrum, waveform).shape) == (0, 1000)
-    assert tuple(InverseSTFT()(ops.zeros((2, 0, 129, 2))).shape) == (2, 0)
+@pytest.mark.parametrize("samples", [100, None])
+def test_shapes_are_known_beforehand(samples):
+    waveform = keras.Input((samples,))
+    spectrum = STFT(64, 16)(waveform)
+    again = InverseSTFT(64, 16)(spectrum, waveform)
+    model = keras.Model(waveform, [spectrum, again, InverseSTFT(64, 16)(spectrum)])
+    for tensor, value in zip(model.outputs, model(waveforms(100)), strict=True):
+        sizes = zip(tensor.shape, value.shape, strict=True)
+        assert all(known in (None, found) for known, found in sizes)
+    if samples:
+        frames = len(stft(waveforms(100)[0], frame_length=64, hop_length=16))
+        assert spectrum.shape == (None, frames, 33, 2)
+        assert again.shape == (None, 100)

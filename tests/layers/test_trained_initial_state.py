@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import ORNN, ORNNCell, ScoRNNCell
+from keras_ortho import ScoRNNCell
 from keras_ortho.layers import CarriedState, TrainedInitialState
 from tests.saving import reloaded
 
@@ -68,14 +68,6 @@ def test_they_are_trained_saved_and_masked(tmp_path):
     reloaded(model, tmp_path, X)
 
 
-def test_may_be_carried_on():
-    inner = keras.layers.GRU(6, return_sequences=True, return_state=True)
-    layer = CarriedState(TrainedInitialState(inner, "ones"))
-    layer(X)
-    layer.reset_state()
-    np.testing.assert_array_equal(layer.states[0], np.ones((4, 6)))
-
-
 def test_of_stacked_cells():
     x = X.astype("float64")
     cells = [
@@ -98,36 +90,3 @@ def test_of_stacked_cells():
     carried.reset_state()
     np.testing.assert_allclose(carried(x), whole[:, : x.shape[1]], atol=atol)
     np.testing.assert_allclose(carried(x), whole[:, x.shape[1] :], atol=atol)
-
-
-def test_an_array_of_another_shape():
-    for shape in ((1,), (5,)):
-        layer = TrainedInitialState(keras.layers.LSTM(3), initializer=np.ones(shape))
-        with pytest.raises(
-            ValueError, match="`initializer` must have the shape .* Rec"
-        ):
-            layer.build((None, 5, 2))
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [
-        keras.layers.Dense(3),
-        keras.layers.LSTMCell(3),
-        keras.layers.LSTM(3, stateful=True),
-    ],
-)
-def test_a_layer_that_is_none_is_named(layer):
-    with pytest.raises(ValueError, match="`layer` must be .*Received: layer="):
-        TrainedInitialState(layer)
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [ORNN(4), keras.layers.RNN([keras.layers.LSTMCell(3), ORNNCell(4)])],
-)
-def test_a_layer_that_trains_its_state_is_refused(layer):
-    message = "`trainable_initial_state` to `False`. Received: layer="
-    with pytest.raises(ValueError, match=message):
-        TrainedInitialState(layer)
-    TrainedInitialState(ORNN(4, trainable_initial_state=False))

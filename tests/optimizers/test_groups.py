@@ -1,0 +1,140 @@
+"""Which variables get which optimizer, and what is refused."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+
+from keras_ortho import SVDDense
+from keras_ortho.optimizers import (
+    OptimizerGroups,
+    RMSpropTF1,
+    StiefelDescent,
+    group_of,
+    paper_optimizer,
+    set_group,
+    two_rate_adam,
+)
+from tests.cells.architectures import ARCHITECTURES
+from tests.saving import saved_copy
+
+adam = keras.optimizers.Adam
+# Of each layer, those of the recurrent matrix, and those beside the kernel and bias.
+GROUPS = {
+    "ScoRNN": ({"recurrent_skew"}, set()),
+    "ScuRNN": (
+        {"recurrent_skew_real", "recurrent_skew_imag", "recurrent_phases"},
+        set(),
+    ),
+    "ENRNN": ({"recurrent_skew"}, {"short_term_matrix", "coupling_kernel"}),
+    "AntisymmetricRNN": ({"recurrent_skew"}, set()),
+    "SVDRNN": ({"left_reflectors", "right_reflectors", "singular_logits"}, set()),
+    "ORNN": ({"reflectors"}, set()),
+    "RestrictedURNN": ({"recurrent_phases", "recurrent_reflectors"}, set()),
+    "FullURNN": (set(), set()),
+    "EURNN": ({"recurrent_angles", "recurrent_phases", "output_phases"}, set()),
+    "GORU": (
+        {"recurrent_angles"},
+        {"gate_kernel", "gate_recurrent_kernel", "reset_bias", "update_bias"},
+    ),
+    "NNRNN": ({"recurrent_skew"}, {"schur_upper", "schur_radii", "schur_angles"}),
+    "FactorizedRNN": ({"left_skew", "right_skew", "singular_logits"}, set()),
+}
+
+
+def groups_of(layer):
+    """The names of the trained variables of each group."""
+    layer.build((None, 6, 4))
+    groups = {"recurrent": set(), "unitary": set(), "others": set()}
+    for variable in layer.trainable_variables:
+        groups[group_of(variable)].add(variable.name)
+    return groups
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_which_variables_make_a_recurrent_matrix(name):
+    (architecture,) = (a for a in ARCHITECTURES if str(a) == name)
+    layer = architecture.layer(**architecture.arguments)
+    groups, (recurrent, others) = groups_of(layer), GROUPS[name]
+    assert groups["recurrent"] == recurrent
+    unitary = {"recurrent_unitary"} if name == "FullURNN" else set()
+    assert groups["unitary"] == unitary
+    trained = {"initial_state"} if layer.trainable_initial_state else set()
+    assert groups["others"] == {"kernel", "bias"} | trained | others
+
+
+@pytest.mark.parametrize("make", [SVDDense, keras.layers.SimpleRNN])
+def test_other_layers_have_no_recurrent_group(make):
+    groups = groups_of(make(4))
+    assert not groups["recurrent"] | groups["unitary"]
+    assert groups["others"]
+
+
+def test_defaults():
+    def rates(optimizer):
+        return [float(each.learning_rate.numpy()) for each in optimizer.optimizers]
+
+    assert rates(paper_optimizer()) == pytest.approx([1e-4, 1e-3, 1e-3])
+    assert rates(two_rate_adam()) == pytest.approx([3e-4, 1e-3, 3e-3])
+    made = paper_optimizer("rmsprop", "adam", "sgd").optimizers
+    kinds = (keras.optimizers.RMSprop, keras.optimizers.SGD, adam)
+    # On PyTorch, Keras makes one of a class of its own below each.
+    for optimizer, kind in zip(made, kinds, strict=True):
+        assert isinstance(optimizer, kind)
+
+
+def test_configs():
+    for optimizer in (
+        RMSpropTF1(0.1, rho=0.8, clipnorm=2.0, initial_accumulator_value=0.5),
+        StiefelDescent(0.1, rms_scaling=True, rho=0.8, epsilon=1e-6, reproject=True),
+    ):
+        saved_copy(optimizer)
+        name = keras.saving.get_registered_name(type(optimizer))
+        assert name == f"keras_ortho>{type(optimizer).__name__}"
+
+
+def wrong_shape(shape):
+    StiefelDescent().build([keras.Variable(np.zeros(shape), name="it")])
+
+
+ERRORS = [
+    *(
+        (lambda n=n: two_rate_adam(**n), f"`{next(iter(n))}` must be")
+        for n in (
+            {"learning_rate": 0.0},
+            {"recurrent_learning_rate": "adam"},
+            {"beta_2": 1.0},
+            {"global_clipnorm": 0.0},
+            {"ema_momentum": 1.0},
+            {"gradient_accumulation_steps": 0},
+        )
+    ),
+    (lambda: paper_optimizer("adams"), "`recurrent` must be"),
+    (lambda: paper_optimizer(others=1e-3), "`others` must be"),
+    (lambda: paper_optimizer(unitary=adam), "`unitary` must be"),
+    (lambda: paper_optimizer(others=paper_optimizer()), "`others` must be"),
+    (
+        lambda: paper_optimizer(others=adam(loss_scale_factor=128.0)),
+        "`others` must not have a `loss_scale_factor`",
+    ),
+    (lambda: OptimizerGroups(adam(), {"input": adam()}), "`group` must be"),
+    (lambda: set_group(keras.Variable([1.0]), "skew"), "`group` must be"),
+    (lambda: RMSpropTF1(initial_accumulator_value=-1), "`initial_accumulator_value`"),
+    (lambda: RMSpropTF1(rho=2), "`rho`"),
+    (lambda: RMSpropTF1(epsilon=-1), "`epsilon`"),
+    (lambda: StiefelDescent(rho=1.0), "`rho`"),
+    (lambda: StiefelDescent(epsilon=-1e-9), "`epsilon`"),
+    (lambda: StiefelDescent(weight_decay=0.1), "`weight_decay`"),
+    (lambda: StiefelDescent(use_ema=True), "`use_ema`"),
+    *(
+        (lambda shape=shape: wrong_shape(shape), "of shape (2, n, n)")
+        for shape in [(3, 3), (2, 3, 4), (3, 3, 3), (2,)]
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), ERRORS)
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=f"{re.escape(message)}.*Received: "):
+        call()
