@@ -6,9 +6,20 @@ from typing import Any
 import keras
 from keras import layers, tree
 
-from keras_ortho.deployment.overrides import method_of_ones_own
 from keras_ortho.layers import CarriedState, TrainedInitialState
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
+
+_KNOWN = ("keras", "keras_ortho")
+
+
+def method_of_ones_own(layer: Any, *names: str) -> str | None:
+    """Returns the first of the methods that neither Keras nor this package defines."""
+    for name in names:
+        owner = next((cls for cls in type(layer).__mro__ if name in vars(cls)), None)
+        if owner and owner.__module__.partition(".")[0] not in _KNOWN:
+            return name
+    return None
+
 
 # Layers that act on each frame separately, if their `axis`, where they have one, is
 # not that of the time. Dropout and noise do nothing in a call for inference.

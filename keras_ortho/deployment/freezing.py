@@ -6,8 +6,88 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.deployment.twins import FREEZABLE, twin, twin_weights
+from keras_ortho.backend.types import Tensor
+from keras_ortho.cells.cell import RecurrentCell, is_modrelu
+from keras_ortho.cells.layer import RecurrentLayer
+from keras_ortho.configs import argument_names
+from keras_ortho.deployment.causality import method_of_ones_own
 from keras_ortho.keras_internals import Functional, knowing_also, layers_within
+from keras_ortho.layers.bnp_dense import BNPDense
+from keras_ortho.layers.parametrized_dense import ParametrizedDense
+
+# The classes of layers that have a twin.
+FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
+
+
+def _twin(layer: Any) -> keras.layers.Layer:
+    """Creates an unbuilt layer that computes the same from a plain kernel.
+
+    It is Keras's `SimpleRNN`, `SimpleRNNCell` or `Dense` where these do, and otherwise
+    a frozen layer of the same class.
+    """
+    if isinstance(layer, ParametrizedDense):
+        if method_of_ones_own(layer, "call"):
+            raise ValueError(
+                f"`{type(layer).__name__}` overrides `call`, so that it is unknown "
+                f"what it computes, and cannot be frozen. Received: {layer.name}"
+            )
+        return _as_keras_has(keras.layers.Dense, layer, layer.units)
+    cell = getattr(layer, "cell", layer)
+    if cell.parametrization is None:
+        raise ValueError(
+            f"`{type(cell).__name__}` has no `parametrization`, so that it is unknown "
+            "which variables make the recurrent matrix, and cannot be frozen. "
+            f"Received: {cell.name}"
+        )
+    # Keras's `SimpleRNN` ignores its `activity_regularizer`.
+    regularized = layer.activity_regularizer is not None
+    if regularized or not (_is_ours(layer) and _is_simple(cell)):
+        return type(layer).from_config({**layer.get_config(), "frozen": True})
+    plain = keras.layers.SimpleRNNCell if layer is cell else keras.layers.SimpleRNN
+    return _as_keras_has(plain, layer, cell.state_size)
+
+
+def _as_keras_has(cls: Any, layer: Any, units: int) -> keras.layers.Layer:
+    """Creates a layer of Keras with the arguments that it shares with another."""
+    # The regularizer of free variables does not apply to a matrix. Keras's orthogonal
+    # initializer does not support half precision, and weights are assigned later.
+    dropped = {"seed", "bias_initializer", "recurrent_regularizer"}
+    if isinstance(layer, ParametrizedDense) and not isinstance(layer, BNPDense):
+        dropped.add("kernel_regularizer")
+    names = argument_names(cls)
+    config = {k: v for k, v in layer.get_config().items() if k in names}
+    undrawn = {"kernel_initializer", "recurrent_initializer"}.intersection(names)
+    config |= dict.fromkeys(undrawn, "zeros")
+    return cls.from_config(
+        {k: v for k, v in config.items() if k not in dropped} | {"units": units}
+    )
+
+
+def _twin_weights(layer: Any) -> dict[str, Tensor]:
+    """Returns the weights of the twin of a built cell or dense layer, by name."""
+    made = {}
+    if isinstance(layer, RecurrentCell):
+        made = {"recurrent_kernel": layer.step_kernel()}
+    elif isinstance(layer, ParametrizedDense):
+        made = {"kernel": layer.kernel_matrix()}
+    return {**{weight.name: weight for weight in layer.weights}, **made}
+
+
+def _is_ours(layer: keras.layers.Layer) -> bool:
+    name = keras.saving.get_registered_name(type(layer))
+    return name.startswith("keras_ortho>")
+
+
+def _is_simple(cell: RecurrentCell) -> bool:
+    """Returns whether the step is that of Keras's `SimpleRNNCell`."""
+    return (
+        _is_ours(cell)
+        and cell.is_plain
+        and cell.step_heads == 1
+        and cell.output_size == cell.state_size
+        and not cell.trainable_initial_state
+        and not is_modrelu(cell.activation)
+    )
 
 
 def freeze(model: keras.layers.Layer) -> Any:
@@ -145,7 +225,7 @@ def _frozen(config: Any) -> Any:
         cls = keras.saving.get_registered_object(config["registered_name"])
         if isinstance(cls, type) and issubclass(cls, FREEZABLE):
             layer = _deserialized(parts)
-            return {**config, **keras.saving.serialize_keras_object(twin(layer))}
+            return {**config, **keras.saving.serialize_keras_object(_twin(layer))}
         # The copy is not compiled, and the loss may be an unregistered function.
         config = {k: v for k, v in config.items() if k != "compile_config"}
     return {name: _frozen(value) for name, value in config.items()}
@@ -167,7 +247,7 @@ def _copy_weights(old: Any, new: Any) -> None:
     The buffers are not shared, because JAX may donate them in a compiled function.
     """
     if isinstance(old, FREEZABLE) and not hasattr(old, "cell"):
-        values = twin_weights(old)
+        values = _twin_weights(old)
         for weight in new.weights:
             weight.assign(ops.copy(ops.cast(values[weight.name], weight.dtype)))
         return

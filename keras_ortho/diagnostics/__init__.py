@@ -8,22 +8,21 @@ They work with any Keras model that has a recurrent layer, of this package or of
 and do not change the model.
 """
 
-from keras_ortho.diagnostics.gradient_norms import gradient_norms
-from keras_ortho.diagnostics.jacobians import (
+from keras_ortho.diagnostics.flow import (
     end_to_end_jacobians,
+    gradient_norms,
     input_sensitivity,
     jacobian_eigenvalues,
 )
-from keras_ortho.diagnostics.kernels import (
+from keras_ortho.diagnostics.log import Log, MissingRadiusGradients
+from keras_ortho.diagnostics.matrices import (
     SpectralMargin,
     kernel_eigenvalues,
     manifold_distances,
+    recurrent_matrices,
     singular_values,
     spectral_margins,
 )
-from keras_ortho.diagnostics.log import Log
-from keras_ortho.diagnostics.matrices import recurrent_matrices
-from keras_ortho.diagnostics.missing_gradients import MissingRadiusGradients
 from keras_ortho.diagnostics.plane import trajectories, vector_field
 from keras_ortho.diagnostics.plots import (
     plot_curves,

@@ -11,8 +11,7 @@ from keras import ops
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import RecurrentCell
 from keras_ortho.checks import check_count
-from keras_ortho.diagnostics.probe import Probe, compiled
-from keras_ortho.diagnostics.steps import Steps
+from keras_ortho.diagnostics.probe import Probe, Steps, compiled
 
 
 def trajectories(

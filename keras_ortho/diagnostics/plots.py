@@ -14,8 +14,6 @@ from keras_ortho.diagnostics.plane import trajectories, vector_field
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 
-_STARTS = ((-0.6, -0.6), (0.3, 0.7), (0.8, -0.4))
-
 
 def plot_curves(
     path: str | os.PathLike[str],
@@ -244,15 +242,14 @@ def plot_eigenvalue_moduli(
 def plot_trajectories(
     path: str | os.PathLike[str],
     models: Mapping[str, keras.layers.Layer],
-    starts: Any = _STARTS,
+    starts: Any = ((-0.6, -0.6), (0.3, 0.7), (0.8, -0.4)),
     num_steps: int = 100,
     *,
     layer: str | None = None,
-    extent: float = 1.0,
 ) -> None:
     """Draws trajectories of two-dimensional states over their vector fields.
 
-    The inputs are zero.
+    The inputs are zero. Each axis shows -1 to 1.
 
     Args:
         path: PNG file to write.
@@ -262,8 +259,6 @@ def plot_trajectories(
         num_steps: Number of steps. Default: 100.
         layer: Name of the recurrent layer in each model. Default: `None`, the only
             recurrent layer.
-        extent: Half the length of each axis, which shows at least `-extent` to
-            `extent`. Default: 1.
 
     Raises:
         ImportError: As in `plot_curves`.
@@ -280,7 +275,7 @@ def plot_trajectories(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1
     """
     _check_figure(path, "models", models)
-    points = _grid(extent)
+    points = np.stack(np.meshgrid(*[np.linspace(-1, 1, 19)] * 2), -1).reshape(-1, 2)
     columns = min(4, len(models))
     rows = -(-len(models) // columns)
     figure, axes = _subplots(rows, (4 * columns, 4.2 * rows), columns)
@@ -292,11 +287,9 @@ def plot_trajectories(
         for path_ in trajectories(model, starts, num_steps, layer=layer):
             (line,) = axis.plot(*path_.T, ".-", markersize=3, linewidth=1)
             axis.plot(*path_[0], "*", color=line.get_color(), markersize=14)
-        axis.set(title=name, aspect="equal")
+        axis.set(title=name, aspect="equal", xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
         axis.set(xlabel="first unit", ylabel="second unit")
         axis.label_outer()
-        axis.set(xlim=(-1.05 * extent, 1.05 * extent))
-        axis.set(ylim=(-1.05 * extent, 1.05 * extent))
     _save(figure, path)
 
 
@@ -388,9 +381,3 @@ def _save(figure: Any, path: str | os.PathLike[str]) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as aside:
         figure.savefig(aside, format="png", dpi=120)
-
-
-def _grid(extent: float) -> np.ndarray:
-    """Returns the points at which the vector field is drawn, of shape `(361, 2)`."""
-    axis = np.linspace(-extent, extent, 19)
-    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)

@@ -6,7 +6,7 @@ anywhere in the model, and nothing need be known about the other layers.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,10 +14,230 @@ import keras
 import numpy as np
 from keras import ops, tree
 
-from keras_ortho.backend.differentiation import in_graph
+from keras_ortho.backend import scan, stack
+from keras_ortho.backend.differentiation import gradients, in_graph
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.diagnostics.finding import find_layer, recurrent_layers
-from keras_ortho.diagnostics.steps import Steps
+from keras_ortho.cells import RecurrentCell
+from keras_ortho.keras_internals import layers_within
+
+
+def recurrent_layers(model: keras.layers.Layer) -> list[keras.layers.RNN]:
+    """Returns all recurrent layers, in models and wrappers at any depth."""
+    if not model.built:
+        raise ValueError(
+            "`model` must be built: give it an `Input`, or call it once. "
+            f"Received: {model.name} with built=False"
+        )
+    layers = [
+        layer for layer in layers_within(model) if isinstance(layer, keras.layers.RNN)
+    ]
+    if not layers:
+        raise ValueError(
+            "`model` must contain a recurrent layer, a `keras.layers.RNN` or one "
+            f"derived from it. Received: {model.name} with none"
+        )
+    return layers
+
+
+def find_layer(
+    model: keras.layers.Layer, layer: str | keras.layers.RNN | None
+) -> keras.layers.RNN:
+    """Returns the recurrent layer, or the only one if `layer` is `None`."""
+    layers = recurrent_layers(model)
+    names = ", ".join(repr(each.name) for each in layers)
+    chosen = [each for each in layers if layer in (None, each.name) or each is layer]
+    if not chosen:
+        name = layer if isinstance(layer, str) else getattr(layer, "name", layer)
+        raise ValueError(
+            f"`layer` must be a recurrent layer of the model: {names}. "
+            f"Received: layer={name!r}"
+        )
+    if len(chosen) > 1:
+        raise ValueError(
+            f"`layer` must name one of the recurrent layers of the model: {names}. "
+            f"Received: layer={layer!r}"
+        )
+    for outer in layers_within(model):
+        if isinstance(outer, keras.layers.TimeDistributed) and any(
+            inner is chosen[0] for inner in layers_within(outer)
+        ):
+            raise ValueError(
+                "`layer` must not be inside `TimeDistributed`, which calls it several "
+                f"times. Received: layer={chosen[0].name!r} in {outer.name!r}"
+            )
+    return chosen[0]
+
+
+def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> slice:
+    """Locates a state, or some of its units, in the concatenation of all states.
+
+    In `StackedRNNCells`, the states of each cell follow those of the cell before.
+    """
+    sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
+    known = range(-len(sizes), len(sizes))
+    if state is not None and (isinstance(state, bool) or state not in known):
+        raise ValueError(
+            f"`state` must be `None` or an integer less than {len(sizes)}, the number "
+            f"of states of {layer.name}. Received: state={state!r}"
+        )
+    if units is not None and not (isinstance(units, slice) and (units.step or 1) > 0):
+        raise ValueError(
+            f"`units` must be a slice with a positive step. Received: units={units!r}"
+        )
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    places: Any = range(ends[-1])
+    if state is not None:
+        places = places[ends[state] - sizes[state] : ends[state]]
+    chosen = places if units is None else places[units]
+    if not chosen:
+        raise ValueError(
+            f"`units` must select some of the {len(places)} units. Received: "
+            f"units={units!r}"
+        )
+    return slice(chosen[0], chosen[-1] + 1, chosen.step)
+
+
+class Steps:
+    """A cell whose nested states are packed into one tensor of shape `(batch, s)`.
+
+    Its methods may be called only where the recurrent layer has begun a sequence, that
+    is, in its `inner_loop`. `states` are nested as in the cell, each `(batch, n)`.
+    """
+
+    def __init__(self, cell: Any, states: list[Any]) -> None:
+        self.stacked: bool = isinstance(cell, keras.layers.StackedRNNCells)
+        self.cells: list[Any] = list(cell.cells) if self.stacked else [cell]
+        self.structure: list[Any] = states if self.stacked else [states]
+        self.sizes: list[int] = [int(state.shape[-1]) for state in tree.flatten(states)]
+
+    def pack(self, states: Any) -> Tensor:
+        """Concatenates nested states."""
+        return ops.concatenate(tree.flatten(states), axis=-1)
+
+    def unpack(self, packed: Tensor) -> list[Any]:
+        """Splits packed states into a list of the states of each cell."""
+        ends = [sum(self.sizes[: i + 1]) for i in range(len(self.sizes))]
+        parts = [
+            packed[..., end - size : end]
+            for size, end in zip(self.sizes, ends, strict=True)
+        ]
+        return tree.pack_sequence_as(self.structure, parts)
+
+    def states(self, packed: Tensor) -> list[Any]:
+        """Splits packed states into the structure that Keras's layer uses."""
+        states = self.unpack(packed)
+        return states if self.stacked else states[0]
+
+    def advance(
+        self, inputs: Tensor, packed: Tensor, shift: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Runs one time step, and returns the output and the new packed states.
+
+        A `shift` is added to the new states before the output is computed from them.
+        """
+        after = []
+        shifts = [None] * len(self.cells) if shift is None else self.unpack(shift)
+        for cell, states, added in zip(
+            self.cells, self.unpack(packed), shifts, strict=True
+        ):
+            nested = list(states) if tree.is_nested(states) else [states]
+            inputs, new = cell(inputs, nested)
+            new = tree.flatten(new)
+            if added is not None:
+                moved = [a + b for a, b in zip(new, tree.flatten(added), strict=True)]
+                inputs = _output_of(cell, inputs, new, moved)
+                new = moved
+            after += new
+        return inputs, self.pack(after)
+
+    def run(
+        self,
+        sequences: Tensor,
+        packed: Tensor,
+        mask: Tensor | None,
+        shift: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Runs all time steps, and returns the outputs and the states after each.
+
+        All arguments but `packed`, the states before the first step, have a first axis
+        of time. Where `mask` is `False`, a step changes neither states nor output. A
+        `shift` is added to the states after each step that is not masked.
+        """
+        # On TensorFlow these are tensors if the sequences come from another loop.
+        time, batch = ops.shape(sequences)[:2]
+        size = getattr(self.cells[-1], "output_size", None)
+        size = tree.flatten(self.cells[-1].state_size)[0] if size is None else size
+        zeros = ops.zeros((batch, size), dtype=packed.dtype)
+
+        def step(carry: tuple, index: Tensor, entries: tuple) -> tuple:
+            before, last = carry
+            inputs, *rest = entries
+            keep = rest.pop(0)[:, None] if mask is not None else None
+            output, after = self.advance(inputs, before, *rest)
+            output = ops.cast(output, packed.dtype)
+            after = ops.cast(after, packed.dtype)
+            if keep is not None:
+                output = ops.where(keep, output, last)
+                after = ops.where(keep, after, before)
+            return (after, output), (output, after)
+
+        given = tuple(x for x in (sequences, mask, shift) if x is not None)
+        _, (outputs, states) = scan(
+            step,
+            (packed, zeros),
+            given,
+            length=time,
+            collect=(((batch, size), packed.dtype), (ops.shape(packed), packed.dtype)),
+        )
+        return (
+            ops.reshape(stack(outputs), (time, batch, size)),
+            ops.reshape(stack(states), (time, *ops.shape(packed))),
+        )
+
+    def jacobians(
+        self, inputs: Tensor, packed: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Computes the Jacobians of one time step for each sequence.
+
+        Returns the derivatives of the new states with respect to the states and to the
+        inputs, of shape `(batch, s, s)` and `(batch, s, m)`, in float32 or float64.
+        Each sequence is repeated `s` times, so that one gradient yields all rows.
+        """
+        (batch, size), width = ops.shape(packed), ops.shape(inputs)[-1]
+        chosen = ops.tile(ops.eye(size, dtype=packed.dtype), (batch, 1))
+        by_inputs, by_state = gradients(
+            lambda inputs, packed: ops.sum(self.advance(inputs, packed)[1] * chosen),
+            [ops.repeat(inputs, size, axis=0), ops.repeat(packed, size, axis=0)],
+        )
+        by_state = exact(ops.reshape(by_state, (batch, size, size)))
+        by_inputs = exact(ops.reshape(by_inputs, (batch, size, width)))
+        if mask is not None:
+            keep, one = mask[:, None, None], ops.eye(size, dtype=by_state.dtype)
+            by_state = ops.where(keep, by_state, one)
+            by_inputs = ops.where(keep, by_inputs, 0)
+        return by_state, by_inputs
+
+
+def exact(values: Tensor) -> Tensor:
+    """Casts a tensor of a narrower dtype to float32."""
+    return ops.cast(values, wide_dtype(values.dtype))
+
+
+def _output_of(
+    cell: Any, output: Tensor, new: Sequence[Tensor], moved: Sequence[Tensor]
+) -> Tensor:
+    """Returns the output that corresponds to the shifted states."""
+    if isinstance(cell, RecurrentCell):
+        return cell.read_out(moved[0])
+    for before, after in zip(new, moved, strict=True):
+        if before is output:
+            return after
+    raise ValueError(
+        "The output of the cell must be one of its states, or `read_out` of its state, "
+        f"to differentiate with respect to them. Received: {cell.name} with another"
+    )
+
 
 # A function of the steps, the inputs, the states before each step and the mask, which
 # have shape `(time, batch, ...)`.

@@ -13,7 +13,6 @@ from keras_ortho import (
     ORNN,
     BNPDense,
     OrthoDense,
-    RestrictedURNN,
     ScoRNN,
     ScoRNNCell,
     ScuRNN,
@@ -63,7 +62,6 @@ def test_every_architecture(architecture, monkeypatch, tmp_path):
     np.testing.assert_allclose(
         frozen.layers[0](X, mask=MASK), layer(X, mask=MASK), atol=ATOL
     )
-
     (free, *_) = layer.cell.parametrization.variables(layer.cell.units)
     assert free.name not in names(frozen)
     assert {"kernel", "recurrent_kernel", "bias"} <= names(frozen)
@@ -79,10 +77,8 @@ def test_every_architecture(architecture, monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", keras_ortho.architectures.ARCHITECTURES)
 def test_a_plain_step_is_that_of_simple_rnn(name):
     (architecture,) = [a for a in ARCHITECTURES if str(a) == name]
-    layer = architecture.layer(
-        **architecture.arguments, activation="tanh", trainable_initial_state=False
-    )
-    model = random_model(layer)
+    given = {"activation": "tanh", "trainable_initial_state": False}
+    model = random_model(architecture.layer(**architecture.arguments, **given))
     frozen = freeze(model)
     plain = name not in ("AntisymmetricRNN", "GORU")
     kind = keras.layers.SimpleRNN if plain else architecture.layer
@@ -90,28 +86,18 @@ def test_a_plain_step_is_that_of_simple_rnn(name):
     assert_equal(model, frozen)
 
 
-@pytest.mark.parametrize(
-    ("make", "heads"),
-    [(ScoRNN, 1), (ScoRNN, 2), (ScuRNN, 1), (ScuRNN, 2), (RestrictedURNN, 1)],
-)
-def test_a_frozen_matrix_is_set(make, heads):
+@pytest.mark.parametrize("heads", [1, 2])
+def test_a_frozen_matrix_is_set(heads):
     """To any, as nothing holds it, but for the zeros between heads."""
-    arguments = {"heads": heads} if heads > 1 else {}
-    layer = freeze(random_model(make(4, **arguments))).layers[0]
-    random = np.random.default_rng(0)
-    matrix = random.normal(size=(4, 4))
+    layer = freeze(random_model(ScuRNN(4, heads=heads))).layers[0]
+    real, imaginary = np.random.default_rng(0).normal(size=(2, 4, 4))
+    matrix = real + 1j * imaginary
     if heads > 1:
         matrix[:2, 2:] = matrix[2:, :2] = 0
-    expected = matrix
-    if layer.cell.complex_state:
-        matrix = matrix * np.exp(1j * random.normal(size=(4, 4)))
-        expected = complex_block(matrix)
     layer.set_recurrent_matrix(matrix)
     eps = np.finfo("float32").eps
+    expected = complex_block(matrix)
     np.testing.assert_allclose(layer.recurrent_matrix(), expected, rtol=eps, atol=eps)
-    if heads > 1:
-        with pytest.raises(ValueError, match="zero outside of its 2 blocks. Received"):
-            layer.set_recurrent_matrix(np.ones((4, 4)))
 
 
 @pytest.mark.slow
@@ -157,6 +143,8 @@ def test_a_functional_model_with_shared_layers():
     (a, state), (b, _) = shared(first), shared(second)
     last = ORNN(5)(layers.Add()([a, b]) + 1, initial_state=state)
     model = keras.Model({"a": first, "b": second}, [last, a])
+    # The copy is not compiled, and needs no loss of one's own.
+    model.compile("sgd", halved)
     frozen = freeze(model)
     # The shared layer's once, and one more of the other, its trained initial state.
     assert len(frozen.weights) == 3 + 4
@@ -186,28 +174,23 @@ def test_states_that_are_carried_on(make):
 
 
 def test_what_was_adapted_to_data():
-    x = 10 + 3 * X
     normalization = layers.Normalization()
-    normalization.adapt(x)
-    inner = layers.Normalization()
-    inner.adapt(X.reshape(-1, 4))
-    model = random_model(normalization, layers.TimeDistributed(inner), ScoRNN(6))
-    assert_equal(model, freeze(model), x)
+    normalization.adapt(10 + 3 * X.reshape(-1, 4))
+    model = random_model(layers.TimeDistributed(normalization), ScoRNN(6))
+    assert_equal(model, freeze(model), 10 + 3 * X)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["int8", "float8"])
-def test_a_quantized_layer(mode):
+def test_a_quantized_layer():
     model = random_model(ScoRNN(6), layers.Dense(2))
-    model.quantize(mode)
+    model.quantize("int8")
     assert_equal(model, freeze(model))
 
 
-@pytest.mark.parametrize("mode", ["int", "tf_idf"])
-def test_a_vocabulary(mode):
+def test_a_vocabulary():
     if keras.backend.backend() != "tensorflow":
         pytest.skip("Keras reads text on TensorFlow")
-    words = layers.TextVectorization(output_mode=mode)
+    words = layers.TextVectorization(output_mode="tf_idf")
     words.adapt(["a b c", "b d e"])
     text = keras.Input((1,), dtype="string")
     # Of about 1, as the tolerance has it.
@@ -216,40 +199,26 @@ def test_a_vocabulary(mode):
     assert_equal(model, freeze(model), ops.convert_to_tensor([["a b c"], ["e e b"]]))
 
 
-def test_a_nested_model_that_was_compiled_with_a_loss_of_ones_own():
-    def loss(y_true, y_pred):
-        return ops.mean((y_true - y_pred) ** 2)
-
-    inner = random_model(ScoRNN(4, return_sequences=True))
-    inner.compile("sgd", loss)
-    inner.fit(X, X, verbose=0)
-    model = random_model(inner, layers.Dense(2))
-    assert_equal(model, freeze(model))
-
-
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "float64"])
-def test_other_precisions(policy):
-    layer = ScoRNN(5, dtype=policy)
-    model = random_model(layer)
-    frozen = freeze(model)
-    assert frozen.layers[0].dtype_policy == layer.dtype_policy
-    # The kernel is made in the precision of its variables before and after. PyTorch
-    # may multiply by it in another order, as it lies in another order in memory.
-    on_torch = keras.backend.backend() == "torch"
-    atol = on_torch * 5 * X.shape[1] * np.finfo("float64").eps
-    np.testing.assert_allclose(frozen(X), model(X), rtol=0, atol=atol)
-
-
 @pytest.mark.parametrize("stock", [False, True])
-def test_half_precision(stock):
-    """In which Keras's twin could not draw its own orthogonal matrix."""
-    given = {"activation": "tanh", "dtype": "bfloat16"}
+@pytest.mark.parametrize(
+    ("policy", "eps"),
+    [("mixed_bfloat16", 2**-7), ("float64", 2**-52), ("bfloat16", 2**-7)],
+)
+def test_other_precisions(policy, eps, stock):
+    """Of half of which Keras's twin could not draw its own orthogonal matrix."""
+    given = {"activation": "tanh", "dtype": policy}
     model = random_model(
         layers.RNN(ScoRNNCell(5, **given)) if stock else ScoRNN(5, **given)
     )
-    # Of a step with states of at most 1, the sum of a few products in bfloat16.
-    atol = 5 * X.shape[1] * 2.0**-7
-    np.testing.assert_allclose(freeze(model)(X), model(X), atol=atol)
+    frozen = freeze(model)
+    assert frozen.layers[0].dtype_policy == model.layers[0].dtype_policy
+    # Of a step with states of at most 1, the sum of a few products.
+    np.testing.assert_allclose(frozen(X), model(X), rtol=0, atol=35 * eps)
+
+
+def halved(x):
+    """An activation of a user's, which is not registered."""
+    return x / 2
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -262,37 +231,17 @@ class DampedCell(ScoRNNCell):
 
 
 def test_a_cell_of_ones_own():
-    model = random_model(layers.RNN(DampedCell(5, activation="tanh")))
-    frozen = freeze(model)
+    """And an activation, which is found where Keras finds it, in the scope."""
+    model = random_model(layers.RNN(DampedCell(5, activation=halved)))
+    with keras.saving.custom_object_scope({"halved": halved}):
+        frozen = freeze(model)
+    assert frozen.layers[0].cell.activation is halved
     assert type(frozen.layers[0].cell) is DampedCell
     assert "recurrent_kernel" in names(frozen)
     assert_equal(model, frozen)
 
 
-def halved(x):
-    """An activation of a user's, which is not registered."""
-    return x / 2
-
-
-def test_an_activation_of_ones_own():
-    """It is found where Keras finds it, in the scope."""
-    with keras.saving.custom_object_scope({"halved": halved}):
-        model = random_model(ScoRNN(5, activation=halved))
-        frozen = freeze(model)
-    assert frozen.layers[0].activation is halved
-    assert_equal(model, frozen)
-
-
-@pytest.fixture
-def in_float64():
-    """Where what is rounded otherwise is far from a tolerance."""
-    before = keras.config.floatx()
-    keras.config.set_floatx("float64")
-    yield
-    keras.config.set_floatx(before)
-
-
-def test_regularizers_and_constraints(in_float64):
+def test_regularizers_and_constraints():
     """All but those of free variables."""
     given = dict.fromkeys(("kernel_regularizer", "bias_regularizer"), "l2")
     given |= {"kernel_constraint": "max_norm", "bias_constraint": "non_neg"}
@@ -304,16 +253,13 @@ def test_regularizers_and_constraints(in_float64):
             ScoRNN(5, activation="tanh", activity_regularizer="l1", **rnn),
             ScoRNN(5, activity_regularizer="l1", **rnn),
             BNPDense(3, activity_regularizer="l1", **given),
-            OrthoDense(
-                3, ScaledCayley(), bias_regularizer="l2", bias_constraint="non_neg"
-            ),
         ]
     )
     frozen = freeze(model)
     assert type(frozen.layers[0]) is layers.SimpleRNN
     model(X)
     frozen(X)
-    assert len(model.losses) == len(frozen.losses) == 12
+    assert len(model.losses) == len(frozen.losses) == 11
     np.testing.assert_allclose(sum(frozen.losses), sum(model.losses), rtol=1e-5)
     for before, after in zip(model.layers, frozen.layers, strict=True):
         for name in ("kernel_constraint", "bias_constraint"):
@@ -374,9 +320,6 @@ def test_what_cannot_be_frozen():
         "contain a layer twice": keras.Sequential([keras.Input((4,)), twice, twice]),
         "copied from its config.* lambda": keras.Sequential(
             [keras.Input((None, 4)), ScoRNN(5, activation=lambda x: 0.9 * x)]
-        ),
-        "copied from its config": keras.Sequential(
-            [keras.Input((4,)), layers.Dense(2, activation=halved)]
         ),
         "must be a Keras model": ScoRNNCell,
     }

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho import ScoRNN, ScoRNNCell
+from keras_ortho import ScoRNN
 from tests import reference
 
 # Keras's tanh and sigmoid are of float32 on JAX, whatever they get.
@@ -54,13 +54,6 @@ class Network:
 
 NETWORKS = [
     Network("ScoRNN", ScoRNN, scornn),
-    Network(
-        "RNN(ScoRNNCell)",
-        lambda n, dtype, **kwargs: keras.layers.RNN(
-            ScoRNNCell(n, dtype=dtype), dtype=dtype, **kwargs
-        ),
-        scornn,
-    ),
     Network("SimpleRNN", keras.layers.SimpleRNN, simple_rnn),
     Network("LSTM", keras.layers.LSTM, lstm, 2),
 ]
@@ -104,9 +97,8 @@ def run(
 
     `shift` is a step and what to add to the states after it.
     """
-    weights, n = weights_of(layer), layer.units if hasattr(layer, "units") else None
-    n = layer.cell.units if n is None else n
-    row = np.zeros(n * network.num_states) if start is None else start
+    weights = weights_of(layer)
+    row = np.zeros(layer.units * network.num_states) if start is None else start
     rows = [row]
     for t, entries in enumerate(x):
         states = network.step(entries, np.split(row, network.num_states), weights)

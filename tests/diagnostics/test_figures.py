@@ -5,13 +5,16 @@ import warnings
 import numpy as np
 import pytest
 from keras import layers
+from matplotlib.colors import same_color
 
 from keras_ortho.diagnostics import (
+    plot_curves,
     plot_eigenvalue_moduli,
     plot_eigenvalues,
     plot_gradient_norms,
     plot_heat_map,
     plot_trajectories,
+    plots,
 )
 
 MAP = np.tri(12) * np.exp(-np.arange(12.0))
@@ -30,7 +33,6 @@ DRAWINGS = {
     ),
     "no gradient": lambda path: plot_gradient_norms(path, {"a": [0.0, 0.0]}),
     "heat": lambda path: plot_heat_map(path, {"a": MAP, "b": MAP[:3, :3]}),
-    "log heat": lambda path: plot_heat_map(path, {"a": MAP}, log=True),
     "no heat": lambda path: plot_heat_map(path, {"a": np.zeros((2, 2))}, log=True),
     "one step": lambda path: plot_heat_map(path, {"a": np.ones((1, 1))}),
     "eigenvalues": lambda path: plot_eigenvalues(path, {"a": VALUES, "b": VALUES[:1]}),
@@ -43,34 +45,29 @@ DRAWINGS = {
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_drawings(name, tmp_path):
-    path = tmp_path / "figure.png"
+    path = tmp_path / "new" / "figure.png"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DRAWINGS[name](path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 5000
-    assert [p.name for p in tmp_path.iterdir()] == ["figure.png"]
+    assert [p.name for p in path.parent.iterdir()] == ["figure.png"]
 
 
-def test_a_figure_makes_its_folder(tmp_path):
-    plot_gradient_norms(tmp_path / "new" / "one.png", {"a": np.ones(3)})
-    assert (tmp_path / "new" / "one.png").exists()
-
-
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
-        (lambda: plot_gradient_norms("a.png", np.ones(3)), "`norms` .* norms=array"),
-        (lambda: plot_heat_map("a.png", MAP), "`maps` .* maps=array"),
-        (lambda: plot_eigenvalues("a.png", {}), "`eigenvalues` .* eigenvalues={}"),
-        (lambda: plot_eigenvalue_moduli("a.png", []), "`eigenvalues` .* eigenvalues="),
-        (lambda: plot_trajectories("a.png", layers.GRU(2)), "`models` .* models=<GRU"),
-        (lambda: plot_gradient_norms("a.pdf", {"a": [1]}), "`path` .* path=a.pdf"),
-        (lambda: plot_gradient_norms({"a": [1]}, "a.png"), "`norms` .* norms='a.png'"),
-    ],
-)
-def test_bad_arguments(draw, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=message):
-        draw()
-    assert not list(tmp_path.iterdir())
+def test_learning_curves(monkeypatch):
+    """One stands out, and a band lies around another."""
+    figures = []
+    monkeypatch.setattr(plots, "_save", lambda figure, path: figures.append(figure))
+    curves = {"mine": [3.0, 2.0], "others": [4.0, 3.0]}
+    bands = {"others": ([3.5, 2.5], [5.0, 4.0])}
+    plot_curves("none.png", curves, emphasized="mine", bands=bands)
+    axes = figures[0].axes[0]
+    mine, others = axes.get_lines()
+    assert same_color(mine.get_color(), "black")
+    assert not same_color(others.get_color(), "black")
+    assert mine.get_linewidth() > others.get_linewidth()
+    assert mine.get_zorder() > others.get_zorder()
+    (band,) = axes.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (2.5, 5.0)
+    assert same_color([*band.get_facecolor()[0][:3]], others.get_color())

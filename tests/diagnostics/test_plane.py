@@ -76,18 +76,3 @@ def test_one_complex_unit():
     # A rotation.
     moduli = np.linalg.norm(found, axis=-1)
     np.testing.assert_allclose(moduli[:, 1:], moduli[:, :1].repeat(3, 1), rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("layer", "starts", "steps", "message"),
-    [
-        (layers.LSTM(2), STARTS, 3, "one state of two numbers.*state_size="),
-        (layers.SimpleRNN(3), STARTS, 3, "one state of two numbers.*state_size=3"),
-        (layers.SimpleRNN(2), STARTS[0], 3, r"`starts` must.*starts.shape=\(2,\)"),
-        (layers.SimpleRNN(2), STARTS, 0, "`num_steps` must.*num_steps=0"),
-    ],
-)
-def test_errors(layer, starts, steps, message):
-    layer.build((None, None, 1))
-    with pytest.raises(ValueError, match=message):
-        trajectories(layer, starts, steps)

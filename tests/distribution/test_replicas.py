@@ -1,4 +1,4 @@
-"""Losses that divide by what is no padding, and clipping, on replicas of TensorFlow."""
+"""Layers, losses that divide by what is no padding, and clipping, on replicas."""
 
 import json
 import os
@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 from keras.optimizers import SGD
 
-from keras_ortho import FullURNN, ScoRNN
+from keras_ortho import BNPDense, ENRNN, FullURNN, ScoRNN, ScuRNN
 from keras_ortho.losses import NegativeSISDR, ValidFrameMSE
 from keras_ortho.optimizers import (
     RMSpropTF1, StiefelDescent, paper_optimizer, two_rate_adam
@@ -60,6 +60,17 @@ def both():
     return [ScoRNN(4, return_sequences=True), FullURNN(2)]
 
 
+def flags_and_statistics():
+    near = {"short_term_initializer": np.diag([0.998, 0.5])}
+    return [
+        ENRNN(2, 2, **near, return_sequences=True),
+        ScoRNN(4, rebase_every=3, return_sequences=True),
+        ScuRNN(2, return_sequences=True),
+        keras.layers.Flatten(),
+        BNPDense(4, activation="tanh"),
+    ]
+
+
 def plain():
     return SGD(0.01)
 
@@ -80,6 +91,7 @@ cases = {
     "waveforms": (waveform, plain, NegativeSISDR, y[..., 0], heard, x),
     "README": (scornn, two_rate_adam, mse, last, np.ones(4), x),
     "each its own": (both, clipped, mse, last, np.ones(4), x),
+    "flags": (flags_and_statistics, plain, mse, last, np.ones(4), x),
     "alone": (frame, lambda: RMSpropTF1(0.05, clipnorm=0.1), mse, y, heard, x),
 }
 found = {}
@@ -106,7 +118,7 @@ def test_replicas_train_as_one_device():
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     printed = run_python("-c", REPLICAS, env=environment)
     found = json.loads(printed.splitlines()[-1])
-    assert len(found) == 6
+    assert len(found) == 7
     for case, (one, two) in found.items():
         assert one[0] > 1e-3, case
         # Twelve steps of sums of at most 24 numbers of order ten, in float64. The mean

@@ -60,7 +60,7 @@ def test_which_variables_make_a_recurrent_matrix(name):
     assert groups["recurrent"] == recurrent
     unitary = {"recurrent_unitary"} if name == "FullURNN" else set()
     assert groups["unitary"] == unitary
-    trained = {"initial_state"} if layer.trainable_initial_state else set()
+    trained = {"initial_state"} if layer.cell.trainable_initial_state else set()
     assert groups["others"] == {"kernel", "bias"} | trained | others
 
 
