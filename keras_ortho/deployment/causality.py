@@ -87,10 +87,7 @@ def check_recurrent(
     kwargs: dict[str, Any],
     last: list[Any],
 ) -> None:
-    """Rejects a recurrent layer that cannot process one frame at a time.
-
-    `last` has those of its arguments that are no sequences.
-    """
+    """Rejects a layer that has no single step; `last` are arguments without time."""
     if layer.go_backwards:
         raise no_step(layer, "reads the sequence from its end")
     # The state may be a tensor or an array. Keras also accepts a list of the sequence

@@ -164,15 +164,7 @@ def initial_states(model: Any, batch_size: int) -> list[np.ndarray]:
 
 
 class _Frame:
-    """The pass of one symbolic frame through the layers of a model.
-
-    Attributes:
-        inputs: The frame.
-        outputs: What the model returns for it.
-        states: The states before, in the order of `recurrent`.
-        new_states: The states after.
-        recurrent: The recurrent layers, in the order of their calls.
-    """
+    """One symbolic frame, with states, on its way through the layers of a model."""
 
     def __init__(self, model: Any) -> None:
         _check(model)

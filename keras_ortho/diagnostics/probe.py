@@ -6,6 +6,7 @@ anywhere in the model, and nothing need be known about the other layers.
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -70,10 +71,7 @@ def find_layer(
 
 
 def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> slice:
-    """Locates a state, or some of its units, in the concatenation of all states.
-
-    In `StackedRNNCells`, the states of each cell follow those of the cell before.
-    """
+    """Locates a state, or some of its units, in the concatenation of all states."""
     sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
     known = range(-len(sizes), len(sizes))
     if state is not None and (isinstance(state, bool) or state not in known):
@@ -85,7 +83,7 @@ def entries(layer: keras.layers.RNN, state: int | None, units: slice | None) -> 
         raise ValueError(
             f"`units` must be a slice with a positive step. Received: units={units!r}"
         )
-    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    ends = list(itertools.accumulate(sizes))
     places: Any = range(ends[-1])
     if state is not None:
         places = places[ends[state] - sizes[state] : ends[state]]
@@ -117,25 +115,17 @@ class Steps:
 
     def unpack(self, packed: Tensor) -> list[Any]:
         """Splits packed states into a list of the states of each cell."""
-        ends = [sum(self.sizes[: i + 1]) for i in range(len(self.sizes))]
+        ends = itertools.accumulate(self.sizes)
         parts = [
             packed[..., end - size : end]
             for size, end in zip(self.sizes, ends, strict=True)
         ]
         return tree.pack_sequence_as(self.structure, parts)
 
-    def states(self, packed: Tensor) -> list[Any]:
-        """Splits packed states into the structure that Keras's layer uses."""
-        states = self.unpack(packed)
-        return states if self.stacked else states[0]
-
     def advance(
         self, inputs: Tensor, packed: Tensor, shift: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Runs one time step, and returns the output and the new packed states.
-
-        A `shift` is added to the new states before the output is computed from them.
-        """
+        """Returns the output and the states of a step, both after a `shift`."""
         after = []
         shifts = [None] * len(self.cells) if shift is None else self.unpack(shift)
         for cell, states, added in zip(
@@ -198,12 +188,8 @@ class Steps:
     def jacobians(
         self, inputs: Tensor, packed: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Computes the Jacobians of one time step for each sequence.
-
-        Returns the derivatives of the new states with respect to the states and to the
-        inputs, of shape `(batch, s, s)` and `(batch, s, m)`, in float32 or float64.
-        Each sequence is repeated `s` times, so that one gradient yields all rows.
-        """
+        """Differentiates the new states by the states and the inputs of one step."""
+        # Each sequence is repeated `size` times: one gradient yields all rows.
         (batch, size), width = ops.shape(packed), ops.shape(inputs)[-1]
         chosen = ops.tile(ops.eye(size, dtype=packed.dtype), (batch, 1))
         by_inputs, by_state = gradients(
@@ -396,7 +382,9 @@ class Probe:
         answers.append(question(steps, inputs, before, by_time))
         if by_time is not None and layer.zero_output_for_mask:
             outputs = ops.where(by_time[:, :, None], outputs, 0)
-        return outputs[-1], ops.swapaxes(outputs, 0, 1), steps.states(after[-1])
+        states = steps.unpack(after[-1])
+        states = states if steps.stacked else states[0]
+        return outputs[-1], ops.swapaxes(outputs, 0, 1), states
 
 
 @contextlib.contextmanager

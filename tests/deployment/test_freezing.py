@@ -226,7 +226,6 @@ class DampedCell(ScoRNNCell):
     """A cell of a user's, with a step of its own."""
 
     def step(self, inputs, state, recurrent_kernel):
-        """Adds a tenth of the step."""
         return 0.9 * state + 0.1 * super().step(inputs, state, recurrent_kernel)
 
 
@@ -273,7 +272,6 @@ class Doubled(OrthoDense):
     """A dense layer that does more."""
 
     def call(self, inputs, training=False):
-        """Doubles the outputs."""
         return 2.0 * super().call(inputs, training)
 
 
@@ -285,11 +283,9 @@ class Hidden(layers.Layer):
         self.rnn = ScoRNN(5)
 
     def build(self, input_shape):
-        """Builds the other."""
         self.rnn.build(input_shape)
 
     def call(self, x):
-        """Calls the other."""
         return self.rnn(x)
 
 
@@ -297,7 +293,6 @@ class Subclassed(keras.Model):
     """A model with a `call` of its own."""
 
     def call(self, x):
-        """Does nothing."""
         return ops.copy(x)
 
 

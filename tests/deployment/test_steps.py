@@ -167,7 +167,6 @@ class WeightedDense(layers.Dense):
     """A dense layer that does more, with what it is called on."""
 
     def call(self, x, training=None):
-        """Adds the sum over time."""
         return super().call(x) + ops.sum(x, axis=1, keepdims=True)
 
 
@@ -179,7 +178,6 @@ class Doubled(ScoRNN):
     """A layer with more than its cell's steps."""
 
     def call(self, sequences, initial_state=None, mask=None, training=False):
-        """Doubles the outputs."""
         return 2.0 * super().call(sequences, initial_state, mask, training)
 
 
@@ -259,7 +257,6 @@ class Residual(keras.Model):
     """A functional model that does more than its graph says."""
 
     def call(self, x, training=None, mask=None):
-        """Adds the input."""
         return x + super().call(x, training=training)
 
 

@@ -95,7 +95,8 @@ def test_steps_that_are_masked_do_not_count():
     np.testing.assert_array_equal(found[5], found[3])
     # Nor do they count in the mean over sequences.
     other = data(1, 6, seed=1)
-    both = gradient_norms(model, np.concatenate([x, other]), [[1], [1]], loss="mse")
+    two = np.concatenate([x, other])
+    both = gradient_norms(model, two, np.ones((2, 1)), loss="mse")
     alone = gradient_norms(model, other, y, loss="mse")
     np.testing.assert_allclose(both[4:], alone[4:], rtol=TOLERANCE)
 
