@@ -1,5 +1,6 @@
 """Activations for orthogonal and unitary networks: modReLU, OPLU and leaky ReLU."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,21 @@ from keras import ops
 
 from keras_ortho import initializers
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.elementary import tanh
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_last_axis, check_number, check_real_tensor
+
+__all__ = [
+    "PAPER_LEAKY_RELU",
+    "LeakyReLU",
+    "ModReLU",
+    "complex_modrelu",
+    "get",
+    "modrelu",
+    "oplu",
+    "smoothed_modrelu",
+]
 
 # Keeps the gradient of the smoothed modReLU's modulus, and the reciprocal of that
 # modulus, finite at zero, as in the code of the authors of the uRNN and the scuRNN.
@@ -44,18 +57,7 @@ def real_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
 
 def real_modrelu_gradients(output: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
-    """Computes the gradients of real modReLU from its output.
-
-    The output has the sign of the input, and is zero where the gradient is zero.
-
-    Args:
-        output: Tensor of shape `(..., n)`.
-        upstream: Upstream gradient, with respect to `output`.
-
-    Returns:
-        A pair of tensors of the same shape: the gradients with respect to the inputs
-        and with respect to the bias, the latter not yet summed over the batch.
-    """
+    """Computes the gradients of real modReLU from its output."""
     sign = ops.sign(output)
     to_bias = sign * upstream
     return sign * to_bias, to_bias
@@ -173,15 +175,7 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
 
 def exact_scale(inputs: Tensor, bias: Tensor) -> Tensor:
-    """Computes the factor of complex modReLU, `relu(1 + b / |z|)`.
-
-    Args:
-        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
-        bias: Tensor of shape `(n,)`.
-
-    Returns:
-        Tensor of shape `(..., n)`, at least float32: a factor for each complex number.
-    """
+    """Computes the factor of complex modReLU, `relu(1 + b / |z|)`."""
     smallest = smallest_modulus(inputs.dtype) ** 2
     real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
     square = real * real + imaginary * imaginary
@@ -239,16 +233,7 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
 
 def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Computes the factor and the modulus of the smoothed modReLU.
-
-    Args:
-        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
-        bias: Tensor of shape `(n,)`.
-
-    Returns:
-        A pair of tensors of shape `(..., n)`, at least float32: the factor
-        `relu(m + b) / (m + 1e-5)` for each complex number, and the modulus `m`.
-    """
+    """Computes the factor and the modulus of the smoothed modReLU."""
     real, imaginary = ops.split(_wide(inputs), 2, axis=-1)
     modulus = ops.sqrt(real * real + imaginary * imaginary + MODULUS_EPSILON)
     positive = ops.relu(modulus + ops.cast(bias, modulus.dtype))
@@ -256,15 +241,7 @@ def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def scale_units(inputs: Tensor, scale: Tensor) -> Tensor:
-    """Multiplies each complex number by a real factor.
-
-    Args:
-        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
-        scale: Tensor of shape `(..., n)`.
-
-    Returns:
-        Tensor with the shape and dtype of `inputs`.
-    """
+    """Multiplies each complex number by a real factor."""
     # For a small number, the factor may overflow float16 although the product does not.
     return ops.cast(_wide(inputs) * twice(scale), inputs.dtype)
 
@@ -315,28 +292,13 @@ def oplu(inputs: Tensor) -> Tensor:
 
 
 def is_unsorted(inputs: Tensor) -> Tensor:
-    """Finds the pairs whose second value is larger than the first.
-
-    Args:
-        inputs: Tensor of shape `(..., n)`.
-
-    Returns:
-        Boolean tensor of shape `(..., n // 2)`.
-    """
+    """Finds the pairs whose second value is larger than the first."""
     half = inputs.shape[-1] // 2
     return inputs[..., :half] < inputs[..., half : 2 * half]
 
 
 def swap_pairs(values: Tensor, swapped: Tensor) -> Tensor:
-    """Swaps the values of selected pairs; swapping is its own gradient, too.
-
-    Args:
-        values: Tensor of shape `(..., n)`.
-        swapped: Boolean tensor of shape `(..., n // 2)`: which pairs to swap.
-
-    Returns:
-        Tensor with the shape and dtype of `values`.
-    """
+    """Swaps the values of selected pairs; swapping is its own gradient, too."""
     half = values.shape[-1] // 2
     first, second = values[..., :half], values[..., half : 2 * half]
     parts = [ops.where(swapped, second, first), ops.where(swapped, first, second)]
@@ -409,6 +371,31 @@ class LeakyReLU:
 
 #: Leaky ReLU with slope 0.1, the default of `SVDRNN`, `ORNN` and `FactorizedRNN`.
 PAPER_LEAKY_RELU = LeakyReLU(0.1)
+
+
+def _gelu(inputs: Tensor) -> Tensor:
+    if keras.backend.standardize_dtype(inputs.dtype) != "float64":
+        # Keras's GELU keeps the digits that the sum below loses far below zero.
+        return keras.activations.gelu(inputs)
+    return 0.5 * inputs * (1.0 + ops.erf(inputs * math.sqrt(0.5)))
+
+
+# Keras computes a few in float32 for any input: tanh on JAX; on TensorFlow leaky ReLU,
+# whose slope is a float32, and GELU, whose square root of two is one. A layer stores
+# the activation that it was given, for its config, and computes with `precise`.
+_PRECISE: dict[Callable[..., Tensor], Callable[[Tensor], Tensor]] = {
+    keras.activations.tanh: tanh,
+    keras.activations.leaky_relu: LeakyReLU(0.2),
+    keras.activations.gelu: _gelu,
+}
+
+
+def precise(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Returns an equivalent of an activation that has the precision of its inputs."""
+    try:
+        return _PRECISE.get(activation, activation)
+    except TypeError:  # A callable that cannot be hashed.
+        return activation
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -10,15 +10,15 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_bounds, check_finite
 from keras_ortho.parametrizations.antisymmetric import AntisymmetricNormal
 from keras_ortho.parametrizations.eigenvalue_normalized import ScaledRotations
-from keras_ortho.parametrizations.free import (
+from keras_ortho.parametrizations.free_initializers import (
     FreeInitializer,
     SeedOnly,
+    UniformPhases,
     check_array,
     get,
     independent,
 )
-from keras_ortho.parametrizations.phases import UniformPhases
-from keras_ortho.parametrizations.reflectors import (
+from keras_ortho.parametrizations.householder import (
     NormalReflectors,
     UniformReflectors,
 )

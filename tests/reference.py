@@ -1,5 +1,6 @@
 """Independent NumPy references that several tests hold the package against."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -69,6 +70,11 @@ def smoothed_modrelu(z: np.ndarray, b: np.ndarray) -> np.ndarray:
     return z * np.maximum(modulus + b, 0) / (modulus + 1e-5)
 
 
+def complex_reals(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A function of complex numbers, as one of their parts, the real ones first."""
+    return lambda z, *rest: as_reals(function(as_complex(z), *rest))
+
+
 def scornn(
     x: np.ndarray,
     weights: dict[str, np.ndarray],
@@ -99,3 +105,104 @@ def central_differences(
         behind[index] -= step
         gradient[index] = (function(ahead) - function(behind)) / (2 * step)
     return gradient
+
+
+def skew_hermitian(skew_entries: np.ndarray, symmetric: np.ndarray) -> np.ndarray:
+    n = math.isqrt(2 * len(symmetric))
+    imaginary = np.zeros((n, n))
+    imaginary[np.triu_indices(n)] = symmetric
+    return skew(skew_entries, n) + 1j * (imaginary + np.triu(imaginary, 1).T)
+
+
+def unitary_cayley(
+    skew_entries: np.ndarray, symmetric: np.ndarray, phases: np.ndarray
+) -> np.ndarray:
+    a, one = skew_hermitian(skew_entries, symmetric), np.eye(len(phases))
+    return np.linalg.solve(one + a, one - a) * np.exp(1j * phases)
+
+
+def exponential(entries: np.ndarray, n: int) -> np.ndarray:
+    """By its eigenvectors, which a skew-symmetric matrix has."""
+    values, vectors = np.linalg.eigh(1j * skew(entries, n))
+    return ((vectors * np.exp(-1j * values)) @ vectors.conj().T).real
+
+
+def svd(
+    left: np.ndarray, right: np.ndarray, values: np.ndarray, rows: int, columns: int
+) -> np.ndarray:
+    """Equation 17 of the paper, with the factors and `Sigma` as they stand there."""
+    sigma = np.zeros((rows, columns))
+    np.fill_diagonal(sigma, values)
+    return householder(left, rows) @ sigma @ householder(right, columns).T
+
+
+def real_schur(
+    entries: np.ndarray,
+    upper: np.ndarray,
+    radii: np.ndarray,
+    angles: np.ndarray,
+    map: str,
+) -> np.ndarray:
+    n = len(radii) + len(angles)
+    is_cayley = map == "cayley"
+    basis = scaled_cayley(entries, np.ones(n)) if is_cayley else exponential(entries, n)
+    triangle = np.zeros((n, n))
+    triangle[np.triu_indices(n, 1)] = upper
+    for j, t in enumerate(angles):
+        block = [[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]
+        triangle[2 * j : 2 * j + 2, 2 * j : 2 * j + 2] += radii[j] * np.array(block)
+    if n % 2:
+        triangle[-1, -1] = radii[-1]
+    return basis @ triangle @ basis.T
+
+
+def restricted_unitary(
+    phases: np.ndarray, reflectors: np.ndarray, permutation: np.ndarray
+) -> np.ndarray:
+    """The product of the explicit matrices, for row vectors."""
+    n = len(permutation)
+    d1, d2, d3 = (np.diag(np.exp(1j * angles)) for angles in phases)
+    index = np.arange(n)
+    fourier = np.exp(-2j * np.pi * np.outer(index, index) / n) / np.sqrt(n)
+    r1, r2 = (
+        np.eye(n) - 2 * np.outer(v, v.conj()) / np.vdot(v, v).real
+        for v in reflectors[:, :n] + 1j * reflectors[:, n:]
+    )
+    permute = np.zeros((n, n))
+    permute[permutation, index] = 1
+    return d1 @ fourier @ r1 @ permute @ d2 @ fourier.conj().T @ r2 @ d3
+
+
+def rotations(
+    style: str, angles: np.ndarray, phases: np.ndarray, output_phases: np.ndarray
+) -> np.ndarray:
+    """The product of explicit matrices, each of one rotation, by the paper's layers."""
+    n = len(output_phases)
+    if style == "tunable":
+        firsts = [range(i % 2, n - 1, 2) for i in range(2 * len(angles))]
+        pairs = [[(i, i + 1) for i in layer] for layer in firsts]
+    else:
+        distances = [n >> (level + 1) for level in range(n.bit_length() - 1)]
+        pairs = [[(i, i + d) for i in range(n) if i // d % 2 == 0] for d in distances]
+    product = np.eye(n, dtype=complex)
+    flat = [pair for layer in pairs for pair in layer]
+    for (i, j), t, p in zip(flat, angles.ravel(), phases.ravel(), strict=True):
+        rotation = np.eye(n, dtype=complex)
+        # Column j of a matrix for row vectors makes the new entry j.
+        rotation[i, i] = np.cos(t)
+        rotation[j, i] = -np.exp(1j * p) * np.sin(t)
+        rotation[i, j] = np.sin(t)
+        rotation[j, j] = np.exp(1j * p) * np.cos(t)
+        product = product @ rotation
+    return product * np.exp(1j * output_phases)
+
+
+def random_orthogonal(n: int, seed: int) -> np.ndarray:
+    q, r = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))
+    return q * np.sign(np.diag(r))
+
+
+def random_unitary(n: int, seed: int = 0) -> np.ndarray:
+    real, imaginary = np.random.default_rng(seed).normal(size=(2, n, n))
+    q, r = np.linalg.qr(real + 1j * imaginary)
+    return q * (np.diag(r) / np.abs(np.diag(r)))

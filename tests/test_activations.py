@@ -20,39 +20,71 @@ from tests.gradients import gradients, second_derivative
 pytestmark = pytest.mark.backends
 
 
-def test_literal_values():
-    z = np.array([-2.0, -0.5, 0.0, 0.5, 3.0])
-    np.testing.assert_array_equal(modrelu(z, -np.ones(5)), [-1, 0, 0, 0, 2])
-    np.testing.assert_array_equal(modrelu(z, np.ones(5)), [-3, -1.5, 0, 1.5, 4])
+# Each with its definition, and the units of a number of inputs.
+FORMS = {
+    "modrelu": (modrelu, reference.modrelu, 1),
+    "exact": (complex_modrelu, reference.complex_reals(reference.complex_modrelu), 2),
+    "smoothed": (
+        smoothed_modrelu,
+        reference.complex_reals(reference.smoothed_modrelu),
+        2,
+    ),
+    "oplu": (lambda z, b: oplu(z + b), lambda z, b: reference.oplu(z + b), 1),
+    "oplu of an odd number": (
+        lambda z, b: oplu((z + b)[..., 1:]),
+        lambda z, b: reference.oplu((z + b)[..., 1:]),
+        1,
+    ),
+    "leaky": (
+        lambda z, b: LeakyReLU(0.3)(z + b),
+        lambda z, b: np.where(z + b > 0, z + b, 0.3 * (z + b)),
+        1,
+    ),
+}
+COMPLEX = {name: FORMS[name][0] for name in ("exact", "smoothed")}
 
 
-def test_is_its_definition():
+@pytest.mark.parametrize("name", list(FORMS))
+def test_value_and_gradient(name):
+    function, definition, parts = FORMS[name]
     random = np.random.default_rng(0)
-    z, b = random.normal(size=(50, 7)), random.normal(size=7)
-    np.testing.assert_array_equal(modrelu(z, b), reference.modrelu(z, b))
-
-
-def test_gradient():
-    random = np.random.default_rng(0)
-    z, b = random.normal(size=(50, 7)), random.normal(size=7)
-    upstream = random.normal(size=(50, 7))
-    found = gradients(lambda z, b: ops.sum(modrelu(z, b) * upstream), z, b)
-    # Linear on either side of the kinks, none of which is this near: central
-    # differences are exact up to rounding.
-    step = 1e-5
-    assert np.abs(z).min() > step
-    assert np.abs(np.abs(z) + b).min() > step
-    for index, point in enumerate([z, b]):
-        expected = reference.central_differences(
+    z, b = random.normal(size=(20, 14)), random.normal(size=14 // parts)
+    expected = definition(z, b)
+    eps = np.finfo("float64").eps
+    # Near the kink `|z| = -b` the digits of `|z|` are lost, not more.
+    np.testing.assert_allclose(function(z, b), expected, rtol=8 * eps, atol=8 * eps)
+    upstream = random.normal(size=expected.shape)
+    found = gradients(lambda z, b: ops.sum(function(z, b) * upstream), z, b)
+    # The third derivative is at most some |b| / |z|^3 = 3e4, on a unit each.
+    step = 1e-6
+    atol = 1e5 * step**2 + 280 * eps / step
+    for index in range(2):
+        differences = reference.central_differences(
             lambda p, i=index: np.sum(
-                upstream * reference.modrelu(*((p, b) if i == 0 else (z, p)))
+                upstream * definition(*((p, b) if i == 0 else (z, p)))
             ),
-            point,
+            (z, b)[index],
             step,
         )
-        # A sum of 350 terms is exact to 350 eps, divided by the step.
-        atol = 350 * np.finfo("float64").eps / step
-        np.testing.assert_allclose(found[index], expected, atol=atol)
+        np.testing.assert_allclose(found[index], differences, atol=atol)
+
+
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (lambda z: modrelu(z, -np.ones(5)), [-1, 0, 0, 0, 2]),
+        (lambda z: modrelu(z, np.ones(5)), [-3, -1.5, 0, 1.5, 4]),
+        (LeakyReLU(0.5), [-1, -0.25, 0, 0.5, 3]),
+        (oplu, [0, 0.5, -2, -0.5, 3]),
+        # As of the same numbers as floats.
+        (lambda z: modrelu(np.array([3, 4]), np.array([-2.0, 1])), [1, 5]),
+        (lambda z: complex_modrelu(np.array([3, 4]), np.array([-2.5])), [1.5, 2]),
+        (lambda z: LeakyReLU(0.5)(np.array([-2, 3])), [-1, 3]),
+    ],
+)
+def test_literal_values(function, wanted):
+    found = function(np.array([-2.0, -0.5, 0.0, 0.5, 3.0]))
+    np.testing.assert_allclose(found, wanted, rtol=1e-7)
 
 
 @pytest.mark.parametrize(("z", "b"), [(0.0, 1.0), (0.0, 0.0), (0.5, -0.5)])
@@ -61,61 +93,10 @@ def test_gradient_is_zero_at_the_kinks(z, b):
     np.testing.assert_array_equal(found, 0)
 
 
-COMPLEX = {
-    "exact": (complex_modrelu, reference.complex_modrelu),
-    "smoothed": (smoothed_modrelu, reference.smoothed_modrelu),
-}
-
-
-@pytest.mark.parametrize("form", list(COMPLEX))
-def test_complex_is_its_definition(form):
-    function, definition = COMPLEX[form]
-    random = np.random.default_rng(0)
-    z, b = random.normal(size=(2, 50, 7)), random.normal(size=7)
-    z[:, 0] = 0
-    found = function(np.concatenate(z, axis=-1), b)
-    expected = definition(z[0] + 1j * z[1], b)
-    # Near the kink `|z| = -b` the digits of `|z|` are lost, not more.
-    np.testing.assert_allclose(
-        found,
-        np.concatenate([expected.real, expected.imag], axis=-1),
-        rtol=8 * np.finfo("float64").eps,
-        atol=8 * np.finfo("float64").eps,
-    )
-
-
-@pytest.mark.parametrize("form", list(COMPLEX))
-def test_complex_gradient(form):
-    function, definition = COMPLEX[form]
-    random = np.random.default_rng(0)
-    z, b = random.normal(size=(20, 14)), random.normal(size=7)
-    upstream = random.normal(size=(20, 14))
-    found = gradients(lambda z, b: ops.sum(function(z, b) * upstream), z, b)
-    modulus = np.abs(reference.as_complex(z))
-    assert modulus.min() > 0.05
-    assert np.abs(modulus + b).min() > 1e-3
-
-    def value(z, b):
-        return np.sum(
-            upstream * reference.as_reals(definition(reference.as_complex(z), b))
-        )
-
-    # The third derivative is at most some |b| / |z|^3 = 3e4, on a unit each.
-    step = 1e-6
-    atol = 1e5 * step**2 + 280 * np.finfo("float64").eps / step
-    for index in range(2):
-        expected = reference.central_differences(
-            lambda p, i=index: value(*((p, b) if i == 0 else (z, p))),
-            (z, b)[index],
-            step,
-        )
-        np.testing.assert_allclose(found[index], expected, atol=atol)
-
-
 @pytest.mark.parametrize("form", list(COMPLEX))
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
 def test_complex_gradient_near_zero_is_finite(form, dtype):
-    function, _ = COMPLEX[form]
+    function = COMPLEX[form]
     sizes = np.array([[0.0], [1e-30], [1e-8], [1e-4], [0.1]])
     z = np.concatenate([0.6 * sizes * np.ones(3), -0.8 * sizes * np.ones(3)], axis=1)
     b = np.array([1.0, 0.0, -1.0])
@@ -169,7 +150,7 @@ def test_exact_has_second_derivatives(radius):
 @pytest.mark.parametrize("form", list(COMPLEX))
 def test_complex_does_not_overflow_in_float16(form):
     z = ops.cast([[300.0, 400.0]], "float16")
-    found = COMPLEX[form][0](z, ops.cast([-100.0], "float16"))
+    found = COMPLEX[form](z, ops.cast([-100.0], "float16"))
     assert keras.backend.standardize_dtype(found.dtype) == "float16"
     np.testing.assert_allclose(found, [[240.0, 320.0]], rtol=1e-3)
 
@@ -188,63 +169,9 @@ class ModReLUTest(testing.TestCase):
         )
 
 
-@pytest.mark.slow
-def test_starts_as_the_identity_and_learns():
-    model = keras.Sequential([keras.Input((3,)), ModReLU()])
-    x = np.array([[-2.0, 0.5, 3.0]], "float32")
-    np.testing.assert_array_equal(model(x), x)
-    model.compile(keras.optimizers.SGD(0.5), "mse")
-    model.fit(x, np.array([[-3.0, 0.5, 2.0]]), epochs=50, verbose=0)
-    np.testing.assert_allclose(model.layers[0].bias, [1, 0, -1], atol=1e-3)
-
-
-def test_last_axis_must_be_known():
-    with pytest.raises(ValueError, match=r"Received: input_shape=\(2, None\)"):
-        ModReLU().build((2, None))
-
-
-def test_of_integers():
-    """As of the same numbers as floats."""
-    for function, b in {modrelu: [-2, 1], complex_modrelu: [-2]}.items():
-        found = function(np.array([3, 4]), np.array(b, "float32"))
-        expected = function(np.array([3.0, 4.0], "float32"), np.array(b, "float32"))
-        np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("function", [modrelu, complex_modrelu, smoothed_modrelu])
-@pytest.mark.parametrize("shape", [(), (1,), (1, 4), (8,)])
-def test_a_bias_of_another_shape(function, shape):
-    n = 4 if function is modrelu else 8
-    with pytest.raises(ValueError, match=r"the shape \(4,\).*Received: bias"):
-        function(np.ones((2, n)), np.ones(shape))
-    with pytest.raises(ValueError, match="bias_initializer"):
-        ModReLU(bias_initializer=np.ones(3)).build((2, 4))
-
-
-@pytest.mark.parametrize("n", [1, 2, 6, 7])
-def test_oplu(n):
-    """By definition: the larger of units i and i + n // 2 comes first."""
-    random = np.random.default_rng(0)
-    z, upstream = random.normal(size=(2, 3, 4, n))
-    z[0, 0] = 1  # Ties, where it is the identity.
-    expected, to_z = z.copy(), upstream.copy()
-    half = n // 2
-    for index in np.ndindex(3, 4):
-        for i in range(half):
-            first, second = z[index][[i, i + half]]
-            if first < second:
-                expected[index][[i, i + half]] = second, first
-                to_z[index][[i, i + half]] = upstream[index][[i + half, i]]
-    np.testing.assert_array_equal(oplu(z), expected)
-    (found,) = gradients(lambda z: ops.sum(oplu(z) * upstream), z)
-    np.testing.assert_array_equal(found, to_z)
-
-
 def test_oplu_by_its_name_and_in_a_file(tmp_path):
     assert get("oplu") is oplu
     assert get("tanh") is keras.activations.tanh
-    with pytest.raises(ValueError, match="no_such"):
-        get("no_such")
     layers = [ScoRNN(4, activation="oplu"), OrthoDense(3, ScaledCayley(1), "oplu")]
     layers.append(keras.layers.Dense(2, activation=oplu))
     model = keras.Sequential([keras.Input((3, 2)), *layers])
@@ -264,12 +191,6 @@ def test_leaky_relu(slope):
     np.testing.assert_array_equal(found, [slope, slope, slope, 1, 1])
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
-def test_leaky_relu_keeps_the_dtype(dtype):
-    values = LeakyReLU()(ops.cast(np.array([-1.0, 1.0]), dtype))
-    assert keras.backend.standardize_dtype(values.dtype) == dtype
-
-
 def test_leaky_relu_survives_a_config(tmp_path):
     model = keras.Sequential(
         [keras.Input((2,)), keras.layers.Dense(2, activation=LeakyReLU(0.3))]
@@ -280,12 +201,6 @@ def test_leaky_relu_survives_a_config(tmp_path):
     assert LeakyReLU(0.3) != LeakyReLU(0.1)
     assert hash(LeakyReLU(0.1)) == hash(LeakyReLU())
     assert LeakyReLU() != "leaky_relu"
-
-
-@pytest.mark.parametrize("slope", [-0.1, float("inf"), float("nan"), None, "0.1"])
-def test_slope_out_of_range(slope):
-    with pytest.raises(ValueError, match="Received: negative_slope="):
-        LeakyReLU(slope)
 
 
 def test_the_factor_of_a_small_number_may_be_more_than_float16_holds():
@@ -301,39 +216,52 @@ def test_a_bias_of_another_dtype():
     np.testing.assert_array_equal(found, [-1, 1.5])
 
 
-def test_leaky_relu_of_integers():
-    found = LeakyReLU(0.5)(np.array([-2, 3]))
-    assert keras.backend.standardize_dtype(found.dtype) == keras.config.floatx()
-    np.testing.assert_array_equal(found, [-1, 3])
-
-
-NUMBERS = np.array([3 + 4j, 1 + 1j])
+Z = ops.convert_to_tensor(np.array([3 + 4j, 1 + 1j]), "complex64")
+ONES, EIGHT = np.ones((2, 4)), np.ones((2, 8))
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("call", "message"),
     [
-        lambda z: modrelu(z, np.zeros(2)),
-        lambda z: complex_modrelu(z, np.zeros(1)),
-        lambda z: smoothed_modrelu(z, np.zeros(1)),
-        lambda z: modrelu(np.ones(2), z),
-        LeakyReLU(),
-        oplu,
-        ModReLU(),
+        # A cast would drop their imaginary parts.
+        *(
+            (call, r"must be real: .* Received: .*complex")
+            for call in (
+                lambda: modrelu(Z, np.zeros(2)),
+                lambda: complex_modrelu(Z, np.zeros(1)),
+                lambda: smoothed_modrelu(Z, np.zeros(1)),
+                lambda: modrelu(np.ones(2), Z),
+                lambda: LeakyReLU()(Z),
+                lambda: oplu(Z),
+                lambda: ModReLU()(Z),
+            )
+        ),
+        *(
+            (lambda f=f, x=x, s=s: f(x, np.ones(s)), r"shape \(4,\).*Received: bias")
+            for f, x in (
+                (modrelu, ONES),
+                (complex_modrelu, EIGHT),
+                (smoothed_modrelu, EIGHT),
+            )
+            for s in ((), (1,), (1, 4), (8,))
+        ),
+        *(
+            (lambda f=f: f(np.ones((2, 3)), np.ones(1)), r"imaginary part .*\(2, 3\)$")
+            for f in (complex_modrelu, smoothed_modrelu)
+        ),
+        *(
+            (lambda slope=slope: LeakyReLU(slope), "Received: negative_slope=")
+            for slope in (-0.1, float("inf"), float("nan"), None, "0.1")
+        ),
+        (
+            lambda: ModReLU(bias_initializer=np.ones(3)).build((2, 4)),
+            "bias_initializer",
+        ),
+        (lambda: ModReLU().build((2, None)), r"Received: input_shape=\(2, None\)"),
+        (lambda: get(np.ones(2)), "Could not interpret"),
+        (lambda: get("no_such"), "no_such"),
     ],
 )
-def test_complex_numbers_are_refused(call):
-    """A cast would drop their imaginary parts."""
-    with pytest.raises(ValueError, match=r"must be real: .* Received: .*complex"):
-        call(ops.convert_to_tensor(NUMBERS, "complex64"))
-
-
-@pytest.mark.parametrize("function", [complex_modrelu, smoothed_modrelu])
-def test_half_a_complex_unit(function):
-    with pytest.raises(ValueError, match=r"imaginary part .* Received: .*\(2, 3\)$"):
-        function(np.ones((2, 3)), np.ones(1))
-
-
-def test_an_array_is_no_activation():
-    with pytest.raises(ValueError, match="Could not interpret"):
-        get(np.ones(2))
+def test_what_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -26,7 +26,7 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.phases import UniformPhases
+from keras_ortho.parametrizations.free_initializers import UniformPhases
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import BNPDense, ScoRNN, ScoRNNCell, SVDDense
-from keras_ortho.precise_activations import precise
+from keras_ortho import BNPDense, ScoRNNCell, SVDDense
+from keras_ortho.activations import precise
 from tests.gradients import gradients
 
 pytestmark = pytest.mark.backends
@@ -138,54 +138,27 @@ def test_what_is_not_kerass_stays():
     assert precise(unhashable) is unhashable
 
 
-def loop(cell, x, function):
-    """The states of a cell's steps, in NumPy."""
-    kernel, bias = (ops.convert_to_numpy(w) for w in (cell.kernel, cell.bias))
-    matrix = ops.convert_to_numpy(cell.recurrent_matrix())
-    state = np.zeros((len(x), cell.units))
-    for t in range(x.shape[1]):
-        state = function(x[:, t] @ kernel + state @ matrix + bias)
-    return state
-
-
-@pytest.mark.parametrize("name", [*MENDED, "sigmoid"])
-@pytest.mark.parametrize("by_name", [True, False])
-def test_cells_and_layers_compute_in_float64(name, by_name):
-    activation = name if by_name else keras.activations.get(name)
-    arguments = {
-        "activation": activation,
-        "kernel_initializer": "glorot_uniform",
-        "dtype": "float64",
-    }
-    layer = ScoRNN(4, **arguments)
-    x = np.random.default_rng(0).normal(size=(3, 6, 2))
-    found = layer(x)
-    expected = loop(layer.cell, x, REFERENCES[name])
-    # Six steps of sums of seven numbers of order one.
-    np.testing.assert_allclose(found, expected, atol=1e-14)
-    stock = keras.layers.RNN(layer.cell, dtype="float64")
-    np.testing.assert_allclose(stock(x), expected, atol=1e-14)
-
-    for config in (layer.get_config(), ScoRNNCell(4, **arguments).get_config()):
-        assert config["activation"] == name
-
-
-@pytest.mark.parametrize("cls", [BNPDense, SVDDense])
 @pytest.mark.parametrize("name", MENDED)
-def test_dense_layers_compute_in_float64(cls, name):
-    linear, layer = (
-        cls(3, activation=a, dtype="float64", kernel_initializer="glorot_uniform")
-        if cls is BNPDense
-        else cls(3, activation=a, dtype="float64")
-        for a in (None, name)
-    )
-    x = np.random.default_rng(0).normal(size=(5, 4))
-    layer.build(x.shape)
-    linear.build(x.shape)
-    linear.set_weights(layer.get_weights())
-    expected = REFERENCES[name](ops.convert_to_numpy(linear(x)))
-    np.testing.assert_allclose(layer(x), expected, atol=1e-14)
-    assert layer.get_config()["activation"] == name
+def test_layers_compute_in_float64(name):
+    """A layer is one without activation, followed by it; a step here has one state."""
+    dense = {"kernel_initializer": "glorot_uniform"}
+    for cls, arguments in ((BNPDense, dense), (SVDDense, {}), (ScoRNNCell, dense)):
+        for activation in (name, keras.activations.get(name)):
+            linear, layer = (
+                cls(3, activation=each, dtype="float64", **arguments)
+                for each in ("linear", activation)
+            )
+            x = np.random.default_rng(0).normal(size=(5, 4))
+            state = ([np.zeros((5, 3))],) if cls is ScoRNNCell else ()
+            for each in (layer, linear):
+                each.build(x.shape)
+            linear.set_weights(layer.get_weights())
+            found, values = (call(x, *state) for call in (layer, linear))
+            if state:
+                found, values = found[0], values[0]
+            expected = REFERENCES[name](ops.convert_to_numpy(values))
+            np.testing.assert_allclose(found, expected, atol=1e-14)
+            assert layer.get_config()["activation"] == name
 
 
 @pytest.mark.parametrize(

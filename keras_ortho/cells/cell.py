@@ -16,7 +16,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import activations, checks, configs, initializers
-from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
+from keras_ortho.activations import complex_modrelu, modrelu, precise, smoothed_modrelu
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.each_head import (
@@ -31,12 +31,11 @@ from keras_ortho.keras_internals import (
     current_call,
 )
 from keras_ortho.optimizers.groups import set_group
+from keras_ortho.parametrizations.arithmetic import complex_matrix
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.free import check_makes
-from keras_ortho.parametrizations.plain_matrix import PlainMatrix
+from keras_ortho.parametrizations.free_initializers import check_makes
+from keras_ortho.parametrizations.stored_matrices import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
-from keras_ortho.precise_activations import precise
 from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
 from keras_ortho.saved_shapes import check_saved
 

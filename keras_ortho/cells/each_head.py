@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.free import independents
+from keras_ortho.parametrizations.free_initializers import independents
 
 
 def initialize_each_head(initializer: Any, heads: int) -> Any:

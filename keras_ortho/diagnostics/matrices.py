@@ -13,7 +13,7 @@ from keras import ops
 from keras_ortho.cells import RecurrentCell
 from keras_ortho.checks import check_finite
 from keras_ortho.diagnostics.probe import recurrent_layers
-from keras_ortho.parametrizations.complex_rows import complex_matrix
+from keras_ortho.parametrizations.arithmetic import complex_matrix
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
 
 # The order in which Keras concatenates the matrices of the gates.

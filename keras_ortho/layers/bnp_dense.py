@@ -6,11 +6,11 @@ import keras
 from keras import ops
 
 from keras_ortho import checks, initializers
+from keras_ortho.activations import precise
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.replicas import sum_over_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
-from keras_ortho.precise_activations import precise
 
 
 def _forward(

@@ -11,7 +11,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.keras_internals import call_is_training
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
 from keras_ortho.parametrizations.base import check_parametrization
-from keras_ortho.parametrizations.free import check_makes
+from keras_ortho.parametrizations.free_initializers import check_makes
 from keras_ortho.parametrized import ParametrizedMatrix
 
 

@@ -6,9 +6,9 @@ import keras
 from keras import ops
 
 from keras_ortho import activations, checks, configs, initializers
+from keras_ortho.activations import precise
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.precise_activations import precise
 from keras_ortho.saved_shapes import check_saved
 
 

@@ -9,13 +9,13 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
-from keras_ortho.parametrizations.free import (
+from keras_ortho.parametrizations.free_initializers import (
     FreeInitializer,
     check_makes,
     independent,
     initializers_from_matrix,
 )
-from keras_ortho.parametrizations.reflectors import (
+from keras_ortho.parametrizations.householder import (
     check_invertible,
     check_pair,
     num_reflector_entries,

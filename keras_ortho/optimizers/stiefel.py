@@ -9,15 +9,16 @@ from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import clip_over_replicas
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_fraction, check_number
-from keras_ortho.parametrizations.arithmetic import factorized, limited
-from keras_ortho.parametrizations.complex_rows import (
+from keras_ortho.parametrizations.arithmetic import (
     adjoint,
     block,
+    factorized,
     left_half,
+    limited,
     of_left_half,
     product,
 )
-from keras_ortho.parametrizations.kept_unitary import keeping_unitary
+from keras_ortho.parametrizations.stored_matrices import keeping_unitary
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -25,7 +25,6 @@ from keras_ortho.parametrizations.exponential import (
     skew_logarithm,
 )
 from keras_ortho.parametrizations.factorized import FactorizedCayley
-from keras_ortho.parametrizations.full_unitary import FullUnitary
 from keras_ortho.parametrizations.givens import (
     GivensOrthogonal,
     GivensUnitary,
@@ -60,6 +59,7 @@ from keras_ortho.parametrizations.spectral_radius import (
     normalize_spectral_radius,
     spectral_radius,
 )
+from keras_ortho.parametrizations.stored_matrices import FullUnitary
 from keras_ortho.parametrizations.svd import (
     SVD,
     bounded_singular_values,

@@ -24,7 +24,7 @@ from keras_ortho.checks import (
 )
 from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.free import FreeInitializer
+from keras_ortho.parametrizations.free_initializers import FreeInitializer
 from keras_ortho.parametrizations.skew import matrix_size, num_entries, skew_matrix
 
 

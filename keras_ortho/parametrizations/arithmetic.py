@@ -1,7 +1,16 @@
-"""Arithmetic that is safe at zero, at infinity and at NaN, and tolerances."""
+"""Arithmetic of matrices: safe at zero, infinity and NaN, complex, and of blocks.
+
+A row vector `a + ib` of `n` complex numbers is stored as the `2n` real numbers
+`[a | b]`, and so is each row of a matrix: its *rows* `[Re M | Im M]` have the shape
+`(m, 2n)`. For multiplication by row vectors, a matrix is expanded to its *block*
+`[[Re M, Im M], [-Im M, Re M]]`: `[a | b] @ block` is `(a + ib) M`.
+
+The blocks of a block-diagonal matrix are one tensor of shape `(heads, k, k)`, or with
+complex units `(heads, 2, k, 2, k)`: each appears in four places of the real form.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -61,3 +70,108 @@ def rounding_tolerance(size: int, dtype: Any) -> float:
     """Returns the tolerance for rounding errors when a given matrix is checked."""
     kind = np.dtype(dtype)
     return 100 * size * float(np.finfo(kind if kind.kind in "fc" else "float64").eps)
+
+
+def block(rows: Tensor) -> Tensor:
+    """Expands the rows of a complex matrix to its block."""
+    real, imaginary = ops.split(rows, 2, axis=1)
+    return ops.concatenate([rows, ops.concatenate([-imaginary, real], axis=1)])
+
+
+def left_half(rows: Tensor) -> Tensor:
+    """Returns the left half of the columns of a block, which determines the rest."""
+    real, imaginary = ops.split(rows, 2, axis=1)
+    return ops.concatenate([real, -imaginary])
+
+
+def of_left_half(half: Tensor) -> Tensor:
+    """Returns the rows of a matrix from the left half of its block."""
+    real, imaginary = ops.split(half, 2)
+    return ops.concatenate([real, -imaginary], axis=1)
+
+
+def adjoint(rows: Tensor) -> Tensor:
+    """Computes the conjugate transpose of a square complex matrix."""
+    real, imaginary = ops.split(rows, 2, axis=1)
+    return ops.concatenate([ops.transpose(real), -ops.transpose(imaginary)], axis=1)
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """Computes the product of two complex matrices."""
+    return ops.matmul(left, block(right))
+
+
+def turn(rows: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Computes the product of a complex matrix and a diagonal matrix of phases."""
+    real, imaginary = ops.split(rows, 2, axis=1)
+    return ops.concatenate(
+        [real * cosine - imaginary * sine, real * sine + imaginary * cosine], axis=1
+    )
+
+
+def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
+    """Returns a complex matrix, given as it is or in its real form."""
+    if matrix.shape == (units, units):
+        return matrix
+    if matrix.shape != (2 * units, 2 * units):
+        raise ValueError(
+            f"`{name}` must have the shape {(units, units)} or, for the real form of "
+            f"a complex matrix, {(2 * units, 2 * units)}. "
+            f"Received: {name}.shape={matrix.shape}"
+        )
+    (real, imaginary), (lower, right) = (
+        np.split(half, 2, axis=1) for half in np.split(matrix, 2)
+    )
+    # A block contains exact copies of both parts, including any NaN of a model that has
+    # diverged.
+    same = np.array_equal(real, right, equal_nan=True)
+    if not (same and np.array_equal(imaginary, -lower, equal_nan=True)):
+        raise ValueError(
+            f"`{name}` of twice the units must be the real form of a complex matrix, "
+            "[[Re W, Im W], [-Im W, Re W]]. Received: another matrix"
+        )
+    return real + 1j * imaginary
+
+
+def blocks_shape(heads: int, order: int, is_complex: bool) -> tuple[int, ...]:
+    """Returns the shape of the blocks of a matrix."""
+    return (heads, *((2, order) if is_complex else (order,)) * 2)
+
+
+def stacked_blocks(blocks: Sequence[Tensor], is_complex: bool) -> Tensor:
+    """Stacks blocks into one tensor."""
+    order = blocks[0].shape[0] // (2 if is_complex else 1)
+    shape = blocks_shape(len(blocks), order, is_complex)
+    return ops.reshape(ops.stack(list(blocks)), shape)
+
+
+def block_diagonal(blocks: Tensor) -> Tensor:
+    """Makes a block-diagonal matrix from its blocks."""
+    is_complex = len(blocks.shape) == 5
+    heads, order = blocks.shape[0], blocks.shape[-1]
+    rule = "hpiqj,hg->phiqgj" if is_complex else "hij,hg->higj"
+    spread = ops.einsum(rule, blocks, ops.eye(heads, dtype=blocks.dtype))
+    size = heads * order * (2 if is_complex else 1)
+    return ops.reshape(spread, (size, size))
+
+
+def diagonal_blocks(
+    matrix: np.ndarray, heads: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Splits a matrix into its diagonal blocks and the rest."""
+    size = len(matrix)
+    head = np.arange(size) // (size // heads)
+    blocks = [matrix[np.ix_(head == i, head == i)] for i in range(heads)]
+    return blocks, np.where(head[:, None] == head, 0, matrix)
+
+
+def only_blocks(matrix: np.ndarray, heads: int) -> list[np.ndarray]:
+    """Returns the blocks of a block-diagonal matrix."""
+    blocks, rest = diagonal_blocks(matrix, heads)
+    largest = np.abs(rest).max()
+    if not largest <= rounding_tolerance(len(matrix), matrix.dtype):
+        raise ValueError(
+            f"`matrix` must be zero outside of its {heads} blocks. Received: an entry "
+            f"of {largest:.3g} there"
+        )
+    return blocks

@@ -11,8 +11,11 @@ from keras import ops
 from keras_ortho import configs
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.complex_rows import complex_matrix
-from keras_ortho.parametrizations.free import FreeInitializer, initializers_from_matrix
+from keras_ortho.parametrizations.arithmetic import complex_matrix
+from keras_ortho.parametrizations.free_initializers import (
+    FreeInitializer,
+    initializers_from_matrix,
+)
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
 
 
@@ -45,14 +48,7 @@ class FreeVariable:
     exact: bool = False
 
     def weight_arguments(self, dtype: str) -> dict[str, Any]:
-        """Returns the arguments for `add_weight` of a layer.
-
-        Args:
-            dtype: Dtype in which the matrix is computed.
-
-        Returns:
-            A dictionary of keyword arguments. It does not contain `group`.
-        """
+        """Returns the arguments for `add_weight` of a layer."""
         names = ("name", "shape", "initializer", "trainable", "dtype", "constraint")
         arguments = {name: getattr(self, name) for name in names}
         return {**arguments, "dtype": dtype} if self.exact else arguments
@@ -156,15 +152,7 @@ class Parametrization:
         raise NotImplementedError(f"`{type(self).__name__}` must have `matrix`")
 
     def blocks(self, *values: Tensor) -> Tensor:
-        """Makes only the diagonal blocks, if there are several.
-
-        Args:
-            *values: Values of the variables, as for `matrix`.
-
-        Returns:
-            Tensor of shape `(heads, n / heads, n / heads)`, or with complex units
-            `(heads, 2, n / heads, 2, n / heads)`.
-        """
+        """Makes only the diagonal blocks, if there are several: see `Heads`."""
         raise NotImplementedError
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -238,24 +226,13 @@ class Parametrization:
     def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
         """Updates non-trainable variables before a layer makes its matrix.
 
-        A layer calls this method once in each training call, within the compiled
-        training step. By default, it does nothing.
-
-        Args:
-            variables: The variables that a layer created from `variables`.
-            dtype: Dtype in which to compute the matrix.
+        A layer calls this once in each training call, within the compiled training
+        step, with the dtype in which it computes the matrix. By default, it does
+        nothing.
         """
 
     def rebase(self, variables: Sequence[Any], dtype: str) -> None:
-        """Moves the base of a `Rebased` parametrization to the current matrix.
-
-        Args:
-            variables: The variables that a layer created from `variables`.
-            dtype: Dtype in which to compute the matrix.
-
-        Raises:
-            ValueError: If there is no base.
-        """
+        """Moves the base of a `Rebased` parametrization to the current matrix."""
         raise ValueError(
             "`rebase` requires a base matrix, which "
             "`keras_ortho.parametrizations.Rebased` adds. Received: "
@@ -265,23 +242,7 @@ class Parametrization:
     def start(
         self, name: str, initializer: Any, size: int, dtype: str
     ) -> list[FreeVariable]:
-        """Returns the variables, with the initializer given to a layer.
-
-        Args:
-            name: Name of the layer's argument, for error messages.
-            initializer: Value of the argument: an initializer for the free variables or
-                for the matrix. `None` means the paper's.
-            size: Number of units `n`.
-            dtype: Dtype in which an initializer makes the matrix.
-
-        Returns:
-            A list of variables, as `variables` returns.
-
-        Raises:
-            ValueError: If the set has no matrix of that order, or the initializer is an
-                array of the wrong shape. If the initial matrix is not in the set, the
-                initializers in the list raise the error when they are called.
-        """
+        """Returns the variables, with the initializer given to a layer."""
         if initializer is None or isinstance(initializer, FreeInitializer):
             return self.variables(size, initializer)
         # A placeholder: it is replaced below, and draws no seed.
@@ -302,15 +263,7 @@ class Parametrization:
         ]
 
     def values(self, variables: Iterable[Any], dtype: str) -> list[Tensor]:
-        """Returns the values of variables, as `matrix` takes them.
-
-        Args:
-            variables: The variables that a layer created from `variables`.
-            dtype: Dtype in which to compute the matrix.
-
-        Returns:
-            A list of values. Floating values are cast to `dtype`.
-        """
+        """Returns the values of variables, as `matrix` takes them."""
         return [
             ops.cast(variable, dtype)
             if keras.backend.is_float_dtype(variable.dtype)

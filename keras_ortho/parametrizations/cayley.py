@@ -14,6 +14,7 @@ multiplying by signature matrices", ibid. 448, 2014.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -37,18 +38,33 @@ from keras_ortho.parametrizations.skew import (
     upper_entries,
 )
 
+# Bound on the diagonal entries of `A`, which are zero if it is real.
+DIAGONAL_BOUND = 0.5
+
+
+def polished(
+    inverse: Tensor,
+    adjoint: Callable[[Tensor], Tensor] = ops.transpose,
+    product: Callable[[Tensor, Tensor], Tensor] = ops.matmul,
+) -> Tensor:
+    """Takes two Newton-Schulz steps that bring `X = (I + A)^-1` nearer to its form.
+
+    `X + X* = 2 X* X` holds up to rounding. If `A` is large, the defect is most of the
+    error of the inverse, at most a few percent with `limited`. A step towards
+    `W W* = I`, `W (3 I - W* W) / 2`, squares it; it is written in terms of
+    `X = (I + W) / 2` so that small terms stay small.
+    """
+    for _ in range(2):
+        transpose = adjoint(inverse)
+        defect = inverse + transpose - 2.0 * product(transpose, inverse)
+        inverse = inverse + (product(inverse, defect) - 0.5 * defect)
+    return inverse
+
 
 def _forward(entries: Tensor) -> tuple[Tensor, Tensor]:
     skew = skew_matrix(entries)
-    inverse = factorized(ops.inv, ops.eye(skew.shape[0], dtype=skew.dtype) + skew)
-    # X + X^T = 2 X^T X holds up to rounding. If A is large, the defect is most of the
-    # error of the inverse, at most a few percent with `limited`. A Newton-Schulz step,
-    # W (3 I - W^T W) / 2, squares it; it is written in terms of X = (I + W) / 2 so that
-    # small terms stay small.
-    for _ in range(2):
-        transpose = ops.transpose(inverse)
-        defect = inverse + transpose - 2.0 * ops.matmul(transpose, inverse)
-        inverse = inverse + (ops.matmul(inverse, defect) - 0.5 * defect)
+    identity = ops.eye(skew.shape[0], dtype=skew.dtype)
+    inverse = polished(factorized(ops.inv, identity + skew))
     return inverse, inverse
 
 
@@ -148,66 +164,76 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> scaled_cayley_inverse(-np.eye(2))
     (array([0.]), array([-1., -1.]))
     """
-    orthogonal = nearest_orthogonal(matrix)
-    signs = _pivoting_signs(orthogonal)
-    skew = _inverse_cayley(orthogonal * signs)
-    # Exchanges update `skew` without a new solve, so rounding errors accumulate. Solve
-    # again at the end, and repeat the check.
-    while (flips := _flips_to_small_entries(skew)).any():
-        signs = np.where(flips, -signs, signs)
-        skew = _inverse_cayley(orthogonal * signs)
+    skew, signs = small_transform(nearest_orthogonal(matrix), bound=1.0)
     return skew[np.triu_indices(len(skew), 1)], signs
 
 
-def _pivoting_signs(orthogonal: np.ndarray) -> np.ndarray:
-    """Chooses signs such that `I + W D` needs no pivoting in Gaussian elimination.
+def small_transform(matrix: np.ndarray, bound: float) -> tuple[np.ndarray, np.ndarray]:
+    """Finds an `A` whose entries do not exceed a bound, and `D`, for a given matrix."""
+    diagonal = _pivoting_phases(matrix)
+    while True:
+        # (I + W D*)^-1 = (I + A) / 2
+        inverse = np.linalg.inv(np.eye(len(matrix)) + matrix * diagonal.conj())
+        turned = _turn_to_small_entries(inverse, diagonal, bound)
+        if turned is diagonal:
+            skew = 2.0 * inverse - np.eye(len(matrix))
+            return (skew - skew.conj().T) / 2, diagonal
+        # Steps update the inverse without a new solve, so rounding errors accumulate.
+        # Solve again, and repeat the check.
+        diagonal = turned
+
+
+def _pivoting_phases(matrix: np.ndarray) -> np.ndarray:
+    """Chooses phases or signs such that `I + W D*` needs no pivoting in elimination.
 
     Column j of `I` is zero except in row j, so the row operations for the previous
-    columns do not change its entry there. The pivot of `I + W D` is therefore 1 plus
-    `d_j` times the entry of `W` after the same operations. If `d_j` has the sign of
-    that entry, the pivot is at least 1.
+    columns do not change its entry there. The pivot of `I + W D*` is therefore 1 plus
+    `conj(d_j)` times the entry of `W` after the same operations. If `d_j` has the phase
+    of that entry, the pivot is at least 1.
     """
-    reduced = orthogonal.copy()
-    signs = np.ones(len(orthogonal))
-    for j in range(len(orthogonal)):
-        signs[j] = -1.0 if reduced[j, j] < 0 else 1.0
-        factors = signs[j] * reduced[j + 1 :, j] / (1.0 + abs(reduced[j, j]))
+    reduced = matrix.copy()
+    diagonal = np.ones(len(matrix), matrix.dtype)
+    for j in range(len(matrix)):
+        modulus = abs(reduced[j, j])
+        if modulus > 0:
+            diagonal[j] = reduced[j, j] / modulus
+        factors = diagonal[j].conj() * reduced[j + 1 :, j] / (1.0 + modulus)
         reduced[j + 1 :] -= np.outer(factors, reduced[j])
-    return signs
+    return diagonal
 
 
-def _inverse_cayley(rotation: np.ndarray) -> np.ndarray:
-    """Computes the skew-symmetric `A = (I - Z) (I + Z)^-1 = 2 (I + Z)^-1 - I`."""
-    identity = np.eye(len(rotation))
-    skew = 2.0 * np.linalg.inv(identity + rotation) - identity
-    return (skew - skew.T) / 2
+def _turn_to_small_entries(
+    inverse: np.ndarray, diagonal: np.ndarray, bound: float
+) -> np.ndarray:
+    """Rotates phases until no entry of `A` exceeds its bound.
 
-
-def _flips_to_small_entries(skew: np.ndarray) -> np.ndarray:
-    """Finds signs to flip such that no entry of `A` exceeds 1 in absolute value.
-
-    Flipping the signs i and j multiplies `|det(I + W D)|` by `a_ij^2`. While an entry
-    exceeds 1, flipping its signs increases the determinant, which is bounded, so the
-    loop ends. A flip changes `A` by a principal pivot on the rows and columns i and j:
-    a rank-two update instead of a new solve.
+    Rotating one phase such that `a_jj = iy` becomes zero multiplies `|det(I + W D*)|`
+    by `sqrt(1 + y^2)`. Rotating two phases by pi multiplies it by
+    `||a_ij|^2 - y_i y_j|`. The determinant is bounded, so the loop ends.
     """
-    size = len(skew)
-    skew = skew.copy()
-    flips = np.zeros(size, bool)
-    # An entry may exceed 1 by rounding alone. No flip improves that.
-    limit = 1.0 + 100 * size * np.finfo("float64").eps
+    size = len(inverse)
+    # An entry may exceed its bound by rounding alone. No step improves that.
+    slack = 100 * size * np.finfo("float64").eps
     while True:
-        i, j = np.unravel_index(np.abs(skew).argmax(), skew.shape)
-        if abs(skew[i, j]) <= limit:
-            return flips
-        pair = [i, j]
-        flips[pair] = ~flips[pair]
-        pivot = np.linalg.inv(skew[np.ix_(pair, pair)])
-        rows = pivot @ skew[pair]
-        skew += skew[pair].T @ rows
-        skew[pair] = rows
-        skew[:, pair] = -rows.T
-        skew[np.ix_(pair, pair)] = pivot
+        skew = 2.0 * inverse - np.eye(size)
+        heights = skew.diagonal().imag  # Zero, if the matrix is real.
+        sizes = np.abs(skew)
+        np.fill_diagonal(sizes, 0)
+        i, j = np.unravel_index(sizes.argmax(), sizes.shape)
+        if np.abs(heights).max() > DIAGONAL_BOUND + slack:
+            chosen = [int(np.abs(heights).argmax())]
+            y = heights[chosen]
+            turns = (1 + 1j * y) / (1 - 1j * y)
+        elif sizes[i, j] > bound + slack:
+            chosen, turns = [int(i), int(j)], np.array([-1.0, -1.0])
+        else:
+            return diagonal
+        diagonal = diagonal.copy()
+        diagonal[chosen] *= turns.conj()
+        # Sherman-Morrison-Woodbury formula, with (I + Z)^-1 Z = I - (I + Z)^-1.
+        columns = np.eye(size)[:, chosen] - inverse[:, chosen]
+        small = np.diag(1 / (turns - 1)) + columns[chosen]
+        inverse = inverse - columns @ np.linalg.solve(small, inverse[chosen])
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

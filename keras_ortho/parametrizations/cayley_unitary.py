@@ -26,16 +26,18 @@ from keras_ortho.backend import with_gradient
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.arithmetic import factorized, limited
-from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.complex_rows import (
+from keras_ortho.parametrizations.arithmetic import (
     adjoint,
     block,
+    factorized,
+    limited,
     of_left_half,
     product,
     turn,
 )
-from keras_ortho.parametrizations.free import next_seed
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.cayley import polished, small_transform
+from keras_ortho.parametrizations.free_initializers import next_seed
 from keras_ortho.parametrizations.orthogonality import nearest_unitary, random_unitary
 from keras_ortho.parametrizations.skew import (
     HenaffSkew,
@@ -45,11 +47,10 @@ from keras_ortho.parametrizations.skew import (
     upper_entries,
 )
 
-# Bounds on the entries of `A`. While an entry exceeds its bound, a step multiplies the
-# determinant by at least sqrt(1 + 1/4) (on the diagonal) or 25/16 - 1/4 (off the
-# diagonal). The determinant is at least 1 at the start and never more than 2^n, so
-# there are at most 6.3 n steps.
-DIAGONAL_BOUND = 0.5
+# Bound on the entries of `A` off the diagonal. While an entry exceeds its bound, a step
+# multiplies the determinant by at least sqrt(1 + 1/4) (on the diagonal) or 25/16 - 1/4
+# (off the diagonal). The determinant is at least 1 at the start and never more than
+# 2^n, so there are at most 6.3 n steps.
 BOUND = 1.25
 
 
@@ -69,11 +70,7 @@ def _forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
     size = rows.shape[0]
     identity = ops.eye(2 * size, dtype=rows.dtype)
     half = factorized(ops.solve, identity + block(rows), identity[:, :size])
-    inverse = of_left_half(half)
-    for _ in range(2):  # Newton-Schulz steps, as in the real transform.
-        transpose = adjoint(inverse)
-        defect = inverse + transpose - 2.0 * product(transpose, inverse)
-        inverse = inverse + (product(inverse, defect) - 0.5 * defect)
+    inverse = polished(of_left_half(half), adjoint, product)
     return inverse, inverse
 
 
@@ -167,78 +164,13 @@ def scaled_cayley_unitary_inverse(
     >>> scaled_cayley_unitary_inverse(-np.eye(1))
     (array([], dtype=float64), array([0.]), array([3.14159265]))
     """
-    unitary = nearest_unitary(matrix)
-    size = len(unitary)
-    diagonal = _pivoting_phases(unitary)
-    inverse = _inverse(unitary, diagonal)
-    # Steps update the inverse without a new solve, so rounding errors accumulate. Solve
-    # again at the end, and repeat the check.
-    while True:
-        turned = _turn_to_small_entries(inverse, diagonal)
-        if turned is diagonal:
-            break
-        diagonal = turned
-        inverse = _inverse(unitary, diagonal)
-    skew = 2.0 * inverse - np.eye(size)
-    skew = (skew - skew.conj().T) / 2
+    skew, diagonal = small_transform(nearest_unitary(matrix), bound=BOUND)
+    size = len(skew)
     return (
         skew.real[np.triu_indices(size, 1)],
         skew.imag[np.triu_indices(size)],
         np.angle(diagonal),
     )
-
-
-def _inverse(unitary: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """Computes `(I + W D*)^-1`, which is `(I + A) / 2`."""
-    return np.linalg.inv(np.eye(len(unitary)) + unitary * diagonal.conj())
-
-
-def _pivoting_phases(unitary: np.ndarray) -> np.ndarray:
-    """Chooses phases such that `I + W D*` needs no pivoting in Gaussian elimination.
-
-    As in the real case, the pivot is 1 plus `conj(d_j)` times the entry of `W` after
-    the same operations. If `d_j` has the phase of that entry, the pivot is at least 1.
-    """
-    reduced = unitary.copy()
-    diagonal = np.ones(len(unitary), "complex128")
-    for j in range(len(unitary)):
-        modulus = abs(reduced[j, j])
-        if modulus > 0:
-            diagonal[j] = reduced[j, j] / modulus
-        factors = diagonal[j].conj() * reduced[j + 1 :, j] / (1.0 + modulus)
-        reduced[j + 1 :] -= np.outer(factors, reduced[j])
-    return diagonal
-
-
-def _turn_to_small_entries(inverse: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-    """Rotates phases until no entry of `A` exceeds its bound.
-
-    Rotating one phase such that `a_jj = iy` becomes zero multiplies `|det(I + W D*)|`
-    by `sqrt(1 + y^2)`. Rotating two phases by pi multiplies it by
-    `||a_ij|^2 - y_i y_j|`.
-    """
-    size = len(inverse)
-    slack = 100 * size * np.finfo("float64").eps
-    while True:
-        skew = 2.0 * inverse - np.eye(size)
-        heights = skew.diagonal().imag
-        sizes = np.abs(skew)
-        np.fill_diagonal(sizes, 0)
-        i, j = np.unravel_index(sizes.argmax(), sizes.shape)
-        if np.abs(heights).max() > DIAGONAL_BOUND + slack:
-            chosen = [int(np.abs(heights).argmax())]
-            y = heights[chosen]
-            turns = (1 + 1j * y) / (1 - 1j * y)
-        elif sizes[i, j] > BOUND + slack:
-            chosen, turns = [int(i), int(j)], np.array([-1.0, -1.0])
-        else:
-            return diagonal
-        diagonal = diagonal.copy()
-        diagonal[chosen] *= turns.conj()
-        # Sherman-Morrison-Woodbury formula, with (I + Z)^-1 Z = I - (I + Z)^-1.
-        columns = np.eye(size)[:, chosen] - inverse[:, chosen]
-        small = np.diag(1 / (turns - 1)) + columns[chosen]
-        inverse = inverse - columns @ np.linalg.solve(small, inverse[chosen])
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

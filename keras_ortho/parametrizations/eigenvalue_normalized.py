@@ -20,7 +20,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import ScaledCayley
-from keras_ortho.parametrizations.free import check_array, get
+from keras_ortho.parametrizations.free_initializers import check_array, get
 from keras_ortho.parametrizations.spectral_radius import normalize_spectral_radius
 
 

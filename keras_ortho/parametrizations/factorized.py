@@ -11,7 +11,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_real_square
@@ -57,12 +56,6 @@ class FactorizedCayley(BoundedSpectrum):
             FreeVariable("right_signs", order, ones, trainable=False),
             FreeVariable("singular_logits", order, zeros),
         ]
-
-    def matrix(self, *values: Tensor) -> Tensor:
-        """Makes `W = L diag(sigma) R^T`."""
-        factors = self.parts(*values)
-        scaled = factors["left"] * self.singular_values(values[-1])
-        return ops.matmul(scaled, ops.transpose(factors["right"]))
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
         """Returns the factors `L` and `R`."""

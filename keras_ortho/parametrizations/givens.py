@@ -23,15 +23,14 @@ from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_choice, check_count
+from keras_ortho.parametrizations.arithmetic import block, turn
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.complex_rows import block, turn
-from keras_ortho.parametrizations.free import independent
+from keras_ortho.parametrizations.free_initializers import UniformPhases, independent
 from keras_ortho.parametrizations.givens_inverse import (
     givens_orthogonal_inverse,
     givens_unitary_inverse,
 )
 from keras_ortho.parametrizations.givens_layers import pair_table, rotations
-from keras_ortho.parametrizations.phases import UniformPhases
 
 STYLES = ("tunable", "fft")
 
@@ -168,22 +167,19 @@ class _Rotations(Parametrization):
         """Checks the style, the number of layers and the number of units."""
         self.angles_shape(size)
 
-    def check_reaches_all(self, size: int) -> None:
-        """Checks that the map has an inverse.
-
-        Args:
-            size: Number of units `n`.
-
-        Raises:
-            ValueError: If the style is not tunable, or the number of layers is not `n`.
-        """
-        if self.style != "tunable" or self.capacity not in (None, size):
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the values of the variables, if there are `n` tunable layers."""
+        if self.style != "tunable" or self.capacity not in (None, len(matrix)):
             raise ValueError(
                 "To start from a given matrix, or to be set to one, `style` must be "
                 "'tunable' and `capacity` the number of units: fewer layers cannot "
                 f"represent every matrix. Received: style={self.style!r}, "
-                f"capacity={self.capacity}, units={size}"
+                f"capacity={self.capacity}, units={len(matrix)}"
             )
+        invert = (
+            givens_unitary_inverse if self.is_complex else givens_orthogonal_inverse
+        )
+        return invert(matrix)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -220,11 +216,6 @@ class GivensUnitary(_Rotations):
         """Multiplies the layers, and returns the real form of the product."""
         angles, phases, output_phases = values
         return givens_unitary(angles, phases, output_phases, self.style)
-
-    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the angles and phases, if there are `n` tunable layers."""
-        self.check_reaches_all(len(matrix))
-        return givens_unitary_inverse(matrix)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -270,8 +261,3 @@ class GivensOrthogonal(_Rotations):
         """Multiplies the layers and, if there are any, the signs."""
         angles, signs = values if len(values) == 2 else (*values, None)
         return givens_orthogonal(angles, signs, self.style)
-
-    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the angles and signs, if there are `n` tunable layers."""
-        self.check_reaches_all(len(matrix))
-        return givens_orthogonal_inverse(matrix)

@@ -17,18 +17,18 @@ import numpy as np
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_count, check_shape, check_square
-from keras_ortho.parametrizations.base import (
-    FreeVariable,
-    Parametrization,
-    check_parametrization,
-)
-from keras_ortho.parametrizations.block_diagonal import (
+from keras_ortho.parametrizations.arithmetic import (
     block_diagonal,
     diagonal_blocks,
     only_blocks,
     stacked_blocks,
 )
-from keras_ortho.parametrizations.free import independents
+from keras_ortho.parametrizations.base import (
+    FreeVariable,
+    Parametrization,
+    check_parametrization,
+)
+from keras_ortho.parametrizations.free_initializers import independents
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

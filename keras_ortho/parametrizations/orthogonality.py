@@ -5,8 +5,7 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_all_finite, check_count, check_square
-from keras_ortho.parametrizations.arithmetic import rounding_tolerance
-from keras_ortho.parametrizations.complex_rows import complex_matrix
+from keras_ortho.parametrizations.arithmetic import complex_matrix, rounding_tolerance
 
 
 def orthogonality_error(matrix: Tensor) -> float:

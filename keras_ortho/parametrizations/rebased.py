@@ -25,12 +25,12 @@ from keras import ops
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_count
+from keras_ortho.parametrizations.arithmetic import block
 from keras_ortho.parametrizations.base import (
     FreeVariable,
     Parametrization,
     check_parametrization,
 )
-from keras_ortho.parametrizations.complex_rows import block
 from keras_ortho.parametrizations.orthogonality import (
     nearest_orthogonal,
     nearest_unitary,

@@ -17,11 +17,10 @@ from keras import ops
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.arithmetic import divide
+from keras_ortho.parametrizations.arithmetic import block, divide, product, turn
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.complex_rows import block, product, turn
-from keras_ortho.parametrizations.phases import UniformPhases
-from keras_ortho.parametrizations.reflectors import scaled_rows
+from keras_ortho.parametrizations.free_initializers import UniformPhases
+from keras_ortho.parametrizations.householder import scaled_rows
 
 
 def _fourier_rows(size: int) -> np.ndarray:
@@ -203,14 +202,6 @@ class RestrictedUnitary(Parametrization):
     def matrix(self, *values: Tensor) -> Tensor:
         """Computes the composition in its real form."""
         return restricted_unitary(*values)
-
-    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Raises an error for any matrix: the map has no inverse here."""
-        raise ValueError(
-            "A restricted-capacity unitary matrix cannot be set to a given matrix, "
-            "because it cannot represent every one. Those of `FullURNN` and `ScuRNN` "
-            f"can. Received: matrix of shape {tuple(np.shape(matrix))}"
-        )
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
         """Draws a matrix from the paper's initial distribution."""

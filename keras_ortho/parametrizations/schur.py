@@ -26,40 +26,24 @@ from keras_ortho.checks import check_choice, check_real_square
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
-from keras_ortho.parametrizations.exponential import skew_exponential
-from keras_ortho.parametrizations.free import check_array, get
-from keras_ortho.parametrizations.phases import UniformPhases
+from keras_ortho.parametrizations.exponential import skew_exponential, skew_logarithm
+from keras_ortho.parametrizations.free_initializers import (
+    UniformPhases,
+    check_array,
+    get,
+)
 from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 
 MAPS = ("exponential", "cayley")
 
 
 def check_map(map: str) -> None:
-    """Checks the name of a map.
-
-    Args:
-        map: Name of the map.
-
-    Raises:
-        ValueError: If the map is unknown.
-    """
+    """Checks the name of a map."""
     check_choice("map", map, MAPS)
 
 
 def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:
-    """Computes `P` from the free entries of a skew-symmetric matrix `A`.
-
-    Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`, in row order.
-        size: Order `n`.
-        map: `"exponential"` for `exp(A)`, `"cayley"` for `(I + A)^-1 (I - A)`.
-
-    Returns:
-        Orthogonal tensor of shape `(n, n)`, of determinant 1.
-
-    Raises:
-        ValueError: If the map is unknown.
-    """
+    """Computes `P` from the free entries of a skew-symmetric matrix `A`."""
     check_map(map)
     if map == "exponential":
         return skew_exponential(entries)
@@ -173,7 +157,7 @@ def schur_inverse(
     # The basis is (I + A)^-1 (I - A) D. Multiplying its columns by the signs D makes it
     # a rotation, and preserves the form of the triangle.
     triangle = signs[:, None] * triangle * signs
-    entries = cayley if map == "cayley" else _logarithm(cayley, size)
+    entries = cayley if map == "cayley" else skew_logarithm(basis * signs)
     first = 2 * np.arange(size // 2)
     cosines, sines = triangle[first, first], triangle[first + 1, first]
     radii = np.hypot(cosines, sines)
@@ -232,22 +216,6 @@ def _equalizer(block: np.ndarray) -> np.ndarray:
     angle = np.arctan2(difference, block[0, 1] + block[1, 0]) / 2
     cosine, sine = np.cos(angle), np.sin(angle)
     return np.array([[cosine, sine], [-sine, cosine]])
-
-
-def _logarithm(cayley: np.ndarray, size: int) -> np.ndarray:
-    """Computes the entries of `log((I + A)^-1 (I - A)) = -2 artanh(A)`.
-
-    On the imaginary axis, the function does not amplify differences, so inaccurate
-    eigenvectors of close eigenvalues do no harm.
-    """
-    upper = np.triu_indices(size, 1)
-    hermitian = np.zeros((size, size), "complex128")
-    hermitian[upper] = 1j * cayley
-    hermitian = hermitian + hermitian.conj().T
-    values, vectors = np.linalg.eigh(hermitian)
-    # A = -i H has the eigenvalues -i v, and artanh(-i v) = -i arctan(v).
-    logarithm = (vectors * (2j * np.arctan(values))) @ vectors.conj().T
-    return logarithm.real[upper]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

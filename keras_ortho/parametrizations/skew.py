@@ -14,7 +14,7 @@ from keras import ops
 from keras_ortho.backend.elementary import tan
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_finite
-from keras_ortho.parametrizations.free import FreeInitializer
+from keras_ortho.parametrizations.free_initializers import FreeInitializer
 
 
 def num_entries(size: int) -> int:

@@ -24,15 +24,13 @@ from keras_ortho.checks import (
 )
 from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.free import independent
+from keras_ortho.parametrizations.free_initializers import independent
 from keras_ortho.parametrizations.householder import (
-    frame_reflectors,
-    householder_product,
-)
-from keras_ortho.parametrizations.reflectors import (
     UniformReflectors,
     check_invertible,
     check_pair,
+    frame_reflectors,
+    householder_product,
     num_reflector_entries,
     unit_length,
 )
@@ -145,11 +143,9 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     >>> svd_inverse(np.array([[3.0], [0.0]]))[2]
     array([3.])
     """
-    matrix = np.asarray(matrix)
-    _check_matrix(matrix)
-    check_real("matrix", matrix)
+    matrix = _float64(matrix)
     check_all_finite("matrix", matrix)
-    left, values, right = np.linalg.svd(matrix.astype("float64"), full_matrices=False)
+    left, values, right = np.linalg.svd(matrix, full_matrices=False)
     return frame_reflectors(left), frame_reflectors(right.T), values
 
 
@@ -177,21 +173,21 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
 
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
     """
-    matrix = np.asarray(ops.convert_to_numpy(matrix))
-    _check_matrix(matrix)
-    check_real("matrix", matrix)
-    matrix = matrix.astype("float64")
+    matrix = _float64(ops.convert_to_numpy(matrix))
     if not np.isfinite(matrix).all():
         return math.nan
     return float(np.abs(np.linalg.svd(matrix, compute_uv=False) - center).max())
 
 
-def _check_matrix(matrix: np.ndarray) -> None:
+def _float64(matrix: np.ndarray) -> np.ndarray:
+    matrix = np.asarray(matrix)
     if matrix.ndim != 2 or not matrix.size:
         raise ValueError(
             "`matrix` must be a matrix, and not empty. Received: "
             f"matrix.shape={matrix.shape}"
         )
+    check_real("matrix", matrix)
+    return matrix.astype("float64")
 
 
 class BoundedSpectrum(Parametrization):
@@ -217,11 +213,13 @@ class BoundedSpectrum(Parametrization):
             "spectral_center", spectral_center, positive=True
         )
 
-    def singular_values(self, logits: Tensor) -> Tensor:
-        """Computes singular values from logits, see `bounded_singular_values`."""
-        return bounded_singular_values(
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Computes `W = L diag(sigma) R^T`."""
+        factors, logits = self.parts(*values), values[-1]
+        scaled = factors["left"] * bounded_singular_values(
             logits, self.spectral_margin, self.spectral_center
         )
+        return ops.matmul(scaled, ops.transpose(factors["right"]))
 
     def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
         """Computes the logits of singular values, see `bounded_logits`."""
@@ -291,12 +289,6 @@ class SVD(BoundedSpectrum):
             ),
             FreeVariable("singular_logits", (size,), zeros),
         ]
-
-    def matrix(self, *values: Tensor) -> Tensor:
-        """Computes `W = L diag(sigma) R^T`."""
-        left, right, logits = values
-        size = logits.shape[0]
-        return svd_matrix(left, right, self.singular_values(logits), (size, size))
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
         """Returns the factors `L` and `R`."""

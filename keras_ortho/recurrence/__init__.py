@@ -9,8 +9,8 @@ from keras_ortho.recurrence.updates import (
     Products,
     ResetAndUpdate,
     Update,
+    Weights,
 )
-from keras_ortho.recurrence.weights import Weights
 
 __all__ = [
     "Euler",

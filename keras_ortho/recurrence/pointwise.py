@@ -19,6 +19,7 @@ from keras_ortho.activations import (
     is_unsorted,
     modulus_scale,
     oplu,
+    precise,
     real_modrelu,
     real_modrelu_gradients,
     scale_units,
@@ -30,7 +31,6 @@ from keras_ortho.activations import (
 from keras_ortho.backend.elementary import tanh
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.precise_activations import precise
 
 
 class Pointwise:
@@ -260,11 +260,6 @@ _KNOWN = {
 }
 
 
-def _leaky_relu(activation: LeakyReLU) -> Pointwise:
-    slope = activation.negative_slope
-    return Elementwise(activation, lambda h, g: ops.where(h > 0, g, slope * g))
-
-
 def find(activation: Any, complex_state: bool) -> Pointwise | None:
     """Finds the activation of a cell with its derivative.
 
@@ -285,7 +280,8 @@ def find(activation: Any, complex_state: bool) -> Pointwise | None:
         return SMOOTHED_MODRELU
     activation = precise(activation)
     if isinstance(activation, LeakyReLU):
-        return _leaky_relu(activation)
+        slope = activation.negative_slope
+        return Elementwise(activation, lambda h, g: ops.where(h > 0, g, slope * g))
     try:
         return _KNOWN.get(activation)
     except TypeError:  # A callable that cannot be hashed.

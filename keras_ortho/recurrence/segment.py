@@ -18,7 +18,7 @@ from keras_ortho.recurrence.blocks import (
     times_at_all_steps,
     transposed,
 )
-from keras_ortho.recurrence.weights import Weights
+from keras_ortho.recurrence.updates import Weights
 
 # Maximum number of time steps per loop iteration, which share its overhead. Eight
 # instead of two saved a quarter of a training step at n = 64, B = 32, and 4 % at

@@ -35,8 +35,7 @@ from keras_ortho.recurrence.segment import (
     segment_gradients,
     segment_states,
 )
-from keras_ortho.recurrence.updates import Update
-from keras_ortho.recurrence.weights import Weights
+from keras_ortho.recurrence.updates import Update, Weights
 
 # Approximate number of steps in a segment: its states, 56 x 64 x 170 numbers for half a
 # batch of 128, fit in a cache of a few megabytes.

@@ -6,11 +6,7 @@ from keras_ortho import EURNN, EURNNCell, RecurrentLayer
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
 from tests.cells.building import builder, refused, weights_of
-from tests.parametrizations.rotations import (
-    one_by_one,
-    random_unitary,
-    real_form,
-)
+from tests.reference import random_unitary
 
 pytestmark = pytest.mark.backends
 
@@ -22,7 +18,7 @@ built = builder(EURNN, 6)
 
 def eurnn(x, weights, style):
     """All states, complex, one step after the other."""
-    w = one_by_one(
+    w = reference.rotations(
         style,
         weights["recurrent_angles"],
         weights["recurrent_phases"],
@@ -160,9 +156,13 @@ def test_full_capacity_has_as_many_angles_as_unitary_matrices_have_dimensions(un
 def test_set_recurrent_matrix(n):
     layer = built(units=n, capacity=n, dtype="float64")
     matrix = random_unitary(n)
-    for given in (matrix, real_form(matrix), -np.eye(n)):
+    for given in (matrix, reference.complex_block(matrix), -np.eye(n)):
         layer.set_recurrent_matrix(given)
-        expected = given if given.shape == (2 * n, 2 * n) else real_form(given + 0j)
+        expected = (
+            given
+            if given.shape == (2 * n, 2 * n)
+            else reference.complex_block(given + 0j)
+        )
         np.testing.assert_allclose(
             layer.recurrent_matrix(), expected, atol=10 * n * EPS64
         )
@@ -172,7 +172,7 @@ def test_starts_from_a_unitary_array():
     matrix = random_unitary(4)
     layer = built(units=4, capacity=4, recurrent_initializer=matrix)
     np.testing.assert_allclose(
-        layer.recurrent_matrix(), real_form(matrix), atol=40 * EPS32
+        layer.recurrent_matrix(), reference.complex_block(matrix), atol=40 * EPS32
     )
 
 

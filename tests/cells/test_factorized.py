@@ -6,7 +6,7 @@ from keras_ortho.activations import LeakyReLU
 from keras_ortho.parametrizations import spectral_deviation
 from tests import reference
 from tests.cells.building import assert_gradients, builder, refused, weights_of
-from tests.parametrizations.test_kahan import random_orthogonal
+from tests.reference import random_orthogonal
 
 pytestmark = pytest.mark.backends
 

@@ -5,7 +5,6 @@ from keras_ortho import GORU, GORUCell
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
 from tests.cells.building import assert_gradients, builder, lively, weights_of
-from tests.parametrizations.rotations import one_by_one
 
 pytestmark = pytest.mark.backends
 
@@ -23,7 +22,7 @@ def goru(x, weights, style):
     """All states, gate by gate and one step after the other."""
     angles, bias = weights["recurrent_angles"], weights["bias"]
     n = len(bias)
-    q = one_by_one(style, angles, 0 * angles, np.zeros(n)).real
+    q = reference.rotations(style, angles, 0 * angles, np.zeros(n)).real
     q = q * weights.get("recurrent_signs", 1.0)
     u_r, u_g = np.split(weights["gate_kernel"], 2, axis=1)
     w_r, w_g = np.split(weights["gate_recurrent_kernel"], 2, axis=1)

@@ -7,7 +7,6 @@ from keras_ortho.parametrizations import orthogonality_error
 from keras_ortho.regularizers import UnitRadii
 from tests import reference
 from tests.cells.building import assert_gradients, builder, lively, weights_of
-from tests.parametrizations.schur_form import schur_form
 
 pytestmark = pytest.mark.backends
 
@@ -21,7 +20,7 @@ built = builder(NNRNN, 6)
 
 
 def nnrnn(x, weights, map):
-    w = schur_form(*(weights[name] for name in FREE), map=map)
+    w = reference.real_schur(*(weights[name] for name in FREE), map=map)
     h, states = np.zeros((len(x), len(w))), []
     for t in range(x.shape[1]):
         h = reference.modrelu(x[:, t] @ weights["kernel"] + h @ w, weights["bias"])

@@ -9,7 +9,7 @@ from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
 from tests.cells.building import assert_gradients, builder, refused, weights_of
 from tests.gradients import weight_gradients
-from tests.parametrizations.test_kahan import random_orthogonal
+from tests.reference import random_orthogonal
 
 pytestmark = pytest.mark.backends
 

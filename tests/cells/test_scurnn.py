@@ -9,8 +9,7 @@ from keras_ortho.parametrizations import unitarity_error
 from tests import reference
 from tests.cells.building import assert_gradients, builder, lively, refused, weights_of
 from tests.gradients import weight_gradients
-from tests.parametrizations.test_cayley_unitary import by_definition
-from tests.parametrizations.test_kahan_unitary import random_unitary
+from tests.reference import random_unitary
 from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
@@ -22,7 +21,7 @@ built = builder(ScuRNN, 5)
 
 
 def unitary_of(weights):
-    return by_definition(
+    return reference.unitary_cayley(
         weights["recurrent_skew_real"],
         weights["recurrent_skew_imag"],
         weights["recurrent_phases"],

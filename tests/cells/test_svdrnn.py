@@ -9,7 +9,7 @@ from keras_ortho.initializers import UniformReflectors
 from keras_ortho.parametrizations import spectral_deviation
 from tests import reference
 from tests.cells.building import assert_gradients, builder, refused, weights_of
-from tests.parametrizations.test_kahan import random_orthogonal
+from tests.reference import random_orthogonal
 
 pytestmark = pytest.mark.backends
 

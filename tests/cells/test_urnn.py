@@ -10,8 +10,7 @@ from keras_ortho.parametrizations import unitarity_error
 from tests import reference
 from tests.cells.building import builder, weights_of
 from tests.gradients import weight_gradients
-from tests.parametrizations.test_kahan_unitary import random_unitary
-from tests.parametrizations.test_restricted_unitary import by_definition
+from tests.reference import random_unitary
 
 pytestmark = pytest.mark.backends
 
@@ -25,7 +24,7 @@ built = builder(FullURNN, 5)
 def unitary_of(weights):
     if "recurrent_unitary" in weights:
         return weights["recurrent_unitary"][0] + 1j * weights["recurrent_unitary"][1]
-    return by_definition(
+    return reference.restricted_unitary(
         weights["recurrent_phases"],
         weights["recurrent_reflectors"],
         weights["permutation"],

@@ -7,7 +7,6 @@ from keras_ortho.activations import LeakyReLU
 from keras_ortho.parametrizations import spectral_deviation
 from tests import reference
 from tests.gradients import weight_gradients
-from tests.parametrizations.test_svd import definition
 
 pytestmark = pytest.mark.backends
 
@@ -31,7 +30,7 @@ def matrix_of(weights, shape, margin=None, center=1.0):
         sigmoid = 1 / (1 + np.exp(-weights["kernel_singular_logits"]))
         values = center + 2 * margin * (sigmoid - 0.5)
     left, right = weights["kernel_left_reflectors"], weights["kernel_right_reflectors"]
-    return definition(left, right, values, *shape)
+    return reference.svd(left, right, values, *shape)
 
 
 def lively(layer):

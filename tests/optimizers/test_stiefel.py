@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_ortho.optimizers import StiefelDescent
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
-from tests.parametrizations.test_kahan_unitary import random_unitary
+from tests.reference import random_unitary
 
 pytestmark = [
     pytest.mark.backends,

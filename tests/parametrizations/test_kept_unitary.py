@@ -11,7 +11,7 @@ from keras import ops
 from keras_ortho import FullURNN
 from keras_ortho.optimizers import StiefelDescent, paper_optimizer
 from keras_ortho.parametrizations import unitarity_error
-from keras_ortho.parametrizations.kept_unitary import keeping_unitary
+from keras_ortho.parametrizations.stored_matrices import keeping_unitary
 from tests.gradients import weight_gradients
 
 pytestmark = pytest.mark.backends

@@ -14,7 +14,6 @@ from keras_ortho.parametrizations.schur import MAPS
 from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients
-from tests.parametrizations.schur_form import schur_form
 
 scipy_linalg = pytest.importorskip("scipy.linalg")
 
@@ -88,35 +87,6 @@ def test_squarings_come_to_an_end(value, count, dtype):
     assert found == (count or np.ceil(np.log2(value / 2.0)))
 
 
-@pytest.mark.parametrize("map", MAPS)
-@pytest.mark.parametrize("n", SIZES)
-def test_is_its_definition(n, map):
-    free = draw(n)
-    found = ops.convert_to_numpy(schur_matrix(*free, map=map))
-    assert found.dtype == "float64"
-    expected = schur_form(*free, map=map)
-    condition = max(1.0, np.linalg.norm(reference.skew(free[0], n), 2))
-    scale = max(1.0, np.linalg.norm(expected, 2))
-    np.testing.assert_allclose(found, expected, atol=10 * n * EPS * condition * scale)
-
-
-@pytest.mark.parametrize("map", MAPS)
-@pytest.mark.parametrize("n", [1, 2, 5, 6] if ON_TENSORFLOW else [6, 7])
-def test_gradient(n, map):
-    free = draw(n)
-    upstream = np.random.default_rng(1).normal(size=(n, n))
-    found = gradients(lambda *x: ops.sum(schur_matrix(*x, map=map) * upstream), *free)
-    splits = np.cumsum([x.size for x in free])[:-1]
-    expected = reference.central_differences(
-        lambda x: np.sum(schur_form(*np.split(x, splits), map=map) * upstream),
-        np.concatenate(free),
-        STEP,
-    )
-    np.testing.assert_allclose(
-        np.concatenate(found), expected, atol=1000 * n * EPS ** (2 / 3)
-    )
-
-
 def test_eigenvalues_are_the_radii_and_angles():
     entries, _, radii, angles = draw(6)
     found = schur_matrix(entries, np.zeros(15), np.abs(radii), angles)
@@ -184,33 +154,6 @@ def test_real_eigenvalues_before_complex_ones():
             atol=70 * EPS * np.linalg.norm(triangle, 2),
         )
     assert moved > 0
-
-
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        (np.ones((2, 3)), r"square. Received: matrix.shape=\(2, 3\)"),
-        (np.zeros((0, 0)), r"square. Received: matrix.shape=\(0, 0\)"),
-        (1j * np.eye(2), "real numbers. Received: matrix.dtype=complex128"),
-        (np.full((2, 2), np.inf), "finite. Received: NaN or infinite"),
-    ],
-)
-def test_matrices_without_a_form(matrix, message):
-    with pytest.raises(ValueError, match=f"`matrix` must .*{message}"):
-        schur_inverse(matrix)
-
-
-def test_unknown_map():
-    with pytest.raises(ValueError, match="`map` must .*Received: map='log'"):
-        schur_inverse(np.eye(2), "log")
-    with pytest.raises(ValueError, match="`map` must .*Received: map='log'"):
-        schur_matrix(*draw(2), map="log")
-
-
-def test_shapes_must_agree():
-    entries, upper, radii, angles = draw(4)
-    with pytest.raises(ValueError, match=r"Received: entries.shape=\(6,\)"):
-        schur_matrix(entries, upper, radii, angles[:1])
 
 
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="JAX compiles with XLA always")

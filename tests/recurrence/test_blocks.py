@@ -1,12 +1,10 @@
 """A recurrence over blocks against one in NumPy over the matrix, with its zeros."""
 
-import keras
 import numpy as np
 import pytest
 import scipy.linalg
 from keras import ops
 
-from keras_ortho.recurrence import find
 from keras_ortho.recurrence.blocks import (
     outer_sum,
     times,
@@ -14,8 +12,6 @@ from keras_ortho.recurrence.blocks import (
     transposed,
 )
 from tests import reference
-from tests.gradients import gradients
-from tests.recurrence.plain import plain_recurrence
 
 pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two", "full_turns")]
 
@@ -115,72 +111,3 @@ def test_no_steps_add_up_to_zero(complex_state):
     none = np.zeros((0, ROWS, UNITS * (1 + complex_state)))
     found = ops.convert_to_numpy(outer_sum(none, none, kernel))
     np.testing.assert_array_equal(found, np.zeros(kernel.shape))
-
-
-@both
-@pytest.mark.parametrize("activation", ["modrelu", "tanh"])
-@pytest.mark.parametrize("return_sequences", [False, True])
-@pytest.mark.parametrize("steps", [pytest.param(1, marks=pytest.mark.slow), 70])
-def test_against_numpy(complex_state, activation, return_sequences, steps):
-    rule = keras.activations.tanh if activation == "tanh" else activation
-    size = UNITS * (1 + complex_state)
-    random = np.random.default_rng(3)
-    modulus = complex_state and activation == "modrelu"
-    x, u, b, h = (
-        random.normal(size=shape)
-        for shape in [(ROWS, steps, 2), (2, size), (size // (1 + modulus),), (1, size)]
-    )
-    h, b = np.repeat(h, ROWS, axis=0), 0.1 * b
-    blocks = blocks_of(complex_state)
-    mask = random.random((ROWS, steps)) < 0.7
-    state_mask = 2.0 * (random.random((ROWS, size)) < 0.5)
-
-    def function(z):
-        if activation == "tanh":
-            return np.tanh(z + b)
-        if not complex_state:
-            return reference.modrelu(z, b)
-        return reference.as_reals(reference.complex_modrelu(reference.as_complex(z), b))
-
-    def states(kernel):
-        state, found = h, []
-        for t in range(steps):
-            new = function(x[:, t] @ u + (state * state_mask) @ kernel)
-            state = np.where(mask[:, t, None], new, state)
-            found.append(state)
-        return np.stack(found, axis=1) if return_sequences else state
-
-    expected = states(as_matrix(blocks))
-    upstream = random.normal(size=expected.shape)
-    found = []
-
-    def loss(kernel):
-        tensors = [ops.convert_to_tensor(a) for a in (x, u, kernel, b, h)]
-        found.append(
-            plain_recurrence(
-                *tensors,
-                find(rule, complex_state),
-                mask=mask,
-                state_mask=ops.convert_to_tensor(state_mask),
-                return_sequences=return_sequences,
-            )
-        )
-        return ops.sum(found[-1] * upstream)
-
-    (gradient,) = gradients(loss, as_kernel(blocks))
-    loss(as_kernel(blocks))
-    scale = 10 * size * EPS * steps * np.abs(expected).max()
-    np.testing.assert_allclose(found[-1], expected, atol=scale)
-    step = 1e-6
-    other = blocks_of(complex_state, seed=4)
-    ahead, behind = (
-        np.sum(upstream * states(as_matrix(blocks + sign * step * other)))
-        for sign in (1, -1)
-    )
-    total = np.abs(upstream).sum() * np.abs(expected).max()
-    np.testing.assert_allclose(
-        np.sum(gradient * as_kernel(other)),
-        (ahead - behind) / (2 * step),
-        rtol=1e-4,
-        atol=1e-4 * steps * total * (step + 10 * size * EPS / step),
-    )

@@ -18,15 +18,11 @@ ACTIVATIONS = {
     "modrelu": (find("modrelu", False), reference.modrelu),
     "complex modrelu": (
         find("modrelu", True),
-        lambda z, b: reference.as_reals(
-            reference.complex_modrelu(reference.as_complex(z), b)
-        ),
+        reference.complex_reals(reference.complex_modrelu),
     ),
     "smoothed modrelu": (
         find("smoothed_modrelu", True),
-        lambda z, b: reference.as_reals(
-            reference.smoothed_modrelu(reference.as_complex(z), b)
-        ),
+        reference.complex_reals(reference.smoothed_modrelu),
     ),
     "none": (find(keras.activations.get(None), False), lambda z, b: z + b),
     "relu": (

@@ -1,6 +1,7 @@
-"""Tools for initializers of free variables and of matrices."""
+"""Initializers of free variables, and of matrices from which these follow."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -46,17 +47,37 @@ class SeedOnly:
         return {"seed": super().get_config()["seed"]}  # type: ignore[misc]
 
 
-def check_makes(name: str, initializer: Any, wanted: str) -> None:
-    """Checks that an initializer fits the free variables of a parametrization.
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
+    """Initializer for angles and phases, uniform on `(-pi, pi)` by default.
 
     Args:
-        name: Name of the argument, for error messages.
-        initializer: Initializer for the free variables or for the matrix.
-        wanted: Kind of the free variables; `""` accepts any initializer.
+        minval: Lower bound, in radians. Default: -pi.
+        maxval: Upper bound, in radians. Default: pi.
+        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Raises:
-        ValueError: If the initializer makes free variables of another kind.
+        ValueError: If a bound is not a finite number, or `minval` exceeds `maxval`.
+
+    Example:
+    >>> angles = UniformPhases(seed=0)((1, 511))
+
+    Reference:
+
+    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
     """
+
+    makes = "phases"
+
+    def __init__(
+        self, minval: float = -math.pi, maxval: float = math.pi, seed: Any = None
+    ) -> None:
+        minval, maxval = checks.check_bounds(minval, maxval)
+        super().__init__(minval=minval, maxval=maxval, seed=seed)
+
+
+def check_makes(name: str, initializer: Any, wanted: str) -> None:
+    """Checks that an initializer fits the free variables of a parametrization."""
     makes = initializer.makes if isinstance(initializer, FreeInitializer) else ""
     if makes and wanted and makes != wanted:
         raise ValueError(
@@ -131,18 +152,7 @@ def independent(initializer: Any) -> Any:
 
 
 def next_seed(initializer: Any) -> int | None:
-    """Returns the seed of what is drawn beside an initializer's values.
-
-    Args:
-        initializer: An initializer of Keras or of this package, or a function.
-
-    Returns:
-        The seed after that of the initializer; `None` if it was given no int seed.
-
-    Example:
-    >>> next_seed(keras.initializers.GlorotUniform(seed=1))
-    2
-    """
+    """Returns the seed of what is drawn beside an initializer's values."""
     if not isinstance(initializer, keras.initializers.Initializer):
         return None
     seed = independent(initializer).get_config().get("seed")
@@ -150,15 +160,7 @@ def next_seed(initializer: Any) -> int | None:
 
 
 def independents(initializer: Any, count: int) -> list[Any]:
-    """Returns several initializers with the same settings that draw different values.
-
-    Args:
-        initializer: The first initializer.
-        count: Number of initializers.
-
-    Returns:
-        A list of `count` initializers, see `independent`.
-    """
+    """Returns several initializers of the same settings that draw different values."""
     chain = [initializer]
     while len(chain) < count:
         chain.append(independent(chain[-1]))
@@ -174,26 +176,7 @@ def initializers_from_matrix(
     dtype: str,
     check_shape: bool = True,
 ) -> list[Callable[..., Tensor]]:
-    """Splits an initializer for a matrix into initializers for the free variables.
-
-    Args:
-        name: Name of the argument, for error messages.
-        initializer: Initializer for the matrix.
-        shape: Shape of the matrix.
-        inverse: Function that maps the matrix, an array, to a tuple of values of the
-            free variables.
-        count: Number of free variables.
-        dtype: Dtype in which the initializer makes the matrix, unless it is an array.
-        check_shape: Whether an array must have the shape `shape`. Default: `True`.
-
-    Returns:
-        A list of initializers, one for each free variable.
-
-    Raises:
-        ValueError: If the initializer is an array of the wrong shape. If `inverse`
-            rejects the matrix, the initializers in the list raise the error when they
-            are called.
-    """
+    """Splits an initializer for a matrix into initializers for the free variables."""
     given = None
     if isinstance(initializer, keras.initializers.Constant):
         given = np.asarray(initializer.value)
