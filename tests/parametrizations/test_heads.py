@@ -57,7 +57,7 @@ def test_a_layer_against_numpy(cls, mix_inputs, stock):
     activation = reference.modrelu
     if cls is ScuRNN:
         matrix, parts = reference.complex_block(matrix), 2
-        activation = reference.complex_reals(reference.smoothed_modrelu)
+        activation = reference.complex_reals(reference.complex_modrelu)
     np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=100 * EPS)
     kernel = weights["kernel"]
     if not mix_inputs:
@@ -68,7 +68,7 @@ def test_a_layer_against_numpy(cls, mix_inputs, stock):
         if not mix_inputs:
             each = [scipy.linalg.block_diag(*k) for k in np.split(kernel, parts, -1)]
             kernel = np.concatenate(each, axis=1)
-        state = np.zeros((3, 6 * parts))
+        state = np.zeros((3, 6 * parts)) + weights.get("initial_state", 0)
         for t in range(5):
             state = activation(x[:, t] @ kernel + state @ matrix, weights["bias"])
         return state

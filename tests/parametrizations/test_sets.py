@@ -83,152 +83,98 @@ def rebased_unitary(base, passes, skew, symmetric, phases, *origins):
     return (real + 1j * imaginary) @ reference.unitary_cayley(*free)
 
 
-# Each with values of all its arguments that are not their defaults, whether every
-# matrix of the set has an inverse image, its definition in NumPy, and other sizes.
-ALL = (1, 2, 7, 17)
-EVEN = (2, 10)
+unitary_rotations = functools.partial(reference.rotations, "tunable")
+unitary_fft = functools.partial(reference.rotations, "fft")
+cayley_schur = functools.partial(reference.real_schur, map="cayley")
+exponential_schur = functools.partial(reference.real_schur, map="exponential")
+rebased_exponential = functools.partial(rebased, map=exponential)
+# Sizes beside `N`.
+NONE, ALL, EVEN, POWERS = (), (1, 2, 7, 17), (2, 10), (2, 4, 8, 16)
+
+
+def diffused(matrix):
+    return matrix - 0.25 * np.eye(len(matrix))
+
+
+def full(parts):
+    return parts[0] + 1j * parts[1]
+
+
+# Each with values of all its arguments that are not their defaults, its definition in
+# NumPy, and sizes.
 TABLE = {
-    "cayley": (sets.ScaledCayley(1), True, reference.scaled_cayley, (*ALL, 33, 64)),
-    "unitary-cayley": (
-        sets.ScaledCayleyUnitary(),
-        True,
-        reference.unitary_cayley,
-        (*ALL, 33),
-    ),
-    "antisymmetric": (
-        sets.Antisymmetric(0.25),
-        True,
-        lambda a: skew(a) - 0.25 * np.eye(len(skew(a))),
-        ALL,
-    ),
-    "unstructured": (
-        sets.Unstructured(0.25),
-        True,
-        lambda m: m - 0.25 * np.eye(len(m)),
-        ALL,
-    ),
-    "householder": (sets.Householder(), True, householder, (*ALL, 40)),
-    "few-reflectors": (
-        sets.Householder(2),
-        False,
-        lambda u: householder(u, 2),
-        (2, 3, 17),
-    ),
-    "svd": (sets.SVD(None, 0.25, 0.75), True, bounded, ALL),
-    "few-reflectors-svd": (sets.SVD((3, 2), 0.25, 0.75), False, bounded, (3,)),
-    "factorized": (sets.FactorizedCayley(0.25, 0.75), True, factorized, ALL),
-    "rotations": (sets.GivensOrthogonal(None, "tunable"), True, rotated, EVEN),
-    "few-rotations": (sets.GivensOrthogonal(2, "tunable"), False, rotated, EVEN),
+    "cayley": (sets.ScaledCayley(1), reference.scaled_cayley, (*ALL, 33, 64)),
+    "unitary-cayley": (sets.ScaledCayleyUnitary(), reference.unitary_cayley, ALL),
+    "antisymmetric": (sets.Antisymmetric(0.25), lambda a: diffused(skew(a)), ALL),
+    "unstructured": (sets.Unstructured(0.25), diffused, ALL),
+    "householder": (sets.Householder(), householder, (*ALL, 40)),
+    "few-reflectors": (sets.Householder(2), lambda u: householder(u, 2), (2, 3, 17)),
+    "svd": (sets.SVD(None, 0.25, 0.75), bounded, ALL),
+    "few-reflectors-svd": (sets.SVD((3, 2), 0.25, 0.75), bounded, (3,)),
+    "factorized": (sets.FactorizedCayley(0.25, 0.75), factorized, ALL),
+    "rotations": (sets.GivensOrthogonal(None, "tunable"), rotated, EVEN),
+    "few-rotations": (sets.GivensOrthogonal(2, "tunable"), rotated, EVEN),
+    "unitary-rotations": (sets.GivensUnitary(N, "tunable"), unitary_rotations, NONE),
+    "few-unitary-rotations": (sets.GivensUnitary(4), unitary_rotations, EVEN),
     "many-unitary-rotations": (
-        sets.GivensUnitary(MAX_UNROLLED + 4, "tunable"),
-        False,
-        functools.partial(reference.rotations, "tunable"),
-        (),
+        sets.GivensUnitary(MAX_UNROLLED + 4),
+        unitary_rotations,
+        NONE,
     ),
-    "unitary-rotations": (
-        sets.GivensUnitary(N, "tunable"),
-        True,
-        functools.partial(reference.rotations, "tunable"),
-        (),
-    ),
-    "few-unitary-rotations": (
-        sets.GivensUnitary(4, "tunable"),
-        False,
-        functools.partial(reference.rotations, "tunable"),
-        EVEN,
-    ),
-    "schur": (
-        sets.RealSchur("cayley", keras.initializers.Ones()),
-        True,
-        functools.partial(reference.real_schur, map="cayley"),
-        ALL,
-    ),
-    "schur-exponential": (
-        sets.RealSchur(),
-        True,
-        functools.partial(reference.real_schur, map="exponential"),
-        ALL,
-    ),
-    "restricted": (
-        sets.RestrictedUnitary(),
-        False,
-        reference.restricted_unitary,
-        (*ALL, 31),
-    ),
-    "full": (sets.FullUnitary(), True, lambda parts: parts[0] + 1j * parts[1], ALL),
-    "half-full": (
-        sets.FullUnitary(half_gradient=True),
-        True,
-        lambda parts: parts[0] + 1j * parts[1],
-        (),
-    ),
-    "enrnn": (sets.EigenvalueNormalized(4, 2, 1, True, 0.5), True, None, ()),
-    "exponential": (sets.SkewExponential(), True, exponential, (*ALL, 33)),
-    "rebased": (sets.Rebased(sets.ScaledCayley(1), 2), True, rebased, ALL),
-    "rebased-unitary": (
-        sets.Rebased(sets.ScaledCayleyUnitary()),
-        True,
-        rebased_unitary,
-        ALL,
-    ),
+    "schur": (sets.RealSchur("cayley", keras.initializers.Ones()), cayley_schur, ALL),
+    "schur-exponential": (sets.RealSchur(), exponential_schur, ALL),
+    "restricted": (sets.RestrictedUnitary(), reference.restricted_unitary, ALL),
+    "full": (sets.FullUnitary(), full, ALL),
+    "half-full": (sets.FullUnitary(half_gradient=True), full, NONE),
+    "enrnn": (sets.EigenvalueNormalized(4, 2, 1, True, 0.5), None, NONE),
+    "enrnn-uncoupled": (sets.EigenvalueNormalized(4, 2, coupling=False), None, NONE),
+    "exponential": (sets.SkewExponential(), exponential, (*ALL, 33)),
+    "rebased": (sets.Rebased(sets.ScaledCayley(1), 2), rebased, ALL),
+    "rebased-unitary": (sets.Rebased(sets.ScaledCayleyUnitary()), rebased_unitary, ALL),
     "rebased-exponential": (
         sets.Rebased(sets.SkewExponential(), 3),
-        True,
-        functools.partial(rebased, map=exponential),
+        rebased_exponential,
         ALL,
     ),
     "heads": (
         sets.Heads(sets.ScaledCayley(1), 2),
-        True,
         in_heads(reference.scaled_cayley, 2),
         EVEN,
     ),
     "unitary-heads": (
         sets.Heads(sets.ScaledCayleyUnitary(), 3),
-        True,
         in_heads(reference.unitary_cayley, 3),
-        (),
+        NONE,
     ),
     "rebased-heads": (
         sets.Heads(sets.Rebased(sets.ScaledCayley(1), 2), 2),
-        True,
         in_heads(rebased, 2),
         EVEN,
     ),
     "few-reflectors-in-heads": (
         sets.Heads(sets.Householder(1), 2),
-        False,
         in_heads(lambda u: householder(u, 1), 2),
         EVEN,
     ),
-    "enrnn-uncoupled": (
-        sets.EigenvalueNormalized(4, 2, coupling=False),
-        True,
-        None,
-        (),
-    ),
 }
-# Of sizes that are powers of two.
 FFT = {
     "fft-rotations": (
         sets.GivensOrthogonal(),
         functools.partial(rotated, style="fft"),
+        POWERS,
     ),
-    "unitary-fft-rotations": (
-        sets.GivensUnitary(style="fft"),
-        functools.partial(reference.rotations, "fft"),
-    ),
+    "unitary-fft-rotations": (sets.GivensUnitary(style="fft"), unitary_fft, POWERS),
 }
-SETS = {name: row[:2] for name, row in TABLE.items()}
+# Whether every matrix of the set has an inverse image.
+SETS = {
+    name: (kind, not name.startswith(("few", "many", "restricted")))
+    for name, (kind, *_) in TABLE.items()
+}
 DEFINED = [
     pytest.param(kind, definition, n, id=f"{name}-{n}")
-    for name, (kind, _, definition, sizes) in TABLE.items()
+    for name, (kind, definition, sizes) in (TABLE | FFT).items()
     if definition
-    for n in (N, *(sizes if ON_TENSORFLOW else ()))
-] + [
-    pytest.param(kind, definition, n, id=f"{name}-{n}")
-    for name, (kind, definition) in FFT.items()
-    for n in ((2, 4, 8, 16) if ON_TENSORFLOW else (8,))
+    for n in {N if name in TABLE else 8, *(sizes if ON_TENSORFLOW else ())}
 ]
 NOT_ORTHOGONAL = (sets.Antisymmetric, sets.Unstructured, sets.RealSchur)
 each = pytest.mark.parametrize(("kind", "invertible"), SETS.values(), ids=SETS)
@@ -279,17 +225,17 @@ def test_gradient(kind, definition, n):
     units = n * (1 + kind.is_complex)
     upstream = random.normal(size=(units, units))
 
-    def full(changed, map):
+    def filled_in(changed, map):
         filled = list(values)
         for place, value in zip(places, changed, strict=True):
             filled[place] = value
         return map(*filled)
 
     def loss(*trained):
-        return ops.sum(full(trained, kind.matrix) * upstream)
+        return ops.sum(filled_in(trained, kind.matrix) * upstream)
 
     def by_definition(trained):
-        matrix = full(trained, definition)
+        matrix = filled_in(trained, definition)
         if kind.is_complex:
             matrix = reference.complex_block(matrix)
         return np.sum(matrix * upstream)
