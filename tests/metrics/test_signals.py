@@ -66,7 +66,7 @@ CASES = [
         for signal, said in (
             (ONES[None], ".*Received: float64 of shape"),
             (ONES.astype("int32"), ".* Received: int32"),
-            (ONES / 0.0, "be finite"),
+            (ONES * np.inf, "be finite"),
         )
     ),
     (lambda: active_level(ONES[None], 8000), "`signal` must .* float64 of shape"),
@@ -117,7 +117,6 @@ CASES = [
 
 
 @pytest.mark.parametrize("place", range(len(CASES)))
-@pytest.mark.filterwarnings("ignore:divide by zero")
 def test_message(place):
     call, message = CASES[place]
     with pytest.raises(ValueError, match=message):
