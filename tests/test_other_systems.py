@@ -1,12 +1,18 @@
 """What users do, in a process that lacks what Windows lacks."""
 
 import os
+import sys
 
 import pytest
 
 from tests.modules import ROOT, run_python
 
-pytestmark = pytest.mark.backends
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="hides from Linux what other systems lack"
+    ),
+]
 
 
 @pytest.mark.parametrize(
