@@ -150,18 +150,7 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
         self.normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Draws the free entries.
-
-        Args:
-            shape: `(n (n - 1) / 2,)`, or `(n, n)` for an unstructured matrix.
-            dtype: Floating dtype. Default: `None`, that of Keras.
-
-        Returns:
-            Tensor of that shape and dtype.
-
-        Raises:
-            ValueError: If the shape is neither of these.
-        """
+        """Draws free entries: `(n (n - 1) / 2,)`, or `(n, n)` if unstructured."""
         square = len(shape) == 2 and shape[0] == shape[1]
         if not square and len(shape) != 1:
             raise ValueError(

@@ -39,21 +39,13 @@ from keras_ortho.parametrizations.orthogonality import (
 
 @dataclasses.dataclass(frozen=True)
 class _Parts:
-    """The variables of a `Rebased`, or their values.
+    """The variables of a `Rebased`, or their values."""
 
-    Attributes:
-        base: `B`, or `[Re B | Im B]` for complex units.
-        passes: Number of training passes since the base moved.
-        inner: Variables of the other parametrization.
-        trained: Indices of the trained variables in `inner`.
-        origins: Origins of the trained variables.
-    """
-
-    base: Any
-    passes: Any
-    inner: list[Any]
-    trained: list[int]
-    origins: list[Any]
+    base: Any  # `B`, or `[Re B | Im B]` for complex units.
+    passes: Any  # Number of training passes since the base moved.
+    inner: list[Any]  # Variables of the other parametrization.
+    trained: list[int]  # Indices of the trained variables in `inner`.
+    origins: list[Any]  # Origins of the trained variables.
 
     @property
     def near(self) -> list[Tensor]:
@@ -66,10 +58,10 @@ class _Parts:
     @property
     def zero(self) -> list[Tensor]:
         """The variables, with zero for `v`."""
-        values = list(self.inner)
-        for index in self.trained:
-            values[index] = ops.zeros_like(values[index])
-        return values
+        return [
+            ops.zeros_like(value) if index in self.trained else value
+            for index, value in enumerate(self.inner)
+        ]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

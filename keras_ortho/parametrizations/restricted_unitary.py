@@ -132,20 +132,11 @@ class UnitaryComposition(UniformPhases):
     seeds = 3
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Draws free variables or a matrix.
+        """Draws free variables or a matrix, by the shape.
 
-        Args:
-            shape: `(3, n)` for the phases, `(2, 2n)` for the reflectors, `(n,)` for
-                the permutation, or `(2, n, n)` for the real and imaginary parts of a
-                matrix composed of these.
-            dtype: Floating dtype, or an integer dtype for the permutation. Default:
-                `None`, Keras's default float dtype or `"int32"`.
-
-        Returns:
-            Tensor of that shape and dtype.
-
-        Raises:
-            ValueError: If the shape is none of these.
+        It is `(3, n)` for the phases, `(2, 2n)` for the reflectors, `(n,)` and an
+        integer dtype or `None` for the permutation, and `(2, n, n)` for the real and
+        imaginary parts of a matrix composed of these.
         """
         dtype = None if dtype is None else keras.backend.standardize_dtype(dtype)
         kind = (len(shape), *shape[:1])

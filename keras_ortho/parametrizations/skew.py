@@ -99,18 +99,7 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
         super().__init__(minval=minval, maxval=maxval, seed=seed)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Draws the free entries.
-
-        Args:
-            shape: `(n (n - 1) / 2,)`.
-            dtype: Floating dtype. Default: `None`, Keras's default dtype.
-
-        Returns:
-            Tensor of that shape and dtype, in row order.
-
-        Raises:
-            ValueError: If the shape is not `(n (n - 1) / 2,)` for any `n`.
-        """
+        """Draws the free entries in row order, for a shape `(n (n - 1) / 2,)`."""
         if len(shape) != 1:
             raise ValueError(
                 "`shape` must be that of the free entries, (n (n - 1) / 2,). "

@@ -89,14 +89,10 @@ class Pointwise:
 
 @dataclasses.dataclass(frozen=True)
 class Elementwise(Pointwise):
-    """A real function whose derivative follows from its output, without `own_bias`.
-
-    Attributes:
-        function: Maps the inputs to the outputs.
-        slope: Maps the outputs and the upstream gradient to the gradient.
-    """
+    """A real function whose derivative follows from its output, without `own_bias`."""
 
     function: Callable[[Tensor], Tensor]
+    # Maps the outputs and the upstream gradient to the gradient.
     slope: Callable[[Tensor, Tensor], Tensor]
 
     def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
@@ -113,11 +109,7 @@ class Elementwise(Pointwise):
 
 @dataclasses.dataclass(frozen=True)
 class Opaque(Pointwise):
-    """A function that adds the bias itself. It has no `pull`: for single steps only.
-
-    Attributes:
-        function: Maps the inputs to the outputs.
-    """
+    """A function that adds the bias itself. It has no `pull`: for single steps only."""
 
     own_bias = True
 
