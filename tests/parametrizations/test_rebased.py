@@ -248,7 +248,9 @@ def test_no_averages_of_several_bases():
     scaled = keras.optimizers.LossScaleOptimizer(averaging)
     for optimizer in (averaging, scaled, paper_optimizer(averaging)):
         model.compile(optimizer, "mse")
-        with pytest.raises(ValueError, match="`Rebase` requires .*: (sgd|recurrent) with"):
+        with pytest.raises(
+            ValueError, match="`Rebase` requires .*(sgd|recurrent) with"
+        ):
             model.fit(
                 np.ones((2, 3, 1)), np.ones((2, 4)), callbacks=[Rebase()], verbose=0
             )
