@@ -160,6 +160,13 @@ def test_reverberation_comes_late_and_fades(seed):
     tail = late_reverberation(click, np.random.default_rng(seed))
     begin = 100 + round(0.05 * SAMPLE_RATE)
     np.testing.assert_array_equal(tail[:begin], 0)
+    # That of two clicks is the sum: the first one's hides no early one of the second.
+    second = np.roll(click, 3000)
+    tails = [
+        late_reverberation(x, np.random.default_rng(seed))
+        for x in (second, click + second)
+    ]
+    np.testing.assert_allclose(tails[1], tail + tails[0], atol=1e-12)
     energy = np.square(tail[begin:])
     # Schroeder's integral backwards, a straight line in dB: 60 dB in 0.3 to 1 s.
     level = 10 * np.log10(np.cumsum(energy[::-1])[::-1] / energy.sum() + 1e-12)

@@ -80,6 +80,14 @@ def test_definition(rate, mode, version):
     np.testing.assert_allclose(scores[:2], expected[:2], atol=1e-8)
 
 
+def test_the_estimate_is_shifted_by_a_sample_at_most():
+    _, reference = syllables(8000)
+    late = np.roll(reference, 2)
+    scores = segmental_snr(late, reference, 8000, activity="all")
+    expected = p56.segmental(late, reference, 8000, vad=False)
+    np.testing.assert_allclose(scores[:2], expected[:2], atol=1e-8)
+
+
 def test_clamp(speech):
     reference, noise = speech(2) + 1e-3, 0.01 * speech(2, seed=1) + 1e-5
     energies = [np.sum(x.reshape(-1, 80) ** 2, axis=1) for x in (reference, noise)]
