@@ -23,33 +23,7 @@ def in_parallel(
     *,
     batch_size: int | str = "auto",
 ) -> Iterator[Any]:
-    """Yields the results of a function in the order of its arguments, as they come.
-
-    Args:
-        function: Function of one argument. Like it, arguments and results must be
-            picklable.
-        items: The arguments.
-        workers: Number of processes on this machine; with 1, this process does the
-            work. On a cluster, the number depends on its workers.
-        scheduler: Address of the scheduler of a Dask cluster, such as
-            `"tcp://host:8786"`. Its workers need the same packages as this process.
-            If a worker is lost, its calls are made again by others, as often as the
-            cluster's `allowed-failures` permits. Default: `None`, this machine.
-        batch_size: Number of calls that a worker gets at a time. Default: `"auto"`,
-            more if they are fast.
-
-    Raises:
-        BrokenExecutor: If a worker died; on a cluster, if a call lost more workers than
-            `allowed-failures` permits, or the scheduler was lost.
-        ImportError: If joblib, or for a cluster distributed, is not installed.
-        ValueError: If `workers` is not a positive integer, or no scheduler answers at
-            the address.
-
-    Example:
-
-    >>> list(in_parallel(len, ["a", "bc"], workers=1))
-    [1, 2]
-    """
+    """Yields the results of a function in the order of its arguments, as they come."""
     workers = check_count("workers", workers)
     if scheduler is not None:
         # Not by joblib's dask backend, which waits forever for a call without a result.
@@ -67,20 +41,7 @@ def in_parallel(
 
 @contextlib.contextmanager
 def open_cluster(address: str) -> Iterator[Any]:
-    """Connects to a Dask cluster; what has not ended at the exit is canceled.
-
-    Args:
-        address: Address of the scheduler.
-
-    Yields:
-        The `distributed.Client`.
-
-    Raises:
-        BrokenExecutor: If a task kills too many workers, or the connection to the
-            scheduler is lost.
-        ImportError: If distributed is not installed.
-        ValueError: If no scheduler answers at the address.
-    """
+    """Connects to a Dask cluster; what has not ended at the exit is canceled."""
     distributed = require("distributed", extra="cluster")
     try:
         _check_address(str(address))
@@ -114,11 +75,7 @@ def _check_address(address: str) -> None:
 
 
 def check_shared(path: str | Path) -> None:
-    """Raises an error on a worker that does not see a file of the submitting process.
-
-    Raises:
-        FileNotFoundError: If the file does not exist.
-    """
+    """Refuses a worker that does not see a file of the submitting process."""
     if not Path(path).exists():
         raise FileNotFoundError(
             f"A worker on {platform.node()} does not see what the command has written: "

@@ -61,18 +61,7 @@ class Program:
 
 
 def run_program(program: Program, given_up: Callable[[], bool] | None = None) -> None:
-    """Runs a program, which ends if this process ends.
-
-    Args:
-        program: The program.
-        given_up: Function that returns whether to end the program. Default: `None`,
-            whether this is a task of a cluster that was canceled.
-
-    Raises:
-        FileNotFoundError: If the file `program.seen` does not exist.
-        ProgramFailedError: If the program fails or is given up. If it fails, the
-            message includes the last line of the log.
-    """
+    """Runs a program, which ends if this process ends."""
     check_shared(program.seen)
     threads = task_cores() if program.threads is None else program.threads
     own = dict.fromkeys(THREADS, str(threads))
@@ -97,16 +86,7 @@ def run_program(program: Program, given_up: Callable[[], bool] | None = None) ->
 def wait_for(
     arguments: Sequence[str], given_up: Callable[[], bool] = lambda: False, **own: Any
 ) -> int:
-    """Runs Python in a process that ends with this one, and returns its exit status.
-
-    Args:
-        arguments: A script, or `-m` and a module, and its arguments.
-        given_up: Function that returns whether to end the process. Default: never.
-        **own: Further arguments of `subprocess.Popen`.
-
-    Raises:
-        ProgramFailedError: If it is given up.
-    """
+    """Runs Python in a process that ends with this one, and returns its exit status."""
     command = [sys.executable, str(_CHILD), *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, **own) as process:
         try:

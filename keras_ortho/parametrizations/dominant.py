@@ -99,7 +99,9 @@ def _square(matrix: Tensor, both: Tensor, start: Tensor) -> tuple:
     # Until then, the powers of a nilpotent matrix may have an invariant plane.
     least = math.ceil(math.log2(matrix.shape[0]))
 
-    def step(count: Tensor, power: Tensor, log: Tensor, share: Tensor, *best: Tensor):
+    def step(
+        count: Tensor, power: Tensor, log: Tensor, share: Tensor, *best: Tensor
+    ) -> tuple:
         for _ in range(2):
             squared = ops.matmul(power, power)
             norm = frobenius_norm(squared)
@@ -128,7 +130,9 @@ def _multiply(both: Tensor, best: tuple[Tensor, ...], growth: Tensor) -> tuple:
     # Subspace iteration with two columns: the best subspace, products.
     scaled = divide(both, growth)
 
-    def step(look: Tensor, turns: Tensor, _: Tensor, bases: Tensor, *best: Tensor):
+    def step(
+        look: Tensor, turns: Tensor, _: Tensor, bases: Tensor, *best: Tensor
+    ) -> tuple:
         bases = ops.fori_loop(0, turns, lambda _, x: _advanced(scaled, x), bases)
         found = _better(both, bases, tuple(best))
         gains = (look < IDLE_FROM) | (found[0] < LEAST_GAIN * best[0])
