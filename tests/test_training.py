@@ -236,7 +236,7 @@ class Constant(keras.callbacks.Callback):
 def test_two_in_one_folder(tmp_path):
     class Second(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
-            with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on"):
+            with pytest.raises(BlockingIOError, match="Another process is using"):
                 run_dense(tmp_path, callbacks=[])
 
     _, history = run_dense(tmp_path, epochs=1, callbacks=[Second()])

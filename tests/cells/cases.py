@@ -200,9 +200,10 @@ LAYERS = {
 }
 
 
-# The paper's leaky ReLU is an object, and has no name.
+# The names of the default activations. The paper's leaky ReLU is an object, and configs
+# of complex units call modReLU by another name.
 DEFAULTS = {
-    str(a): activation
+    str(a): activation.removeprefix("exact_")
     if isinstance(activation := a.defaults["activation"], str)
     else "paper_leaky_relu"
     for a in ARCHITECTURES

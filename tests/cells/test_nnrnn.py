@@ -94,8 +94,8 @@ def test_penalty_of_the_radii():
     layer(np.zeros((1, 2, 3)))
     assert [float(loss) for loss in layer.losses] == [pytest.approx(0.1 * 8)]
     again = NNRNN.from_config(layer.get_config())
-    assert isinstance(again.radii_regularizer, UnitRadii)
-    assert again.radii_regularizer.strength == 0.1
+    assert isinstance(again.cell.radii_regularizer, UnitRadii)
+    assert again.cell.radii_regularizer.strength == 0.1
     assert keras.saving.get_registered_name(UnitRadii) == "keras_ortho>UnitRadii"
 
 

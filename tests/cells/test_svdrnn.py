@@ -153,7 +153,7 @@ def test_arguments_out_of_range(name, value):
 def test_reflections_survive_a_config():
     for reflections in (None, 3, [3, 2]):
         again = SVDRNN.from_config(SVDRNN(4, reflections).get_config())
-        assert again.reflections == reflections
+        assert again.cell.reflections == reflections
 
 
 @pytest.mark.slow
