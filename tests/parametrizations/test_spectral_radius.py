@@ -175,13 +175,14 @@ def test_large_matrices(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("departure", [2.5, 4.0])
+@pytest.mark.parametrize("departure", [2.5, 3.5])
 def test_very_far_from_normal(departure):
     """Their powers grow a thousandfold: too much for float32 at this order."""
     matrix = far_from_normal(94, np.random.default_rng(94), departure)
     radius, found = radius_and_gradient(matrix)
     expected, gradient = by_eig(matrix)
     assert radius == pytest.approx(expected, rel=1e-9)
+    # The inverse of all eigenvectors, in the expected gradient, is known to 1e-7.
     assert np.linalg.norm(found - gradient) <= 1e-6 * np.linalg.norm(gradient)
     radius, found = radius_and_gradient(matrix.astype("float32"))
     assert 0.5 * expected <= radius <= 2 * expected
