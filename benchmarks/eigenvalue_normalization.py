@@ -24,6 +24,7 @@ from turns import in_turns
 
 from keras_ortho import ENRNN, ENRNNCell
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.dominant import dominant_subspace
 
 # Long-term units by number of short-term units: the paper's speech and language models,
 # and a size in between.
@@ -88,12 +89,14 @@ def compare(
     }
     seconds = in_turns(steps, repeats)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
+    matrix = keras.initializers.RandomNormal(stddev=size**-0.5, seed=1)((size, size))
     return {
         "short_term_units": size,
         "long_term_units": LONG_TERM[size],
         "batch": shape[0],
         "time": shape[1],
         "jit_compile": jit_compile,
+        "squarings": int(dominant_subspace(matrix).squarings),
         "seconds": seconds,
         "medians": medians,
         "ratio": medians["normalized"] / medians["plain"],

@@ -20,6 +20,28 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(function)(jax.jit(function))
 
 
+def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes TensorFlow trace a function with long loops once for the same shapes.
+
+    Otherwise, in an eager call, TensorFlow runs each operation of each iteration
+    separately. The function is not differentiated, so that a tape does not trace its
+    gradient: use it within `with_gradient(..., once=True)`. On other backends nothing
+    changes.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return function
+    import tensorflow as tf
+
+    traced = tf.function(function, autograph=False)
+
+    @functools.wraps(function)
+    def constant(*inputs: Any) -> Any:
+        fixed = (tf.stop_gradient(x) if tf.is_tensor(x) else x for x in inputs)
+        return traced(*fixed)
+
+    return constant
+
+
 def once_in_xla(function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a second derivative within XLA on TensorFlow an error that says so.
 

@@ -6,8 +6,8 @@ networks for short term memory", AAAI 2020, is `T / (rho(T) + epsilon)`.
 `dominant_subspace` returns orthonormal bases `Q` and `Z`, of one or two columns, of the
 right and the left dominant invariant subspace. The dominant eigenvalues are those of
 `H = Q^T T Q`, of order at most two, and `d H = (Z^T Q)^-1 Z^T dT Q` up to a change of
-basis. The eigenvalues, the eigenvectors and the gradient follow in closed form, in real
-arithmetic. In case of a line, `H` has a second row and column of zeros.
+basis. The eigenvalues, the eigenvectors and the gradient follow in closed form, without
+complex numbers or factorizations.
 """
 
 from typing import Any, NamedTuple
@@ -21,48 +21,48 @@ from keras_ortho.checks import check_number, check_square
 from keras_ortho.parametrizations.arithmetic import (
     divide,
     frobenius_norm,
-    frobenius_norms,
     machine_epsilon,
 )
 from keras_ortho.parametrizations.dominant import Subspace, dominant_subspace
+from keras_ortho.parametrizations.order_two import (
+    determinant,
+    eigenvector,
+    inverse,
+    larger,
+    mean_and_discriminant,
+    order_two,
+    radius_and_slope,
+)
 
 
-def _determinant(small: Tensor) -> Tensor:
-    return small[0, 0] * small[1, 1] - small[0, 1] * small[1, 0]
+def _restriction(matrix: Tensor, basis: Tensor, planar: Tensor) -> Tensor:
+    # If the subspace is a line, this is [[h, 0], [0, 0]].
+    small = ops.matmul(ops.transpose(basis), ops.matmul(matrix, basis))
+    zero = ops.zeros_like(small[0, 0])
+    return ops.where(planar, small, order_two(small[0, 0], zero, zero, zero))
 
 
-def _inverse(small: Tensor) -> Tensor:
-    # The adjugate if the matrix is singular.
-    identity = ops.eye(2, dtype=small.dtype)
-    return divide(ops.trace(small) * identity - small, _determinant(small))
+def _overlap(subspace: Subspace) -> Tensor:
+    # Z^T Q. If the subspace is a line, diag(z^T q, 1).
+    overlap = ops.matmul(ops.transpose(subspace.left), subspace.right)
+    zero, one = ops.zeros_like(overlap[0, 0]), ops.ones_like(overlap[0, 0])
+    return ops.where(
+        subspace.planar, overlap, order_two(overlap[0, 0], zero, zero, one)
+    )
 
 
-def _eigenvalues(small: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    # The mean of both, their discriminant, and the difference of the real one of larger
-    # modulus, in a tie the positive one, from the mean.
-    mean = 0.5 * (small[0, 0] + small[1, 1])
-    half = 0.5 * (small[0, 0] - small[1, 1])
-    discriminant = half * half + small[0, 1] * small[1, 0]
-    root = ops.sqrt(ops.maximum(discriminant, 0.0))
-    return mean, discriminant, ops.where(mean < 0, -root, root)
-
-
-def _radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
-    # The spectral radius of `H`, and the derivative of its logarithm. A complex pair
-    # has the modulus `sqrt(det H)`, whose logarithm has the derivative `H^-1 / 2`. A
-    # real eigenvalue `a` beside `b` has the spectral projector `(H - b I) / (a - b)`.
-    # Two real eigenvalues that differ only by rounding are treated as a pair.
-    mean, discriminant, root = _eigenvalues(small)
-    identity = ops.eye(2, dtype=small.dtype)
-    value, apart = mean + root, small - mean * identity
-    of_one = divide(divide(apart + root * identity, 2.0 * root), value)
-    # The right-hand side bounds the change of the discriminant by rounding in H. The
-    # discriminant is the square of half the gap: rounding hides a relative gap of some
-    # eps in a symmetric matrix, and one of about sqrt(eps) in a nearly defective one.
-    error = 4.0 * machine_epsilon(small) * frobenius_norm(small)
-    is_pair = discriminant <= error * (error + frobenius_norm(apart))
-    radius = ops.where(is_pair, ops.sqrt(ops.abs(_determinant(small))), ops.abs(value))
-    return radius, ops.where(is_pair, 0.5 * _inverse(small), of_one)
+def _two_sided(matrix: Tensor, subspace: Subspace, overlap: Tensor) -> Tensor:
+    # (Z^T Q)^-1 Z^T T Q has the product of the errors of Q and Z as its error, but
+    # rounding contributes eps / |Z^T Q|. If the subspaces are nearly orthogonal, as for
+    # a defective eigenvalue, Q^T T Q is used instead: it is exact for a matrix that
+    # differs from T by the residual.
+    one_sided = _restriction(matrix, subspace.right, subspace.planar)
+    image = ops.matmul(matrix, subspace.right)
+    small = ops.matmul(ops.transpose(subspace.left), image)
+    zero = ops.zeros_like(small[0, 0])
+    small = ops.where(subspace.planar, small, order_two(small[0, 0], zero, zero, zero))
+    regular = ops.abs(determinant(overlap)) > machine_epsilon(matrix) ** 0.5
+    return ops.where(regular, ops.matmul(inverse(overlap), small), one_sided)
 
 
 class _Radius(NamedTuple):
@@ -75,49 +75,30 @@ class _Radius(NamedTuple):
     subspace: Subspace
 
 
-def _scaled(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    # The matrix with the norm 1, and two factors. Neither they nor squares overflow.
-    largest = ops.max(ops.abs(matrix))
-    matrix = divide(matrix, largest)
-    norm = frobenius_norm(matrix)
-    return divide(matrix, norm), norm, largest
-
-
-def _radius(matrix: Tensor) -> _Radius:
-    size, eps = matrix.shape[0], machine_epsilon(matrix)
-    subspace = dominant_subspace(matrix)
-    right, left = subspace.bases[0], subspace.bases[1]
-    image = ops.matmul(matrix, right)
-    # (Z^T Q)^-1 Z^T T Q has the product of the errors of Q and Z as its error, but
-    # rounding contributes eps / |Z^T Q|. If the subspaces are nearly orthogonal, as for
-    # a defective eigenvalue, Q^T T Q is used instead: it is exact for a matrix that
-    # differs from T by the residual.
-    overlap = ops.matmul(ops.transpose(left), right)
-    of_line = ops.convert_to_tensor([[0.0, 0.0], [0.0, 1.0]], dtype=matrix.dtype)
-    overlap = ops.where(subspace.planar, overlap, overlap + of_line)
-    two_sided = ops.matmul(_inverse(overlap), ops.matmul(ops.transpose(left), image))
-    one_sided = ops.matmul(ops.transpose(right), image)
-    defect = _determinant(overlap)
-    regular = ops.abs(defect) > eps**0.5
-    radius, slope = _radius_and_slope(ops.where(regular, two_sided, one_sided))
-    # If more than two eigenvalues tie, there may be no subspace to find. The growth is
-    # the radius, or somewhat more.
-    found = (subspace.residual <= eps**0.5) & (radius >= 0.5 * subspace.growth)
+def _radius(scaled: Tensor) -> _Radius:
+    size, eps = scaled.shape[0], machine_epsilon(scaled)
+    subspace = dominant_subspace(scaled)
+    overlap = _overlap(subspace)
+    radius, slope = radius_and_slope(_two_sided(scaled, subspace, overlap))
+    # If very many eigenvalues tie, there may be no subspace to find.
+    found = subspace.residual <= eps**0.5
     radius = ops.where(found, radius, subspace.growth)
-    factor = ops.transpose(ops.matmul(slope, _inverse(overlap)))
-    sensitivity = radius * ops.matmul(left, factor)
+    factor = ops.transpose(ops.matmul(slope, inverse(overlap)))
+    sensitivity = radius * ops.matmul(subspace.left, factor)
     # The norm of the gradient is the condition number of the eigenvalue.
     condition = frobenius_norm(sensitivity)
-    found = found & (defect != 0) & (condition <= 1.0 / (size * eps))
+    found = found & (condition <= 1.0 / (size * eps))
     return _Radius(radius, sensitivity, condition, found, subspace)
 
 
 def _forward(matrix: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    scaled, norm, largest = _scaled(matrix)
+    largest = ops.max(ops.abs(matrix))
+    scaled = divide(matrix, largest)
     radius, sensitivity, _, found, subspace = _radius(scaled)
     sensitivity = ops.where(found, sensitivity, ops.zeros_like(sensitivity))
-    radial = ops.where(found, ops.zeros_like(radius), radius)
-    return radius * norm * largest, (scaled, radial, sensitivity, subspace.bases[0])
+    radial = divide(radius, ops.sum(scaled * scaled))
+    radial = ops.where(found, ops.zeros_like(radial), radial)
+    return radius * largest, (scaled, radial, sensitivity, subspace.right)
 
 
 def _backward(saved: tuple[Tensor, ...], upstream: Tensor) -> tuple[Tensor]:
@@ -151,14 +132,15 @@ def spectral_radius(matrix: Tensor) -> Tensor:
       geometric mean of their moduli. If they are defective, the true gradient tends to
       infinity. Rounding hides a relative gap of some eps if their eigenvectors are
       orthogonal, and one of `sqrt(eps)` if these nearly agree.
-    - If more than two eigenvalues tie, as in an orthogonal matrix, or if the condition
-      number of the dominant eigenvalue exceeds `1 / (n eps)`, the gradient is
-      `rho T / ||T||_F^2`, which only changes the scale of `T`. For an orthogonal
-      matrix, this is the mean over the eigenvalues. `eigenpair_report` tells whether
-      this gradient is used.
+    - If more than two eigenvalues tie, one of them is used, and rounding decides which
+      one. The gradient is one of the subgradients.
+    - If more eigenvalues tie than fit in the block of `block_iteration`, as in many
+      orthogonal matrices of order above 16, or if the condition number of the dominant
+      eigenvalue exceeds `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which only
+      changes the scale of `T`. For an orthogonal matrix, this is the mean over the
+      eigenvalues. `eigenpair_report` tells whether this gradient is used.
     - If a matrix is so far from normal that its powers reveal no subspace, the value is
-      `||T^N||_F^(1 / N)` for some large `N`, which is at least the radius up to
-      rounding, with the same gradient.
+      `||T^N||_F^(1 / N)`, which is at least the radius, with the same gradient.
     - A zero matrix has radius 0 and gradient 0.
 
     Args:
@@ -240,8 +222,8 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
         - `planar`: Whether the subspace is a plane, of a complex pair or of two
           eigenvalues that nearly tie.
         - `squarings`: Number of times that the matrix was squared.
-        - `products`: Number of products of the matrix with two columns that followed,
-          0 if none were needed.
+        - `block_steps`: Number of steps of block iteration that followed, or -1 if
+          none were needed.
 
     Raises:
         ValueError: If the matrix is not square, or its dtype is not float32 or float64.
@@ -251,16 +233,16 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
     True
     """
     matrix = ops.stop_gradient(_check_square(matrix))
-    scaled, norm, largest = _scaled(matrix)
-    radius, _, condition, found, subspace = _radius(scaled)
+    largest = ops.max(ops.abs(matrix))
+    radius, _, condition, found, subspace = _radius(divide(matrix, largest))
     return {
-        "radius": float(radius * norm * largest),
+        "radius": float(radius * largest),
         "gradient_found": bool(found),
         "residual": float(subspace.residual),
         "condition": float(condition),
         "planar": bool(subspace.planar),
         "squarings": int(subspace.squarings),
-        "products": int(subspace.products),
+        "block_steps": int(subspace.block_steps),
     }
 
 
@@ -286,25 +268,20 @@ def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     >>> dominant_eigenpair(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
     [2, 0]
     """
-    matrix, norm, largest = _scaled(ops.stop_gradient(_check_square(matrix)))
-    bases = dominant_subspace(matrix).bases
-    both = ops.stack([matrix, ops.transpose(matrix)])
-    small = ops.matmul(ops.transpose(bases, (0, 2, 1)), ops.matmul(both, bases))
-    mean, discriminant, root = _eigenvalues(small[0])
+    matrix = ops.stop_gradient(_check_square(matrix))
+    subspace = dominant_subspace(matrix)
+    small = _restriction(matrix, subspace.right, subspace.planar)
+    mean, discriminant = mean_and_discriminant(small)
+    value, gap = larger(mean, discriminant)
     imaginary = ops.sqrt(ops.maximum(-discriminant, 0.0))
-    identity = ops.eye(2, dtype=matrix.dtype)
-    # The columns of H - b I, with the other eigenvalue b, are eigenvectors, or zero;
-    # both are if H = b I.
-    real = small - (mean - root) * identity
-    columns = ops.stack([real, ops.zeros_like(real) + imaginary * identity], axis=1)
-    norms = ops.sum(columns * columns, axis=(1, 2))
-    first = norms[:, :1, None] >= norms[:, 1:, None]
-    vectors = ops.where(first, columns[..., 0], columns[..., 1])
-    any_one = ops.stack([identity[0], ops.zeros_like(identity[0])])
-    vectors = ops.where(ops.max(norms, axis=1)[:, None, None] == 0, any_one, vectors)
-    vectors = divide(vectors, frobenius_norms(vectors))
-    vectors = ops.matmul(vectors, ops.transpose(bases, (0, 2, 1)))
-    # The left eigenvector is the conjugate of that of the transpose.
-    conjugate = ops.convert_to_tensor([[1.0], [-1.0]], dtype=matrix.dtype)
-    value = ops.stack([mean + root, imaginary]) * norm * largest
-    return value, vectors[0], conjugate * vectors[1]
+    other = (value - gap, -imaginary)
+    right = eigenvector(small, other)
+    transposed = ops.transpose(matrix)
+    small = _restriction(transposed, subspace.left, subspace.planar)
+    conjugate = eigenvector(small, other)
+    left = ops.stack([conjugate[0], -conjugate[1]])
+    return (
+        ops.stack([value, imaginary]),
+        ops.matmul(right, ops.transpose(subspace.right)),
+        ops.matmul(left, ops.transpose(subspace.left)),
+    )

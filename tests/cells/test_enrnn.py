@@ -478,7 +478,7 @@ def test_the_layer_has_all_units():
 
 @pytest.mark.slow
 def test_counts_the_gradients_that_are_missing():
-    """Of an orthogonal `T` all eigenvalues tie."""
+    """Of an orthogonal `T` all eigenvalues tie, far more than can be parted."""
     random = np.random.default_rng(0)
     orthogonal = np.linalg.qr(random.normal(size=(40, 40)))[0]
     counts = {}
