@@ -53,7 +53,7 @@ import keras
 keras.layers.Dense(1)(keras.ops.ones((1, 1)))
 optional = Absent(sys.argv[2])
 import keras_ortho.data_prep
-modules = ["keras_ortho"]
+modules = ["keras_ortho", "keras_ortho.data_prep"]
 for module in [
     *pkgutil.walk_packages(
         keras_ortho.__path__, "keras_ortho.", onerror=lambda name: None
