@@ -81,7 +81,7 @@ def _comparison(section: Comparison, folder: Path) -> list[str]:
         first, _, more = written.read_text("utf-8").partition("\n\n")
         lines += [*first.splitlines(), ""]
         if more:
-            lines += [f"[All tables](results/{written.name})", ""]
+            lines += [f"All tables are in `results/{written.name}`.", ""]
     for picture in section.pictures:
         lines += [f"![{section.title}](results/{section.name}-{picture})", ""]
     begin, count = record["settings"]["seed"], record["settings"].get("seeds", 1)

@@ -110,8 +110,11 @@ class NNRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
             Default: `"exponential"`.
-        angles_initializer, radii_initializer, upper_initializer, radii_regularizer,
-            upper_regularizer: As for `NNRNNCell`.
+        angles_initializer: Initializer for the `t_j`. Default: `"uniform_phases"`.
+        radii_initializer: Initializer for the `gamma_j`. Default: `"ones"`.
+        upper_initializer: Initializer for `T`. Default: `"zeros"`.
+        radii_regularizer: Regularizer for the `gamma_j`. Default: `None`.
+        upper_regularizer: Regularizer for `T`. Default: `None`.
         **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
             and `keras_ortho.RecurrentLayer`.
 
