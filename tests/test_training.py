@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from keras_ortho import ScoRNN
+from keras_ortho.locks import LOCK
 from keras_ortho.optimizers import paper_optimizer, two_rate_adam
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
@@ -106,6 +107,7 @@ def test_ends_with_the_best_epoch(tmp_path):
         rows = list(csv.DictReader(file))
     assert [float(row["val_loss"]) for row in rows] == [r["val_loss"] for r in history]
     assert {path.name for path in tmp_path.iterdir()} == {
+        LOCK,
         "best.keras",
         "history.csv",
         "settings.json",
@@ -208,7 +210,8 @@ def test_a_process_that_is_ended_costs_no_result(ending, tmp_path):
 
 
 def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if path.name != LOCK}
 
 
 @pytest.mark.slow_on_jax

@@ -80,7 +80,7 @@ def test_starts_with_the_papers_settings():
     np.testing.assert_array_equal(weights["bias"], 0)
     assert spectral_deviation(layer.recurrent_matrix()) <= 128 * EPS32
     assert layer.activation == LeakyReLU(0.1)
-    assert layer.spectral_margin == 0.01
+    assert layer.cell.spectral_margin == 0.01
     assert "initial_state" not in weights
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from keras_ortho.locks import LOCK
+
 WOMEN = ("faaa0", "fbbb0", "fccc0")
 MEN = ("maaa0", "mbbb0", "mccc0")
 SENTENCES = ("sa1", "si7", "sx1", "sx2")
@@ -36,5 +38,6 @@ def write_corpus(
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder, by name."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    """Everything in a folder but its lock, by name."""
+    files = (path for path in sorted(folder.iterdir()) if path.name != LOCK)
+    return {path.name: path.read_bytes() for path in files}

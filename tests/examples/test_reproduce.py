@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 
@@ -180,12 +179,10 @@ def test_of_two_commands_one_leaves_a_run_out(monkeypatch, tmp_path, runs, data)
     ):
         reproduce(monkeypatch, tmp_path, *ADIAC, data)
     assert "Not done: ucr-rnn-adiac-seed-1. Another process" in str(error.value)
-    assert f"process {os.getpid()} on" in str(error.value)
     seeds = [command[command.index("--seed") + 1] for command in runs]
     assert seeds == ["0", "2"]
     reproduce(monkeypatch, tmp_path, *ADIAC, data)
     assert len(runs) == 3
-    assert not list(results.glob(".*"))
 
 
 def test_names_what_has_no_data(monkeypatch, tmp_path, runs, capsys):

@@ -35,7 +35,7 @@ def test_scores_are_the_means_over_utterances(mixtures):
         assert noisy.shape == (4, 12000)  # Padded to one length.
         return 2 * noisy
 
-    scores = score(louder, mixtures)
+    scores = score(louder, mixtures, "Scoring")
     assert list(scores) == ["white", "wind"]
     assert list(scores["wind"]) == ["0", "10"]
     for noise in ("white", "wind"):
@@ -59,7 +59,7 @@ def test_scores_are_the_means_over_utterances(mixtures):
 
 
 def test_silent_estimates_are_counted(mixtures):
-    scores = score(np.zeros_like, mixtures)
+    scores = score(np.zeros_like, mixtures, "Scoring")
     for ratios in scores.values():
         for figures in ratios.values():
             assert np.isnan(figures["si_sdr"])

@@ -123,7 +123,6 @@ def test_rows_are_kept_and_tabulated(tmp_path):
     text = (tmp_path / "defaults.md").read_text()
     # Half of what no memory costs is 0.0325, a tenth 0.0065.
     assert text.count("several seeds") == text.count(row) == 2
-    assert list(tmp_path.glob("*.lock")) == []
 
 
 @pytest.mark.parametrize("content", ["a,b\n1,2\n", "{head}\ncopying-200,scornn\n"])
