@@ -48,7 +48,12 @@ def clip_over_replicas(optimizer: Any, gradients: list[Any]) -> list[Any]:
     """
     replicas = replica_count()
     clips = optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue
-    if replicas == 1 or not clips:
+    if not clips:
+        return gradients
+    # A sparse gradient, as of an `Embedding`, lists a row once for each of its uses.
+    # Keras would take the norm of that list, which is not that of the gradient.
+    gradients = [g if g is None else ops.convert_to_tensor(g) for g in gradients]
+    if replicas == 1:
         return gradients
     scale = optimizer.loss_scale_factor or 1.0
     given = [g for g in gradients if g is not None]

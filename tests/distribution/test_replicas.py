@@ -71,6 +71,10 @@ def flags_and_statistics():
     ]
 
 
+def words():
+    return [keras.layers.Embedding(5, 3), ScoRNN(4)]
+
+
 def plain():
     return SGD(0.01)
 
@@ -90,6 +94,7 @@ cases = {
     "none": (frame, plain, ValidFrameMSE, y, none, x),
     "waveforms": (waveform, plain, NegativeSISDR, y[..., 0], heard, x),
     "README": (scornn, two_rate_adam, mse, last, np.ones(4), x),
+    "sparse": (words, clipped, mse, last, np.ones(4), random.integers(5, size=(4, 6))),
     "each its own": (both, clipped, mse, last, np.ones(4), x),
     "flags": (flags_and_statistics, plain, mse, last, np.ones(4), x),
     "alone": (frame, lambda: RMSpropTF1(0.05, clipnorm=0.1), mse, y, heard, x),
@@ -118,7 +123,7 @@ def test_replicas_train_as_one_device():
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     printed = run_python("-c", REPLICAS, env=environment)
     found = json.loads(printed.splitlines()[-1])
-    assert len(found) == 7
+    assert len(found) == 8
     for case, (one, two) in found.items():
         assert one[0] > 1e-3, case
         # Twelve steps of sums of at most 24 numbers of order ten, in float64. The mean
