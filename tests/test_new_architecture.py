@@ -126,6 +126,7 @@ FILES = {
 TABLE = "keras_ortho/cells/__init__.py"
 
 LOADED = """
+import keras
 import keras_ortho
 for name in ("HessenbergRNN", "HessenbergRNNCell"):
     assert name in dir(keras_ortho) and name in keras_ortho.__all__
