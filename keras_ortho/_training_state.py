@@ -13,7 +13,7 @@ import keras
 from keras.callbacks import EarlyStopping, SwapEMAWeights
 
 from keras_ortho.backend.processes import copy_from_first, process_count
-from keras_ortho.files import read_json, remove_asides, replacing, write_json
+from keras_ortho.files import read_json, replacing, write_json
 
 SETTINGS, STATE = "settings.json", "state.weights.h5"
 MODEL, HISTORY = "best.keras", "history.csv"
@@ -71,72 +71,57 @@ class TrainingState(keras.callbacks.Callback):
         folder: Path,
         monitor: str,
         mode: str,
-        steps: int,
         save_seconds: float,
-        averages: Averages | None,
+        averages: Sequence[Averages],
         early: Sequence[EarlyStopping],
-        bar: int | None,
     ) -> None:
         super().__init__()
-        self.folder, self.steps = folder, steps
-        self.monitor, self.mode = monitor, mode
+        self.folder, self.monitor, self.mode = folder, monitor, mode
         self.save_seconds, self.averages, self.early = save_seconds, averages, early
-        self.bar = bar and keras.utils.Progbar(
-            bar, unit_name="epoch", stateful_metrics=["loss", monitor]
-        )
+        self.bar: keras.utils.Progbar | None = None
         self.history: list[dict[str, float]] = []
         # Batches trained on so far, and before the current epoch.
         self.batches = self._batches_before = 0
         self.started = self.saved = time.monotonic()
         self.stopped_early = False
 
-    def check_folder(self) -> None:
-        """Checks that files of the run's names are a run's."""
+    def open(self, settings: dict[str, Any]) -> None:
+        """Begins a run, or checks that the one in the folder has the same settings."""
+        path = self.folder / SETTINGS
+        settings = json.loads(json.dumps(settings))
         names = (SETTINGS, STATE, MODEL, HISTORY)
         found = [name for name in names if (self.folder / name).exists()]
         try:
-            read_json(self.folder / SETTINGS, ["monitor"])
+            before = read_json(path, ["monitor"]) if found else settings
         except (OSError, ValueError) as error:
-            if found:
-                raise ValueError(
-                    "`folder` must contain a run of `train`, or no file with the name "
-                    f"of one that `train` writes. Received: {self.folder}, which holds "
-                    f"{', '.join(found)}"
-                ) from error
-
-    def check_settings(self, settings: dict[str, Any]) -> None:
-        """Compares the settings with those of the run in the folder, or writes them."""
-        path = self.folder / SETTINGS
-        try:
-            settings = json.loads(json.dumps(settings))
-        except (TypeError, ValueError) as error:
             raise ValueError(
-                f"`settings` must be serializable as JSON: {error}. Received: "
-                f"{settings}"
+                "`folder` must contain a run of `train`, or no file with the name of "
+                f"one that `train` writes. Received: {self.folder}, which holds "
+                f"{', '.join(found)}"
             ) from error
-        if not (self.folder / STATE).exists():
+        if STATE not in found:
+            before = settings
             write_json(path, settings)
-            return
-        before = read_json(path)
         differ = [
             f"{name}={settings.get(name)} (the run has {before.get(name)})"
             for name in sorted({*before, *settings})
             # Compared as text, in which NaN equals itself.
-            if json.dumps(before.get(name), sort_keys=True)
-            != json.dumps(settings.get(name), sort_keys=True)
+            if json.dumps(before.get(name)) != json.dumps(settings.get(name))
         ]
         if differ:
             raise ValueError(
                 f"`folder` contains a run with other settings: {path}. Received: "
                 + ", ".join(differ)
             )
+        for name in (*names, "state-best-*.weights.h5"):  # Left by a killed process.
+            for aside in self.folder.glob(f"tmp-*-{name}"):
+                aside.unlink()
 
-    def tidy(self) -> None:
-        """Removes partly written files that a killed process has left behind."""
-        for name in (SETTINGS, STATE, MODEL, HISTORY):
-            remove_asides(self.folder / name)
-        for path in self.folder.glob("tmp-*-state-best-*.weights.h5"):
-            path.unlink()
+    def show_progress(self, epochs: int) -> None:
+        """Shows a progress bar over the epochs."""
+        self.bar = keras.utils.Progbar(
+            epochs, unit_name="epoch", stateful_metrics=["loss", self.monitor]
+        )
 
     def restore(self) -> None:
         """Restores the state in the folder of the first process, if there is one."""
@@ -204,29 +189,27 @@ class TrainingState(keras.callbacks.Callback):
         best = self._best()
         if best and best.name == f"state-best-{epoch + 1}.weights.h5":
             _replace(best, self.model.save_weights)
-        if self.averages:
-            self.averages.on_test_end()
+        for averages in self.averages:
+            averages.on_test_end()
         # After the last epoch, other callbacks and Keras may change the weights.
         last = epoch + 1 == self.params["epochs"] or self.model.stop_training
         if best and (last or now - self.saved > self.save_seconds):
-            self._save(best)
+            _replace(self.folder / STATE, self._save)
+            for other in self._bests():
+                if other != best:
+                    other.unlink()
+            self.saved = time.monotonic()
 
-    def _save(self, best: Path) -> None:
-        seeds = [keras.ops.convert_to_numpy(seed).tolist() for seed in self.seeds()]
+    def _save(self, path: Path) -> None:
         position = {
             "history": self.history,
             "batches": self.batches,
-            "seeds": seeds,
+            "seeds": [keras.ops.convert_to_numpy(s).tolist() for s in self.seeds()],
             "stopped_early": any(each.stopped_epoch for each in self.early),
         }
-        with replacing(self.folder / STATE) as aside:
-            self.model.save_weights(aside)
-            with h5py.File(aside, "a") as file:
-                file[POSITION] = json.dumps(position)
-        for other in self._bests():
-            if other != best:
-                other.unlink()
-        self.saved = time.monotonic()
+        self.model.save_weights(path)
+        with h5py.File(path, "a") as file:
+            file[POSITION] = json.dumps(position)
 
     def finish(self) -> None:
         """Loads the weights of the best epoch into the model, and saves it."""

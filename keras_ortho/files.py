@@ -84,12 +84,11 @@ def read_json(
         values = json.loads(Path(path).read_text("utf-8"))
     except (ValueError, RecursionError) as error:  # Invalid JSON or UTF-8.
         raise ValueError(f"{path} is damaged: {error}") from error
-    found = sorted(values) if isinstance(values, dict) else type(values).__name__
-    missing = [name for name in names if name not in found]
+    missing = [name for name in names if name not in values]
     if missing or not isinstance(values, dict):
         raise ValueError(
             f"{path} is damaged: it must contain a JSON object with "
-            f"{', '.join(missing) or 'names'}. Received: {found}"
+            f"{', '.join(missing)}. Received: {sorted(values)}"
         )
     return values
 

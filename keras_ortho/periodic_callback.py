@@ -12,17 +12,9 @@ from keras_ortho.optimizers.within import optimizers_within
 class PeriodicCallback(keras.callbacks.Callback):
     """Base class of callbacks that act every `every` updates.
 
-    With `steps_per_execution` above 1, the callback acts at the first opportunity. With
-    gradient accumulation, an update takes several batches; if optimizers accumulate
-    different numbers of batches, their least common multiple. Updates skipped by loss
-    scaling count, too. If `fit` starts with a later epoch, as in a resumed run, the
-    updates of the previous epochs also count.
-
-    Args:
-        every: Number of updates, a positive integer.
-
-    Raises:
-        ValueError: If `every` is not a positive integer.
+    With `steps_per_execution` above 1, the callback acts at the first opportunity. An
+    update may take several batches (gradient accumulation). If `fit` starts with a
+    later epoch, the updates of the previous epochs also count.
     """
 
     def __init__(self, every: int) -> None:

@@ -1,9 +1,8 @@
-"""Reading files: errors that name the file, and bounds on the sizes of records."""
+"""Reading files: errors that name the file, and bounds on their sizes."""
 
 import contextlib
 import json
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,31 +26,17 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
-    """Reads a whole file, which must be regular and of at most `largest` bytes."""
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(
-                f"The path must be that of a file. Received: {os.fspath(path)}"
-            )
-        # Opening a pipe would wait for its other end, and a device may never end.
-        raise ValueError(
-            f"The path must be that of a regular file. Received: {os.fspath(path)}"
-        )
-    if status.st_size > largest:
+    """Reads a whole file of at most `largest` bytes."""
+    size = os.path.getsize(path)
+    if size > largest:
         raise ValueError(
             f"The file must have at most {largest} bytes. Received: {os.fspath(path)} "
-            f"of {status.st_size} bytes"
+            f"of {size} bytes"
         )
     return Path(path).read_bytes()
 
 
 def read_json(path: str | os.PathLike[str], largest: int) -> Any:
     """Reads a JSON file of at most `largest` bytes."""
-    content = read_bytes(path, largest)
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{os.fspath(path)} must contain JSON. Received: {error}"
-        ) from error
+    with naming(path):
+        return json.loads(read_bytes(path, largest))

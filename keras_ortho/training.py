@@ -1,7 +1,6 @@
 """Training runs that are logged, and can resume after being killed."""
 
 import contextlib
-import inspect
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import keras
-from keras.callbacks import Callback, EarlyStopping, SwapEMAWeights
+from keras.callbacks import EarlyStopping, SwapEMAWeights
 
 from keras_ortho._training_state import MODEL, Averages, TrainingState, best_epoch
 from keras_ortho.backend.processes import on_first, process_index
@@ -46,36 +45,24 @@ def train(
     """Runs `model.fit` such that a killed run can resume where it stopped.
 
     The model, its optimizer, the state of its dropout and the history are saved from
-    time to time. When called again with the same arguments, the function resumes from
-    the saved state, with the next batch, and reaches the same weights as an
-    uninterrupted run. If all epochs are done, or a `keras.callbacks.EarlyStopping` has
-    ended the run and is passed again, it only loads the results. If another callback
-    has stopped the run, it continues: an epoch that was cut short stays short, and the
-    next one starts with the following batch. At the end, the model has the weights of
-    the best epoch.
+    time to time. When called again with the same arguments, the function resumes with
+    the next batch and reaches the same weights as an uninterrupted run. A run that is
+    finished, or that a `keras.callbacks.EarlyStopping` in `callbacks` has ended, is
+    only loaded; one that another callback has stopped continues. At the end, the model
+    has the weights of the best epoch. If an optimizer averages the weights (`use_ema`),
+    validation and the result use the averages.
 
-    Each file is written aside and then renamed, so the folder holds a whole state
-    whenever the run is killed or interrupted.
-
-    If an optimizer averages the weights (`use_ema`), the averages are validated, seen
-    by callbacks at the end of an epoch, and left in the model at the end; training
-    itself continues with the weights.
-
-    With several devices, each gets its part of every batch, see `tasks.sharing`.
-    Several processes all call this function with the whole data. Only the first one
-    uses the folder, and it sends the others the state to resume from.
+    With several devices, each gets its part of every batch. Several processes all call
+    this function with the whole data; only the first one uses the folder.
 
     Args:
         model: A built and compiled model. A new run starts from its weights. It must
             have no stateful layer, but may have a `CarriedState`. Its
             `steps_per_execution` must divide the number of batches in an epoch.
-        data: `tf.data.Dataset` to train on, which is repeated and must always have
-            the same order. Alternatively, for a different order in each pass over the
-            data, a function that maps the number of the pass, an int64 tensor that
-            counts from 0, to the `tf.data.Dataset` of that pass. A call must not affect
-            the result of the next one, as it does with `Dataset.shuffle` by default.
-            The tasks provide such a function as `passes`. The number of batches must be
-            known.
+        data: `tf.data.Dataset` to train on, with a known number of batches that always
+            come in the same order. Alternatively, for a different order in each pass, a
+            function from the number of the pass, an int64 tensor, to the data set of
+            that pass, such as `passes` of the tasks.
         folder: Folder of the run. At the end it contains `best.keras` and
             `history.csv`. A new run needs a folder without files of these names.
         epochs: Total number of epochs.
@@ -90,13 +77,9 @@ def train(
         callbacks: Additional callbacks, whose own state is not saved. Values that they
             add to the `logs` of an epoch are part of the history. Default: none.
         settings: Settings that identify the run, as JSON values: a run resumes only
-            with the settings that it was started with. `monitor` and `mode` are always
-            among them. Unless given here, so are `optimizer` (the classes of the
-            optimizers), `optimizer_variables` (their number of variables), `loss` (the
-            names of the losses), `parameters` (the number of parameters of the model)
-            and `batches` (the number of batches of the data). Nothing else of the model
-            is compared. A resumed run keeps the learning rate saved in its folder.
-            Default: none.
+            with those it was started with. `monitor`, `mode` and, unless given here,
+            `optimizer`, `optimizer_variables`, `loss`, `parameters` and `batches` are
+            among them. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
@@ -105,17 +88,9 @@ def train(
         vector-valued metric are numbered, as in `"f1_score_0"`.
 
     Raises:
-        ValueError: If `epochs` or `steps_per_epoch` is not positive, or `save_seconds`
-            is negative; if `data` or `validation_data` is not a `tf.data.Dataset`, or
-            the number of batches of `data` is unknown; if a setting cannot be written
-            as JSON; if `callbacks` contains anything but callbacks, or a
-            `SwapEMAWeights`; if `model` is not built and compiled, or cannot be
-            resumed; if `fit` does not report `monitor`, or it is finite in no epoch; if
-            `folder` is not a folder, or contains files of these names from elsewhere, a
-            run with other settings, another `monitor`, other optimizer variables or
-            more epochs, or damaged files, which the message names. With several
-            devices, also for the reasons listed for `own_share` and
-            `shared_evaluation` in `keras_ortho.distribution`.
+        ValueError: If an argument is out of range; if `fit` does not report `monitor`,
+            or it is finite in no epoch; or if `folder` holds files of these names from
+            elsewhere, damaged files, or a run with other settings or more epochs.
         BlockingIOError: If another process is training in the folder.
 
     Example:
@@ -130,21 +105,20 @@ def train(
     ...     model, task.passes, "run", epochs=2, validation_data=task.valid
     ... )
     """
-    for name, count in {"epochs": epochs, "steps_per_epoch": steps_per_epoch}.items():
-        if count is not None:
-            check_count(name, count)
+    check_count("epochs", epochs)
+    if steps_per_epoch is not None:
+        check_count("steps_per_epoch", steps_per_epoch)
     save_seconds = check_number("save_seconds", save_seconds)
-    _check_folder(folder)
-    if not isinstance(monitor, str):
-        raise ValueError(
-            "`monitor` must be the name of a metric, such as 'val_loss'. Received: "
-            f"monitor={monitor!r}"
-        )
     check_choice("mode", mode, ("min", "max"))
     _check_model(model)
-    callbacks = _check_callbacks(callbacks)
-    _check_validation_data(validation_data)
-    size = _size(data)
+    callbacks = list(callbacks)
+    if any(isinstance(each, SwapEMAWeights) for each in callbacks):
+        raise ValueError(
+            "`callbacks` must not contain `SwapEMAWeights`: `train` itself applies "
+            f"the averages. Received: callbacks={callbacks}"
+        )
+    _check_size("validation_data", validation_data)
+    size = _check_size("data", _one_pass(data))
     steps = size if steps_per_epoch is None else steps_per_epoch
     together = model.steps_per_execution
     if steps % together:  # Keras would train on some extra batches.
@@ -152,34 +126,32 @@ def train(
             "`steps_per_execution` of `model` must divide the number of batches per "
             f"epoch, {steps}. Received: steps_per_execution={together}"
         )
-    share = own_share()
-    run_settings = _settings(model, monitor, mode, size, settings)
+    run_settings = _settings(model, size) | dict(settings or {})
+    run_settings |= {"monitor": monitor, "mode": mode, **settings_by_replicas(model)}
     averaging = any(each.use_ema for each in optimizers_within(model))
-    averages = Averages() if averaging else None
+    averages = [Averages()] if averaging else []
     early = [each for each in callbacks if isinstance(each, EarlyStopping)]
-    bar = epochs if progress else None
     with _own_folder(folder) as own:
-        run = TrainingState(
-            own, monitor, mode, steps, save_seconds, averages, early, bar
-        )
+        run = TrainingState(own, monitor, mode, save_seconds, averages, early)
         run.set_model(model)
-        on_first(run.check_folder)
-        on_first(lambda: run.check_settings(run_settings))
-        on_first(run.tidy)
+        on_first(lambda: run.open(run_settings))
         run.restore()
-        if len(run.history) > epochs:
+        done = len(run.history)
+        if done > epochs:
             raise ValueError(
-                f"`epochs` must be at least {len(run.history)}: the run in {folder} "
-                f"already has that many. Received: epochs={epochs}"
+                f"`epochs` must be at least {done}: the run in {folder} already has "
+                f"that many. Received: epochs={epochs}"
             )
-        if len(run.history) < epochs and not (run.stopped_early and early):
+        if progress:
+            run.show_progress(epochs)
+        if done < epochs and not (run.stopped_early and early):
             model.fit(
-                _from_batch(training_share(data, share), size, run.batches),
+                _from_batch(training_share(data, own_share()), size, run.batches),
                 steps_per_epoch=steps,
-                initial_epoch=len(run.history),
+                initial_epoch=done,
                 epochs=epochs,
                 validation_data=shared_evaluation(model, validation_data),
-                callbacks=[*([averages] if averages else []), *callbacks, run],
+                callbacks=[*averages, *callbacks, run],
                 shuffle=False,  # The data set determines the order.
                 verbose=0,
             )
@@ -198,26 +170,12 @@ def _own_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
             yield Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
 
-def _check_folder(folder: Any) -> None:
-    is_path = isinstance(folder, str | os.PathLike)
-    if not is_path or (os.path.exists(folder) and not os.path.isdir(folder)):
-        raise ValueError(
-            f"`folder` must be the path of a folder. Received: folder={folder!r}"
-        )
-
-
 def _check_model(model: Any) -> None:
-    if not isinstance(model, keras.Model):
-        raise ValueError(f"`model` must be a Keras model. Received: {model!r}")
-    for name, remedy in (
-        ("built", "give it an `Input`, or call it once"),
-        ("compiled", "call its `compile`"),
-    ):
-        if not getattr(model, name):
-            raise ValueError(
-                f"`model` must be {name}: {remedy}. "
-                f"Received: {model.name} with {name}=False"
-            )
+    if not isinstance(model, keras.Model) or not (model.built and model.compiled):
+        raise ValueError(
+            "`model` must be a Keras model that is built (give it an `Input`, or call "
+            f"it once) and compiled. Received: {model!r}"
+        )
     for layer in layers_within(model):
         if isinstance(layer, keras.layers.RNN) and layer.stateful:
             raise ValueError(
@@ -227,38 +185,9 @@ def _check_model(model: Any) -> None:
             )
 
 
-def _check_callbacks(callbacks: Any) -> list[Callback]:
-    found = list(callbacks) if isinstance(callbacks, Iterable) else [None]
-    if not all(isinstance(each, Callback) for each in found):
-        raise ValueError(
-            f"`callbacks` must be a list of callbacks. Received: callbacks={callbacks}"
-        )
-    if any(isinstance(each, SwapEMAWeights) for each in found):
-        raise ValueError(
-            "`callbacks` must not contain `SwapEMAWeights`: `train` itself applies "
-            f"the averages. Received: callbacks={callbacks}"
-        )
-    return found
-
-
-def _check_validation_data(data: Any) -> None:
-    check_dataset("validation_data", data)
-    tf = require("tensorflow")
-    if data.cardinality() == 0:
-        raise ValueError(
-            f"`validation_data` must not be empty. Received: {data} with cardinality 0"
-        )
-    if data.cardinality() == tf.data.INFINITE_CARDINALITY:
-        raise ValueError(
-            "`validation_data` must be finite, as each epoch reads all of it: leave "
-            f"out `repeat()`. Received: {data} with infinite cardinality"
-        )
-
-
 def check_dataset(name: str, data: Any) -> None:
     """Checks that an argument is a `tf.data.Dataset`."""
-    tf = require("tensorflow")
-    if not isinstance(data, tf.data.Dataset):
+    if not isinstance(data, require("tensorflow").data.Dataset):
         raise ValueError(
             f"`{name}` must be a `tf.data.Dataset`; for arrays, "
             "`tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. Received: "
@@ -266,17 +195,25 @@ def check_dataset(name: str, data: Any) -> None:
         )
 
 
-def _settings(
-    model: keras.Model, monitor: str, mode: str, batches: int, settings: Any
-) -> dict[str, Any]:
-    """Returns what must match when a run resumes."""
-    given = {} if settings is None else settings
-    own = {"monitor": monitor, "mode": mode}
-    if not isinstance(given, Mapping) or set(own) & set(given):
+def _check_size(name: str, data: Any) -> int:
+    """Returns the number of batches, which must be known and positive."""
+    check_dataset(name, data)
+    size = int(data.cardinality())
+    if size < 1:
         raise ValueError(
-            "`settings` must be a mapping without the reserved names `monitor` and "
-            f"`mode`. Received: settings={settings}"
+            f"`{name}` must have batches, of a known number: leave out `repeat()`, or "
+            "use `tf.data.experimental.assert_cardinality`. Received: "
+            f"{data} with cardinality {size}"
         )
+    return size
+
+
+def _one_pass(data: Any) -> Any:
+    return data(require("tensorflow").constant(0, "int64")) if callable(data) else data
+
+
+def _settings(model: keras.Model, batches: int) -> dict[str, Any]:
+    """Returns what must match when a run resumes."""
     # A second `build` would duplicate some variables of `LossScaleOptimizer`.
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
@@ -287,9 +224,6 @@ def _settings(
         "loss": ", ".join(map(_loss_name, keras.tree.flatten(model.loss))),
         "parameters": model.count_params(),
         "batches": batches,
-        **given,
-        **own,
-        **settings_by_replicas(model),
     }
 
 
@@ -299,28 +233,6 @@ def _loss_name(loss: Any) -> str:
         loss = keras.losses.get(loss)
     own = getattr(loss, "name", None) or getattr(loss, "__name__", None)
     return own or type(loss).__name__
-
-
-def _size(data: Any) -> int:
-    tf = require("tensorflow")
-    if callable(data):
-        try:
-            inspect.signature(data).bind(0)
-        except TypeError as error:
-            raise ValueError(
-                "`data` must be a `tf.data.Dataset`, or a function of the number of "
-                f"the epoch: {error}. Received: data={data}"
-            ) from error
-    one_pass = data(tf.constant(0, tf.int64)) if callable(data) else data
-    check_dataset("data", one_pass)
-    size = int(one_pass.cardinality())
-    if size < 1:
-        raise ValueError(
-            "The number of batches of `data` must be known "
-            "(`tf.data.experimental.assert_cardinality` sets it), and at least one. "
-            f"Received: {one_pass} with cardinality {size}"
-        )
-    return size
 
 
 def _from_batch(data: Any, size: int, batch: int) -> Any:

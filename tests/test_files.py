@@ -1,5 +1,11 @@
+import errno
 import os
+import subprocess
+import sys
+import threading
+import time
 
+import filelock
 import pytest
 
 from keras_ortho.files import (
@@ -10,55 +16,33 @@ from keras_ortho.files import (
     replacing,
     write_json,
 )
+from keras_ortho.locks import locked
+from keras_ortho.reading import naming, read_bytes
 
 
-def test_appears_whole(tmp_path):
+def test_appears_whole_or_not_at_all(tmp_path, disk, monkeypatch):
     path = tmp_path / "result.txt"
     with replacing(path) as aside:
         aside.write_text("new")
         assert not path.exists()
-        assert aside.parent == tmp_path
-        assert aside.name.endswith("result.txt")
     assert path.read_text() == "new"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_an_error_leaves_the_file_as_it_was(tmp_path):
-    path = tmp_path / "result.txt"
-    path.write_text("old")
-
-    def fail():
-        with replacing(path) as aside:
-            aside.write_text("half")
-            raise RuntimeError("halfway")
-
-    with pytest.raises(RuntimeError, match="halfway"):
-        fail()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_is_on_the_disk_before_it_has_its_name_and_its_name_after(tmp_path, disk):
-    with replacing(tmp_path / "result.txt") as aside:
-        aside.write_text("new")
+    # On the disk before it has its name, and its name after.
     assert disk == [
         ("fsync", aside.name),
         ("replace", aside.name, "result.txt"),
         ("fsync", tmp_path.name),
     ]
 
-
-def test_a_disk_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
-    path = tmp_path / "result.txt"
-    path.write_text("old")
-
     def fsync(file):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(OSError, match="Input/output"), replacing(path) as aside:
-        aside.write_text("new")
-    assert path.read_text() == "old"
+        aside.write_text("other")
+    with pytest.raises(RuntimeError), replacing(path) as aside:
+        raise RuntimeError
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_system_that_flushes_no_folders(tmp_path, monkeypatch):
@@ -73,12 +57,7 @@ def test_a_file_system_that_flushes_no_folders(tmp_path, monkeypatch):
 
 
 def test_removes_what_a_kill_left(tmp_path):
-    others = {
-        "result.txt",
-        "tmp-12-other.txt",
-        "tmp-notes-result.txt",
-        "tmp-1-resultXtxt",
-    }
+    others = {"result.txt", "tmp-12-other.txt", "tmp-notes-result.txt"}
     for name in (*others, "tmp-12-result.txt", "tmp-345-result.txt"):
         (tmp_path / name).touch()
     remove_asides(tmp_path / "result.txt")
@@ -114,22 +93,23 @@ def test_json_is_read_as_it_was_written(one_line, tmp_path):
     assert read_json(path, ["curves", "odd"]) == values
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"", "Expecting value"),
+def test_an_error_names_the_file(tmp_path):
+    path = tmp_path / "values.json"
+    for text, message in (
         (b'{"loss": 0.5', "Expecting"),
         (b'{"loss": "\xff"}', "'utf-8' codec"),
-        (b"[" * 10**6, ""),
-        (b"[1]", "it must contain a JSON object with loss. Received: list"),
+        (b"[1]", "it must contain a JSON object with loss. Received: "),
         (b'{"gain": 1}', r"it must contain .* loss. Received: \['gain'\]"),
-    ],
-)
-def test_an_error_names_the_json_file(text, message, tmp_path):
-    path = tmp_path / "values.json"
-    path.write_bytes(text)
-    with pytest.raises(ValueError, match=f"values.json is damaged: {message}"):
-        read_json(path, ["loss"])
+    ):
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match=f"values.json is damaged: {message}"):
+            read_json(path, ["loss"])
+    with pytest.raises(ValueError, match=f"at most 5 bytes. Received: {path} of 11"):
+        read_bytes(path, 5)
+    with pytest.raises(ValueError, match=f"Received: {path}: IndexError"), naming(path):
+        raise IndexError
+    with pytest.raises(FileNotFoundError), naming(tmp_path / "none"):
+        read_bytes(tmp_path / "none", 5)
 
 
 def test_sha256(tmp_path):
@@ -138,3 +118,46 @@ def test_sha256(tmp_path):
     assert file_sha256(tmp_path / "file") == (
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     )
+
+
+# Takes the lock, says so, and waits to be killed or for its input to end.
+HOLDER = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("locks", sys.argv[1])
+locks = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(locks)
+with locks.locked(sys.argv[2]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_one_process_has_a_folder_until_it_is_killed(tmp_path):
+    module = sys.modules[locked.__module__].__file__
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, module, tmp_path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        who = f"Another process is using this folder.* Received: {tmp_path}$"
+        with pytest.raises(BlockingIOError, match=who), locked(tmp_path):
+            pass
+        started = time.monotonic()
+        threading.Timer(0.5, holder.kill).start()
+        with locked(tmp_path, wait=True):
+            assert time.monotonic() - started > 0.4
+            with pytest.raises(BlockingIOError), locked(tmp_path):
+                pass
+            with locked(tmp_path, ".other"):
+                pass
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def acquire(*arguments, **options):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+    with pytest.warns(UserWarning, match="does not support locks"), locked(tmp_path):
+        pass

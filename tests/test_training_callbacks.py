@@ -6,7 +6,6 @@ from keras_ortho import ScoRNN
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.tasks import characters
 from keras_ortho.tasks.pipeline import batches
-from keras_ortho.training import train
 from keras_ortho.training_callbacks import ResetStates, TestFigures
 
 pytestmark = [
@@ -60,32 +59,19 @@ def test_an_epoch_begins_from_zero():
     assert starts.zero == [True, False, False, False, False] * 2
 
 
-@pytest.mark.slow
-def test_resets_where_the_text_begins_anew():
-    data, starts = make_data(), Starts()
-    make_model().fit(
-        data.repeat(),
-        steps_per_epoch=3,
-        epochs=4,
-        validation_data=make_data(seed=1),
-        callbacks=[ResetStates(every=len(data)), starts],
-        verbose=0,
-    )
-    assert starts.zero == [number % 5 == 0 for number in range(12)]
-
-
 def test_training_goes_on_after_validation():
     """As if there had been none, with the state that it had."""
-    models = [make_model(), make_model()]
+    models, starts = [make_model(), make_model()], Starts()
     for model, valid in zip(models, [None, make_data(seed=1)], strict=True):
         model.fit(
             make_data().repeat(),
             steps_per_epoch=2,
             epochs=4,
             validation_data=valid,
-            callbacks=[ResetStates(every=5)],
+            callbacks=[ResetStates(every=5), starts],
             verbose=0,
         )
+    assert starts.zero == [number % 5 == 0 for number in range(8)] * 2
     for value, wanted in zip(models[1].weights, models[0].weights, strict=True):
         np.testing.assert_array_equal(value, wanted)
 
@@ -123,52 +109,6 @@ def test_test_figures():
     assert history["test_loss"] != history["val_loss"]
 
 
-class Killed(BaseException):
-    pass
-
-
-class Kill(keras.callbacks.Callback):
-    def __init__(self, epoch):
-        super().__init__()
-        self.epoch = epoch
-
-    def on_epoch_begin(self, epoch, logs=None):
-        if epoch == self.epoch:
-            raise Killed
-
-
-def run(folder, kill_at=None):
-    model = make_model()
-    history = train(
-        model,
-        make_data(),
-        folder,
-        epochs=6,
-        steps_per_epoch=2,
-        validation_data=make_data(seed=1),
-        save_seconds=0.0,
-        callbacks=[
-            ResetStates(every=5),
-            TestFigures(make_data(seed=2), [ResetStates()]),
-            Kill(kill_at),
-        ],
-        progress=False,
-    )
-    return model, [{**row, "seconds": 0} for row in history]
-
-
-@pytest.mark.slow
-def test_a_run_killed_in_the_midst_of_the_text_ends_as_an_unbroken_one(tmp_path):
-    unbroken, expected = run(tmp_path / "unbroken")
-    assert "test_loss" in expected[0]
-    with pytest.raises(Killed):
-        run(tmp_path / "broken", kill_at=3)
-    resumed, history = run(tmp_path / "broken")
-    assert history == expected
-    for value, wanted in zip(resumed.weights, unbroken.weights, strict=True):
-        np.testing.assert_array_equal(value, wanted)
-
-
 def test_bad_arguments():
     with pytest.raises(ValueError, match="Received: every=0"):
         ResetStates(every=0)
@@ -180,14 +120,3 @@ def test_bad_arguments():
     model.compile("sgd", model.loss, steps_per_execution=2)
     with pytest.raises(ValueError, match=r"Received: steps=5, steps_per_execution=2"):
         model.fit(make_data(), callbacks=[ResetStates(every=5)], verbose=0)
-
-
-def test_finds_the_states_of_a_model_within_a_model():
-    inner = make_model()
-    model = keras.Sequential([keras.Input(batch_shape=(BATCH, UNROLL)), inner])
-    model.compile(loss=inner.loss)
-    data = make_data()
-    first, again = (
-        model.evaluate(data, callbacks=[ResetStates()], verbose=0) for _ in range(2)
-    )
-    assert first == again
