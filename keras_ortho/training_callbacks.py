@@ -19,9 +19,8 @@ from keras_ortho.training import check_dataset
 class ResetStates(keras.callbacks.Callback):
     """Resets the states of `CarriedState` layers whenever a text starts again.
 
-    In training, it resets them before the first batch of the text. It also resets them
-    before each evaluation, after which training continues with its previous states.
-    Pass the callback to `evaluate`, too.
+    It also resets them before each evaluation, after which training continues with its
+    previous states. Pass the callback to `evaluate`, too.
 
     Args:
         every: Number of batches of the text, `len(data)`, if `fit` receives the text
@@ -44,11 +43,7 @@ class ResetStates(keras.callbacks.Callback):
         self._kept: list[Any] = []
 
     def _layers(self) -> list[CarriedState]:
-        return [
-            layer
-            for layer in layers_within(self.model)
-            if isinstance(layer, CarriedState)
-        ]
+        return [x for x in layers_within(self.model) if isinstance(x, CarriedState)]
 
     def _reset(self) -> None:
         for layer in self._layers():
@@ -109,8 +104,7 @@ class Rebase(PeriodicCallback):
     """Moves the bases of `Rebased` parametrizations every `every` updates.
 
     The callback then sets the free variables to zero, as in the paper; a layer that
-    moves its base by itself leaves them unchanged. With `steps_per_execution` above 1,
-    the base moves at the first opportunity, which may be some updates later.
+    moves its base by itself (`rebase_every`) leaves them unchanged.
 
     Args:
         every: Number of updates, a positive integer. Default: 100, as in the paper.
@@ -163,8 +157,7 @@ class Rebase(PeriodicCallback):
 class TestFigures(keras.callbacks.Callback):
     """Adds the metrics on the test data to the logs of each epoch.
 
-    This gives a learning curve beside that of the validation data, on which the best
-    epoch is chosen. The names are those of `fit`, prefixed with `"test_"`.
+    The names are those of `fit`, prefixed with `"test_"`.
 
     Args:
         data: `tf.data.Dataset` to evaluate.
