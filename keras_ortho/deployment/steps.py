@@ -5,75 +5,17 @@ removed for the cell of a recurrent layer.
 """
 
 import itertools
-import re
-from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops, tree
 
-from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.deployment.causality import (
-    check_call,
-    check_each_frame,
-    check_graph,
-    check_recurrent,
-    no_step,
-    recurrent_layer,
-)
+from keras_ortho.checks import check_count
+from keras_ortho.deployment.causality import acts_on_each_frame, overrides_call
 from keras_ortho.keras_internals import Functional, run_through
-
-
-class OperationNames:
-    """Calls operations with symbolic tensors, under names not `taken` or `reserved`.
-
-    `reserved` is a regular expression. Layers within others may have the same name,
-    such as the cells of two Keras layers. The second is wrapped in a model with another
-    name.
-    """
-
-    def __init__(self, taken: Iterable[str], reserved: str) -> None:
-        self._owners: dict[str, Any] = dict.fromkeys(taken)
-        self._reserved = reserved
-        self._apart: dict[tuple[int, str], keras.Model] = {}
-
-    def call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
-        """Calls a layer, or another Keras operation."""
-        is_free = not re.fullmatch(self._reserved, operation.name)
-        if is_free and self._owners.setdefault(operation.name, operation) is operation:
-            return operation(*args, **kwargs)
-        outer: list[Any] = []
-        inner: list[Any] = []
-
-        def enter(x: Any) -> Any:
-            if not isinstance(x, keras.KerasTensor):
-                return x
-            outer.append(x)
-            inner.append(keras.Input(x.shape[1:], x.shape[0], dtype=x.dtype))
-            return inner[-1]
-
-        entered = tree.map_structure(enter, (args, kwargs))
-        # One model per signature: in two models, a file would store the layer twice.
-        signature = (id(operation), repr(tree.map_structure(_kind, entered)))
-        if signature not in self._apart:
-            args, kwargs = entered
-            outputs = operation(*args, **kwargs)
-            model = keras.Model(inner, outputs, name=self._free_name(operation.name))
-            self._owners[model.name] = self._apart[signature] = model
-        return self._apart[signature](outer)
-
-    def _free_name(self, name: str) -> str:
-        names = (f"{name}_{number}" for number in itertools.count(1))
-        return next(each for each in names if each not in self._owners)
-
-
-def _kind(x: Any) -> Any:
-    return (x.shape, x.dtype) if isinstance(x, keras.KerasTensor) else x
-
-
-_STATE_NAME = r"state_\d+"
+from keras_ortho.layers import CarriedState, TrainedInitialState
 
 
 def step_model(model: Any) -> keras.Model:
@@ -87,19 +29,15 @@ def step_model(model: Any) -> keras.Model:
     ended at that frame. It has no loop, so it can be exported to formats that do not
     support loops.
 
-    Every layer between the recurrent ones must be known to act on each frame
-    separately: the layers of Keras and of this package that do, and element-wise
-    operations, reductions and slices of `keras.ops` over other axes than time. A layer
-    of your own, or a `Lambda`, needs `keras.layers.TimeDistributed` around it.
-
     A recurrent matrix that depends on free variables is recomputed in each call. To
     avoid this in deployment, apply `keras_ortho.freeze` first.
 
     Args:
         model: A built `Sequential` or functional model of recurrent layers, of Keras or
-            of this package, and layers that act on each frame separately, such as
-            `Dense`, `LayerNormalization`, `TimeDistributed` and `Add`. The second axis
-            of its inputs is time.
+            of this package, and layers or `keras.ops` that are known to act on each
+            frame separately, such as `Dense`, `LayerNormalization` and `Add`. A layer
+            of your own that does, or a `Lambda`, needs `keras.layers.TimeDistributed`
+            around it. The second axis of the inputs is time.
 
     Returns:
         A functional model. Its inputs are `[x, state_0, state_1, ...]`, with the states
@@ -109,14 +47,11 @@ def step_model(model: Any) -> keras.Model:
         with.
 
     Raises:
-        ValueError: If `model` is not a built `Sequential` or functional model, or has
-            no recurrent layer; if an input has no time axis, or one of several inputs
-            has a name reserved for states, such as `"state_0"`; if a layer, which the
-            message names, has no single step: `Bidirectional`, `go_backwards=True`, a
-            mask, an explicit initial state, a layer that is not known to act on each
-            frame separately, a recurrent layer after one with `return_sequences=False`,
-            a call with `training=True`, or a recurrent layer or model that overrides
-            `call`.
+        ValueError: If `model` is no such model, or a layer, which the message names,
+            has no single step: `Bidirectional`, `go_backwards=True`, a mask, an
+            explicit initial state, a recurrent layer after one with
+            `return_sequences=False`, a call with `training=True`, a recurrent layer or
+            model that overrides `call`.
 
     Example:
     >>> rnn = ScoRNN(8, return_sequences=True)
@@ -158,84 +93,98 @@ def initial_states(model: Any, batch_size: int) -> list[np.ndarray]:
     >>> [state.shape for state in initial_states(model, batch_size=4)]
     [(4, 16)]
     """
-    batch_size = checks.check_count("batch_size", batch_size)
+    batch_size = check_count("batch_size", batch_size)
     states = [layer.get_initial_state(batch_size) for layer in _Frame(model).recurrent]
     return [ops.convert_to_numpy(x) for x in tree.flatten(states)]
+
+
+def _no_step(operation: Any, reason: str) -> ValueError:
+    return ValueError(
+        f"`model` has no single step: `{operation.name}` {reason}. "
+        f"Received: {operation.name}, of type {type(operation).__name__}"
+    )
 
 
 class _Frame:
     """One symbolic frame, with states, on its way through the layers of a model."""
 
     def __init__(self, model: Any) -> None:
-        _check(model)
+        graph = isinstance(model, Functional | keras.Sequential) and model.built
+        if not graph or any(len(x.shape) < 2 for x in model.inputs):
+            raise ValueError(
+                "`model` must be a built Sequential or functional model, and the "
+                f"second axis of each of its inputs time. Received: {model!r}"
+            )
+        names = [x.name for x in model.inputs] if len(model.inputs) > 1 else ["x"]
         self.inputs = [
             keras.Input(x.shape[2:], x.shape[0], dtype=x.dtype, name=name)
-            for x, name in zip(model.inputs, _input_names(model), strict=True)
+            for x, name in zip(model.inputs, names, strict=True)
         ]
         self.states: list[Tensor] = []
         self.new_states: list[Tensor] = []
         self.recurrent: list[Any] = []
         self._batch = model.inputs[0].shape[0]
-        self._names = OperationNames([x.name for x in self.inputs], _STATE_NAME)
+        self._owners: dict[str, Any] = dict.fromkeys(names)
+        self._apart: dict[int, keras.Model] = {}
         # Tensors without a time axis: last outputs, last states, and their results.
         self._last: list[Tensor] = []
-        sequences = [ops.expand_dims(x, 1) for x in self.inputs]
-        outputs = tree.flatten(run_through(model, sequences, self._call))
-        self.outputs = [y if self._is_last(y) else ops.squeeze(y, 1) for y in outputs]
+        outputs = self._call(model, [ops.expand_dims(x, 1) for x in self.inputs])
+        self.outputs = [
+            y if self._is_last(y) else ops.squeeze(y, 1) for y in tree.flatten(outputs)
+        ]
         if not self.recurrent:
             raise ValueError(f"`model` has no recurrent layer. Received: {model.name}")
 
     def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("training"):
+            raise _no_step(operation, "is called with `training=True`")
         if isinstance(operation, Functional | keras.Sequential):
-            check_graph(operation)
+            if overrides_call(operation):
+                raise _no_step(operation, "overrides `call`")
             inputs = args[0] if args else kwargs["inputs"]
             return run_through(operation, inputs, self._call)
-        tensors = [
-            x for x in tree.flatten((args, kwargs)) if isinstance(x, keras.KerasTensor)
-        ]
-        last = [x for x in tensors if self._is_last(x)]
-        check_call(operation, kwargs)
-        recurrent = recurrent_layer(operation)
-        if recurrent is not None:
-            check_recurrent(operation, recurrent, args, kwargs, last)
-            return self._step(operation, recurrent, tensors[0])
-        if not last:
-            check_each_frame(operation, args, tensors)
-        elif len(last) < len(tensors):
-            raise no_step(operation, "combines a last output with a sequence")
-        outputs = self._one(operation, args, kwargs)
-        flat = tree.flatten(outputs)
+        given = [x for x in tree.flatten((args, kwargs)) if hasattr(x, "shape")]
+        last = [x for x in given if self._is_last(x)]
+        wrapped = isinstance(operation, CarriedState | TrainedInitialState)
+        layer = operation.layer if wrapped else operation
+        if isinstance(layer, keras.layers.RNN):
+            if layer.go_backwards:
+                raise _no_step(operation, "reads the sequence from its end")
+            if len(given) > 1:
+                raise _no_step(operation, "is given an initial state or a mask")
+            if last:
+                raise _no_step(
+                    operation, "follows a layer with `return_sequences=False`"
+                )
+            if overrides_call(operation) or overrides_call(layer):
+                raise _no_step(operation, "overrides `call`")
+            return self._step(operation, layer, given[0])
         if last:
-            self._last += flat
-        elif any(tuple(y.shape[1:2]) != (1,) for y in flat):
-            raise no_step(operation, "does not give one frame for one frame")
+            if len(last) < len(given):
+                raise _no_step(operation, "combines a last output with a sequence")
+        elif not acts_on_each_frame(operation, args, len(given[0].shape)):
+            raise _no_step(
+                operation,
+                "is not known to process each frame independently; if it does, wrap it "
+                "in `keras.layers.TimeDistributed`",
+            )
+        outputs = self._apply(operation, *args, **kwargs)
+        if last:
+            self._last += tree.flatten(outputs)
         return outputs
-
-    def _one(self, operation: Any, args: Any, kwargs: Any) -> Any:
-        try:
-            return self._names.call(operation, *args, **kwargs)
-        except Exception as error:  # Layers raise many types.
-            shapes = [
-                tuple(x.shape)
-                for x in tree.flatten((args, kwargs))
-                if hasattr(x, "shape")
-            ]
-            reason = f"does not take a single frame, of shape {shapes}"
-            raise no_step(operation, reason) from error
 
     def _step(self, operation: Any, layer: keras.layers.RNN, sequence: Tensor) -> Any:
         self.recurrent.append(operation)
         states = tree.map_structure(self._state, operation.get_initial_state(1))
-        frame = ops.squeeze(sequence, 1)
-        output, new_states = self._names.call(layer.cell, frame, states)
-        new_states = tree.flatten(new_states)
-        self.new_states += new_states
+        output, new = self._apply(layer.cell, ops.squeeze(sequence, 1), states)
+        new = tree.flatten(new)
+        self.new_states += new
+        self._last += new
         if layer.return_sequences:
             output = ops.expand_dims(output, 1)
         else:
             self._last.append(output)
-        self._last += new_states
-        return [output, *new_states] if layer.return_state else output
+        return [output, *new] if layer.return_state else output
 
     def _state(self, state: Tensor) -> Tensor:
         name = f"state_{len(self.states)}"
@@ -246,30 +195,23 @@ class _Frame:
     def _is_last(self, x: Tensor) -> bool:
         return any(x is last for last in self._last)
 
+    def _apply(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls an operation, in a model of another name if its own is taken.
 
-def _check(model: Any) -> None:
-    if not isinstance(model, Functional | keras.Sequential) or not model.built:
-        raise ValueError(
-            "`model` must be a Sequential or functional model, and built. Received: "
-            f"{model!r}"
-        )
-    check_graph(model)
-    for x in model.inputs:
-        if len(x.shape) < 2:
-            raise ValueError(
-                "The second axis of each input of `model` must be time. Received: an "
-                f"input of shape {tuple(x.shape)}"
+        Layers within others may have the same name, such as the cells of two layers.
+        """
+        if self._owners.setdefault(operation.name, operation) is operation:
+            return operation(*args, **kwargs)
+        flat = tree.flatten((args, kwargs))
+        outer = [x for x in flat if isinstance(x, keras.KerasTensor)]
+        if id(operation) not in self._apart:
+            inner = [keras.Input(batch_shape=x.shape, dtype=x.dtype) for x in outer]
+            within = {id(x): y for x, y in zip(outer, inner, strict=True)}
+            args, kwargs = tree.map_structure(
+                lambda x: within.get(id(x), x), (args, kwargs)
             )
-
-
-def _input_names(model: Any) -> list[str]:
-    if len(model.inputs) == 1:
-        return ["x"]
-    names = [x.name for x in model.inputs]
-    for name in names:
-        if re.fullmatch(_STATE_NAME, name):
-            raise ValueError(
-                "No input of `model` may have the name of a state of the step. "
-                f"Received: {name}"
-            )
-    return names
+            names = (f"{operation.name}_{number}" for number in itertools.count(1))
+            name = next(name for name in names if name not in self._owners)
+            model = keras.Model(inner, operation(*args, **kwargs), name=name)
+            self._owners[name] = self._apart[id(operation)] = model
+        return self._apart[id(operation)](outer)

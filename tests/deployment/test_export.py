@@ -21,6 +21,16 @@ for package in ("tf2onnx", "onnxruntime", "ai_edge_litert"):
 ROOT = Path(__file__).parents[2]
 
 
+def data(*shape):
+    return np.random.default_rng(0).normal(size=shape).astype("float32")
+
+
+def assert_close(found, expected, steps):
+    # Each step a sum of nine products of about 1.
+    atol = steps * 20 * np.finfo("float32").eps
+    np.testing.assert_allclose(found, expected, atol=atol)
+
+
 @pytest.mark.backends
 @pytest.mark.skipif(
     keras.backend.backend() == "torch", reason="Keras exports no axis of any size there"
@@ -29,41 +39,34 @@ def test_a_saved_model_of_any_length(tmp_path):
     import tensorflow as tf
 
     layer = ENRNN(4, 3, return_sequences=True)
-    model = keras.Sequential([keras.Input((None, 3)), layer, keras.layers.Dense(2)])
-    frozen = freeze(model)
+    frozen = freeze(keras.Sequential([keras.Input((None, 3)), layer]))
     frozen.export(str(tmp_path / "model"), format="tf_saved_model", verbose=False)
     loaded = tf.saved_model.load(tmp_path / "model")
-    for shape in ((2, 70, 3), (1, 5, 3)):
-        x = np.random.default_rng(0).normal(size=shape).astype("float32")
-        atol = shape[1] * 20 * np.finfo("float32").eps
-        np.testing.assert_allclose(loaded.serve(x), frozen(x), atol=atol)
+    for x in (data(2, 70, 3), data(1, 5, 3)):
+        assert_close(loaded.serve(x), frozen(x), x.shape[1])
 
 
 @ON_TENSORFLOW
 @pytest.mark.parametrize(
-    ("layer", "shape"),
+    ("layer", "batch", "time"),
     [
         # More than one segment of the recurrence, where it has any.
-        (lambda: ScoRNN(6), (2, 130, 3)),
-        (lambda: SVDRNN(6, return_sequences=True, go_backwards=True), (None, 61, 3)),
-        (lambda: keras.layers.RNN(ScoRNNCell(6)), (None, None, 3)),
+        (lambda: ScoRNN(6), 2, 130),
+        (lambda: SVDRNN(6, return_sequences=True, go_backwards=True), None, 61),
+        (lambda: keras.layers.RNN(ScoRNNCell(6)), None, None),
     ],
 )
-def test_onnx_of_what_is_not_frozen(layer, shape, tmp_path):
+def test_onnx_of_what_is_not_frozen(layer, batch, time, tmp_path):
     """The converter computes the kernel, of which the file has the value."""
     import onnxruntime
 
-    model = keras.Sequential([keras.Input(batch_shape=shape), layer()])
-    model.layers[0].cell.kernel.assign_add(np.full((3, 6), 0.3))
-    shape = [size or other for size, other in zip(shape, (2, 70, 3), strict=True)]
-    x = np.random.default_rng(0).normal(size=shape).astype("float32")
-    expected = model.predict(x, verbose=0)
+    model = keras.Sequential([keras.Input((time, 3), batch), layer()])
+    x = data(2, time or 70, 3)
+    expected = model.predict(x, verbose=0)  # Keras exports only what was called.
     model.export(str(tmp_path / "model.onnx"), format="onnx", verbose=False)
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (found,) = session.run(None, {session.get_inputs()[0].name: x})
-    # Each step a sum of nine products of about 1.
-    atol = shape[1] * 20 * np.finfo("float32").eps
-    np.testing.assert_allclose(found, expected, atol=atol)
+    assert_close(found, expected, x.shape[1])
 
 
 @ON_TENSORFLOW
