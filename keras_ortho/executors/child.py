@@ -20,11 +20,11 @@ if __name__ == "__main__":
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
     del sys.argv[0]
-    # As Python itself would set it: this folder is not one to import from.
-    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
     if sys.argv[0] == "-m":
         del sys.argv[0]
         sys.path[0] = os.getcwd()
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
+        # As Python itself would set it: this folder is not one to import from.
+        sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
         runpy.run_path(sys.argv[0], run_name="__main__")

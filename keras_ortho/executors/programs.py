@@ -1,7 +1,6 @@
 """Python programs that end with the process that waits for them."""
 
 import contextlib
-import importlib.util
 import os
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from keras_ortho.executors.parallel import check_shared
-from keras_ortho.extras import require
 from keras_ortho.processors import processor_count
 
 LOG = "log.txt"
@@ -27,37 +25,24 @@ class ProgramFailedError(Exception):
     """Raised if a program fails or is terminated."""
 
 
-def _handed_on() -> dict[str, str]:
-    return {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
-
-
 @dataclass(frozen=True)
 class Program:
-    """A program that any process with access to the same files can run.
+    """A program that any process with access to the same files can run."""
 
-    Attributes:
-        arguments: Those of Python: a script, or `-m` and a module, and its arguments.
-        folder: The program's own folder, which must exist. Its output is appended to
-            `log.txt` there.
-        seen: A file written by this process. Another process checks that it exists, to
-            verify that it has access to the same files.
-        resume: A pair: a file that exists if the program was interrupted, and an
-            argument to append to the command in that case. Default: `None`, no
-            argument.
-        threads: Number of threads. Default: `None`, the number of cores per task where
-            the program runs.
-        cwd: Working directory. Default: that of this process.
-        environment: Environment variables to add. Default: `KERAS_BACKEND` and
-            `PYTHONPATH` as they are set in this process.
-    """
-
+    # A script, or `-m` and a module, and its arguments.
     arguments: Sequence[str]
+    # The program's own folder. Its output is appended to `log.txt` there.
     folder: Path
+    # A file by which another process sees that it has access to the same files.
     seen: Path
+    # A file that exists if the program was interrupted, and the argument for that case.
     resume: tuple[Path, str] | None = None
+    # `None`: the number of cores per task where the program runs.
     threads: int | None = None
     cwd: Path = field(default_factory=Path.cwd)
-    environment: Mapping[str, str] = field(default_factory=_handed_on)
+    environment: Mapping[str, str] = field(
+        default_factory=lambda: {n: v for n, v in os.environ.items() if n in _HANDED_ON}
+    )
 
 
 def run_program(program: Program, given_up: Callable[[], bool] | None = None) -> None:
@@ -78,9 +63,9 @@ def run_program(program: Program, given_up: Callable[[], bool] | None = None) ->
             stderr=log,
         )
     if status:
-        raise ProgramFailedError(
-            f"it ended with status {status}: {_end(program.folder / LOG)}"
-        )
+        log_text = (program.folder / LOG).read_text("utf-8", "replace").strip()
+        last = log_text.rpartition("\n")[2]
+        raise ProgramFailedError(f"it ended with status {status}: {last}")
 
 
 def wait_for(
@@ -98,17 +83,21 @@ def wait_for(
             process.terminate()
 
 
+def _worker() -> Any:
+    """Returns the Dask worker of the task that runs this code, or `None`."""
+    distributed = sys.modules.get("distributed")
+    with contextlib.suppress(ValueError):
+        return distributed and distributed.get_worker()
+    return None
+
+
 def task_is_cancelled() -> bool:
     """Returns whether this code runs in a cluster task that was canceled.
 
     Dask does not interrupt a task that is running. A task also counts as canceled if
     its client was killed.
     """
-    distributed = sys.modules.get("distributed")
-    try:
-        worker = distributed.get_worker() if distributed else None
-    except ValueError:  # Not on a worker.
-        return False
+    worker = _worker()
     if worker is None:
         return False
     task = worker.state.tasks.get(worker.get_current_task())
@@ -117,17 +106,10 @@ def task_is_cancelled() -> bool:
 
 def task_cores() -> int:
     """Returns the number of cores per task when a worker runs as many as it can."""
-    if importlib.util.find_spec("distributed") is None:  # So this is no worker.
+    worker = _worker()
+    if worker is None:
         return processor_count()
     # Respects the CPU limit of a container, which the affinity does not show.
-    cores = require("dask.system", extra="cluster").CPU_COUNT
-    try:
-        at_once = require("distributed", extra="cluster").get_worker().state.nthreads
-    except ValueError:  # Not on a worker.
-        at_once = 1
-    return max(1, cores // at_once)
+    from dask.system import CPU_COUNT
 
-
-def _end(log: Path) -> str:
-    lines = log.read_text("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else f"{log} is empty"
+    return max(1, CPU_COUNT // worker.state.nthreads)

@@ -26,17 +26,17 @@ def cluster(folder, workers=2, nanny=False, **settings):
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "scheduler.json"
     env = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
-
     cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
 
-    def start(command, *options):
-        dask = ["taskset", "--cpu-list", str(next(cores)), sys.executable, "-m", "dask"]
+    def start(*command):
+        pinned = ["taskset", "--cpu-list", str(next(cores)), sys.executable]
+        options = ["--scheduler-file", str(file), "--no-dashboard"]
         process = subprocess.Popen(
-            [*dask, command, "--scheduler-file", str(file), "--no-dashboard", *options],
+            [*pinned, "-m", "dask", *command, *options],
             cwd=folder,
             env=env,
             stdout=subprocess.DEVNULL,
-            stderr=(folder / f"{command}.log").open("ab"),
+            stderr=subprocess.DEVNULL,
         )
         processes.callback(process.wait, 60)
         processes.callback(process.terminate)
@@ -44,8 +44,8 @@ def cluster(folder, workers=2, nanny=False, **settings):
 
     with contextlib.ExitStack() as processes:
         start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        nannies = "--nanny" if nanny else "--no-nanny"
-        own = [start("worker", "--nthreads", "1", nannies) for _ in range(workers)]
+        worker = "worker", "--nthreads", "1", "--nanny" if nanny else "--no-nanny"
+        own = [start(*worker) for _ in range(workers)]
         until(file.exists)
         with distributed.Client(
             scheduler_file=str(file), set_as_default=False
