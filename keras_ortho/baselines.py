@@ -1,7 +1,5 @@
 """The baselines of the papers: Keras's own layers with the papers' settings.
 
-Each function returns a Keras layer, or one wrapped in a `TrainedInitialState`. A saved
-model needs this package only for that wrapper and for the bias initializer of an LSTM.
 For a GRU, use `keras.layers.GRU`. The papers clip the gradients of their LSTMs, which
 is an argument of the optimizer: `clipvalue` for each entry, `clipnorm` for each weight.
 """
@@ -18,11 +16,7 @@ from keras_ortho.initializers import ForgetBias, independent
 from keras_ortho.layers.trained_initial_state import TrainedInitialState
 
 # Coefficients of n^2, m n and n in the number of parameters of n units with m inputs.
-_TERMS = {
-    "simple_rnn": (1, 1, 1),
-    "gru": (3, 3, 6),
-    "lstm": (4, 4, 4),
-}
+_TERMS = {"simple_rnn": (1, 1, 1), "gru": (3, 3, 6), "lstm": (4, 4, 4)}
 
 
 def rnn(
@@ -31,7 +25,7 @@ def rnn(
     """Creates a plain RNN layer, optionally with a trained initial state.
 
     Args:
-        units: Number of units, a positive integer.
+        units: Number of units.
         trainable_initial_state: Whether the state before the first step is trained,
             starting from the oRNN's initial values, rather than zero. Default: `False`.
         **kwargs: Arguments of `keras.layers.SimpleRNN`.
@@ -39,9 +33,6 @@ def rnn(
     Returns:
         The layer, wrapped in a `keras_ortho.layers.TrainedInitialState` if the initial
         state is trained.
-
-    Raises:
-        ValueError: If `units` is not a positive integer.
 
     Example:
     >>> layer = rnn(32, activation="leaky_relu", trainable_initial_state=True)
@@ -53,13 +44,10 @@ def rnn(
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
       7.1, whose parameter counts include an initial state
     """
-    units = checks.check_count("units", units)
     layer = keras.layers.SimpleRNN(units, **kwargs)
-    return _started(layer, trainable_initial_state)
-
-
-def _started(layer: keras.layers.Layer, trainable: bool) -> keras.layers.Layer:
-    return TrainedInitialState(layer, "state_uniform") if trainable else layer
+    if trainable_initial_state:
+        return TrainedInitialState(layer, "state_uniform")
+    return layer
 
 
 def irnn(
@@ -75,21 +63,16 @@ def irnn(
     The input kernel starts from `N(0, 0.001^2)`, the bias from zero.
 
     Args:
-        units: Number of units, a positive integer.
-        gain: Factor of the identity, more than 0. The paper uses 0.01 for speech, where
-            long memory is not needed, and 1 elsewhere. Default: 1.
+        units: Number of units.
+        gain: Factor of the identity, more than 0; in the paper 0.01 for speech, 1
+            elsewhere. Default: 1.
         orthogonal: Whether the recurrent kernel starts as a random orthogonal matrix,
             times `gain`, rather than the identity. Default: `False`.
-        seed: Integer seed for the initializers. Default: `None`, a random seed for
-            each.
+        seed: Integer seed for the initializers. Default: `None`, a random one for each.
         **kwargs: Arguments of `keras.layers.SimpleRNN`, which override these settings.
 
     Returns:
         The layer.
-
-    Raises:
-        ValueError: If `units` is not a positive integer, or `gain` is not a finite
-            positive number.
 
     Example:
     >>> irnn(100)(np.zeros((32, 784, 1))).shape
@@ -99,19 +82,14 @@ def irnn(
 
     - [Le et al., 2015](https://arxiv.org/abs/1504.00941)
     """
-    units = checks.check_count("units", units)
     gain = checks.check_number("gain", gain, positive=True)
-    initializers = keras.initializers
-    start = initializers.Identity(gain)
+    start = keras.initializers.Identity(gain)
     if orthogonal:
         # Draws random numbers that are independent of those for the input kernel.
-        start = independent(initializers.Orthogonal(gain, seed=seed))
-    settings = {
-        "activation": "relu",
-        "kernel_initializer": initializers.RandomNormal(stddev=0.001, seed=seed),
-        "recurrent_initializer": start,
-    }
-    return keras.layers.SimpleRNN(units, **{**settings, **kwargs})
+        start = independent(keras.initializers.Orthogonal(gain, seed=seed))
+    small = keras.initializers.RandomNormal(stddev=0.001, seed=seed)
+    settings = {"kernel_initializer": small, "recurrent_initializer": start}
+    return keras.layers.SimpleRNN(units, **{"activation": "relu"} | settings | kwargs)
 
 
 def lstm(
@@ -123,27 +101,19 @@ def lstm(
 ) -> keras.layers.Layer:
     """Creates an LSTM layer whose forget gates start with a given bias.
 
-    Keras's `unit_forget_bias` sets the initial bias to 1 or 0, while the papers select
-    it from -4, ..., 4 for each task. As in Keras, the bias is then trained. The cell of
-    TensorFlow 1 adds the constant to a trained bias that starts from zero, which is
-    equivalent.
+    The papers select the bias from -4, ..., 4 for each task. As in Keras, it is then
+    trained.
 
     Args:
-        units: Number of units, a positive integer.
+        units: Number of units.
         forget_bias: Initial bias of the forget gates, a finite number. Default: 1.
         trainable_initial_state: Whether the states before the first step, `h_0` and
-            `c_0`, are trained, starting from the oRNN's initial values, rather than
-            zero. Default: `False`.
+            `c_0`, are trained, as for `rnn`. Default: `False`.
         **kwargs: Arguments of `keras.layers.LSTM`, except `bias_initializer` and
             `unit_forget_bias`, which this function sets.
 
     Returns:
-        The layer, wrapped in a `keras_ortho.layers.TrainedInitialState` if the initial
-        states are trained.
-
-    Raises:
-        ValueError: If `units` is not a positive integer, `forget_bias` is not finite,
-            or `bias_initializer` or `unit_forget_bias` is passed.
+        The layer, wrapped as in `rnn` if the initial states are trained.
 
     Example:
     >>> lstm(158, forget_bias=-4.0)(np.zeros((28, 10, 129))).shape
@@ -154,21 +124,16 @@ def lstm(
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 5
     """
-    units = checks.check_count("units", units)
     forget_bias = checks.check_finite("forget_bias", forget_bias)
-    for name in ("bias_initializer", "unit_forget_bias"):
-        if name in kwargs:
-            raise ValueError(
-                f"`forget_bias` sets `{name}`: give only one of them. Received: "
-                f"{name}={kwargs[name]!r}"
-            )
     layer = keras.layers.LSTM(
         units,
         unit_forget_bias=False,
         bias_initializer=ForgetBias(forget_bias),
         **kwargs,
     )
-    return _started(layer, trainable_initial_state)
+    if trainable_initial_state:
+        return TrainedInitialState(layer, "state_uniform")
+    return layer
 
 
 def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> int:
@@ -176,8 +141,8 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
 
     Args:
         kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with default settings.
-        units: Number of units `n`, a positive integer.
-        features: Number of inputs `m`, a positive integer.
+        units: Number of units `n`.
+        features: Number of inputs `m`.
         outputs: Number of outputs `p` of a `Dense` layer that follows. Default: 0, no
             such layer.
 
@@ -186,7 +151,7 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
         (4 m + 4) n` for an LSTM, plus `(n + 1) p` for the outputs.
 
     Raises:
-        ValueError: If `kind` is unknown, or a number is out of range.
+        ValueError: If `kind` is unknown, or a number is not positive.
 
     Example:
     >>> num_parameters("lstm", 128, features=1, outputs=10)
@@ -195,8 +160,6 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
     checks.check_choice("kind", kind, _TERMS)
     units = checks.check_count("units", units)
     features = checks.check_count("features", features)
-    if outputs != 0:
-        outputs = checks.check_count("outputs", outputs)
     square, mixed, linear = _TERMS[kind]
     recurrent = square * units**2 + (mixed * features + linear) * units
     return recurrent + (units + 1) * outputs
@@ -207,40 +170,33 @@ def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -
 
     Args:
         kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with default settings.
-        parameters: Target number of parameters, a positive integer.
-        features: Number of inputs, a positive integer.
-        outputs: Number of outputs of a `Dense` layer that follows, whose parameters
-            are included. Default: 0, no such layer.
+        parameters: Target number of parameters.
+        features: Number of inputs.
+        outputs: As for `num_parameters`. Default: 0.
 
     Returns:
         The number of units, at least 1, for which `num_parameters` is closest to
         `parameters`.
-
-    Raises:
-        ValueError: If `kind` is unknown, or a number is out of range.
 
     Example:
     >>> matched_units("lstm", 83_121, features=129, outputs=129)
     84
     """
     parameters = checks.check_count("parameters", parameters)
-
-    def count(units: int) -> int:
-        return num_parameters(kind, units, features, outputs)
-
-    return closest_size(count, parameters)
+    return closest_size(
+        lambda units: num_parameters(kind, units, features, outputs), parameters
+    )
 
 
 def closest_size(count: Callable[[int], int], parameters: int) -> int:
     """Finds the size whose number of parameters is closest to a target.
 
     Args:
-        count: Function from a size, at least 1, to the number of parameters, increasing
-            with the size.
+        count: Increasing function from a size, at least 1, to the number of parameters.
         parameters: Target number of parameters.
 
     Returns:
-        The size. If two are equally close, the smaller one.
+        The size; of two equally close ones, the smaller.
 
     Example:
     >>> closest_size(lambda n: n * n, 50)
@@ -250,8 +206,6 @@ def closest_size(count: Callable[[int], int], parameters: int) -> int:
     above = 1
     while count(above) < parameters:
         above *= 2
-    sizes = range(max(1, above // 2), above)
-    above = sizes.start + bisect.bisect_left(sizes, parameters, key=count)
-    return min(
-        range(max(1, above - 1), above + 1), key=lambda n: abs(count(n) - parameters)
-    )
+    sizes = range(max(1, above // 2), above + 1)
+    above = sizes[bisect.bisect_left(sizes, parameters, key=count)]
+    return min(max(1, above - 1), above, key=lambda n: abs(count(n) - parameters))

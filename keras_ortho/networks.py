@@ -17,18 +17,14 @@ BNP_KINDS = ("plain", "batch-norm", "bnp")
 def norm_preserving_center(negative_slope: float) -> float:
     """Returns the singular value at which deep leaky-ReLU networks preserve norms.
 
-    An orthogonal kernel preserves the norm. Leaky ReLU with slope `a` keeps the
-    fraction `(1 + a^2) / 2` of the squared norm, if numbers are as often negative as
-    positive.
+    Leaky ReLU with slope `a` keeps the fraction `(1 + a^2) / 2` of the squared norm, if
+    numbers are as often negative as positive.
 
     Args:
         negative_slope: The slope `a`, at least 0.
 
     Returns:
         `sqrt(2 / (1 + a^2))`.
-
-    Raises:
-        ValueError: If the slope is negative or not finite.
 
     Example:
     >>> norm_preserving_center(1.0)
@@ -55,38 +51,31 @@ def mlp(
     The network has an input layer from the flattened input to `width` units, `layers`
     layers from `width` to `width` units, all with leaky ReLU, and a dense layer of
     logits. In the residual kinds, two layers form a block, whose input is added before
-    its last leaky ReLU; if `layers` is odd, the last layer is a block by itself. In the
-    SVD kinds, the input layer and the `layers` are `SVDDense` layers.
-
-    The paper states neither the margin nor the center of the singular values. With a
-    center of 1, a deep svdMLP would pass on almost nothing, since each leaky ReLU
-    reduces the norm. The default compensates for this on average, if there are as many
-    reflectors as units: a few mix the units too little. In an svdResNet, the sums grow
-    from block to block: with 40 layers of 32 units, the logits start at about 4e4 with
-    a center of 1, at 7 with the default, and at 23 in the ResNet.
+    its last leaky ReLU; an odd last layer is a block by itself. In the SVD kinds, all
+    but the logits are `SVDDense` layers, for which the paper states neither the margin
+    nor the center of the singular values. The default center preserves the norm.
 
     Args:
         kind: `"mlp"`, `"resnet"`, `"svdmlp"` or `"svdresnet"`.
-        layers: Number of layers between the input layer and the logits, a positive
-            integer; in the paper 30 to 100.
-        width: Number of units of these layers and of the input layer, a positive
-            integer; in the paper 32 or 128.
+        layers: Number of layers between the input layer and the logits; in the paper
+            30 to 100.
+        width: Number of units of these layers and of the input layer; in the paper 32
+            or 128.
         input_shape: Shape of an example, which is flattened. Default: `(784,)`.
-        num_classes: Number of logits, a positive integer. Default: 10.
+        num_classes: Number of logits. Default: 10.
         negative_slope: Slope of leaky ReLU for negative inputs. Default: 0.1.
         reflections: Number of reflectors on each side of an SVD kernel. Default:
-            `None`, as many as units, which can represent every kernel.
+            `None`, as many as units.
         spectral_margin: Maximum distance of singular values from the center. Default:
             0.5.
-        spectral_center: Center of the singular values. Default: `None`, which is
-            `norm_preserving_center(negative_slope)` in the svdMLP and 0.5 in the
-            svdResNet.
+        spectral_center: Center of the singular values. Default: `None`, 0.5 in the
+            svdResNet, otherwise `norm_preserving_center(negative_slope)`.
 
     Returns:
         An uncompiled model.
 
     Raises:
-        ValueError: If `kind` is unknown, or a number is out of range.
+        ValueError: If an argument is invalid.
 
     Example:
     >>> mlp("svdresnet", layers=4, width=8)(np.zeros((2, 784))).shape
@@ -99,33 +88,30 @@ def mlp(
     """
     checks.check_choice("kind", kind, MLP_KINDS)
     layers = checks.check_count("layers", layers)
-    width = checks.check_count("width", width)
     input_shape = checks.check_sizes("input_shape", input_shape)
-    num_classes = checks.check_count("num_classes", num_classes)
     activation = LeakyReLU(negative_slope)
     residual = kind.endswith("resnet")
     if spectral_center is None:
         spectral_center = 0.5 if residual else norm_preserving_center(negative_slope)
 
-    def dense() -> keras.layers.Layer:
+    def dense(x: Tensor) -> Tensor:
         if kind.startswith("svd"):
-            return SVDDense(width, reflections, spectral_margin, spectral_center)
-        return keras.layers.Dense(width)
+            center = spectral_center
+            return SVDDense(width, reflections, spectral_margin, center)(x)
+        return keras.layers.Dense(width)(x)
 
     def activate(x: Tensor) -> Tensor:
         return keras.layers.Activation(activation)(x)
 
     inputs = keras.Input(input_shape)
-    x = activate(dense()(keras.layers.Flatten()(inputs)))
-    if residual:
-        for first in range(0, layers, 2):
-            y = dense()(x)
+    x = activate(dense(keras.layers.Flatten()(inputs)))
+    for first in range(0, layers, 2 if residual else 1):
+        y = dense(x)
+        if residual:
             if first + 1 < layers:
-                y = dense()(activate(y))
-            x = activate(keras.layers.Add()([x, y]))
-    else:
-        for _ in range(layers):
-            x = activate(dense()(x))
+                y = dense(activate(y))
+            y = keras.layers.Add()([x, y])
+        x = activate(y)
     return keras.Model(inputs, keras.layers.Dense(num_classes)(x), name=kind)
 
 
@@ -141,24 +127,23 @@ def bnp_network(
     """Creates a network for comparing BNP with batch normalization.
 
     The network has hidden layers with ReLU and a layer of logits, by default those of
-    the CIFAR-10 experiment, 3072-100-100-100-10. `"batch-norm"` normalizes the inputs
-    of every layer, including the first (equation 3.1), and uses running statistics
-    with momentum 0.99 for inference. `"bnp"` is the plain network with `BNPDense` for
-    all layers, whose kernels start from 0.75 times Glorot's uniform initializer.
+    the CIFAR-10 experiment. `"batch-norm"` normalizes the inputs of every layer,
+    including the first (equation 3.1), with momentum 0.99. `"bnp"` has `BNPDense`
+    layers, whose kernels start from 0.75 times Glorot's uniform initializer.
 
     Args:
         kind: `"plain"`, `"batch-norm"` or `"bnp"`.
         input_shape: Shape of an example, which is flattened. Default: `(3072,)`.
-        width: Number of units of a hidden layer, a positive integer. Default: 100.
-        hidden: Number of hidden layers, a positive integer. Default: 3.
-        num_classes: Number of logits, a positive integer. Default: 10.
+        width: Number of units of a hidden layer. Default: 100.
+        hidden: Number of hidden layers. Default: 3.
+        num_classes: Number of logits. Default: 10.
         epsilon: Number that BNP adds to the variances, more than 0. Default: 0.5.
 
     Returns:
         An uncompiled model.
 
     Raises:
-        ValueError: If `kind` is unknown, or a number is out of range.
+        ValueError: If an argument is invalid.
 
     Example:
     >>> bnp_network("bnp")(np.zeros((60, 3072))).shape
@@ -169,11 +154,8 @@ def bnp_network(
     - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), section 3.4
     """
     checks.check_choice("kind", kind, BNP_KINDS)
-    width = checks.check_count("width", width)
     hidden = checks.check_count("hidden", hidden)
     input_shape = checks.check_sizes("input_shape", input_shape)
-    num_classes = checks.check_count("num_classes", num_classes)
-    epsilon = checks.check_number("epsilon", epsilon, positive=True)
 
     def dense(x: Tensor, units: int, activation: str | None) -> Tensor:
         if kind == "bnp":
