@@ -15,14 +15,13 @@ from keras_ortho.losses import flatten_frames
 class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
     """Mean cross-entropy in bits over all characters of all batches.
 
-    Each character has the same weight. In Keras's metric each row of a batch has the
-    same weight, whatever its length.
+    In Keras's metric each row of a batch has the same weight, whatever its length.
 
     Args:
         from_logits: Whether the outputs are logits rather than probabilities.
             Default: `True`.
         name: Name of the metric. Default: `"bits_per_character"`.
-        dtype: The dtype to compute in. Default: Keras's `floatx`.
+        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
 
     Example:
     >>> metric = BitsPerCharacter()
@@ -52,33 +51,25 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
                 `None`.
         """
         y_pred = ops.convert_to_tensor(y_pred)
-        mask = get_keras_mask(y_pred)
-        if sample_weight is not None or mask is not None:
-            given = 1.0 if sample_weight is None else sample_weight
-            weights = ops.convert_to_tensor(given, dtype=self.dtype)
-            characters = ops.shape(y_pred)[:-1]
-            while len(weights.shape) < len(characters):
-                weights = ops.expand_dims(weights, -1)
-            weights = ops.broadcast_to(weights, characters)
-            if mask is not None:
-                weights = weights * ops.cast(mask, weights.dtype)
-            sample_weight = ops.reshape(weights, (-1,))
+        weights = ops.ones_like(y_pred[..., 0], dtype=self.dtype)
+        for factor in (get_keras_mask(y_pred), sample_weight):
+            if factor is not None:
+                factor = ops.convert_to_tensor(factor, dtype=self.dtype)
+                while len(factor.shape) < len(weights.shape):
+                    factor = ops.expand_dims(factor, -1)
+                weights = weights * factor
         super().update_state(
             ops.reshape(y_true, (-1,)),
             ops.reshape(y_pred, (-1, y_pred.shape[-1])),
-            sample_weight,
+            ops.reshape(weights, (-1,)),
         )
 
     def result(self) -> Tensor:
-        """Returns the bits per character so far.
-
-        Returns:
-            A scalar tensor; 0 before the first batch.
-        """
+        """Returns the bits per character so far, a scalar; 0 before the first batch."""
         return super().result() / math.log(2)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the config, from which `from_config` makes an equal metric."""
+        """Returns the arguments that recreate the metric."""
         config = super().get_config()
         return {name: config[name] for name in ("from_logits", "name", "dtype")}
 
@@ -87,12 +78,11 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
 class ErrorRate(keras.metrics.SparseCategoricalAccuracy):
     """Fraction of the examples whose class is not that of the largest output.
 
-    It is finite even if the outputs of a network are not, so it can rank the epochs and
-    the settings of a run where a loss cannot.
+    It is finite even if the outputs of a network are not.
 
     Args:
         name: Name of the metric. Default: `"error_rate"`.
-        dtype: The dtype to compute in. Default: Keras's `floatx`.
+        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
 
     Example:
     >>> metric = ErrorRate()
@@ -106,11 +96,7 @@ class ErrorRate(keras.metrics.SparseCategoricalAccuracy):
         self._direction = "down"
 
     def result(self) -> Tensor:
-        """Returns the error rate so far.
-
-        Returns:
-            A scalar tensor; 1 before the first batch.
-        """
+        """Returns the error rate so far, a scalar; 1 before the first batch."""
         return 1.0 - super().result()
 
 
@@ -124,7 +110,7 @@ class ValidFrameMSE(keras.metrics.MeanSquaredError):
 
     Args:
         name: Name of the metric. Default: `"valid_frame_mse"`.
-        dtype: The dtype to compute in. Default: Keras's `floatx`.
+        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
 
     Example:
     >>> metric = ValidFrameMSE()
@@ -140,13 +126,7 @@ class ValidFrameMSE(keras.metrics.MeanSquaredError):
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
-        """Adds a batch.
-
-        Args:
-            y_true: `[batch, time, bins]`.
-            y_pred: `[batch, time, bins]`.
-            sample_weight: `[batch, time]`: 1 for a frame, 0 for padding.
-        """
+        """Adds a batch; the arguments are those of `losses.ValidFrameMSE`."""
         super().update_state(*flatten_frames(y_true, y_pred, sample_weight, self.dtype))
 
 
@@ -154,12 +134,12 @@ class ValidFrameMSE(keras.metrics.MeanSquaredError):
 class PaddedFrameMSE(keras.metrics.Mean):
     """Mean squared error over all frames of all batches, with zero error in padding.
 
-    This is the error that Wisdom et al. (2016) report, if every batch is padded to the
-    longest utterance of the split. Pass it to `compile` in `weighted_metrics`.
+    It is what Wisdom et al. (2016) report of batches padded to the longest utterance of
+    the split. Pass it to `compile` in `weighted_metrics`.
 
     Args:
         name: Name of the metric. Default: `"padded_frame_mse"`.
-        dtype: The dtype to compute in. Default: Keras's `floatx`.
+        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
 
     Example:
     >>> metric = PaddedFrameMSE()
@@ -178,8 +158,6 @@ class PaddedFrameMSE(keras.metrics.Mean):
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
-        """Adds a batch; the arguments are those of `ValidFrameMSE.update_state`."""
-        y_true, y_pred, weights = flatten_frames(
-            y_true, y_pred, sample_weight, self.dtype
-        )
-        super().update_state(weights * keras.losses.mean_squared_error(y_true, y_pred))
+        """Adds a batch; the arguments are those of `losses.ValidFrameMSE`."""
+        frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
+        super().update_state(frames[2] * keras.losses.mean_squared_error(*frames[:2]))

@@ -1,16 +1,4 @@
-"""Losses for padded sequences: mean squared error of frames, SI-SDR of waveforms.
-
-Two definitions of the mean squared error are in use. A batch of `B` sequences of
-different lengths `L` is padded to `T` frames of `F` bins, and `sample_weight`, of shape
-`[B, T]`, is 1 for frames and 0 for padding. The sum of the squared errors of the frames
-is divided
-
-- by `F` times the number of frames, the sum of `L`: `ValidFrameMSE`,
-- by `F` times the number of frames *and* padding, `B T`: `PaddedFrameMSE`. Wisdom et
-  al. (2016) compute their TIMIT errors in this way, padded to the longest utterance
-  of the split. The value depends on the padding: it is `mean(L) / T` times the
-  value of `ValidFrameMSE`.
-"""
+"""Losses for padded sequences: mean squared error of frames, SI-SDR of waveforms."""
 
 import math
 from typing import Any
@@ -33,27 +21,20 @@ def flatten_frames(
 
     Args:
         y_true: Targets of shape `[batch, time, bins]`.
-        y_pred: Predictions of shape `[batch, time, bins]`, possibly with a Keras mask.
+        y_pred: Predictions of the same shape, possibly with a Keras mask.
         sample_weight: Weights of shape `[batch, time]`, or `None`.
         dtype: Dtype of the results.
 
     Returns:
         A triple `(y_true, y_pred, weights)` of shapes `[frames, bins]`,
-        `[frames, bins]` and `[frames]`. The weights are the product of the mask and
-        `sample_weight`. The returned `y_pred` has no mask.
+        `[frames, bins]` and `[frames]`; the weights are the product of the mask of
+        `y_pred` and `sample_weight`.
 
     Raises:
-        ValueError: If the shapes of `y_true` and `y_pred` differ, `sample_weight` does
-            not have one weight for each frame, or `y_true` or `y_pred` is complex.
+        ValueError: If a shape does not fit, or `y_true` or `y_pred` is complex.
     """
-    check_real_tensor("y_true", y_true)
-    check_real_tensor("y_pred", y_pred)
-    y_true = ops.convert_to_tensor(y_true, dtype=dtype)
     mask = get_keras_mask(y_pred)
-    y_pred = ops.convert_to_tensor(y_pred, dtype=dtype)
-    if not len(y_pred.shape):
-        raise ValueError("`y_pred` must have an axis of bins. Received: a scalar")
-    check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
+    y_true, y_pred = _real_pair(y_true, y_pred, dtype)
     weights = _joined_weights(y_pred[..., 0], mask, sample_weight)
     bins = y_pred.shape[-1]
     return (
@@ -61,6 +42,15 @@ def flatten_frames(
         ops.reshape(y_pred, (-1, bins)),
         ops.reshape(weights, (-1,)),
     )
+
+
+def _real_pair(y_true: Tensor, y_pred: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
+    check_real_tensor("y_true", y_true)
+    check_real_tensor("y_pred", y_pred)
+    y_true = ops.convert_to_tensor(y_true, dtype=dtype)
+    y_pred = ops.convert_to_tensor(y_pred, dtype=dtype)
+    check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
+    return y_true, y_pred
 
 
 def _joined_weights(like: Tensor, *factors: Tensor | None) -> Tensor:
@@ -87,9 +77,7 @@ class ValidFrameMSE(_FrameMSE):
 
     Pass the mask as `sample_weight`, or let a Keras mask reach the output; with both,
     the weight of a frame is their product. The `loss` that `fit` reports is the mean of
-    the batch means. For the mean over all frames, add
-    `keras_ortho.metrics.ValidFrameMSE` to `weighted_metrics`. With several devices, the
-    mean of a batch is over the frames on all of them.
+    the batch means; `keras_ortho.metrics.ValidFrameMSE` is the mean over all frames.
 
     Args:
         name: Name of the loss. Default: `"valid_frame_mse"`.
@@ -97,7 +85,7 @@ class ValidFrameMSE(_FrameMSE):
 
     Call arguments:
         y_true: Targets of shape `[batch, time, bins]`.
-        y_pred: Predictions of shape `[batch, time, bins]`.
+        y_pred: Predictions of the same shape.
         sample_weight: Weights of shape `[batch, time]`: 1 for frames, 0 for padding.
 
     Example:
@@ -123,8 +111,8 @@ class ValidFrameMSE(_FrameMSE):
 class PaddedFrameMSE(_FrameMSE):
     """Mean squared error over all frames including padding, whose error is zero.
 
-    This is the error that Wisdom et al. (2016) report, if all utterances are padded to
-    the longest of the split.
+    It is what Wisdom et al. (2016) report of utterances padded to the longest of the
+    split.
 
     Args:
         name: Name of the loss. Default: `"padded_frame_mse"`.
@@ -149,9 +137,8 @@ class PaddedFrameMSE(_FrameMSE):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         """Computes the mean over a batch; see the class for the arguments."""
-        return super().__call__(
-            *flatten_frames(y_true, y_pred, sample_weight, self.dtype)
-        )
+        frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
+        return super().__call__(*frames)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -160,26 +147,19 @@ class NegativeSISDR(keras.losses.Loss):
 
     The loss is the mean over the waveforms of a batch that contain a valid sample.
     Energies 120 dB below that of the reference count as silence, as do errors 120 dB
-    below the prediction. The loss is therefore never below -120 dB, and its gradient is
-    finite everywhere. If the reference itself is silent, the loss is, in float32,
-    190 dB above the energy of the prediction.
+    below the prediction: the loss is never below -120 dB, and its gradient is finite.
 
     Args:
         zero_mean: Whether to subtract the mean from both signals first. Default:
             `False`.
         name: Name of the loss. Default: `"negative_si_sdr"`.
-        dtype: Dtype of the computation. Half precision is replaced by float32, since
-            energies would overflow. Default: `None`, Keras's `floatx`.
+        dtype: Dtype of the computation, at least float32. Default: `None`, Keras's
+            `floatx`.
 
     Call arguments:
         y_true: References of shape `[batch, samples]`.
-        y_pred: Predictions of shape `[batch, samples]`.
-        sample_weight: Weights of shape `[batch, samples]`: 1 for samples, 0 for
-            padding.
-
-    Raises:
-        ValueError: When called, if a shape is wrong, or `y_true` or `y_pred` is
-            complex.
+        y_pred: Predictions of the same shape.
+        sample_weight: Weights of the same shape: 1 for samples, 0 for padding.
 
     Example:
     >>> y_true = np.array([[3.0, -0.5, 2.0, 7.0]])
@@ -189,8 +169,7 @@ class NegativeSISDR(keras.losses.Loss):
 
     Reference:
 
-    - [Le Roux et al., "SDR - half-baked or well done?",
-      2019](https://arxiv.org/abs/1811.02508)
+    - [Le Roux et al., 2019](https://arxiv.org/abs/1811.02508)
     """
 
     def __init__(
@@ -208,22 +187,17 @@ class NegativeSISDR(keras.losses.Loss):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         """Computes the mean over a batch; see the class for the arguments."""
-        check_real_tensor("y_true", y_true)
-        check_real_tensor("y_pred", y_pred)
-        y_true = ops.convert_to_tensor(y_true, dtype=self.dtype)
         mask = get_keras_mask(y_pred)
-        y_pred = ops.convert_to_tensor(y_pred, dtype=self.dtype)
+        y_true, y_pred = _real_pair(y_true, y_pred, self.dtype)
         if len(y_pred.shape) != 2:
             raise ValueError(
-                "`y_pred` must have the shape (batch, samples), without an axis of "
-                "channels: `keras.layers.Reshape((-1,))` removes it. Received: y_pred "
-                f"of shape {tuple(y_pred.shape)}"
+                "`y_pred` must have the shape (batch, samples): "
+                "`keras.layers.Reshape((-1,))` removes an axis of channels. "
+                f"Received: shape {tuple(y_pred.shape)}"
             )
-        check_fits("y_true", y_true, y_pred.shape, "`y_pred`")
         weights = _joined_weights(y_pred, mask, sample_weight)
         y_true, y_pred = y_true * weights, y_pred * weights
         if self.zero_mean:
-            # The mean over valid samples. The mean that `call` subtracts is then zero.
             count = ops.maximum(ops.sum(weights, axis=-1, keepdims=True), 1.0)
             y_true, y_pred = (
                 x - weights * ops.sum(x, axis=-1, keepdims=True) / count
@@ -234,21 +208,10 @@ class NegativeSISDR(keras.losses.Loss):
         return loss * share_among_replicas(ops.sum(counts))
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        """Computes the loss of each waveform.
-
-        Args:
-            y_true: References of shape `[batch, samples]`.
-            y_pred: Predictions of shape `[batch, samples]`.
-
-        Returns:
-            Tensor of shape `[batch]`.
-        """
-        if self.zero_mean:
-            y_true, y_pred = (
-                x - ops.mean(x, axis=-1, keepdims=True) for x in (y_true, y_pred)
-            )
+        """Computes the loss of each waveform, `[batch]`, without subtracting a mean."""
         energy = ops.sum(y_true * y_true, axis=-1, keepdims=True)
-        small = 1e-12 * energy + _tiny(self.dtype)
+        # The energy assigned to silence, which avoids divisions by zero.
+        small = 1e-12 * energy + float(np.sqrt(np.finfo(self.dtype).tiny))
         share = ops.sum(y_pred * y_true, axis=-1, keepdims=True) / (energy + small)
         target, small = share * y_true, small[..., 0]
         kept = ops.sum(target * target, axis=-1)
@@ -259,10 +222,5 @@ class NegativeSISDR(keras.losses.Loss):
         return (10 / math.log(10)) * (ops.log(lost) - ops.log(kept))
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the config of the loss."""
+        """Returns the arguments that recreate the loss."""
         return {"zero_mean": self.zero_mean, "name": self.name, "dtype": self.dtype}
-
-
-def _tiny(dtype: str) -> float:
-    """Returns the energy assigned to silence, which avoids divisions by zero."""
-    return float(np.sqrt(np.finfo(dtype).tiny))

@@ -1,9 +1,7 @@
 """Metrics for speech, classification and text.
 
 `BitsPerCharacter`, `ErrorRate`, `PaddedFrameMSE` and `ValidFrameMSE` are Keras metrics,
-for `model.compile`. The others score complete signals: functions score a pair,
-`Evaluator` scores batches in a loop, `score_speech` many utterances in processes, and
-`SpeechScores`, a callback, what a model makes of validation speech during `fit`.
+for `model.compile`. The others score complete signals.
 """
 
 from keras_ortho.keras_metrics import (

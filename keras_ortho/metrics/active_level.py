@@ -1,13 +1,8 @@
 """Active speech level of ITU-T P.56, and where speech is active.
 
-Method B of the recommendation: the level of speech without its pauses, found together
-with the pauses. The filters, the bins of 3 dB and the interpolation are those of
-`v_activlev` in the VOICEBOX toolbox, on which its segmental SNR is based.
-
-That function changed in January 2022. Until then the edges of the bins were at powers
-of two, so that amplifying a signal by 1 dB raised its level by 1 dB only up to the
-error of the interpolation between them. Since then the envelope is first scaled so that
-the mean power of the filtered signal is 1.
+The filters, the bins of 3 dB and the interpolation are those of `v_activlev` in the
+VOICEBOX toolbox. Until January 2022 the edges of its bins were at powers of two. Since
+then the envelope is first scaled so that the mean power of the filtered signal is 1.
 """
 
 import math
@@ -38,8 +33,7 @@ class ActiveLevel(NamedTuple):
     """Active speech level, and where speech is active.
 
     Attributes:
-        level: Mean power while active, in dB relative to a power of 1; `-inf` for
-            silence.
+        level: Mean power while active, in dB; `-inf` for silence.
         activity: Fraction of the time that is active: mean power over active power.
         active: bool `[samples]`, `True` where speech is active.
     """
@@ -55,24 +49,21 @@ def active_level(
     """Computes the active speech level of ITU-T P.56, method B.
 
     The signal is filtered to 200 Hz .. 5.5 kHz; its absolute value, averaged twice over
-    30 ms, is the envelope. The level is the energy divided by the number of samples at
-    which the envelope exceeded a threshold in the last 0.2 s. The threshold lies 15.9
-    dB below the level itself.
+    30 ms, is the envelope. The level is the energy over the number of samples at which
+    the envelope exceeded a threshold, 15.9 dB below the level, in the last 0.2 s.
 
     Args:
         signal: `[samples]`, speech with little noise, floating point or int16.
         sample_rate: Sampling rate in Hz, at least 1000. Below 12.1 kHz there is no
             low-pass filter.
-        voicebox: Version of VOICEBOX: `"2019"`, as from November 2019 to January 2022
-            (and before, except for how the activity was printed), or `"2022"`, as since
-            then. Default: `"2019"`.
+        voicebox: Version of VOICEBOX: `"2019"`, as until January 2022, or `"2022"`, as
+            since then. Default: `"2019"`.
 
     Returns:
         An `ActiveLevel`.
 
     Raises:
-        ValueError: If `signal` is not a single finite channel, the sampling rate is too
-            low, or the version is unknown.
+        ValueError: If `signal` is not a single finite channel, or an option is invalid.
 
     Example:
     >>> tone = np.sin(2 * np.pi * 1000 * np.arange(16000) / 8000)
@@ -90,8 +81,13 @@ def active_level(
     signal = to_float(signal, "signal")
     check_sample_rate(sample_rate)
     padded = np.pad(signal, (0, math.ceil(PADDING * sample_rate)))
-    filtered = _band_pass(padded, sample_rate)
-    envelope = _envelope(filtered, sample_rate)
+    filtered = _filtered(padded, PASSBAND[0], "highpass", sample_rate)
+    if sample_rate >= LOW_PASS_FROM * PASSBAND[1]:
+        filtered = _filtered(filtered, PASSBAND[1], "lowpass", sample_rate)
+    decay = math.exp(-1 / (TIME_CONSTANT * sample_rate))
+    envelope = require("scipy.signal", extra="speech").lfilter(
+        [(1 - decay) ** 2], [1, -2 * decay, decay**2], np.abs(filtered)
+    )
     energy = np.sum(filtered**2)
     scale = 1.0
     if voicebox == "2022" and energy > 0:
@@ -110,41 +106,27 @@ def active_level(
     return ActiveLevel(level, float(activity), active[: len(signal)])
 
 
-def _band_pass(signal: np.ndarray, sample_rate: int) -> np.ndarray:
-    low, high = PASSBAND
-    filtered = _inverse_chebyshev(signal, low, "highpass", sample_rate)
-    if sample_rate >= LOW_PASS_FROM * high:
-        filtered = _inverse_chebyshev(filtered, high, "lowpass", sample_rate)
-    return filtered
-
-
-def _inverse_chebyshev(
+def _filtered(
     signal: np.ndarray,
     edge: float,
     kind: Literal["highpass", "lowpass"],
     sample_rate: int,
 ) -> np.ndarray:
-    """Filters with `PASSBAND_LOSS` at `edge`; SciPy takes the stop band's edge."""
+    """Applies an inverse Chebyshev filter, with `PASSBAND_LOSS` at `edge`."""
     scipy_signal = require("scipy.signal", extra="speech")
     discrimination = math.sqrt(
         (10 ** (STOPBAND_LOSS / 10) - 1) / (10 ** (PASSBAND_LOSS / 10) - 1)
     )
     ratio = math.cosh(math.acosh(discrimination) / FILTER_ORDER)
-    # The ratio of the edges holds in the analog filter, before the bilinear map.
-    analog_edge = math.tan(math.pi * edge / sample_rate)
-    analog_stop = analog_edge / ratio if kind == "highpass" else analog_edge * ratio
-    stop = sample_rate / math.pi * math.atan(analog_stop)
+    # SciPy takes the edge of the stop band. The ratio of the edges holds in the analog
+    # filter, before the bilinear map.
+    edge = math.tan(math.pi * edge / sample_rate)
+    edge = edge / ratio if kind == "highpass" else edge * ratio
+    stop = sample_rate / math.pi * math.atan(edge)
     sections = scipy_signal.cheby2(
         FILTER_ORDER, STOPBAND_LOSS, stop, kind, fs=sample_rate, output="sos"
     )
     return scipy_signal.sosfilt(sections, signal)
-
-
-def _envelope(signal: np.ndarray, sample_rate: int) -> np.ndarray:
-    decay = math.exp(-1 / (TIME_CONSTANT * sample_rate))
-    return require("scipy.signal", extra="speech").lfilter(
-        [(1 - decay) ** 2], [1, -2 * decay, decay**2], np.abs(signal)
-    )
 
 
 def _hold(values: np.ndarray, sample_rate: int) -> np.ndarray:

@@ -14,7 +14,6 @@ from keras_ortho.audio.stft import (
     istft,
     log_power,
     magnitude,
-    resynthesize,
     resynthesize_reference,
     stft,
 )
@@ -29,11 +28,7 @@ from keras_ortho.metrics.perceptual import (
     stoi,
 )
 from keras_ortho.metrics.ratios import SNRScores, segmental_snr, si_sdr
-from keras_ortho.metrics.signals import (
-    UnscoredWarning,
-    check_sample_rate,
-    signal_pairs,
-)
+from keras_ortho.metrics.signals import UnscoredWarning, signal_pair
 from keras_ortho.processors import processor_count
 
 # Scores a pair of waveforms: estimate, reference, sampling rate in Hz.
@@ -44,12 +39,17 @@ SCORES: dict[str, Score] = {
     "pesq": pesq,
     "si_sdr": si_sdr,
 }
-PREDICTIONS = ("next_frame", "log_power", "mask", "waveform")
-NAMES = ("segmental_snr", "global_snr", "si_sdr", "stoi", "pesq_mos_lqo", "pesq_raw")
+REPORTED: dict[str, Score] = {
+    "segmental_snr": segmental_snr,
+    "global_snr": lambda *pair: segmental_snr(*pair).overall,
+    "si_sdr": si_sdr,
+    "stoi": stoi,
+    "pesq_mos_lqo": pesq,
+}
 Pair = tuple[np.ndarray, np.ndarray]
-# A process takes seconds to start, in which another scores a hundred utterances; those
-# of a callback then serve all epochs.
-UTTERANCES_PER_PROCESS, OF_A_CALLBACK = 256, 32
+# Utterances for each process, which takes seconds to start; those of a callback then
+# serve all epochs.
+OF_A_CALL, OF_A_CALLBACK = 256, 32
 
 
 def score_speech(
@@ -63,27 +63,21 @@ def score_speech(
     """Computes the scores that the TIMIT experiments report, for many utterances.
 
     Args:
-        estimates: Sequence of waveforms; int16, or floating point on the scale of
-            the references.
+        estimates: Waveforms; int16, or floating point on the scale of the references.
         references: As `estimates`, in the same order.
         sample_rate: 8000 or 16000 Hz. Default: 8000.
-        processes: Number of processes; with 1, the calling process does the work.
-            Default: `None`, one for every 256 utterances, but at most one for each CPU
-            that is available.
-        progress: Whether to show a progress bar, or its title, such as `"LSTM (2/3)"`
-            for one of several passes. Default: `True`, a bar titled "Scoring".
+        processes: Number of processes. Default: `None`, one for every 256 utterances,
+            but at most one for each CPU.
+        progress: Whether to show a progress bar, or its title, such as `"LSTM (2/3)"`.
+            Default: `True`, a bar titled "Scoring".
 
     Returns:
-        A dictionary with a float64 array `[utterances]` for each score, in the given
-        order, NaN where an utterance has no such score: `"segmental_snr"`,
-        `"global_snr"` and `"si_sdr"` in dB, `"stoi"`, and the narrow-band
-        `"pesq_mos_lqo"` and `"pesq_raw"`.
+        A dictionary with a float64 array `[utterances]` for each score, NaN where an
+        utterance has none: `"segmental_snr"`, `"global_snr"` and `"si_sdr"` in dB,
+        `"stoi"`, and the narrow-band `"pesq_mos_lqo"` and `"pesq_raw"`.
 
     Raises:
-        ValueError: If a waveform is not a single finite channel, the sampling rate is
-            neither 8000 nor 16000 Hz, the numbers of estimates and references differ,
-            or `processes` is not positive.
-        ImportError: If a package that computes a score is not installed.
+        ValueError: If an argument is not as described.
 
     Example:
     ```python
@@ -92,33 +86,24 @@ def score_speech(
         print(name, mean, f"({unscored} of {utterances} not scored)")
     ```
     """
-    check_pesq_options(sample_rate, "nb", "raw")
-    pairs = signal_pairs(estimates, references, sample_rate)
-    processes = _process_number(processes, len(pairs), UTTERANCES_PER_PROCESS)
+    pairs = list(zip(estimates, references, strict=True))
+    processes = _process_number(processes, len(pairs), OF_A_CALL)
+    evaluator = Evaluator(REPORTED, sample_rate, processes=processes)
     tqdm = require("tqdm", extra="speech").tqdm
     title = progress if isinstance(progress, str) else "Scoring"
-    bar = partial(tqdm, total=len(pairs), desc=title, unit="utt", disable=not progress)
-    score = partial(_score_pair, sample_rate=sample_rate)
-    return _score_pairs(score, NAMES, pairs, processes, bar)
+    evaluator._score_pairs(
+        pairs,
+        partial(tqdm, total=len(pairs), desc=title, unit="utt", disable=not progress),
+    )
+    scores = evaluator.per_item
+    raw = np.array([mos_lqo_to_raw(score) for score in scores["pesq_mos_lqo"]])
+    return scores | {"pesq_raw": raw}
 
 
-def _score_pairs(
-    score: Callable[[Pair], Mapping[str, float]],
-    names: Iterable[str],
-    pairs: Sequence[Pair],
-    processes: int,
-    bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
-) -> dict[str, np.ndarray]:
-    """Scores pairs in processes; warns of those that lack a score."""
-    score_one = partial(_with_reasons, score)
-    results = list(bar(in_parallel(score_one, pairs, processes)))
-    for index, (_, reasons) in enumerate(results):
-        for reason in reasons:
-            warnings.warn(f"Utterance {index}: {reason}", UnscoredWarning, stacklevel=3)
-    return {
-        name: np.array([scores[name] for scores, _ in results], np.float64)
-        for name in names
-    }
+def _process_number(given: int | None, utterances: int, each: int) -> int:
+    if given is not None:
+        return check_count("processes", given)
+    return max(1, min(-(-utterances // each), processor_count()))
 
 
 class MeanScore(NamedTuple):
@@ -139,8 +124,7 @@ def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
     """Averages scores, and counts the utterances that are not in the mean.
 
     Args:
-        scores: Arrays `[utterances]` by name, NaN where there is no score, as returned
-            by `score_speech`.
+        scores: Arrays `[utterances]` by name, NaN where there is no score.
 
     Returns:
         A dictionary with a `MeanScore` for each score.
@@ -157,35 +141,11 @@ def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
     return means
 
 
-def _with_reasons(
-    score: Callable[[Pair], Mapping[str, float]], pair: Pair
-) -> tuple[Mapping[str, float], list[str]]:
-    """Returns the scores of a pair by name, and the reasons for missing scores."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UnscoredWarning)
-        scores = score(pair)
-    return scores, [str(warning.message) for warning in caught]
-
-
-def _score_pair(pair: Pair, sample_rate: int) -> dict[str, float]:
-    snr = segmental_snr(*pair, sample_rate)
-    quality = pesq(*pair, sample_rate)
-    ratios = snr.segmental, snr.overall, si_sdr(*pair)
-    others = stoi(*pair, sample_rate), quality, mos_lqo_to_raw(quality)
-    return dict(zip(NAMES, ratios + others, strict=True))
-
-
-def _process_number(given: int | None, utterances: int, each: int) -> int:
-    if given is not None:
-        return check_count("processes", given)
-    return max(1, min(-(-utterances // each), processor_count()))
-
-
 class Evaluator:
     """Scores pairs of waveforms, batch by batch.
 
-    It is not a `keras.metrics.Metric`: it scores whole waveforms of different lengths
-    with NumPy and C code. `SpeechScores` is its form for `model.fit`.
+    It scores whole waveforms with NumPy and C code, and is no `keras.metrics.Metric`:
+    `SpeechScores` is its form for `model.fit`.
 
     Args:
         scores: Names of scores: `"segsnr"` (`segmental_snr`), `"stoi"`, `"pesq"`
@@ -193,12 +153,11 @@ class Evaluator:
             each of which takes `(estimate, reference, sample_rate)`, as all scores of
             `keras_ortho.metrics` do. Default: all four.
         sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
-        processes: Number of processes that score; with 1, the calling process does.
-            Default: 1.
+        processes: Number of processes that score. Default: 1, the calling process.
 
     Raises:
-        ValueError: If there is no such score, the sampling rate is below 1000 Hz or
-            does not fit PESQ, or `processes` is not positive.
+        ValueError: If there is no such score, the sampling rate does not fit PESQ, or
+            `processes` is not positive.
 
     Example:
     >>> from functools import partial
@@ -216,19 +175,13 @@ class Evaluator:
         *,
         processes: int = 1,
     ) -> None:
-        given = scores
         if not isinstance(scores, Mapping):
-            known = not isinstance(scores, str) and set(scores) <= set(SCORES)
-            scores = {name: SCORES[name] for name in scores} if known else {}
-        if not scores:
-            raise ValueError(
-                f"`scores` must be a list of some of {tuple(SCORES)}, or a dictionary "
-                f"of functions. Received: scores={given!r}"
-            )
+            for name in scores:
+                check_choice("scores", name, SCORES)
+            scores = {name: SCORES[name] for name in scores}
         self.scores = dict(scores)
-        check_sample_rate(sample_rate)
         if pesq in self.scores.values():
-            check_pesq_options(sample_rate, "nb", "mos_lqo")
+            check_pesq_options(sample_rate)
         self.sample_rate = sample_rate
         self.processes = check_count("processes", processes)
         self.reset()
@@ -242,28 +195,26 @@ class Evaluator:
         """Scores a batch.
 
         Args:
-            estimates: Sequence of waveforms, or `[batch, samples]`; int16, or
-                floating point on the scale of the references.
+            estimates: Waveforms, or `[batch, samples]`; as for `score_speech`.
             references: As `estimates`, in the same order.
             lengths: Number of samples of each pair; the rest is padding. Default:
                 `None`, no padding.
 
         Raises:
-            ValueError: If the batch is not as described; then none of it is scored.
+            ValueError: If the batch is not as described; none of it is scored.
         """
-        pairs = signal_pairs(estimates, references, self.sample_rate, lengths)
-        score = partial(_score, scores=self.scores, sample_rate=self.sample_rate)
-        found = _score_pairs(score, self.scores, pairs, self.processes)
-        for name, values in found.items():
-            self._found[name] = np.append(self._found[name], values)
+        pairs = list(zip(estimates, references, strict=True))
+        if lengths is not None:
+            pairs = [(x[:n], y[:n]) for (x, y), n in zip(pairs, lengths, strict=True)]
+        self._score_pairs(pairs)
 
     def result(self) -> dict[str, float]:
         """Returns the mean of each score over the utterances that have it, or NaN."""
-        return {name: mean for name, (mean, *_) in mean_scores(self._found).items()}
+        return {name: mean for name, (mean, *_) in mean_scores(self.per_item).items()}
 
     def reset(self) -> None:
         """Clears all scores."""
-        self._found = {name: np.zeros(0) for name in self.scores}
+        self._found: list[dict[str, float]] = []
 
     @property
     def per_item(self) -> dict[str, np.ndarray]:
@@ -271,47 +222,61 @@ class Evaluator:
 
         They are NaN for an utterance without the score; `mean_scores` counts those.
         """
-        return dict(self._found)
+        return {
+            name: np.array([scores[name] for scores in self._found], np.float64)
+            for name in self.scores
+        }
+
+    def _score_pairs(
+        self,
+        pairs: Iterable[Pair],
+        bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    ) -> None:
+        pairs = [signal_pair(*pair, self.sample_rate) for pair in pairs]
+        score = partial(_score, self.scores, self.sample_rate)
+        results = list(bar(in_parallel(score, pairs, self.processes)))
+        for index, (scores, reasons) in enumerate(results):
+            self._found.append(scores)
+            for reason in reasons:
+                said = f"Utterance {index}: {reason}"
+                warnings.warn(said, UnscoredWarning, stacklevel=3)
 
 
 def _score(
-    pair: Pair, scores: Mapping[str, Score], sample_rate: int
-) -> dict[str, float]:
-    found = {name: score(*pair, sample_rate) for name, score in scores.items()}
-    return {
-        name: value.segmental if isinstance(value, SNRScores) else float(value)
-        for name, value in found.items()
-    }
+    functions: Mapping[str, Score], sample_rate: int, pair: Pair
+) -> tuple[dict[str, float], list[str]]:
+    """Returns the scores of a pair by name, and the reasons for missing scores."""
+    scores = {}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnscoredWarning)
+        for name, function in functions.items():
+            score = function(*pair, sample_rate)
+            if isinstance(score, SNRScores):
+                score = score.segmental
+            scores[name] = float(score)
+    return scores, list(dict.fromkeys(str(warning.message) for warning in caught))
 
 
 class SpeechScores(keras.callbacks.Callback):
     """Scores what a model makes of validation speech, and adds it to the epoch's logs.
 
     The means appear as `val_segsnr`, `val_stoi`, `val_pesq` and `val_si_sdr` to each
-    callback that follows in the list, and to `History`, which Keras puts last. So pass
-    it before `ModelCheckpoint`, `EarlyStopping`, `CSVLogger` and `TensorBoard`, and
-    behind a callback that swaps in averaged weights. A monitor of these scores needs
-    `mode="max"`.
-
-    Utterances without a score are left out of its mean, with an `UnscoredWarning`. If
-    the model puts out a NaN or infinity, all scores of the epoch are NaN.
+    callback that follows in the list, and to `History`. A monitor of these scores needs
+    `mode="max"`. If the model puts out a NaN or infinity, the scores are NaN.
 
     Args:
         utterances: The records of `keras_ortho.tasks.timit.utterances`, or pairs
             `(noisy, clean)` of waveforms, int16 or floating point, `[samples]` each. A
-            record serves as both, for `"next_frame"` only.
+            record is both.
         predicts: What the model puts out: `"next_frame"`, the log power of the
             following frame in dB, as in TIMIT's task; `"log_power"`, that of the same
             frame; `"mask"`, a gain for each bin of the noisy frame; or `"waveform"`.
-            Frames have the shape `[frames, 129]` and get the phase of the noisy
-            waveform. Otherwise a function from an output of the model, with the padding
-            at its end, and the noisy waveform to the estimated waveform. Default:
-            `"next_frame"`.
+            Frames, `[frames, 129]`, get the phase of the noisy waveform. Otherwise a
+            function from an output of the model, with the padding at its end, and the
+            noisy waveform to the estimated waveform. Default: `"next_frame"`.
         scores: As for `Evaluator`. Default: all four.
-        every: Number of epochs between two scorings. The first and the last epoch are
-            always scored; in between, the logs repeat the last scores, so that no
-            monitor lacks its value. `EarlyStopping` counts these epochs, too. Default:
-            1.
+        every: Number of epochs between two scorings, the first and the last of which
+            are always scored; in between, the logs repeat the last scores. Default: 1.
         number: Number of utterances to score, evenly spread over all. Default: `None`,
             all.
         features: Function from a noisy waveform to what the model reads, `[steps,
@@ -319,16 +284,16 @@ class SpeechScores(keras.callbacks.Callback):
             its log power in dB, `[frames, 129]`.
         sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
         batch_size: Number of utterances that the model gets at once, all padded with
-            silence to the longest, so that one program serves all. With 1, none is
-            padded, as a model that reads backwards requires. Default: 16.
-        processes: Number of processes that score while the training waits. Default:
-            `None`, one for every 32 utterances, but at most one for each CPU.
+            silence to the longest. With 1, none is padded, as a model that reads
+            backwards requires. Default: 16.
+        processes: Number of processes that score. Default: `None`, one for every 32
+            utterances, but at most one for each CPU.
 
     Attributes:
         number: Number of utterances that are scored.
 
     Raises:
-        ValueError: If an argument is invalid. In `fit`, if the outputs do not fit
+        ValueError: If an argument is invalid; when used, if the outputs do not fit
             `predicts`, or several processes train together.
 
     Example:
@@ -359,37 +324,39 @@ class SpeechScores(keras.callbacks.Callback):
         processes: int | None = None,
     ) -> None:
         super().__init__()
+        known = ("next_frame", "log_power", "mask", "waveform")
         if not callable(predicts):
-            check_choice("predicts", predicts, PREDICTIONS)
+            check_choice("predicts", predicts, known)
         self.predicts = predicts
         self.every = check_count("every", every)
-        pairs = [_pair(utterance, predicts) for utterance in utterances]
-        if number is not None and check_count("number", number) < len(pairs):
-            places = np.linspace(0, len(pairs) - 1, number).round().astype(int)
-            pairs = [pairs[place] for place in places]
+        pairs = [_pair(utterance) for utterance in utterances]
         if not pairs:
             raise ValueError("`utterances` must not be empty. Received: none")
-        processes = _process_number(processes, len(pairs), OF_A_CALLBACK)
+        if number is not None:
+            number = min(check_count("number", number), len(pairs))
+            places = np.linspace(0, len(pairs) - 1, number).round().astype(int)
+            pairs = [pairs[place] for place in places]
         self.number = len(pairs)
+        processes = _process_number(processes, len(pairs), OF_A_CALLBACK)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
         self._noisy, self._clean = zip(*pairs, strict=True)
         if predicts == "next_frame":
             self._clean = tuple(map(resynthesize_reference, self._clean))
-        whole = predicts == "waveform"
-        features = features or (np.asarray if whole else _log_power_of)
-        self._batches = _batches(
-            self._noisy,
-            features,
-            min(check_count("batch_size", batch_size), len(pairs)),
-        )
+        if features is None:
+            whole = predicts == "waveform"
+            features = np.asarray if whole else lambda x: log_power(stft(x))
+        size = check_count("batch_size", batch_size)
+        longest = max(map(len, self._noisy)) if size > 1 else 0
+        inputs = [
+            np.asarray(features(np.pad(x, (0, max(0, longest - len(x))))), np.float32)
+            for x in self._noisy
+        ]
+        starts = range(0, len(inputs), size)
+        self._batches = [np.stack(inputs[start : start + size]) for start in starts]
         self._last: dict[str, float] = {}
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Checks that one process trains, and forgets the scores of another training.
-
-        Raises:
-            ValueError: If several processes train together.
-        """
+        """Checks that one process trains, and forgets the scores of another `fit`."""
         if process_count() > 1:
             raise ValueError(
                 "`SpeechScores` is for training in one process. "
@@ -414,19 +381,13 @@ class SpeechScores(keras.callbacks.Callback):
 
         Returns:
             The mean of each score over the utterances.
-
-        Raises:
-            ValueError: If the outputs do not fit `predicts`.
         """
-        outputs = [
-            each for batch in self._batches for each in np.asarray(predict(batch))
-        ]
+        outputs = [x for batch in self._batches for x in np.asarray(predict(batch))]
         # Strange outputs may overflow, which shows in the estimates.
         with np.errstate(all="ignore"):
-            # The last batch is filled up with utterances that are dropped here.
             estimates = [
                 self._resynthesize(output.astype(float), noisy)
-                for output, noisy in zip(outputs, self._noisy, strict=False)
+                for output, noisy in zip(outputs, self._noisy, strict=True)
             ]
         if not all(np.isfinite(estimate).all() for estimate in estimates):
             return dict.fromkeys(self.evaluator.scores, math.nan)
@@ -437,8 +398,6 @@ class SpeechScores(keras.callbacks.Callback):
     def _resynthesize(self, output: np.ndarray, noisy: np.ndarray) -> np.ndarray:
         if callable(self.predicts):
             return np.asarray(self.predicts(output, noisy))
-        if not np.isfinite(output).all():
-            return np.full(len(noisy), math.nan)
         whole = self.predicts == "waveform"
         spectrum = noisy[:, None] if whole else stft(noisy)
         output = output.reshape(len(output), -1)[: len(spectrum)]
@@ -449,40 +408,16 @@ class SpeechScores(keras.callbacks.Callback):
             )
         if whole:
             return output[:, 0]
-        if self.predicts == "next_frame":
-            return resynthesize(output, noisy)
-        if self.predicts == "log_power":
+        if self.predicts != "mask":
             output = magnitude(output)
+            if self.predicts == "next_frame":
+                output = np.concatenate([np.abs(spectrum[:1]), output[:-1]])
             spectrum = np.exp(1j * np.angle(spectrum))
         return istft(output * spectrum, length=len(noisy))
 
 
-def _pair(utterance: Any, predicts: Any) -> Pair:
-    if hasattr(utterance, "audio") and (predicts == "next_frame" or callable(predicts)):
+def _pair(utterance: Any) -> Pair:
+    if hasattr(utterance, "audio"):
         utterance = utterance.audio, utterance.audio
-    if hasattr(utterance, "audio") or len(utterance) != 2:
-        raise ValueError(
-            "`utterances` must be pairs (noisy, clean), or, to predict the next frame, "
-            f"records. Received: {type(utterance)} for predicts={predicts!r}"
-        )
     noisy, clean = utterance
     return to_float(noisy, "noisy"), to_float(clean, "clean")
-
-
-def _log_power_of(waveform: np.ndarray) -> np.ndarray:
-    return log_power(stft(waveform))
-
-
-def _batches(
-    waveforms: Sequence[np.ndarray],
-    features: Callable[[np.ndarray], np.ndarray],
-    size: int,
-) -> list[np.ndarray]:
-    """Makes full batches of one length; the first utterances fill up the last one."""
-    longest = max(map(len, waveforms)) if size > 1 else 0
-    inputs = [
-        np.asarray(features(np.pad(x, (0, max(0, longest - len(x))))), np.float32)
-        for x in waveforms
-    ]
-    places = np.resize(np.arange(len(inputs)), (-(-len(inputs) // size), size))
-    return [np.stack([inputs[place] for place in batch]) for batch in places]

@@ -1,12 +1,11 @@
 """Checks and conversions of signals that all speech metrics share."""
 
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import check_number, is_integer
+from keras_ortho.checks import check_number
 
 # Below it, neither the filters nor the frames of the metrics make sense.
 MIN_SAMPLE_RATE = 1000
@@ -41,31 +40,3 @@ def signal_pair(
     reference = to_float(reference, "reference")
     length = min(len(estimate), len(reference))
     return estimate[:length], reference[:length]
-
-
-def signal_pairs(
-    estimates: Sequence[np.ndarray],
-    references: Sequence[np.ndarray],
-    sample_rate: int,
-    lengths: Sequence[int] | None = None,
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Returns the pairs of a batch, each from `signal_pair`."""
-    counts = [len(x) for x in (estimates, references, lengths) if x is not None]
-    if len(set(counts)) > 1:
-        raise ValueError(
-            "`estimates`, `references` and `lengths` must have the same length. "
-            f"Received: {counts}"
-        )
-    pairs = [
-        signal_pair(estimate, reference, sample_rate)
-        for estimate, reference in zip(estimates, references, strict=True)
-    ]
-    if lengths is None:
-        return pairs
-    for length, (estimate, _) in zip(lengths, pairs, strict=True):
-        if not is_integer(length) or not 0 <= length <= len(estimate):
-            raise ValueError(
-                f"Each of `lengths` must be an integer in 0 .. {len(estimate)}, the "
-                f"samples of its signals. Received: {length}"
-            )
-    return [(a[:n], b[:n]) for n, (a, b) in zip(lengths, pairs, strict=True)]

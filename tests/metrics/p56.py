@@ -4,8 +4,6 @@ Nothing is shared with what it tests: the filters are designed in another way an
 difference equations, maxima and bins are found in loops.
 """
 
-import collections
-import functools
 import math
 
 import numpy as np
@@ -43,11 +41,10 @@ def cascade(signal, zeros, poles, at):
     zeros = list((1 + zeros) / (1 - zeros))
     poles = list((1 + poles) / (1 - poles))
     zeros += [-1.0] * (len(poles) - len(zeros))
-    gain = np.prod([at - p for p in poles]) / np.prod([at - z for z in zeros])
-    values = signal * complex(gain)
     for zero, pole in zip(zeros, poles, strict=True):
-        values = scipy.signal.lfilter([1, -zero], [1, -pole], values)
-    return values.real
+        gain = (at - pole) / (at - zero)
+        signal = scipy.signal.lfilter([gain, -gain * zero], [1, -pole], signal)
+    return signal.real
 
 
 def active(signal, rate, version):
@@ -63,7 +60,8 @@ def active(signal, rate, version):
     energy = float(np.sum(filtered**2))
     scale = len(padded) / energy if version == "2022" else 1.0
     span = math.ceil(0.2 * rate) + 1
-    held = running_maximum(envelope, span)
+    behind = np.pad(envelope, (span - 1, 0))
+    held = np.lib.stride_tricks.sliding_window_view(behind, span).max(axis=1)
     exponents = [math.frexp(scale * h * h)[1] if h else -math.inf for h in held]
     highest = max(exponents)
     levels, thresholds = [], []
@@ -81,31 +79,13 @@ def active(signal, rate, version):
     return level, [value > threshold for value in held[: len(signal)]]
 
 
-@functools.cache
-def _active(signal, rate, version):
-    return active(np.array(signal), rate, version)
-
-
-def running_maximum(values, span):
-    """The largest of the last `span` values at each place."""
-    held, candidates = [], collections.deque()
-    for place, value in enumerate(values):
-        while candidates and candidates[-1][1] <= value:
-            candidates.pop()
-        candidates.append((place, value))
-        if candidates[0][0] <= place - span:
-            candidates.popleft()
-        held.append(candidates[0][1])
-    return held
-
-
 def segmental(estimate, reference, rate, version="2019", vad=True, shift=True):
     """Segmental and global ratio in dB, and the frames used, of all."""
     size = math.floor(rate / 100 + 0.5)
     margin = 1 if shift else 0
     speech = [True] * len(reference)
     if vad:
-        speech = _active(tuple(reference), rate, version)[1]
+        speech = active(reference, rate, version)[1]
     ratios, powers, errors, frames = [], 0.0, 0.0, 0
     for start in range(margin, len(reference) - margin - size + 1, size):
         frames += 1

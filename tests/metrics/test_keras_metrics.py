@@ -1,10 +1,17 @@
+"""Metrics of characters, classes and frames against their definitions."""
+
 import math
 
 import keras
 import numpy as np
 import pytest
 
-from keras_ortho.metrics import BitsPerCharacter, ErrorRate
+from keras_ortho.metrics import (
+    BitsPerCharacter,
+    ErrorRate,
+    PaddedFrameMSE,
+    ValidFrameMSE,
+)
 from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
@@ -12,19 +19,15 @@ pytestmark = pytest.mark.backends
 EPS = float(np.finfo("float32").eps)
 
 
-def expected(batches):
-    """The mean of -log2 of the probability of the character, in float64."""
-    bits = []
-    for y, logits in batches:
-        logits = logits.astype("float64")
-        rows = logits.reshape(-1, logits.shape[-1])
-        for target, row in zip(y.ravel(), rows, strict=True):
-            bits.append(math.log2(np.exp(row).sum()) - row[target] / math.log(2))
-    return np.mean(bits)
+def bits(y, logits):
+    """The -log2 of the probability of each character, in float64."""
+    logits = np.asarray(logits, "float64")
+    chosen = np.take_along_axis(logits, y[..., None], axis=-1)[..., 0]
+    return np.log2(np.exp(logits).sum(axis=-1)) - chosen / math.log(2)
 
 
 @pytest.fixture
-def batches():
+def characters():
     random = np.random.default_rng(0)
     shapes = [(2, 3, 5), (4, 1, 5), (1, 7, 5)]
     return [
@@ -34,62 +37,42 @@ def batches():
 
 
 @pytest.mark.parametrize("from_logits", [True, False])
-def test_bits(from_logits, batches):
+@pytest.mark.parametrize("weighted", [None, "rows", "characters"])
+def test_bits(from_logits, weighted, characters):
     metric = BitsPerCharacter(from_logits)
     assert float(metric.result()) == 0
-    for y, logits in batches:
+    total = count = 0
+    for number, (y, logits) in enumerate(characters):
+        weights, shape = None, y.shape[: 1 if weighted == "rows" else 2]
+        if weighted:
+            weights = number + np.arange(np.prod(shape), dtype="f4").reshape(shape)
         e = np.exp(logits)
-        metric.update_state(y, logits if from_logits else e / e.sum(-1, keepdims=True))
+        outputs = logits if from_logits else e / e.sum(-1, keepdims=True)
+        metric.update_state(y, outputs, sample_weight=weights)
+        each = np.ones(shape) if weights is None else weights
+        each = each[:, None] if weighted == "rows" else each
+        each = np.broadcast_to(each, y.shape)
+        total, count = total + np.sum(each * bits(y, logits)), count + np.sum(each)
     # Sums of 17 characters, and of 5 exponentials each.
-    assert float(metric.result()) == pytest.approx(expected(batches), rel=85 * EPS)
+    assert float(metric.result()) == pytest.approx(total / count, rel=85 * EPS)
     metric.reset_state()
     assert float(metric.result()) == 0
 
 
-@pytest.mark.parametrize("rows", [False, True])
-def test_weights(rows, batches):
-    metric = BitsPerCharacter()
-    total = count = 0
-    for number, (y, logits) in enumerate(batches):
-        weights = np.arange(len(y) if rows else y.size) + number
-        weights = weights.reshape(len(y) if rows else y.shape).astype("f4")
-        metric.update_state(y, logits, sample_weight=weights)
-        each = np.broadcast_to(weights[:, None], y.shape) if rows else weights
-        for place in np.ndindex(y.shape):
-            one = expected([(y[place].reshape(1, 1), logits[place].reshape(1, 1, -1))])
-            total, count = total + each[place] * one, count + each[place]
-    assert float(metric.result()) == pytest.approx(total / count, rel=85 * EPS)
-
-
-def test_shapes_of_targets(batches):
-    """An axis of one, as Keras's loss takes it, and lists; a weight of each row."""
-    y, logits = batches[0]
-    weights = np.array([1.0, 3.0], "float32")
-    found = []
-    for targets in (y, y[:, :, None], y.tolist()):
-        metric = BitsPerCharacter()
-        metric.update_state(targets, logits, sample_weight=weights)
-        found.append(float(metric.result()))
-    rows = [expected([(y[i : i + 1], logits[i : i + 1])]) for i in range(2)]
-    # Sums of 6 characters, and of 5 exponentials each.
-    wanted = (rows[0] + 3 * rows[1]) / 4
-    assert found == pytest.approx([wanted] * 3, rel=30 * EPS)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_masked_characters_do_not_count(weighted, batches):
-    y, logits = batches[0]
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 3.0], "float32")])
+def test_masked_characters_do_not_count(weights, characters):
+    y, logits = characters[0]
     inside = np.array([[1, 1, 0], [1, 0, 0]], bool)
     masked = keras.layers.Masking()(np.where(inside[:, :, None], logits, 0.0))
     metric = BitsPerCharacter()
-    weights = np.array([1.0, 3.0], "float32") if weighted else None
-    metric.update_state(y, masked, sample_weight=weights)
-    each = [expected([(y[i, t], logits[i, t])]) for i, t in ((0, 0), (0, 1), (1, 0))]
-    wanted = np.average(each, weights=(1, 1, 3) if weighted else None)
+    # An axis of one, as Keras's loss takes it.
+    metric.update_state(y[:, :, None], masked, sample_weight=weights)
+    each = None if weights is None else (1, 1, 3)
+    wanted = np.average(bits(y, logits)[inside], weights=each)
     assert float(metric.result()) == pytest.approx(wanted, rel=30 * EPS)
 
 
-def test_share_of_all_batches():
+def test_error_rate():
     random = np.random.default_rng(0)
     metric = ErrorRate()
     wrong = []
@@ -99,15 +82,61 @@ def test_share_of_all_batches():
         wrong += list(outputs.argmax(axis=1) != y)
     assert 0 < np.mean(wrong) < 1
     assert float(metric.result()) == pytest.approx(np.mean(wrong), abs=1e-6)
-
-
-def test_outputs_that_are_not_finite_have_a_rate():
-    metric = ErrorRate()
+    metric.reset_state()
     metric.update_state([1, 1], np.full((2, 3), np.nan))
     assert float(metric.result()) == 1
 
 
+LENGTHS = [[7, 1, 4], [3, 2], [5]]  # of three batches, each padded to its longest
+COUNTS = {
+    ValidFrameMSE: sum(map(sum, LENGTHS)),
+    PaddedFrameMSE: sum(len(lengths) * max(lengths) for lengths in LENGTHS),
+}
+
+
+def batches():
+    """Targets, outputs and mask of batches of different sizes and lengths."""
+    random = np.random.default_rng(0)
+    for lengths in LENGTHS:
+        shape = (2, len(lengths), max(lengths), 3)
+        mask = np.arange(max(lengths)) < np.array(lengths)[:, None]
+        yield *random.standard_normal(shape).astype("f4"), mask
+
+
+@pytest.mark.parametrize("metric", COUNTS)
+def test_frames_of_batches_of_different_length(metric):
+    weighted, plain, errors, all_errors = metric(), metric(), 0, 0
+    for y_true, y_pred, mask in batches():
+        weighted.update_state(y_true, y_pred, sample_weight=mask)
+        plain.update_state(y_true, y_pred)
+        errors += np.sum((y_true - y_pred)[mask] ** 2)
+        all_errors += np.sum((y_true - y_pred) ** 2)
+    # A mean of n numbers in float32 is off by n eps at most, relative to their mean.
+    near = {"rtol": 22 * 3 * EPS}
+    expected = errors / COUNTS[metric] / 3
+    np.testing.assert_allclose(weighted.result(), expected, **near)
+    expected = all_errors / COUNTS[PaddedFrameMSE] / 3
+    np.testing.assert_allclose(plain.result(), expected, **near)
+
+
+def test_a_checkpoint_on_the_metric_keeps_the_least(tmp_path):
+    y_true, y_pred, mask = next(batches())
+    model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(3)])
+    model.compile("sgd", "mse", weighted_metrics=[PaddedFrameMSE(), ValidFrameMSE()])
+    checkpoint = keras.callbacks.ModelCheckpoint(
+        str(tmp_path / "best.keras"), monitor="padded_frame_mse", save_best_only=True
+    )
+    weights = mask.astype("f4")
+    history = model.fit(
+        y_pred, y_true, 3, 3, sample_weight=weights, callbacks=[checkpoint], verbose=0
+    ).history
+    assert checkpoint.best == pytest.approx(min(history["padded_frame_mse"]))
+    assert history["valid_frame_mse"][0] > history["padded_frame_mse"][0]
+    assert keras.saving.load_model(tmp_path / "best.keras").built
+
+
 def test_configs():
+    for metric in (ErrorRate, ValidFrameMSE, PaddedFrameMSE):
+        assert saved_copy(metric(name="mine")).name == "mine"
     copy = saved_copy(BitsPerCharacter(from_logits=False, name="bits", dtype="float64"))
     assert (copy.name, copy.from_logits) == ("bits", False)
-    assert saved_copy(ErrorRate(name="wrong")).name == "wrong"

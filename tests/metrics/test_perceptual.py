@@ -1,6 +1,5 @@
 """PESQ and STOI against scores of other programs, and what has no score."""
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -15,22 +14,20 @@ from keras_ortho.metrics import (
 )
 from keras_ortho.metrics.perceptual import count_utterances
 
-pytest.importorskip("pystoi")
-pytest.importorskip("pesq")
 
-
-@pytest.mark.parametrize("mode", ["nb", "wb"])
-def test_pesq_of_real_speech(scored_pairs, mode):
+def test_real_speech(scored_pairs):
     for pair in scored_pairs:
-        if mode == "wb" and pair["fs"] == 8000:
-            continue
         signals = pair["estimate"], pair["reference"], pair["fs"]
         # The C code works in single precision.
-        score = pesq(*signals, mode=mode)
-        assert score == pytest.approx(pair[f"pesq_{mode}_mos_lqo"], abs=1e-5)
-        if mode == "nb":
-            expected = pair["pesq_nb_raw_p862_by_inverting_p862_1"]
-            assert pesq(*signals, scale="raw") == pytest.approx(expected, abs=1e-4)
+        for mode in ("nb", "wb") if pair["fs"] == 16000 else ("nb",):
+            expected = pytest.approx(pair[f"pesq_{mode}_mos_lqo"], abs=1e-5)
+            assert pesq(*signals, mode=mode) == expected
+        expected = pair["pesq_nb_raw_p862_by_inverting_p862_1"]
+        assert pesq(*signals, scale="raw") == pytest.approx(expected, abs=1e-4)
+        assert stoi(*signals) == pytest.approx(pair["stoi"], abs=1e-9)
+        # The extended measure adds noise of 1e-16 to its inputs.
+        extended = pytest.approx(pair["estoi"], abs=1e-9)
+        assert stoi(*signals, extended=True) == extended
 
 
 @pytest.mark.parametrize(
@@ -46,14 +43,11 @@ def test_pesq_of_real_speech(scored_pairs, mode):
     ],
 )
 def test_published(scored_pairs, score, published, atol):
-    scores = [
-        score(pair["estimate"], pair["reference"], pair["fs"])
-        for pair in scored_pairs[:3]
-    ]
-    np.testing.assert_allclose(scores, published, atol=atol)
+    found = [score(x["estimate"], x["reference"], x["fs"]) for x in scored_pairs[:3]]
+    np.testing.assert_allclose(found, published, atol=atol)
 
 
-@pytest.mark.parametrize("raw", [-0.5, 1.0, 2.75, 4.5])
+@pytest.mark.parametrize("raw", [-0.5, 2.75, 4.5])
 def test_scales_are_inverse(raw):
     assert mos_lqo_to_raw(raw_to_mos_lqo(raw)) == pytest.approx(raw, abs=1e-12)
 
@@ -64,19 +58,20 @@ def test_perfect(speech):
 
 
 @pytest.mark.parametrize(
-    ("estimate", "reference", "reason"),
+    ("estimate", "reference", "samples", "reason"),
     [
-        (1.0, 0.0, "the reference is silent"),
-        (0.0, 1.0, "the estimate is silent"),
-        (0.0, 0.0, "the estimate is silent"),
-        (1e-30, 1.0, "too faint"),
-        (1.0, 1e-30, "No utterances"),
+        (1.0, 0.0, 16000, "silent"),
+        (0.0, 1.0, 16000, "silent"),
+        (1e-30, 1.0, 16000, "faint"),
+        (1.0, 1e-30, 16000, "no utterance"),
+        (1.0, 1.0, 1000, "short"),
+        (1.0, 1.0, 0, "empty"),
     ],
 )
-def test_unscored(estimate, reference, reason, speech):
+def test_no_pesq(estimate, reference, samples, reason, speech):
+    signal = speech(2)[:samples]
     with pytest.warns(UnscoredWarning, match=reason) as caught:
-        score = pesq(estimate * speech(2), reference * speech(2), 8000)
-    assert np.isnan(score)
+        assert np.isnan(pesq(estimate * signal, reference * signal, 8000))
     assert caught[0].filename == __file__
 
 
@@ -93,7 +88,6 @@ def test_utterances_are_counted(sample_rate):
     assert count_utterances(bursts(7, 0.5, 0.5), sample_rate) == 7
     assert count_utterances(bursts(7, 0.5, 0.1), sample_rate) == 1
     assert count_utterances(bursts(7, 0.1, 0.5), sample_rate) == 0
-    assert count_utterances(np.zeros(10), sample_rate) == 0
 
 
 def test_more_utterances_than_there_is_room_for(speech):
@@ -105,26 +99,9 @@ def test_more_utterances_than_there_is_room_for(speech):
         assert np.isnan(pesq(many, many, 8000))
 
 
-@pytest.mark.parametrize(("extended", "key"), [(False, "stoi"), (True, "estoi")])
-def test_stoi_of_real_speech(scored_pairs, extended, key):
-    for pair in scored_pairs:
-        score = stoi(pair["estimate"], pair["reference"], pair["fs"], extended=extended)
-        # The extended measure adds noise of 1e-16 to its inputs.
-        assert score == pytest.approx(pair[key], abs=1e-9)
-
-
-@pytest.mark.parametrize(("samples", "scored"), [(4096, False), (4097, True)])
-def test_the_least_that_is_scored(samples, scored):
-    """Of what is sound throughout, 0.41 s."""
-    reference = np.random.default_rng(1).normal(size=samples)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UnscoredWarning)
-        assert np.isfinite(stoi(reference, reference, 10_000)) == scored
-    assert len(caught) == (not scored)
-
-
-@pytest.mark.parametrize("samples", [0, 2, 1000, 3200])
-def test_too_short(samples, speech):
-    reference = speech(3, seed=2)[8000 : 8000 + samples]
+@pytest.mark.parametrize("samples", [0, 2, 1000, 4096])
+def test_too_short_for_stoi(samples):
+    reference = np.random.default_rng(1).normal(size=4097)
+    assert np.isfinite(stoi(reference, reference, 10_000))
     with pytest.warns(UnscoredWarning, match="0.41 s|empty"):
-        assert np.isnan(stoi(reference, reference, 8000))
+        assert np.isnan(stoi(reference[:samples], reference[:samples], 10_000))
