@@ -5,14 +5,13 @@ draws the noise's parameters, such as the pitch of a hum or the rate of clicks. 
 sampling rate is 8 kHz, and the level is arbitrary: `keras_ortho.audio.mix` sets it.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import SAMPLE_RATE
-from keras_ortho.checks import check_count, check_decibels
+from keras_ortho.checks import check_decibels
 from keras_ortho.extras import require
 
 Noise = Callable[[int, np.random.Generator], np.ndarray]
@@ -74,67 +73,47 @@ def babble(
 ) -> np.ndarray:
     """Generates babble: three to eight voices at once, equally loud.
 
-    Voices are drawn with replacement, so the same one may be heard twice.
-
     Args:
         samples: Number of samples.
         random: Random generator.
-        voices: Speech to choose from, each int16 or floating point `[samples]`; it is
-            repeated if it is too short.
+        voices: Speech to draw from, with replacement; each as for `excerpt`.
 
     Returns:
         float64 `[samples]`.
-
-    Raises:
-        ValueError: If there are no voices, or a chosen one is silent or not as
-            described.
     """
-    if not len(voices):
-        raise ValueError("`voices` must contain at least one. Received: none")
-    total = np.zeros(samples)
-    for choice in random.integers(len(voices), size=random.integers(3, 9)):
-        total += excerpt(voices[choice], samples, random)
-    return total
+    chosen = random.integers(len(voices), size=random.integers(3, 9))
+    return np.sum([excerpt(voices[n], samples, random) for n in chosen], axis=0)
 
 
 def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.ndarray:
     """Cuts a random piece out of a sound, which is repeated if it is too short.
 
-    The piece is scaled by the factor that gives the whole sound a power of 1. It is
-    never silent.
-
     Args:
-        sound: `[any]`, int16 or floating point.
+        sound: `[any]`, int16 or floating point, not silent.
         samples: Number of samples of the piece.
         random: Random generator.
 
     Returns:
-        float64 `[samples]`.
+        float64 `[samples]`, scaled by the factor that gives the whole sound a power of
+        1. It is never silent.
 
     Raises:
-        ValueError: If `sound` is not a single finite channel, or is silent, or
-            `samples` is not a positive integer.
+        ValueError: If `sound` is silent, or not a single finite channel.
 
     Example:
     >>> excerpt(np.array([1.0, -1.0]), 4, np.random.default_rng(0)).tolist()
     [1.0, -1.0, 1.0, -1.0]
     """
-    check_count("samples", samples)
-    sound = to_float(sound, "sound")
-    power = np.mean(np.square(sound)) if len(sound) else 0.0
-    if not power:
-        raise ValueError(f"`sound` must not be silent. Received: {len(sound)} samples")
+    sound = _loud("sound", sound)
     piece = np.zeros(samples)
     while not piece.any():  # A recording may contain silence.
         start = random.integers(max(len(sound) - samples, 0) + 1)
         piece = np.resize(sound[start:], samples)
-    return piece / np.sqrt(power)
+    return piece / np.sqrt(np.mean(np.square(sound)))
 
 
 def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
-    """Adds noise to speech at a given signal-to-noise ratio.
-
-    The ratio is that of the energies of the whole signals, pauses included.
+    """Adds noise to speech at a given signal-to-noise ratio, pauses included.
 
     Args:
         speech: `[samples]`, int16 or floating point.
@@ -145,8 +124,8 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
         float64 `[samples]`, with the speech at its original level.
 
     Raises:
-        ValueError: If a signal is not a single finite channel, or is silent; if the
-            signals differ in length; or if `snr` is out of its range.
+        ValueError: If a signal is silent, or not a single finite channel, they differ
+            in length, or `snr` is out of its range.
 
     Example:
     >>> speech, noise = np.array([3.0, 4.0]), np.array([0.0, 1.0])
@@ -154,17 +133,9 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
     [3.0, 4.5]
     """
     snr = check_decibels("snr", snr)
-    speech, noise = to_float(speech, "speech"), to_float(noise, "noise")
-    if len(speech) != len(noise):
-        raise ValueError(
-            f"`noise` must have as many samples as the speech, {len(speech)}. "
-            f"Received: {len(noise)}"
-        )
-    sizes = {"speech": np.linalg.norm(speech), "noise": np.linalg.norm(noise)}
-    for name, size in sizes.items():
-        if not size:
-            raise ValueError(f"`{name}` must not be silent. Received: only zeros")
-    return speech + noise * (sizes["speech"] / sizes["noise"] / 10 ** (snr / 20))
+    speech, noise = _loud("speech", speech), _loud("noise", noise)
+    ratio = np.linalg.norm(speech) / np.linalg.norm(noise)
+    return speech + noise * (ratio / 10 ** (snr / 20))
 
 
 def at_level(speech: np.ndarray, level: float) -> np.ndarray:
@@ -172,29 +143,22 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
 
     Args:
         speech: `[samples]`, int16 or floating point.
-        level: The level in dB relative to full scale, from -200 to 200; below 0 for
-            most speech.
+        level: The level in dB relative to full scale, from -200 to 200.
 
     Returns:
         float64 `[samples]`, where full scale is 1.
 
     Raises:
-        ValueError: If `speech` is not a single finite channel, or is silent, or `level`
-            is out of its range.
+        ValueError: If `speech` is silent, or not a single finite channel, or `level` is
+            out of its range.
 
     Example:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
     [0.1, -0.1]
     """
-    speech = to_float(speech, "speech")
-    level = check_decibels("level", level)
-    if not np.any(speech):
-        raise ValueError(
-            f"`speech` must not be silent. Received: {len(speech)} samples, all zero"
-        )
-    speech = speech / np.abs(speech).max()  # Or the squares might underflow.
-    size = math.sqrt(np.mean(np.square(speech)))
-    return speech * (10 ** (level / 20) / size)
+    speech = _loud("speech", speech)
+    size = 10 ** (check_decibels("level", level) / 20)
+    return speech * (size / np.sqrt(np.mean(np.square(speech))))
 
 
 def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -202,8 +166,7 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
 
     The room's impulse response follows Polack's model, `h(t) = n(t) 10^(-3 t / T)`:
     white Gaussian noise `n` that decays by 60 dB in the reverberation time `T`, drawn
-    from 0.3 to 1 s. The first 50 ms are left out, because early reflections help to
-    understand speech.
+    from 0.3 to 1 s. Earlier reflections help to understand speech.
 
     Args:
         speech: `[samples]` at 8 kHz, int16 or floating point.
@@ -211,9 +174,6 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
 
     Returns:
         float64 `[samples]`, without the speech itself; `mix` sets its level.
-
-    Raises:
-        ValueError: If `speech` is not a single finite channel.
 
     Reference:
 
@@ -224,11 +184,15 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
     time = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     fading = 10 ** (-3 * time / seconds)
     response = (time >= EARLY) * fading * random.normal(size=len(time))
-    late = _convolved(speech, response)
-    # Before the first late reflection there are only rounding errors.
-    begin = int(np.argmax(speech != 0)) if np.any(speech) else len(speech)
-    late[: begin + math.ceil(EARLY * SAMPLE_RATE)] = 0
-    return late
+    return _convolved(speech, response)
+
+
+def _loud(name: str, sound: np.ndarray) -> np.ndarray:
+    """Converts a sound that must not be silent to floats."""
+    sound = to_float(sound, name)
+    if not sound.any():
+        raise ValueError(f"`{name}` must not be silent. Received: {len(sound)} samples")
+    return sound
 
 
 def _colored(

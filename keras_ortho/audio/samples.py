@@ -1,6 +1,5 @@
 """Conversion of samples to floats or 16-bit integers, and writing of WAV files."""
 
-import io
 import os
 
 import numpy as np
@@ -43,20 +42,16 @@ def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:
-    """Converts samples to 16-bit integers, scaled down only if they exceed full scale.
+    """Converts samples to 16-bit integers, as Wisdom et al. wrote their predictions.
 
-    This is the rule by which Wisdom et al. wrote their predictions: if the peak is
-    above 1, the signal is divided by it; then 1 becomes 32767.
+    If the peak is above 1, the signal is divided by it; then 1 becomes 32767.
 
     Args:
         samples: `[samples]`, floating point with a full scale of 1, or int16, which is
-            returned unchanged, as a copy.
+            copied.
 
     Returns:
         int16 `[samples]`, rounded to nearest.
-
-    Raises:
-        ValueError: As for `to_float`.
 
     Example:
     >>> to_int16(np.array([0.5, -0.25])).tolist()
@@ -77,16 +72,12 @@ def write_wav(
     """Writes a 16-bit WAV file; an existing file is replaced atomically.
 
     Args:
-        path: File to write, in a folder that exists.
+        path: File to write.
         samples: `[samples]`, as for `to_int16`.
         sample_rate: Sampling rate in Hz.
 
     Raises:
-        FileNotFoundError: If the folder does not exist.
-        IsADirectoryError: If `path` is a folder.
-        OSError: If the file cannot be written.
-        ValueError: If `samples` does not fit `to_int16`, or `sample_rate` is not a
-            positive integer.
+        OSError: If the file cannot be written, as in a folder that does not exist.
 
     Example:
     ```python
@@ -96,9 +87,6 @@ def write_wav(
     integers = to_int16(samples)
     sample_rate = check_count("sample_rate", sample_rate)
     soundfile = require("soundfile", extra="speech")
-    # Written here rather than by soundfile, whose error for a folder that cannot be
-    # written to is not an `OSError`.
-    file = io.BytesIO()
-    soundfile.write(file, integers, sample_rate, subtype="PCM_16", format="WAV")
-    with replacing(path) as aside:
-        aside.write_bytes(file.getvalue())
+    # Opened here, as soundfile's error is not an `OSError`.
+    with replacing(path) as aside, aside.open("wb") as file:
+        soundfile.write(file, integers, sample_rate, subtype="PCM_16", format="WAV")

@@ -1,23 +1,24 @@
 """The short-time Fourier transform of the TIMIT experiments, and back to waveforms.
 
-Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks" (NeurIPS 2016),
-and Helfrich et al., "Orthogonal Recurrent Neural Networks with Scaled Cayley
-Transform" (ICML 2018), predict the next frame of 8 kHz speech: Hann windows of
-256 samples with 50% overlap, as log power in 129 bins.
-
-The network reads frame `t` and predicts frame `t + 1`: its output `y_hat[t]`, computed
-from frames `0 .. t`, is frame `t + 1`. For an utterance of `L` frames, the outputs
-`y_hat[0 .. L-2]` are frames `1 .. L-1`; the last output, `y_hat[L-1]`, predicts the
-silence after the utterance and is dropped.
+Wisdom et al. (2016) and Helfrich et al. (2018) predict the next frame of 8 kHz speech:
+Hann windows of 256 samples with 50% overlap, as log power in 129 bins. The network
+reads frame `t` and predicts frame `t + 1`; its last output predicts the silence after
+the utterance and is dropped.
 """
 
-import inspect
 from typing import Literal
 
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import check_choice, check_count, check_seed, is_integer
+from keras_ortho.checks import (
+    check_all_finite,
+    check_choice,
+    check_count,
+    check_seed,
+    check_shape,
+    is_integer,
+)
 from keras_ortho.extras import require
 from keras_ortho.frames import (
     FRAME_LENGTH,
@@ -41,25 +42,21 @@ def stft(
     """Computes a short-time Fourier transform, with silence on both sides.
 
     The signal is zero-padded at its end to a multiple of `hop_length`, and then by
-    `frame_length` zeros on both sides, so that every sample is covered by the same
-    number of windows. The window is the periodic Hann window, without normalization.
+    `frame_length` zeros on both sides. The window is the periodic Hann window, without
+    normalization.
 
     Args:
-        signal: `[samples]`, int16, or floating point with a full scale of 1; converted
-            to float32.
+        signal: `[samples]`, int16, or floating point with a full scale of 1.
         frame_length: Even number of samples under the window. Default: 256.
         hop_length: Number of samples from one frame to the next; a divisor of
-            `frame_length`. If the two are equal, the transform has no inverse, because
-            the window begins with zero. Default: 128.
+            `frame_length`. Default: 128.
 
     Returns:
-        complex64 `[frames, frame_length // 2 + 1]`, frames first. With the
-        default lengths there are `ceil(samples / 128) + 3` frames.
+        complex64 `[frames, frame_length // 2 + 1]`. With the default lengths there are
+        `ceil(samples / 128) + 3` frames.
 
     Raises:
-        ValueError: If `signal` is not a single finite channel of either type, or a
-            length does not fit.
-        ImportError: If librosa is not installed.
+        ValueError: If `signal` is not a single finite channel, or a length is invalid.
 
     Example:
     >>> stft(np.zeros(1000, "float32")).shape
@@ -69,11 +66,8 @@ def stft(
     signal = to_float(signal, "signal")
     end = frame_length + -len(signal) % hop_length
     padded = np.pad(signal.astype(np.float32), (frame_length, end))
-    return (
-        require("librosa", extra="speech")
-        .stft(padded, n_fft=frame_length, hop_length=hop_length, center=False)
-        .T
-    )
+    transform = require("librosa", extra="speech").stft
+    return transform(padded, n_fft=frame_length, hop_length=hop_length, center=False).T
 
 
 def istft(
@@ -85,12 +79,12 @@ def istft(
 ) -> np.ndarray:
     """Inverts `stft`, by windowed overlap-add divided by the sum of squared windows.
 
-    For a spectrum that no signal has, such as a predicted one, it returns the signal
-    whose transform is closest in the least-squares sense (Griffin and Lim, 1984).
+    Of a spectrum that no signal has, it is the signal whose transform is closest in the
+    least-squares sense (Griffin and Lim, 1984).
 
     Args:
         spectrum: `[frames, frame_length // 2 + 1]`, complex, as from `stft`.
-        length: Number of samples of the signal, without the silence on both sides.
+        length: Number of samples of the signal.
         frame_length: As for `stft`. Default: 256.
         hop_length: As for `stft`, but less than `frame_length`. Default: 128.
 
@@ -98,8 +92,7 @@ def istft(
         float32 `[length]`.
 
     Raises:
-        ValueError: If a length does not fit, the shape of `spectrum` does not fit
-            `frame_length`, or there are too few frames for `length`.
+        ValueError: If a length or the shape of `spectrum` does not fit.
 
     Example:
     >>> signal = np.sin(np.arange(1000, dtype="float32"))
@@ -108,12 +101,7 @@ def istft(
     """
     check_inverse_lengths(frame_length, hop_length)
     spectrum = np.asarray(spectrum)
-    bins = frame_length // 2 + 1
-    if spectrum.ndim != 2 or spectrum.shape[1] != bins:
-        raise ValueError(
-            f"`spectrum` must have the shape [frames, {bins}]. "
-            f"Received: shape {spectrum.shape}"
-        )
+    check_shape("spectrum", spectrum, (len(spectrum), frame_length // 2 + 1))
     longest = (len(spectrum) - 1) * hop_length - frame_length
     if not is_integer(length) or not 0 <= length <= longest:
         raise ValueError(
@@ -150,8 +138,7 @@ def log_power(spectrum: np.ndarray) -> np.ndarray:
 def magnitude(log_power: np.ndarray) -> np.ndarray:
     """Computes the magnitude `sqrt(10^(dB / 10))` of a log power.
 
-    The floor of `log_power` is not subtracted, as in Wisdom et al.: -50 dB becomes
-    0.003.
+    The floor of `log_power` is not subtracted, as in Wisdom et al.
 
     Args:
         log_power: `[frames, bins]`, in dB.
@@ -176,30 +163,26 @@ def resynthesize(
 ) -> np.ndarray:
     """Converts the frames predicted for an utterance to a waveform.
 
-    The first frame is that of the reference; the others have the predicted magnitude
-    `sqrt(10^(dB / 10))`, from which the floor of the log power is not subtracted. A
-    network that predicts log power predicts no phase. The phase is either copied from
-    the same frame of the reference, which flatters every score, or reconstructed from
-    the magnitudes alone.
+    The first frame is that of the reference; the others have the predicted magnitude.
+    The phase is either copied from the same frame of the reference, which flatters
+    every score, or reconstructed from the magnitudes alone.
 
     Args:
         log_power: `[frames - 1, 129]` or `[frames, 129]`, in dB. Row `t` is the
             prediction of frame `t + 1` of the reference, which has `frames =
             ceil(samples / 128) + 3` frames. With `frames` rows, the last is dropped.
-        reference: The reference utterance at 8 kHz, `[samples]`, floating point with a
-            full scale of 1, or int16.
+        reference: The reference utterance at 8 kHz, `[samples]`, as for `stft`.
         phase: `"reference"`, as Wisdom et al. score it, or `"griffin_lim"`. Default:
             `"reference"`.
         iterations: Number of iterations of Griffin-Lim. Default: 32.
         seed: Seed of the phases that Griffin-Lim starts from. Default: 0.
 
     Returns:
-        float32 `[samples]`. To keep the fraction of a hop after the end, as Wisdom et
-        al. do, pad the reference to a multiple of 128 samples.
+        float32 `[samples]`.
 
     Raises:
-        ValueError: If the shape of `log_power` does not fit the reference, an
-            input is not finite, or `phase`, `iterations` or `seed` is not allowed.
+        ValueError: If the shape of `log_power` does not fit the reference, or an
+            argument is not finite or not allowed.
 
     Example:
     >>> speech = np.sin(np.arange(1000) / 5)
@@ -209,41 +192,29 @@ def resynthesize(
 
     Reference:
 
-    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5.4 and the
-      authors' `recon_timitpred.py`
+    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5.4
     - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
       Transform", 1984
     """
     check_choice("phase", phase, ("reference", "griffin_lim"))
-    iterations = check_count("iterations", iterations)
-    seed = check_seed("seed", seed)
     signal = to_float(reference, "reference")
     true = stft(signal)
-    log_power = np.asarray(log_power)
-    frames, bins = true.shape
-    if log_power.shape not in ((frames - 1, bins), (frames, bins)):
-        raise ValueError(
-            f"`log_power` must have the shape [{frames - 1}, {bins}], or "
-            f"[{frames}, {bins}], for a reference of {len(signal)} samples. "
-            f"Received: shape {log_power.shape}"
-        )
-    if not np.isfinite(log_power).all():
-        raise ValueError("`log_power` must be finite. Received: NaN or infinite values")
-    predicted = magnitude(log_power[: frames - 1])
-    magnitudes = np.concatenate([np.abs(true[:1]), predicted])
+    predicted = np.asarray(log_power)
+    if len(predicted) == len(true):
+        predicted = predicted[:-1]
+    check_shape("log_power", predicted, (len(true) - 1, NUM_BINS))
+    check_all_finite("log_power", predicted)
+    magnitudes = np.concatenate([np.abs(true[:1]), magnitude(predicted)])
     if phase == "reference":
         spectrum = magnitudes * np.exp(1j * np.angle(true))
         return istft(spectrum, length=len(signal))
-    griffinlim = require("librosa", extra="speech").griffinlim
-    # The argument `random_state` of librosa 0.11 is called `rng` from 1.0 on.
-    renamed = "rng" in inspect.signature(griffinlim).parameters
-    padded = griffinlim(
+    padded = require("librosa", extra="speech").griffinlim(
         magnitudes.T,
-        n_iter=iterations,
+        n_iter=check_count("iterations", iterations),
         hop_length=HOP_LENGTH,
         n_fft=FRAME_LENGTH,
         center=False,
-        **{"rng" if renamed else "random_state": seed},
+        random_state=check_seed("seed", seed),
     )
     return padded[FRAME_LENGTH : FRAME_LENGTH + len(signal)]
 
@@ -254,14 +225,10 @@ def resynthesize_reference(reference: np.ndarray) -> np.ndarray:
     Wisdom et al. score their predictions against this signal, not the original.
 
     Args:
-        reference: `[samples]` at 8 kHz, floating point with a full scale of 1, or
-            int16.
+        reference: `[samples]` at 8 kHz, as for `stft`.
 
     Returns:
         float32 `[samples]`, equal to the reference up to rounding.
-
-    Raises:
-        ValueError: If `reference` is not a single finite channel of either type.
 
     Example:
     >>> speech = np.sin(np.arange(1000) / 5)

@@ -18,10 +18,9 @@ NO_POWER = 1e-100
 def wiener(noisy: np.ndarray) -> np.ndarray:
     """Removes noise with a Wiener filter, frame by frame and causally.
 
-    In each bin, the noise power is tracked by averaging its expected power over the
-    presence and absence of speech (Gerkmann and Hendriks, 2012). The a priori
-    signal-to-noise ratio is estimated by the decision-directed rule (Ephraim and Malah,
-    1984). The transform is `stft`.
+    In each bin of `stft`, the noise power is tracked by averaging its expected power
+    over the presence and absence of speech (Gerkmann and Hendriks). The a priori SNR
+    is estimated by the decision-directed rule (Ephraim and Malah).
 
     Args:
         noisy: `[samples]` at 8 kHz, int16 or floating point. Its first tenth of a
@@ -29,9 +28,6 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
 
     Returns:
         float32 `[samples]`.
-
-    Raises:
-        ValueError: If `noisy` is not a single finite channel.
 
     Example:
     >>> speech = np.sin(np.arange(8000) / 5)
@@ -41,7 +37,7 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
     Reference:
 
     - Gerkmann and Hendriks, "Unbiased MMSE-Based Noise Power Estimation with Low
-      Complexity and Low Tracking Delay", 2012, algorithm of section V
+      Complexity and Low Tracking Delay", 2012, section V
     - Ephraim and Malah, "Speech Enhancement Using a Minimum Mean-Square Error
       Short-Time Spectral Amplitude Estimator", 1984, equation 51
     """

@@ -18,31 +18,26 @@ from keras_ortho.frames import (
 class _Transform(keras.layers.Layer):
     """Base class of both transforms: lengths, and arithmetic in at least float32."""
 
-    check = staticmethod(check_lengths)
-
     def __init__(
         self,
         frame_length: int = FRAME_LENGTH,
         hop_length: int = HOP_LENGTH,
         **kwargs: Any,
     ) -> None:
-        self.check(frame_length, hop_length)
+        check_lengths(frame_length, hop_length)
         # Half precision has too few digits for a sum over a window.
         super().__init__(autocast=False, **kwargs)
+        self.input_spec = keras.InputSpec(ndim=2)
         self.frame_length = frame_length
         self.hop_length = hop_length
 
-    @property
-    def transform_dtype(self) -> str:
-        """The dtype of the arithmetic and of the output."""
-        return wide_dtype(self.compute_dtype)
-
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that recreate the layer."""
-        return super().get_config() | {
-            "frame_length": self.frame_length,
-            "hop_length": self.hop_length,
-        }
+        lengths = {"frame_length": self.frame_length, "hop_length": self.hop_length}
+        return super().get_config() | lengths
+
+    @property
+    def _wide_dtype(self) -> str:
+        return wide_dtype(self.compute_dtype)
 
     def _lengths(self) -> dict[str, Any]:
         return {
@@ -54,20 +49,9 @@ class _Transform(keras.layers.Layer):
         }
 
 
-def _check_waveform(name: str, waveform: Tensor) -> None:
-    if len(waveform.shape) != 2:
-        raise ValueError(
-            f"`{name}` must have the shape (batch, samples). "
-            f"Received: {tuple(waveform.shape)}"
-        )
-
-
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class STFT(_Transform):
     """Short-time Fourier transform of waveforms, equal to `keras_ortho.audio.stft`.
-
-    Padding with silence, window and scale are those of that function, so a model can
-    take waveforms in place of the pipeline's frames.
 
     Args:
         frame_length: Even number of samples in each frame. Default: 256.
@@ -84,7 +68,7 @@ class STFT(_Transform):
         with the default lengths, there are `ceil(samples / 128) + 3` frames.
 
     Raises:
-        ValueError: If a length is invalid, or `waveform` does not have two axes.
+        ValueError: If a length is invalid, or `waveform` has another shape.
 
     Example:
     >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
@@ -94,30 +78,27 @@ class STFT(_Transform):
 
     def call(self, waveform: Tensor) -> Tensor:
         """Transforms waveforms. See the class for the arguments."""
-        _check_waveform("waveform", waveform)
-        waveform = ops.cast(waveform, self.transform_dtype)
+        waveform = ops.cast(waveform, self._wide_dtype)
         end = self.frame_length + -ops.shape(waveform)[1] % self.hop_length
         padded = ops.pad(waveform, ((0, 0), (self.frame_length, end)))
         return ops.stack(ops.stft(padded, **self._lengths()), axis=-1)
 
     def compute_output_spec(self, waveform: keras.KerasTensor) -> keras.KerasTensor:
         """Returns the shape and dtype of the spectrum."""
-        _check_waveform("waveform", waveform)
         batch, samples = waveform.shape
         frames = None
         if samples is not None:
-            hops = self.frame_length // self.hop_length
-            frames = -(-samples // self.hop_length) + hops + 1
+            frames = -(-(samples + self.frame_length) // self.hop_length) + 1
         shape = (batch, frames, self.frame_length // 2 + 1, 2)
-        return keras.KerasTensor(shape, self.transform_dtype)
+        return keras.KerasTensor(shape, self._wide_dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class InverseSTFT(_Transform):
     """Inverse of `STFT`, equal to `keras_ortho.audio.istft`.
 
-    For a spectrum that is not the transform of any waveform, such as a masked one, it
-    returns the waveform whose transform is closest in the least-squares sense.
+    Of a spectrum that no waveform has, such as a masked one, it is the waveform whose
+    transform is closest in the least-squares sense.
 
     Args:
         frame_length: As in `STFT`. Default: 256.
@@ -127,15 +108,14 @@ class InverseSTFT(_Transform):
     Call arguments:
         spectrum: Tensor of shape `(batch, frames, frame_length // 2 + 1, 2)`.
         like: Tensor of shape `(batch, samples)`, such as the waveforms that were
-            transformed. Only its number of samples is used. Default: `None`, for
-            `max(0, (frames - 1) * hop_length - frame_length)` samples.
+            transformed, of which only the number of samples is used. Default: `None`,
+            for `max(0, (frames - 1) * hop_length - frame_length)` samples.
 
     Output shape:
         `(batch, samples)`.
 
     Raises:
-        ValueError: If a length is invalid, a shape is wrong, or `like` is known to have
-            more samples than the frames cover.
+        ValueError: If a length is invalid, or `spectrum` has another shape.
 
     Example:
     >>> waveform = np.sin(np.arange(1000, dtype="float32"))[None]
@@ -149,16 +129,24 @@ class InverseSTFT(_Transform):
       Transform", 1984
     """
 
-    check = staticmethod(check_inverse_lengths)
+    def __init__(
+        self,
+        frame_length: int = FRAME_LENGTH,
+        hop_length: int = HOP_LENGTH,
+        **kwargs: Any,
+    ) -> None:
+        check_inverse_lengths(frame_length, hop_length)
+        super().__init__(frame_length, hop_length, **kwargs)
+        axes = {2: frame_length // 2 + 1, 3: 2}
+        self.input_spec = keras.InputSpec(ndim=4, axes=axes)
 
     def call(self, spectrum: Tensor, like: Tensor | None = None) -> Tensor:
         """Transforms spectra back. See the class for the arguments."""
-        self._check_shapes(spectrum, like)
-        spectrum = ops.cast(spectrum, self.transform_dtype)
+        spectrum = ops.cast(spectrum, self._wide_dtype)
         parts = (spectrum[..., 0], spectrum[..., 1])
         padded = ops.istft(parts, **self._lengths())
         if like is None:
-            samples = self._whole(ops.shape(spectrum)[1])
+            samples = self._longest(ops.shape(spectrum)[1])
         else:
             samples = ops.shape(like)[1]
         return padded[:, self.frame_length : self.frame_length + samples]
@@ -167,38 +155,11 @@ class InverseSTFT(_Transform):
         self, spectrum: keras.KerasTensor, like: keras.KerasTensor | None = None
     ) -> keras.KerasTensor:
         """Returns the shape and dtype of the waveforms."""
-        self._check_shapes(spectrum, like)
-        batch, frames, *_ = spectrum.shape
-        samples = None if frames is None else max(0, self._whole(frames))
+        batch, frames = spectrum.shape[:2]
+        samples = None if frames is None else max(0, self._longest(frames))
         if like is not None:
             samples = like.shape[1]
-        return keras.KerasTensor((batch, samples), self.transform_dtype)
+        return keras.KerasTensor((batch, samples), self._wide_dtype)
 
-    def _check_shapes(self, spectrum: Tensor, like: Tensor | None) -> None:
-        wanted = (self.frame_length // 2 + 1, 2)
-        if len(spectrum.shape) != 4 or tuple(spectrum.shape[2:]) != wanted:
-            raise ValueError(
-                f"`spectrum` must have the shape (batch, frames, {wanted[0]}, 2). "
-                f"Received: {tuple(spectrum.shape)}"
-            )
-        if like is None:
-            return
-        _check_waveform("like", like)
-        # An unknown size is `None`, or symbolic when JAX exports.
-        (batch, frames, *_), (others, samples) = spectrum.shape, like.shape
-        if isinstance(batch, int) and isinstance(others, int) and batch != others:
-            raise ValueError(
-                f"`like` must have as many waveforms as `spectrum`, {batch}. Received: "
-                f"{others}"
-            )
-        if not (isinstance(frames, int) and isinstance(samples, int)):
-            return
-        longest = max(0, self._whole(frames))
-        if samples > longest:
-            raise ValueError(
-                f"`like` must have at most {longest} samples for {frames} frames. "
-                f"Received: {samples}"
-            )
-
-    def _whole(self, frames: Any) -> Any:
+    def _longest(self, frames: Any) -> Any:
         return (frames - 1) * self.hop_length - self.frame_length

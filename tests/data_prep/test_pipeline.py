@@ -206,7 +206,7 @@ def test_the_old_manifest_names_whole_shards_until_the_new_one_is_there(
 FAULTS = {
     "truncated": "The file is truncated or damaged: its header states 1256 samples, "
     "but it holds 1206",
-    "header": "The file is truncated: it has 900 of the 1024 bytes of a SPHERE header",
+    "header": "The file cannot be read as audio",
     "empty": "The file is empty",
     "no_samples": "The file contains no samples",
     "text": "The file cannot be read as audio",

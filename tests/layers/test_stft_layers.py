@@ -10,8 +10,6 @@ from keras_ortho.layers import STFT, InverseSTFT
 from tests.gradients import gradients
 from tests.saving import reloaded
 
-LENGTHS = [(256, 128), (64, 16)]
-
 
 def waveforms(samples, batch=2, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, size=(batch, samples))
@@ -21,35 +19,23 @@ def spectra(frames, bins, seed=1):
     return np.random.default_rng(seed).normal(size=(2, frames, bins, 2))
 
 
-@pytest.mark.parametrize(("frame", "hop"), LENGTHS)
+@pytest.mark.parametrize(("frame", "hop"), [(256, 128), (64, 16)])
 @pytest.mark.parametrize("samples", [1000, 1024])
 def test_is_the_pipelines(frame, hop, samples):
+    lengths = {"frame_length": frame, "hop_length": hop}
     x = waveforms(samples)
     found = ops.convert_to_numpy(STFT(frame, hop, dtype="float64")(x))
-    for row, waveform in zip(found, x, strict=True):
-        expected = stft(waveform, frame_length=frame, hop_length=hop)
-        assert row.shape == (*expected.shape, 2)
+    # Any spectrum but for what a real signal's cannot have, which both drop.
+    changed = spectra(*found.shape[1:3])
+    changed[:, :, [0, -1], 1] = 0
+    back = ops.convert_to_numpy(InverseSTFT(frame, hop, dtype="float64")(changed, x))
+    for n, waveform in enumerate(x):
+        expected = stft(waveform, **lengths)
+        assert found[n].shape == (*expected.shape, 2)
         # Theirs is in float32: each value a sum over a window of values up to 1.
-        np.testing.assert_allclose(
-            row[..., 0] + 1j * row[..., 1], expected, atol=frame * 2.0**-23
-        )
-
-
-@pytest.mark.parametrize(("frame", "hop"), LENGTHS)
-def test_inverse_is_the_pipelines_of_any_spectrum(frame, hop):
-    x = spectra(12, frame // 2 + 1)
-    # What a real signal's transform cannot have is dropped by both.
-    x[:, :, [0, -1], 1] = 0
-    length = 11 * hop - frame
-    found = ops.convert_to_numpy(InverseSTFT(frame, hop, dtype="float64")(x))
-    for row, parts in zip(found, x, strict=True):
-        expected = istft(
-            parts[..., 0] + 1j * parts[..., 1],
-            length=length,
-            frame_length=frame,
-            hop_length=hop,
-        )
-        np.testing.assert_allclose(row, expected, atol=50 * 2.0**-23)
+        np.testing.assert_allclose(found[n] @ [1, 1j], expected, atol=frame * 2.0**-23)
+        expected = istft(changed[n] @ [1, 1j], length=samples, **lengths)
+        np.testing.assert_allclose(back[n], expected, atol=50 * 2.0**-23)
 
 
 @pytest.mark.backends
@@ -101,15 +87,13 @@ def test_saves(tmp_path):
 
 
 @pytest.mark.backends
-@pytest.mark.parametrize("frames", [1, 2, 3, 4])
+@pytest.mark.parametrize("frames", [1, 3, 4])
 def test_few_frames(frames):
     """The silence on both sides takes three frames and a hop."""
     x = spectra(frames, 129).astype("float32")
     samples = max(0, frames - 3) * 128
     assert InverseSTFT()(x).shape == (2, samples)
     assert InverseSTFT()(keras.Input((frames, 129, 2))).shape == (None, samples)
-    with pytest.raises(ValueError, match=f"`like` .* {frames} frames. Received: 200"):
-        InverseSTFT()(x, waveforms(200))
 
 
 @pytest.mark.parametrize("samples", [100, None])
