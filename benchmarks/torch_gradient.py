@@ -23,8 +23,7 @@ from turns import in_turns
 
 from experiments.tables import table
 from keras_ortho import GORU, ORNN, AntisymmetricRNN, ScoRNN, ScuRNN
-from keras_ortho.backend import autodiff
-from keras_ortho.backend.torch import with_gradient
+from keras_ortho.backend import with_gradient
 from keras_ortho.recurrence import sequence
 
 LAYERS = {
@@ -49,8 +48,9 @@ def main() -> None:
     by_hand = True
 
     def chosen(forward: Any, backward: Any, *, once: bool = False) -> Any:
-        make = with_gradient if by_hand else autodiff.with_gradient
-        return make(forward, backward, once=once)
+        if not by_hand:
+            return lambda *inputs: forward(*inputs)[0]
+        return with_gradient(forward, backward, once=once)
 
     sequence.with_gradient = chosen  # The recurrence looks it up at each call.
     rows: dict[str, float] = {}

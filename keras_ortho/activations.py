@@ -1,5 +1,6 @@
 """Activations for orthogonal and unitary networks: modReLU, OPLU and leaky ReLU."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -63,16 +64,14 @@ def real_modrelu_gradients(output: Tensor, upstream: Tensor) -> tuple[Tensor, Te
     return sign * to_bias, to_bias
 
 
-def _forward(inputs: Tensor, bias: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def _forward(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     output = real_modrelu(inputs, bias)
-    return output, (output, bias)
+    return output, output
 
 
-def _backward(saved: tuple[Tensor, Tensor], upstream: Tensor) -> tuple[Tensor, Tensor]:
-    output, bias = saved
+def _backward(output: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
     to_inputs, to_bias = real_modrelu_gradients(output, upstream)
-    axes = tuple(range(len(output.shape) - len(bias.shape)))
-    return to_inputs, ops.sum(to_bias, axis=axes)
+    return to_inputs, ops.sum(to_bias, axis=tuple(range(len(output.shape) - 1)))
 
 
 _modrelu = with_gradient(_forward, _backward)
@@ -81,9 +80,8 @@ _modrelu = with_gradient(_forward, _backward)
 def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     """Applies real modReLU, `sign(z) relu(|z| + b)`.
 
-    The function keeps the sign and shifts the absolute value: a negative bias sets
-    values near zero to zero, a positive bias pushes them away from zero. At `z = 0`,
-    the value is 0. The gradient is 0 there and where `|z| + b = 0`.
+    A negative bias sets values near zero to zero, a positive bias pushes them away from
+    zero. The value at `z = 0` is 0. The gradient is 0 there and where `|z| + b = 0`.
 
     Args:
         inputs: Tensor of shape `(..., n)`.
@@ -106,8 +104,7 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
       equation 8, after
       [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
-    inputs = _floats(inputs)
-    _check_bias(bias, inputs, 1)
+    inputs = _checked(inputs, bias, 1)
     return _modrelu(inputs, ops.cast(bias, inputs.dtype))
 
 
@@ -115,39 +112,33 @@ def _floats(inputs: Any) -> Tensor:
     """Converts inputs to a tensor; integers and booleans become Keras's `floatx`."""
     inputs = ops.convert_to_tensor(inputs)
     check_real_tensor("inputs", inputs)
-    dtype = keras.backend.standardize_dtype(inputs.dtype)
-    return (
-        inputs
-        if keras.backend.is_float_dtype(dtype)
-        else ops.cast(inputs, keras.config.floatx())
-    )
+    is_float = keras.backend.is_float_dtype(inputs.dtype)
+    return inputs if is_float else ops.cast(inputs, keras.config.floatx())
 
 
-def _check_bias(bias: Any, inputs: Tensor, parts: int) -> None:
+def _checked(inputs: Any, bias: Any, parts: int) -> Tensor:
+    """Converts the inputs, and checks that the bias has an entry for each unit."""
     # A bias of another shape would be broadcast, and its gradient would be wrong.
+    inputs = _floats(inputs)
     check_real_tensor("bias", bias)
     size = inputs.shape[-1] if len(inputs.shape) else None
-    if size is not None and size % parts:
+    if size is not None and [parts * x for x in np.shape(bias)] != [size]:
         raise ValueError(
-            "`inputs` must have a real and an imaginary part of each unit. "
-            f"Received: inputs of shape {tuple(inputs.shape)}"
+            f"`bias` must have the shape (n,) for `inputs` of shape (..., {parts}n). "
+            f"Received: bias of shape {tuple(np.shape(bias))}, inputs of shape "
+            f"{tuple(inputs.shape)}"
         )
-    if size is not None and tuple(np.shape(bias)) != (size // parts,):
-        raise ValueError(
-            f"`bias` must have the shape ({size // parts},). Received: bias of shape "
-            f"{tuple(np.shape(bias))}, inputs of shape {tuple(inputs.shape)}"
-        )
+    return inputs
 
 
 def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
-    """Applies complex modReLU, `z relu(1 + b / |z|)`.
+    """Applies complex modReLU, `z relu(1 + b / |z|)`, in at least float32.
 
-    The function keeps the argument and shifts the modulus; with `b = 0`, it is the
-    identity. At `z = 0`, the value is 0, and the derivative is that of the identity if
-    `b >= 0`, and 0 if `b < 0`. Near 0, if `b > 0`, the derivative grows as `b / |z|`,
-    without a bound: see `smoothed_modrelu`. A modulus counts as 0 if underflow costs
-    it, or its square, digits: up to 1e-146 in float64, 3e-16 in float32 and bfloat16,
-    6e-5 in float16. The computation uses at least float32.
+    At `z = 0`, the value is 0, and the derivative is that of the identity if `b >= 0`,
+    and 0 if `b < 0`. Near 0, if `b > 0`, the derivative grows as `b / |z|`, without a
+    bound: see `smoothed_modrelu`. A modulus counts as 0 if underflow costs it, or its
+    square, digits: up to 1e-146 in float64, 3e-16 in float32 and bfloat16, 6e-5 in
+    float16.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
@@ -169,8 +160,7 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
       equation 8
     """
-    inputs = _floats(inputs)
-    _check_bias(bias, inputs, 2)
+    inputs = _checked(inputs, bias, 2)
     return scale_units(inputs, exact_scale(inputs, bias))
 
 
@@ -200,11 +190,9 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     """Applies complex modReLU, smoothed at zero as by the uRNN's and scuRNN's authors.
 
     Computes `z relu(m + b) / (m + 1e-5)` with the modulus `m = sqrt(|z|^2 + 1e-5)`, in
-    at least float32. The derivative is bounded, by about `1 + 300 b`, while that of
-    `complex_modrelu` is unbounded near 0. The result is slightly too small: with
-    `b = 0`, a number of modulus 1 loses 1e-5 of it, and one of modulus 0.1 loses 1e-4.
-    The square of the modulus must be finite: in float32, a modulus beyond 1.8e19 gives
-    NaN.
+    at least float32. The derivative is bounded, by about `1 + 300 b`. The result is
+    slightly too small: with `b = 0`, a number of modulus 1 loses 1e-5 of it, and one of
+    modulus 0.1 loses 1e-4.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
@@ -226,10 +214,8 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
       equation 8, and the authors' code
     """
-    inputs = _floats(inputs)
-    _check_bias(bias, inputs, 2)
-    scale, _ = modulus_scale(inputs, bias)
-    return scale_units(inputs, scale)
+    inputs = _checked(inputs, bias, 2)
+    return scale_units(inputs, modulus_scale(inputs, bias)[0])
 
 
 def modulus_scale(inputs: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
@@ -266,10 +252,8 @@ def oplu(inputs: Tensor) -> Tensor:
 
     The Jacobian is a permutation matrix at every point; where the values of a pair are
     equal, it leaves the pair alone. OPLU therefore preserves the norms of states and
-    gradients exactly, yet is nonlinear: it takes the absolute value of the difference
-    of each pair. In contrast, modReLU starts as the identity, with zero bias, and has
-    to learn to be nonlinear. OPLU is also known as MaxMin, and as GroupSort with
-    groups of two.
+    gradients exactly, yet is nonlinear. It is also known as MaxMin, and as GroupSort
+    with groups of two.
 
     Args:
         inputs: Tensor of shape `(..., n)`.
@@ -308,6 +292,7 @@ def swap_pairs(values: Tensor, swapped: Tensor) -> Tensor:
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
+@dataclasses.dataclass(frozen=True)
 class LeakyReLU:
     """Leaky ReLU with a given slope, `max(z, negative_slope z)` for slopes up to 1.
 
@@ -331,37 +316,20 @@ class LeakyReLU:
       whose code uses the slope 0.1
     """
 
-    def __init__(self, negative_slope: float = 0.1) -> None:
-        self.negative_slope = check_number("negative_slope", negative_slope)
+    negative_slope: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_number("negative_slope", self.negative_slope)
 
     def __call__(self, inputs: Tensor) -> Tensor:
-        """Applies the activation.
-
-        Args:
-            inputs: Tensor of any shape.
-
-        Returns:
-            Tensor of the same shape and dtype. For integers and booleans, the dtype is
-            Keras's `floatx`.
-        """
+        """Applies the activation to a tensor of any shape, and keeps its dtype."""
         # TensorFlow's own leaky ReLU rounds the slope to float32.
         inputs = _floats(inputs)
         return ops.where(inputs > 0, inputs, self.negative_slope * inputs)
 
-    def __repr__(self) -> str:
-        return f"LeakyReLU({self.negative_slope})"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, LeakyReLU):
-            return NotImplemented
-        return self.negative_slope == other.negative_slope
-
-    def __hash__(self) -> int:
-        return hash((LeakyReLU, self.negative_slope))
-
     def get_config(self) -> dict[str, float]:
         """Returns the config of the activation."""
-        return {"negative_slope": self.negative_slope}
+        return dataclasses.asdict(self)
 
     @classmethod
     def from_config(cls, config: dict[str, float]) -> "LeakyReLU":
@@ -383,19 +351,16 @@ def _gelu(inputs: Tensor) -> Tensor:
 # Keras computes a few in float32 for any input: tanh on JAX; on TensorFlow leaky ReLU,
 # whose slope is a float32, and GELU, whose square root of two is one. A layer stores
 # the activation that it was given, for its config, and computes with `precise`.
-_PRECISE: dict[Callable[..., Tensor], Callable[[Tensor], Tensor]] = {
-    keras.activations.tanh: tanh,
-    keras.activations.leaky_relu: LeakyReLU(0.2),
-    keras.activations.gelu: _gelu,
-}
+_PRECISE = [
+    (keras.activations.tanh, tanh),
+    (keras.activations.leaky_relu, LeakyReLU(0.2)),
+    (keras.activations.gelu, _gelu),
+]
 
 
 def precise(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """Returns an equivalent of an activation that has the precision of its inputs."""
-    try:
-        return _PRECISE.get(activation, activation)
-    except TypeError:  # A callable that cannot be hashed.
-        return activation
+    return next((own for known, own in _PRECISE if known is activation), activation)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -444,15 +409,7 @@ class ModReLU(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Creates the bias.
-
-        Args:
-            input_shape: Shape of the inputs.
-
-        Raises:
-            ValueError: If the last axis is unknown, or `bias_initializer` is an array
-                of the wrong shape.
-        """
+        """Creates the bias."""
         shape = (check_last_axis(self, input_shape),)
         initializers.check_array("bias_initializer", self.bias_initializer, shape)
         self.bias = self.add_weight(
@@ -464,14 +421,7 @@ class ModReLU(keras.layers.Layer):
         )
 
     def call(self, inputs: Tensor) -> Tensor:
-        """Applies the activation.
-
-        Args:
-            inputs: Tensor of shape `(..., n)`.
-
-        Returns:
-            Tensor of the same shape.
-        """
+        """Applies the activation."""
         return modrelu(inputs, self.bias)
 
     def compute_output_shape(

@@ -7,6 +7,11 @@ from typing import Any
 import numpy as np
 
 
+def _require(holds: Any, name: str, wanted: str, received: str) -> None:
+    if not holds:
+        raise ValueError(f"`{name}` must {wanted}. Received: {received}")
+
+
 def is_integer(value: Any) -> bool:
     """Returns whether a value is a Python or NumPy integer, but not a boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -14,7 +19,21 @@ def is_integer(value: Any) -> bool:
 
 def check_count(name: str, value: Any) -> int:
     """Checks that an argument is a positive integer."""
-    return _check_integer(name, value, 1, "a positive integer")
+    return _check_integer(name, value, 1, "be a positive integer")
+
+
+def check_seed(name: str, value: Any) -> int:
+    """Checks that an argument is a seed, an integer of at least 0."""
+    return _check_integer(name, value, 0, "be an integer of at least 0")
+
+
+def _check_integer(name: str, value: Any, least: int, wanted: str) -> int:
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    _require(number is not None and number >= least, name, wanted, f"{name}={value!r}")
+    return operator.index(value)
 
 
 def check_sizes(name: str, value: Any) -> tuple[int, ...]:
@@ -22,41 +41,44 @@ def check_sizes(name: str, value: Any) -> tuple[int, ...]:
     # A `TensorShape` is neither, and has no length if nothing is known of it.
     is_shape = hasattr(value, "as_list") and value.rank is not None
     sizes = list(value) if is_shape or isinstance(value, list | tuple) else []
-    if not sizes or not all(is_integer(size) and size > 0 for size in sizes):
-        raise ValueError(
-            f"`{name}` must be a tuple or list of positive integers. "
-            f"Received: {name}={value!r}"
-        )
+    holds = sizes and all(is_integer(size) and size > 0 for size in sizes)
+    wanted = "be a tuple or list of positive integers"
+    _require(holds, name, wanted, f"{name}={value!r}")
     return tuple(map(int, sizes))
-
-
-def check_seed(name: str, value: Any) -> int:
-    """Checks that an argument is a seed, an integer of at least 0."""
-    return _check_integer(name, value, 0, "an integer of at least 0")
 
 
 def check_fraction(name: str, value: Any) -> float:
     """Checks that an argument is a fraction in `[0, 1)`."""
-    wanted = "a fraction of at least 0 and less than 1"
+    wanted = "be a fraction of at least 0 and less than 1"
     return _check_float(name, value, lambda x: 0 <= x < 1, wanted)
 
 
 def check_finite(name: str, value: Any) -> float:
     """Checks that an argument is a finite number."""
-    return _check_float(name, value, np.isfinite, "a finite number")
+    return _check_float(name, value, np.isfinite, "be a finite number")
 
 
 def check_decibels(name: str, value: Any) -> float:
     """Checks that an argument is a plausible level or ratio of sound, in dB."""
-    return _check_float(name, value, lambda x: -200 <= x <= 200, "from -200 to 200 dB")
+    wanted = "be from -200 to 200 dB"
+    return _check_float(name, value, lambda x: -200 <= x <= 200, wanted)
 
 
 def check_number(name: str, value: Any, positive: bool = False) -> float:
     """Checks that an argument is a finite, nonnegative number."""
-    wanted = f"a finite number of {'more than' if positive else 'at least'} 0"
+    wanted = f"be a finite number of {'more than' if positive else 'at least'} 0"
     return _check_float(
         name, value, lambda x: 0 <= x < np.inf and (x > 0 or not positive), wanted
     )
+
+
+def _check_float(
+    name: str, value: Any, in_range: Callable[[Any], bool], wanted: str
+) -> float:
+    numeric = isinstance(value, int | float | np.integer | np.floating)
+    holds = numeric and not isinstance(value, bool) and in_range(value)
+    _require(holds, name, wanted, f"{name}={value!r}")
+    return float(value)
 
 
 def check_bounds(minval: Any, maxval: Any) -> tuple[float, float]:
@@ -66,21 +88,67 @@ def check_bounds(minval: Any, maxval: Any) -> tuple[float, float]:
     them, and JAX returns a constant.
     """
     minval, maxval = check_finite("minval", minval), check_finite("maxval", maxval)
-    if minval > maxval:
-        raise ValueError(
-            "`minval` must be at most `maxval`. "
-            f"Received: minval={minval}, maxval={maxval}"
-        )
+    received = f"minval={minval}, maxval={maxval}"
+    _require(minval <= maxval, "minval", "be at most `maxval`", received)
     return minval, maxval
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Checks that an argument is one of some words."""
+    words = tuple(choices)
+    holds = isinstance(value, str) and value in words
+    _require(holds, name, f"be one of {words}", f"{name}={value!r}")
 
 
 def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     """Checks the shape of an array."""
-    if array.shape != shape:
-        raise ValueError(
-            f"`{name}` must have the shape {shape}. "
-            f"Received: {name}.shape={array.shape}"
-        )
+    holds = array.shape == shape
+    _require(holds, name, f"have the shape {shape}", f"{name}.shape={array.shape}")
+
+
+def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
+    """Checks that the known part of a tensor's shape matches the required shape."""
+    found, expected = tuple(tensor.shape), tuple(shape)
+    holds = len(found) == len(expected) and all(
+        a == b or None in (a, b) for a, b in zip(found, expected, strict=True)
+    )
+    wanted = f"have the shape {expected} to fit {to}"
+    _require(holds, name, wanted, f"shape {found}")
+
+
+def check_square(name: str, matrix: Any) -> None:
+    """Checks that an argument is a square matrix."""
+    shape = tuple(matrix.shape)
+    holds = len(shape) == 2 and shape[0] == shape[1] and shape[0]
+    _require(holds, name, "be square", f"{name}.shape={shape}")
+
+
+def check_all_finite(name: str, array: np.ndarray) -> None:
+    """Checks that all entries of an array are finite."""
+    _require(np.isfinite(array).all(), name, "be finite", "NaN or infinite values")
+
+
+def check_real(name: str, array: np.ndarray) -> None:
+    """Checks that an array holds real numbers."""
+    # In NumPy, bfloat16 is an extension type of another kind.
+    holds = array.dtype.kind in "biuf" or array.dtype.name == "bfloat16"
+    _require(holds, name, "contain real numbers", f"{name}.dtype={array.dtype}")
+
+
+def check_real_square(name: str, matrix: Any) -> np.ndarray:
+    """Checks that an argument is a square matrix of finite real numbers."""
+    matrix = np.asarray(matrix)
+    check_square(name, matrix)
+    check_real(name, matrix)
+    check_all_finite(name, matrix)
+    return matrix.astype("float64")
+
+
+def check_real_tensor(name: str, tensor: Any) -> None:
+    """Checks that a tensor is real: casting a complex one drops its imaginary part."""
+    dtype = getattr(tensor, "dtype", "")
+    wanted = "be real: concatenate the real and the imaginary parts, as features"
+    _require("complex" not in str(dtype), name, wanted, f"{name}.dtype={dtype}")
 
 
 def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:
@@ -101,82 +169,3 @@ def check_built(layer: Any) -> None:
             "The layer has no weights yet: call it, or its `build` method, first. "
             f"Received: {layer.name} with built=False"
         )
-
-
-def check_all_finite(name: str, array: np.ndarray) -> None:
-    """Checks that all entries of an array are finite."""
-    if not np.isfinite(array).all():
-        raise ValueError(f"`{name}` must be finite. Received: NaN or infinite values")
-
-
-def check_real(name: str, array: np.ndarray) -> None:
-    """Checks that an array holds real numbers."""
-    # In NumPy, bfloat16 is an extension type of another kind.
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
-        raise ValueError(
-            f"`{name}` must contain real numbers. Received: {name}.dtype={array.dtype}"
-        )
-
-
-def check_real_tensor(name: str, tensor: Any) -> None:
-    """Checks that a tensor is real: casting a complex one drops its imaginary part."""
-    if "complex" in str(getattr(tensor, "dtype", "")):
-        raise ValueError(
-            f"`{name}` must be real: concatenate the real and the imaginary parts, as "
-            f"features. Received: {name}.dtype={tensor.dtype}"
-        )
-
-
-def check_square(name: str, matrix: Any) -> None:
-    """Checks that an argument is a square matrix."""
-    shape = tuple(matrix.shape)
-    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ValueError(f"`{name}` must be square. Received: {name}.shape={shape}")
-
-
-def check_real_square(name: str, matrix: Any) -> np.ndarray:
-    """Checks that an argument is a square matrix of finite real numbers."""
-    matrix = np.asarray(matrix)
-    check_square(name, matrix)
-    check_real(name, matrix)
-    check_all_finite(name, matrix)
-    return matrix.astype("float64")
-
-
-def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
-    """Checks that the known part of a tensor's shape matches the required shape."""
-    found, expected = tuple(tensor.shape), tuple(shape)
-    fits = len(found) == len(expected) and all(
-        a == b or None in (a, b) for a, b in zip(found, expected, strict=True)
-    )
-    if not fits:
-        raise ValueError(
-            f"`{name}` must have the shape {expected} to fit {to}. "
-            f"Received: shape {found}"
-        )
-
-
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Checks that an argument is one of some words."""
-    words = tuple(choices)
-    if not isinstance(value, str) or value not in words:
-        raise ValueError(f"`{name}` must be one of {words}. Received: {name}={value!r}")
-
-
-def _check_integer(name: str, value: Any, least: int, wanted: str) -> int:
-    try:
-        number = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or number < least:
-        raise ValueError(f"`{name}` must be {wanted}. Received: {name}={value!r}")
-    return number
-
-
-def _check_float(
-    name: str, value: Any, in_range: Callable[[Any], bool], wanted: str
-) -> float:
-    numeric = isinstance(value, int | float | np.integer | np.floating)
-    if not numeric or isinstance(value, bool) or not in_range(value):
-        raise ValueError(f"`{name}` must be {wanted}. Received: {name}={value!r}")
-    return float(value)

@@ -105,10 +105,11 @@ UNROLL = pytest.StashKey[int]()
 @pytest.fixture(scope="module")
 def full_turns(pytestconfig):
     """Has the loops of the recurrence take as many steps in a turn as users' do."""
-    from keras_ortho.recurrence import segment
+    from keras_ortho.recurrence import sequence
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment, "UNROLL", pytestconfig.stash.get(UNROLL, segment.UNROLL))
+        turns = pytestconfig.stash.get(UNROLL, sequence.UNROLL)
+        patch.setattr(sequence, "UNROLL", turns)
         yield
 
 
@@ -140,13 +141,13 @@ def _save_time_on_tensorflow(config, items):
             item.add_marker(pytest.mark.slow)
         seen.add(item.parent)
     from keras_ortho.backend import tensorflow as backend
-    from keras_ortho.recurrence import segment
+    from keras_ortho.recurrence import sequence
 
-    config.stash[UNROLL] = segment.UNROLL
+    config.stash[UNROLL] = sequence.UNROLL
     if _quick(config):
         # A step that is written eight times, or twice for as many pieces of a batch,
         # takes longer to trace than to run.
-        segment.UNROLL = 2
+        sequence.UNROLL = 2
         backend.UNKNOWN_BATCH = 1
 
 

@@ -1,59 +1,41 @@
 """Functions with one implementation per backend, and the choice between these.
 
-`with_gradient(forward, backward)` makes a function of tensors with a custom gradient.
-`eagerly()` computes eagerly within a trace. `scan`, `stack`, `slice_steps`,
-`sum_over_steps`, `batch_pieces` and `shared_out` are the building blocks of the
-recurrence. The rest of the computations are written with `keras.ops` and
-`keras_ortho.backend.elementary`.
+What a backend leaves out, it does not need. All other computations are written with
+`keras.ops` and `keras_ortho.backend.elementary`.
 """
 
+import importlib
+from collections.abc import Callable
+from typing import Any
+
 import keras
+from keras import ops
 
-if keras.backend.backend() == "tensorflow":
-    from keras_ortho.backend.tensorflow import (
-        batch_pieces,
-        eagerly,
-        scan,
-        shared_out,
-        slice_steps,
-        stack,
-        sum_over_steps,
-        with_gradient,
-    )
-elif keras.backend.backend() == "jax":
-    from keras_ortho.backend.jax import (
-        batch_pieces,
-        eagerly,
-        scan,
-        shared_out,
-        slice_steps,
-        stack,
-        sum_over_steps,
-        with_gradient,
-    )
-else:
-    from keras_ortho.backend.autodiff import (
-        batch_pieces,
-        eagerly,
-        scan,
-        shared_out,
-        slice_steps,
-        stack,
-        sum_over_steps,
-    )
+from keras_ortho.backend.types import Tensor
 
-    if keras.backend.backend() == "torch":
-        from keras_ortho.backend.torch import with_gradient
-    else:
-        from keras_ortho.backend.autodiff import with_gradient
 
-__all__ = [
-    "batch_pieces",
-    "eagerly",
-    "scan",
-    "shared_out",
-    "slice_steps",
-    "stack",
-    "sum_over_steps",
-    "with_gradient",
-]
+def _unchanged(value: Any, *_: Any) -> Any:
+    return value
+
+
+def _sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
+    """Sums a product over all steps, as the rows of one large product."""
+    return product(*(ops.reshape(x, (-1, x.shape[-1])) for x in sequences))
+
+
+_own: Any = importlib.import_module(f"keras_ortho.backend.{keras.backend.backend()}")
+
+eagerly = _own.eagerly
+gradients = _own.gradients
+scan = _own.scan
+slice_steps = _own.slice_steps
+with_gradient = _own.with_gradient
+
+batch_pieces = getattr(_own, "batch_pieces", lambda batch, entries, training: 1)
+compiled = getattr(_own, "compiled", _unchanged)
+in_graph = getattr(_own, "in_graph", _unchanged)
+shared_out = getattr(_own, "shared_out", _unchanged)
+stack = getattr(_own, "stack", _unchanged)
+sum_over_steps = getattr(_own, "sum_over_steps", _sum_over_steps)
+traced_once = getattr(_own, "traced_once", _unchanged)
+uncompiled = getattr(_own, "uncompiled", _unchanged)

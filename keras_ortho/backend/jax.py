@@ -4,7 +4,6 @@ See `keras_ortho.backend.tensorflow` for the arguments and results of each funct
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -13,6 +12,10 @@ from jax.sharding import PartitionSpec
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
+
+eagerly = jax.ensure_compile_time_eval
+# In an eager call, JAX compiles each loop again, unless the function is compiled.
+in_graph = compiled = jax.jit
 
 
 def with_gradient(
@@ -23,17 +26,15 @@ def with_gradient(
     JAX differentiates the saved values, too, so `once` is not used.
     """
     function = jax.custom_vjp(lambda *inputs: forward(*inputs)[0])
-
-    def gradient(saved: Any, upstream: Tensor) -> tuple[Tensor, ...]:
-        return tuple(backward(saved, upstream))
-
-    function.defvjp(forward, gradient)
+    function.defvjp(forward, lambda *args: tuple(backward(*args)))
     return lambda *inputs: function(*map(keras.ops.convert_to_tensor, inputs))
 
 
-def eagerly() -> AbstractContextManager[Any]:
-    """Computes eagerly in its context, even while a function is traced."""
-    return jax.ensure_compile_time_eval()
+def gradients(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """Computes the gradient of a function with respect to each of its inputs."""
+    return jax.grad(function, argnums=tuple(range(len(inputs))))(*inputs)
 
 
 def scan(
@@ -42,9 +43,8 @@ def scan(
     sequences: tuple[Tensor, ...] = (),
     *,
     length: int,
-    collect: tuple[tuple[tuple[Any, ...], Any], ...] = (),
     reverse: bool = False,
-    unroll: int = 1,
+    **_: Any,
 ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Loops over steps, as one operation of the program.
 
@@ -59,18 +59,9 @@ def scan(
     )
 
 
-def stack(steps: Tensor) -> Tensor:
-    """Returns what a scan has collected, which is a tensor already."""
-    return steps
-
-
-def slice_steps(
-    sequences: Tensor, piece: tuple[int, int], start: Any, length: int
-) -> Tensor:
-    """Slices consecutive steps of some sequences."""
-    first, count = piece
-    sizes = (count, length, sequences.shape[2])
-    return jax.lax.dynamic_slice(sequences, (first, start, 0), sizes)
+def slice_steps(sequences: Tensor, start: Any, length: int) -> Tensor:
+    """Slices consecutive steps."""
+    return jax.lax.dynamic_slice_in_dim(sequences, start, length, axis=1)
 
 
 def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
@@ -90,12 +81,12 @@ def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor
     return jax.lax.scan(step, start, sequences)[0]
 
 
-def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
-    """Makes each device compute with its share of the batch.
+def shared_out(function: Callable[..., Tensor], count: int) -> Callable:
+    """Makes each device compute with its share of the batch, of the first arguments.
 
-    If Keras divides batches among devices, the gradients of the arguments that all
-    sequences share are then summed once, at the end. By itself, XLA does so after each
-    segment, or gathers the states of all sequences on each device.
+    If Keras divides batches among devices, the gradients of the other arguments, which
+    all sequences share, are then summed once, at the end. By itself, XLA does so after
+    each segment, or gathers the states of all sequences on each device.
     """
     distribution = keras.distribution.distribution()
     if distribution is None:
@@ -103,25 +94,20 @@ def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Cal
     mesh = distribution.device_mesh.backend_mesh
     axis = distribution.batch_dim_name
     devices, divided = mesh.shape[axis], PartitionSpec(axis)
-    share = jax.shard_map(
-        function,
-        mesh=mesh,
-        in_specs=tuple(divided if each else PartitionSpec() for each in by_batch),
-        out_specs=divided,
-        axis_names={axis},  # The weights may be divided along other axes.
-        check_vma=False,
-    )
 
     def shared(*tensors: Tensor) -> Tensor:
-        first = tensors[by_batch.index(True)]
-        compiled = isinstance(first, jax.core.Tracer)
-        if devices == 1 or first.shape[0] % devices or not compiled:
+        compiled = isinstance(tensors[0], jax.core.Tracer)
+        if devices == 1 or tensors[0].shape[0] % devices or not compiled:
             return function(*tensors)
+        others = [PartitionSpec()] * (len(tensors) - count)
+        share = jax.shard_map(
+            function,
+            mesh=mesh,
+            in_specs=(*[divided] * count, *others),
+            out_specs=divided,
+            axis_names={axis},  # The weights may be divided along other axes.
+            check_vma=False,
+        )
         return share(*map(keras.ops.convert_to_tensor, tensors))
 
     return shared
-
-
-def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
-    """Returns 1, because XLA runs independent loops one after the other."""
-    return 1

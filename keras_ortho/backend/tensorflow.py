@@ -1,11 +1,12 @@
 """TensorFlow: custom gradients, loops over time, and eager computation in a trace."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, TypeAlias
+from typing import Any
 
 import tensorflow as tf
+from keras import ops
 
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 from keras_ortho.processors import processor_count
@@ -27,37 +28,66 @@ MULTIPLICATIONS = 750_000
 # Assumed size of a batch whose size is unknown while the program is traced.
 UNKNOWN_BATCH = 64
 
-# dL/doutput -> dL/dinput for every input
-Gradient: TypeAlias = Callable[[Tensor], Sequence[Tensor]]
+# A context that computes eagerly, even while a function is traced.
+eagerly = tf.init_scope
 
 
 def with_gradient(
     forward: Forward, backward: Backward, *, once: bool = False
 ) -> Callable[..., Tensor]:
-    """Makes a function with the value of `forward` and the gradient of `backward`."""
+    """Makes a function with the value of `forward` and the gradient of `backward`.
 
-    def gradient(saved: Any, upstream: Tensor) -> Sequence[Tensor]:
-        gradients = backward(saved, upstream)
-        if not once:
-            return gradients
-        return prevented(gradients)
+    If it is differentiated `once` only, the derivative of its gradient is an error.
+    """
 
     @tf.custom_gradient
-    def function(*inputs: Tensor) -> tuple[Tensor, Gradient]:
+    def function(*inputs: Tensor) -> tuple[Tensor, Callable]:
         output, saved = forward(*inputs)
-        return output, lambda upstream: gradient(saved, upstream)
+
+        def gradient(upstream: Tensor) -> Sequence[Tensor]:
+            found = backward(saved, upstream)
+            if not once:
+                return found
+            return [tf.raw_ops.PreventGradient(input=g, message=ONCE) for g in found]
+
+        return output, gradient
 
     return lambda *inputs: function(*map(tf.convert_to_tensor, inputs))
 
 
-def prevented(gradients: Sequence[Tensor]) -> list[Tensor]:
-    """Returns gradients, to differentiate which is an error that says why."""
-    return [tf.raw_ops.PreventGradient(input=g, message=ONCE) for g in gradients]
+def gradients(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """Computes the gradient of a function, also within compiled functions and loops."""
+    inputs = [tf.identity(x) for x in inputs]
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        value = function(*inputs)
+    zeros = tf.UnconnectedGradients.ZERO
+    return tuple(tape.gradient(value, inputs, unconnected_gradients=zeros))
 
 
-def eagerly() -> AbstractContextManager[Any]:
-    """Computes eagerly in its context, even while a function is traced."""
-    return tf.init_scope()
+def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles a function once for all calls with the same shapes."""
+    traced = tf.function(function, autograph=False)
+    # Calling `traced` would warn that many functions share the same code.
+    return lambda *inputs: traced.get_concrete_function(*inputs)(*inputs)
+
+
+def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes TensorFlow trace a function with long loops once for the same shapes.
+
+    Otherwise, in an eager call, TensorFlow runs each operation of each iteration
+    separately. The function is not differentiated, so that a tape does not trace its
+    gradient: use it within `with_gradient(..., once=True)`.
+    """
+    traced = tf.function(function, autograph=False)
+
+    @functools.wraps(function)
+    def constant(*inputs: Any) -> Any:
+        return traced(*(tf.stop_gradient(x) if tf.is_tensor(x) else x for x in inputs))
+
+    return constant
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,14 +110,17 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
 ) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-    """Loops over steps, as one operation of the graph."""
+    """Loops over steps, as one operation of the graph.
+
+    `collect` holds the shape and the dtype of each tensor that a step returns beside
+    the carry. An iteration runs up to `unroll` steps.
+    """
     sources = [_source(s) for s in sequences]
     # Not cleared after reading, because several gradients may read one forward pass.
     arrays = tuple(
         tf.TensorArray(dtype, _room(length), clear_after_read=False)
         for _, dtype in collect
     )
-    first = length - 1 if reverse else 0
     turn = 1
     if isinstance(length, int):
         turn = max(d for d in range(1, unroll + 1) if length % d == 0)
@@ -112,10 +145,11 @@ def scan(
             index = index + (-1 if reverse else 1)
         return index, carry, arrays
 
+    first = tf.convert_to_tensor(length - 1 if reverse else 0, tf.int32)
     _, carry, arrays = tf.while_loop(
         lambda index, *_: index >= 0 if reverse else index < length,
         body,
-        (tf.convert_to_tensor(first, tf.int32), tuple(carry), arrays),
+        (first, tuple(carry), arrays),
         maximum_iterations=length,  # XLA needs it to differentiate the loop.
     )
     return carry, tuple(
@@ -135,9 +169,12 @@ def stack(steps: _Steps) -> Tensor:
         element_dtype=steps.array.dtype,
     )
     # The layers that follow need the static shape.
-    shape = (steps.length, *steps.shape)
-    stacked.set_shape([size if isinstance(size, int) else None for size in shape])
+    stacked.set_shape([_known(size) for size in (steps.length, *steps.shape)])
     return stacked if isinstance(steps.length, int) else stacked[: steps.length]
+
+
+def _known(size: Any) -> int | None:
+    return size if isinstance(size, int) else None
 
 
 def _source(sequence: Any) -> Any:
@@ -149,11 +186,6 @@ def _source(sequence: Any) -> Any:
     if not tf.executing_eagerly() and not tf.is_symbolic_tensor(sequence.array.flow):
         return _unstack(sequence.array.stack())
     return sequence.array
-
-
-def _room(length: Any) -> Any:
-    """Returns a positive list length: XLA compiles reads in loops that never run."""
-    return length if isinstance(length, int) else tf.maximum(length, 1)
 
 
 def _unstack(sequence: Tensor) -> tf.TensorArray:
@@ -168,23 +200,17 @@ def _unstack(sequence: Tensor) -> tf.TensorArray:
     return array.unstack(sequence)
 
 
-def slice_steps(
-    sequences: Tensor, piece: tuple[Any, Any], start: Any, length: Any
-) -> Tensor:
-    """Slices consecutive steps of some sequences."""
-    first, count = piece
-    units = sequences.shape[2]
-    part = tf.slice(sequences, [first, start, 0], [count, length, units])
-    part.set_shape([x if isinstance(x, int) else None for x in (count, length, units)])
+def _room(length: Any) -> Any:
+    """Returns a positive list length: XLA compiles reads in loops that never run."""
+    return length if isinstance(length, int) else tf.maximum(length, 1)
+
+
+def slice_steps(sequences: Tensor, start: Any, length: Any) -> Tensor:
+    """Slices consecutive steps."""
+    batch, _, units = ops.shape(sequences)
+    part = tf.slice(sequences, [0, start, 0], [batch, length, units])
+    part.set_shape([_known(size) for size in (batch, length, units)])
     return part
-
-
-def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
-    """Sums a product over all steps of all sequences.
-
-    On TensorFlow, the steps are the rows of one large product.
-    """
-    return product(*(tf.reshape(x, (-1, x.shape[-1])) for x in sequences))
 
 
 def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
@@ -200,8 +226,3 @@ def batch_pieces(batch: int | None, entries: int, training: bool) -> int:
     known = UNKNOWN_BATCH if batch is None else batch
     enough = known // SEQUENCES if training else known * entries // MULTIPLICATIONS
     return max(1, min(cores, threads or cores, 4, known, enough))
-
-
-def shared_out(function: Callable[..., Tensor], by_batch: Sequence[bool]) -> Callable:
-    """Makes each device compute with its share of the batch, if Keras divides it."""
-    return function

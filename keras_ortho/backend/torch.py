@@ -1,19 +1,24 @@
-"""PyTorch: custom gradients. The loops are those of `keras_ortho.backend.autodiff`.
+"""PyTorch, which computes eagerly: custom gradients, and loops over time.
 
 See `keras_ortho.backend.tensorflow` for the arguments and results of each function.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import torch
-from keras import tree
+from keras import ops, tree
 from torch.autograd.function import once_differentiable
 
-from keras_ortho.backend.types import Backward, Forward, Tensor
+from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 
 _TENSOR = object()
+
+eagerly = contextlib.nullcontext
+# PyTorch's compiler gives up on a loop over time with a custom gradient.
+uncompiled = torch.compiler.disable
 
 
 def with_gradient(
@@ -45,3 +50,37 @@ def with_gradient(
     }
     function: Any = type(forward.__name__, (torch.autograd.Function,), members)
     return lambda *inputs: function.apply(*map(keras.ops.convert_to_tensor, inputs))
+
+
+def gradients(
+    function: Callable[..., Tensor], inputs: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
+    """Computes the gradient of a function with respect to each of its inputs."""
+    inputs = [x.detach().requires_grad_() for x in inputs]
+    return torch.autograd.grad(
+        function(*inputs), inputs, allow_unused=True, materialize_grads=True
+    )
+
+
+def scan(
+    step: Step,
+    carry: tuple[Tensor, ...],
+    sequences: tuple[Tensor, ...] = (),
+    *,
+    length: int,
+    reverse: bool = False,
+    **_: Any,
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Loops over steps with `keras.ops.scan`."""
+    return ops.scan(
+        lambda carry, entries: step(carry, *entries),
+        carry,
+        (ops.arange(length, dtype="int32"), sequences),
+        length=length,
+        reverse=reverse,
+    )
+
+
+def slice_steps(sequences: Tensor, start: Any, length: int) -> Tensor:
+    """Slices consecutive steps."""
+    return sequences[:, start : start + length]

@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks
-from keras_ortho.backend.compile import uncompiled
+from keras_ortho.backend import uncompiled
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.cell import CellArguments, KnownStep, RecurrentCell
 from keras_ortho.keras_internals import (

@@ -11,8 +11,7 @@ import keras
 import numpy as np
 from keras import ops, tree
 
-from keras_ortho.backend import scan, stack
-from keras_ortho.backend.differentiation import gradients
+from keras_ortho.backend import gradients, scan, stack
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.diagnostics.matrices import of_finite

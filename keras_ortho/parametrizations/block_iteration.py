@@ -12,7 +12,7 @@ import math
 import keras
 from keras import ops
 
-from keras_ortho.backend.compile import traced_once
+from keras_ortho.backend import traced_once
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import (
     divide,

@@ -30,7 +30,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.backend.compile import compiled
+from keras_ortho.backend import compiled
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import (
     divide,

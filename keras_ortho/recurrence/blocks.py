@@ -5,29 +5,31 @@ all real parts first, it is `(heads, 2, k, 2, k)`; from real inputs to complex u
 is `(heads, 1, j, 2, k)`.
 """
 
+import functools
 import math
 
 from keras import ops
 
 from keras_ortho.backend import sum_over_steps
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 
 
 def times(states: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `h W`, or `x U`."""
+    """Computes `h W`, or `x U`, of one step, or of all steps at once."""
+    if len(states.shape) == 3:
+        steps, batch = ops.shape(states)[:2]
+        product = times(_rows(states), kernel)
+        return ops.reshape(product, (steps, batch, product.shape[-1]))
     if len(kernel.shape) == 2:
         return ops.matmul(states, kernel)
     # Explicit transposes: XLA's code for an einsum takes 1.5 times as long.
-    rows, columns = _sides(kernel)
-    product = ops.matmul(_of_heads(states, *rows), _as_matrices(kernel))
-    return _in_a_row(product, *columns)
-
-
-def times_at_all_steps(states: Tensor, kernel: Tensor) -> Tensor:
-    """Computes `h W` for all time steps of all sequences."""
-    steps, batch = ops.shape(states)[:2]
-    product = times(_rows(states), kernel)
-    return ops.reshape(product, (steps, batch, product.shape[-1]))
+    (heads, *rows), (_, *columns) = _sides(kernel)
+    matrices = ops.reshape(kernel, (heads, math.prod(rows), math.prod(columns)))
+    product = ops.matmul(_of_heads(states, heads, *rows), matrices)
+    parts, order = columns
+    split = ops.reshape(product, (heads, -1, parts, order))
+    return ops.reshape(ops.transpose(split, (1, 2, 0, 3)), (-1, parts * heads * order))
 
 
 def transposed(kernel: Tensor) -> Tensor:
@@ -38,19 +40,19 @@ def transposed(kernel: Tensor) -> Tensor:
 
 def outer_sum(states: Tensor, gradients: Tensor, kernel: Tensor) -> Tensor:
     """Computes `dL/dW` for `h W`: the sum of the outer products of all time steps."""
+    exact = wide_dtype(states.dtype)
     if len(kernel.shape) == 2:
-        return ops.matmul(ops.transpose(_rows(states)), _rows(gradients))
-
+        product = ops.matmul(ops.transpose(_rows(states)), _rows(gradients))
+        return ops.cast(product, exact)
     rows, columns = _sides(kernel)
 
-    def product(states: Tensor, gradients: Tensor) -> Tensor:
+    def of_heads(states: Tensor, gradients: Tensor) -> Tensor:
         befores = ops.transpose(_of_heads(states, *rows), (0, 2, 1))
         return ops.matmul(befores, _of_heads(gradients, *columns))
 
-    both = states, gradients
-    of_a_step = len(states.shape) == 2
-    sums = product(*both) if of_a_step else sum_over_steps(product, *both)
-    return ops.reshape(sums, kernel.shape)
+    one_step = len(states.shape) == 2
+    add_up = of_heads if one_step else functools.partial(sum_over_steps, of_heads)
+    return ops.reshape(ops.cast(add_up(states, gradients), exact), kernel.shape)
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -58,32 +60,15 @@ def _rows(x: Tensor) -> Tensor:
     return ops.reshape(x, (-1, x.shape[-1]))
 
 
-def _sides(kernel: Tensor) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def _sides(blocks: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns for rows and columns: heads, parts per unit, and units per head."""
-    heads, *axes = kernel.shape
-    rows, columns = (
-        (axes[:2], axes[2:]) if len(axes) == 4 else ((1, axes[0]), (1, axes[1]))
-    )
-    return (heads, *rows), (heads, *columns)
-
-
-def _as_matrices(kernel: Tensor) -> Tensor:
-    """Reshapes blocks to `(heads, j, k)`, with all parts of the units."""
-    (heads, *rows), (_, *columns) = _sides(kernel)
-    return ops.reshape(kernel, (heads, math.prod(rows), math.prod(columns)))
+    heads, *sizes = blocks.shape
+    if len(sizes) == 2:
+        sizes = [1, sizes[0], 1, sizes[1]]
+    return (heads, *sizes[:2]), (heads, *sizes[2:])
 
 
 def _of_heads(states: Tensor, heads: int, parts: int, order: int) -> Tensor:
     """Reshapes `(rows, n)` to `(heads, rows, parts * order)`."""
-    if parts == 1:
-        return ops.transpose(ops.reshape(states, (-1, heads, order)), (1, 0, 2))
     split = ops.reshape(states, (-1, parts, heads, order))
     return ops.reshape(ops.transpose(split, (2, 0, 1, 3)), (heads, -1, parts * order))
-
-
-def _in_a_row(products: Tensor, heads: int, parts: int, order: int) -> Tensor:
-    """Inverts `_of_heads`."""
-    if parts == 1:
-        return ops.reshape(ops.transpose(products, (1, 0, 2)), (-1, heads * order))
-    split = ops.reshape(products, (heads, -1, parts, order))
-    return ops.reshape(ops.transpose(split, (1, 2, 0, 3)), (-1, parts * heads * order))

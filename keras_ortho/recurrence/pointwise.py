@@ -1,225 +1,141 @@
 """Activations with their derivatives, in the form that the recurrence needs.
 
-Each activation is a class, with one instance per setting. It computes its derivative
-from what the recurrence keeps: its outputs, and additional tensors if the outputs do
-not determine the derivative.
+The derivative is computed from what the recurrence keeps: the outputs, and additional
+tensors if the outputs do not determine it.
 """
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, TypeAlias
 
 import keras
 from keras import ops
 
-from keras_ortho.activations import (
-    MODULUS_EPSILON,
-    LeakyReLU,
-    exact_scale,
-    is_unsorted,
-    modulus_scale,
-    oplu,
-    precise,
-    real_modrelu,
-    real_modrelu_gradients,
-    scale_units,
-    smallest_modulus,
-    smoothed_modrelu,
-    swap_pairs,
-    twice,
-)
+from keras_ortho import activations
+from keras_ortho.activations import twice
 from keras_ortho.backend.elementary import tanh
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 
+Tensors: TypeAlias = tuple[Tensor, ...]
+# For each tensor, its number of entries per sequence and its dtype.
+Kinds: TypeAlias = tuple[tuple[int, str], ...]
 
+
+@dataclasses.dataclass(frozen=True)
 class Pointwise:
     """An activation that a step applies, with its derivative.
 
     Attributes:
-        own_bias: Whether the activation adds the bias itself. Otherwise, the inputs
-            include the bias.
+        apply: Computes the output from the pre-activation of shape
+            `(batch, state_size)` and the bias of shape `(n,)`. Returns it in a tuple,
+            followed by the other tensors that `pull` needs.
+        pull: Computes, from the tensors that `apply` returned, the bias and the
+            upstream gradient, a pair of the gradient with respect to the
+            pre-activation, and the gradient with respect to the bias for each sequence,
+            of shape `(batch, n)`.
+        own_bias: Whether `apply` adds the bias. Otherwise, the pre-activation includes
+            it. Default: `False`.
+        others: Computes, from the number of entries and the dtype of a state, those of
+            each tensor that `apply` returns after the output. Default: there are none.
     """
 
-    own_bias: ClassVar[bool] = False
+    apply: Callable[[Tensor, Tensor], Tensors]
+    pull: Callable[[Tensors, Tensor, Tensor], tuple[Tensor, Tensor]]
+    own_bias: bool = False
+    others: Callable[[int, str], Kinds] = lambda size, dtype: ()
 
-    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies the activation.
-
-        Args:
-            inputs: Pre-activation of shape `(batch, state_size)`, which includes the
-                bias unless `own_bias` is `True`.
-            bias: Tensor of shape `(n,)`.
-
-        Returns:
-            The output, a tensor of the shape of `inputs`, followed by the other
-            tensors that the derivative needs: see `kept`.
-        """
-        raise NotImplementedError
-
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Describes the tensors that `apply` returns and `pull` needs.
+    def kept(self, size: int, dtype: str) -> Kinds:
+        """Describes the tensors that `apply` returns.
 
         Args:
             size: Number of entries of the state of a sequence.
             dtype: Dtype of the state.
 
         Returns:
-            For each tensor, the output first, a pair of its number of entries per
-            sequence and its dtype.
+            For each tensor, its number of entries per sequence and its dtype.
         """
-        return ((size, dtype),)
-
-    def pull(
-        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Computes the gradients with respect to the inputs and the bias.
-
-        Args:
-            kept: The tensors that `apply` returned.
-            bias: Tensor of shape `(n,)`.
-            upstream: Upstream gradient, with respect to the output.
-
-        Returns:
-            A pair of the gradient with respect to the pre-activation, and the gradient
-            with respect to the bias for each sequence, of shape `(batch, n)`.
-        """
-        raise NotImplementedError
+        return (size, dtype), *self.others(size, dtype)
 
 
-@dataclasses.dataclass(frozen=True)
-class Elementwise(Pointwise):
-    """A real function whose derivative follows from its output, without `own_bias`."""
-
-    function: Callable[[Tensor], Tensor]
-    # Maps the outputs and the upstream gradient to the gradient.
-    slope: Callable[[Tensor, Tensor], Tensor]
-
-    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies the function: see `Pointwise`."""
-        return (self.function(inputs),)
-
-    def pull(
-        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Multiplies by the derivative: see `Pointwise`."""
-        gradient = self.slope(kept[0], upstream)
-        return gradient, gradient
-
-
-@dataclasses.dataclass(frozen=True)
 class Opaque(Pointwise):
-    """A function that adds the bias itself. It has no `pull`: for single steps only."""
+    """An activation without a derivative, for single steps.
 
-    own_bias = True
+    Args:
+        function: Adds the bias to a pre-activation, and applies the activation.
+    """
 
-    function: Callable[[Tensor], Tensor]
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        def pull(kept: Tensors, bias: Tensor, upstream: Tensor) -> Any:
+            raise NotImplementedError
 
-    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies the function: see `Pointwise`."""
-        return (self.function(inputs),)
-
-
-class RealModReLU(Pointwise):
-    """`sign(z) relu(|z| + b)`, whose derivative is 1 where the output is not zero."""
-
-    own_bias = True
-
-    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies modReLU: see `Pointwise`."""
-        return (real_modrelu(inputs, bias),)
-
-    def pull(
-        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Passes the gradient where the output is not zero: see `Pointwise`."""
-        return real_modrelu_gradients(kept[0], upstream)
+        super().__init__(lambda inputs, bias: (function(inputs),), pull, own_bias=True)
 
 
-class OPLU(Pointwise):
-    """OPLU, which sorts pairs of units. Its gradient reverses the swaps."""
+def _elementwise(
+    function: Callable[[Tensor], Tensor], slope: Callable[[Tensor, Tensor], Tensor]
+) -> Pointwise:
+    """Makes an activation from a function, and its gradient in terms of its output."""
 
-    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Sorts the pairs, and returns which ones it swapped: see `Pointwise`."""
-        swapped = is_unsorted(inputs)
-        return swap_pairs(inputs, swapped), swapped
-
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Includes the swaps: see `Pointwise`."""
-        return (size, dtype), (size // 2, "bool")
-
-    def pull(
-        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Swaps the same pairs in the gradient: see `Pointwise`."""
-        gradient = swap_pairs(upstream, kept[1])
+    def pull(kept: Tensors, bias: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
+        gradient = slope(kept[0], upstream)
         return gradient, gradient
 
+    return Pointwise(lambda inputs, bias: (function(inputs),), pull)
 
-class ComplexModReLU(Pointwise):
-    """`z relu(1 + b / |z|)`, with the real parts before the imaginary parts.
 
-    With `s = relu(1 + b / |z|)`, the output is `h = s z`. The gradient for a unit is
-    `s g`, plus, if `h` is not zero, `(1 - s) <u, g> u` in the direction `u = h / |h|`.
-    The factor `s` is kept: near `z = 0`, the output does not determine it.
+def _oplu(inputs: Tensor, bias: Tensor) -> Tensors:
+    swapped = activations.is_unsorted(inputs)
+    return activations.swap_pairs(inputs, swapped), swapped
+
+
+def _oplu_gradients(
+    kept: Tensors, bias: Tensor, upstream: Tensor
+) -> tuple[Tensor, Tensor]:
+    gradient = activations.swap_pairs(upstream, kept[1])
+    return gradient, gradient
+
+
+def _complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensors:
+    # Near `z = 0`, the output does not determine the factor.
+    scale = activations.exact_scale(inputs, bias)
+    return activations.scale_units(inputs, scale), scale
+
+
+def _complex_modrelu_gradients(
+    kept: Tensors, bias: Tensor, upstream: Tensor
+) -> tuple[Tensor, Tensor]:
+    """With the factor `s` and the output `h`, computes the gradient for each unit.
+
+    It is `s g`, plus, if `h` is not zero, `(1 - s) <u, g> u` in its direction `u`.
     """
-
-    own_bias = True
-
-    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies modReLU, and returns the factor as well: see `Pointwise`."""
-        scale = exact_scale(inputs, bias)
-        return scale_units(inputs, scale), scale
-
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Includes the factor: see `Pointwise`."""
-        return (size, dtype), (size // 2, wide_dtype(dtype))
-
-    def pull(
-        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Applies the two-dimensional derivative: see `Pointwise`."""
-        value, scale = kept
-        inner = _inner(value, upstream, scale.dtype)
-        square = _inner(value, value, scale.dtype)
-        smallest = smallest_modulus(value.dtype) ** 2
-        # Not the root of 0, whose second derivative is not finite.
-        modulus = ops.sqrt(ops.maximum(square, smallest))
-        # A product, which is faster than a selection.
-        to_bias = ops.cast(square > smallest, scale.dtype) * inner / modulus
-        radial = (1.0 - scale) * to_bias / modulus
-        gradient = _pulled(value, upstream, scale, radial)
-        return gradient, ops.cast(to_bias, upstream.dtype)
+    value, scale = kept
+    inner = _inner(value, upstream, scale.dtype)
+    square = _inner(value, value, scale.dtype)
+    smallest = activations.smallest_modulus(value.dtype) ** 2
+    # Not the root of 0, whose second derivative is not finite.
+    modulus = ops.sqrt(ops.maximum(square, smallest))
+    # A product, which is faster than a selection.
+    to_bias = ops.cast(square > smallest, scale.dtype) * inner / modulus
+    radial = (1.0 - scale) * to_bias / modulus
+    gradient = _pulled(value, upstream, scale, radial)
+    return gradient, ops.cast(to_bias, upstream.dtype)
 
 
-class SmoothedModReLU(Pointwise):
-    """`z relu(m + b) / (m + epsilon)`, with the real parts before the imaginary parts.
+def _smoothed_modrelu_gradients(
+    kept: Tensors, bias: Tensor, upstream: Tensor
+) -> tuple[Tensor, Tensor]:
+    """With the factor `s` of the modulus `m`, computes the gradient for each unit.
 
-    With the smoothed modulus `m` and `s(m) = relu(m + b) / (m + epsilon)`, the gradient
-    for a unit is `s g + (s'(m) / m) <z, g> z`. The pre-activation `z` is kept.
+    For the pre-activation `z`, it is `s g + (s'(m) / m) <z, g> z`.
     """
-
-    own_bias = True
-
-    def apply(self, inputs: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
-        """Applies modReLU, and returns the pre-activation as well: see `Pointwise`."""
-        return smoothed_modrelu(inputs, bias), inputs
-
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
-        """Includes the pre-activation: see `Pointwise`."""
-        return (size, dtype), (size, dtype)
-
-    def pull(
-        self, kept: tuple[Tensor, ...], bias: Tensor, upstream: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Applies the two-dimensional derivative: see `Pointwise`."""
-        _, z = kept
-        scale, modulus = modulus_scale(z, bias)
-        active = ops.cast(scale > 0, scale.dtype)
-        inner = _inner(z, upstream, scale.dtype) / (modulus + MODULUS_EPSILON)
-        radial = (active - scale) * inner / modulus
-        to_bias = ops.cast(active * inner, upstream.dtype)
-        return _pulled(z, upstream, scale, radial), to_bias
+    _, z = kept
+    scale, modulus = activations.modulus_scale(z, bias)
+    active = ops.cast(scale > 0, scale.dtype)
+    inner = _inner(z, upstream, scale.dtype) / (modulus + activations.MODULUS_EPSILON)
+    radial = (active - scale) * inner / modulus
+    to_bias = ops.cast(active * inner, upstream.dtype)
+    return _pulled(z, upstream, scale, radial), to_bias
 
 
 def _inner(z: Tensor, gradient: Tensor, dtype: str) -> Tensor:
@@ -237,18 +153,35 @@ def _pulled(z: Tensor, gradient: Tensor, scale: Tensor, radial: Tensor) -> Tenso
     return ops.cast(whole, gradient.dtype)
 
 
-REAL_MODRELU = RealModReLU()
-COMPLEX_MODRELU = ComplexModReLU()
-SMOOTHED_MODRELU = SmoothedModReLU()
-
+_MODRELU = {
+    ("modrelu", False): Pointwise(
+        lambda inputs, bias: (activations.real_modrelu(inputs, bias),),
+        lambda kept, bias, g: activations.real_modrelu_gradients(kept[0], g),
+        own_bias=True,
+    ),
+    ("modrelu", True): Pointwise(
+        _complex_modrelu,
+        _complex_modrelu_gradients,
+        own_bias=True,
+        others=lambda size, dtype: ((size // 2, wide_dtype(dtype)),),
+    ),
+    ("smoothed_modrelu", True): Pointwise(
+        lambda inputs, bias: (activations.smoothed_modrelu(inputs, bias), inputs),
+        _smoothed_modrelu_gradients,
+        own_bias=True,
+        others=lambda size, dtype: ((size, dtype),),
+    ),
+}
 _KNOWN = {
-    keras.activations.linear: Elementwise(lambda z: z, lambda h, g: g),
-    keras.activations.relu: Elementwise(
+    keras.activations.linear: _elementwise(lambda z: z, lambda h, g: g),
+    keras.activations.relu: _elementwise(
         ops.relu, lambda h, g: ops.where(h > 0, g, ops.zeros_like(g))
     ),
-    tanh: Elementwise(tanh, lambda h, g: (1 - h * h) * g),
-    keras.activations.sigmoid: Elementwise(ops.sigmoid, lambda h, g: h * (1 - h) * g),
-    oplu: OPLU(),
+    tanh: _elementwise(tanh, lambda h, g: (1 - h * h) * g),
+    keras.activations.sigmoid: _elementwise(ops.sigmoid, lambda h, g: h * (1 - h) * g),
+    activations.oplu: Pointwise(
+        _oplu, _oplu_gradients, others=lambda size, dtype: ((size // 2, "bool"),)
+    ),
 }
 
 
@@ -266,15 +199,10 @@ def find(activation: Any, complex_state: bool) -> Pointwise | None:
     >>> find("modrelu", complex_state=False).own_bias
     True
     """
-    if activation == "modrelu":
-        return COMPLEX_MODRELU if complex_state else REAL_MODRELU
-    if activation == "smoothed_modrelu":
-        return SMOOTHED_MODRELU
-    activation = precise(activation)
-    if isinstance(activation, LeakyReLU):
+    if isinstance(activation, str):
+        return _MODRELU[activation, complex_state]
+    activation = activations.precise(activation)
+    if isinstance(activation, activations.LeakyReLU):
         slope = activation.negative_slope
-        return Elementwise(activation, lambda h, g: ops.where(h > 0, g, slope * g))
-    try:
-        return _KNOWN.get(activation)
-    except TypeError:  # A callable that cannot be hashed.
-        return None
+        return _elementwise(activation, lambda h, g: ops.where(h > 0, g, slope * g))
+    return next((own for known, own in _KNOWN.items() if known is activation), None)

@@ -6,14 +6,13 @@ for activations that act on pairs.
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.recurrence.blocks import times, times_at_all_steps
-from keras_ortho.recurrence.pointwise import Pointwise
+from keras_ortho.recurrence.blocks import times
+from keras_ortho.recurrence.pointwise import Kinds, Pointwise, Tensors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,24 +30,11 @@ class Products:
     inputs: list[Tensor]
     states: list[Tensor]
     state: Tensor
-    biases: tuple[Tensor, ...]
+    biases: Tensors
 
 
-@dataclasses.dataclass(frozen=True)
-class Pulled:
-    """The gradients of a step.
-
-    Attributes:
-        gradients: The distinct gradients with respect to the products.
-            `Update.of_inputs` and `Update.of_states` assign them to the products.
-        to_biases: Gradients with respect to the biases, for each sequence.
-        to_state: Gradient with respect to the state before the step, without the part
-            that flows through the products, or `None` if there is no other part.
-    """
-
-    gradients: tuple[Tensor, ...]
-    to_biases: tuple[Tensor, ...]
-    to_state: Tensor | None = None
+# Those of `Update.pull`.
+Gradients: TypeAlias = tuple[Tensors, Tensors, Tensor | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,32 +56,23 @@ class Update:
     of_states: ClassVar[tuple[int, ...]] = (0,)
     extras: ClassVar[tuple[int, ...]] = ()
 
-    @property
-    def own_bias(self) -> tuple[bool, ...]:
-        """For each bias, whether the activation adds it, rather than `x U` has it."""
-        others = len(self.of_inputs) - 1
-        return (self.activation.own_bias, *[False] * others)
-
-    def apply(self, products: Products) -> tuple[Tensor, ...]:
+    def apply(self, products: Products) -> Tensors:
         """Computes the state.
 
         Args:
             products: The products of the step.
 
         Returns:
-            The state, followed by the other tensors that the derivative needs: see
-            `kept`.
+            The state, followed by the other tensors that `pull` needs: see `kept`.
         """
         raise NotImplementedError
 
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
+    def kept(self, size: int, dtype: str) -> Kinds:
         """Describes the tensors that `apply` returns, see `Pointwise.kept`."""
         extras = ((width * size, dtype) for width in self.extras)
         return (size, dtype), *self.activation.kept(size, dtype), *extras
 
-    def pull(
-        self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
-    ) -> Pulled:
+    def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
         """Computes the gradients with respect to the products, biases and state.
 
         Args:
@@ -104,7 +81,10 @@ class Update:
             upstream: Upstream gradient, with respect to the new state.
 
         Returns:
-            The gradients.
+            A tuple of the distinct gradients with respect to the products; a tuple of
+            those with respect to the biases, for each sequence; and the gradient with
+            respect to the state before the step, without the part that flows through
+            the products, or `None` if there is no other part.
         """
         raise NotImplementedError
 
@@ -113,21 +93,19 @@ class Update:
 class Plain(Update):
     """`h' = f(x U + h W)`."""
 
-    def apply(self, products: Products) -> tuple[Tensor, ...]:
+    def apply(self, products: Products) -> Tensors:
         """Computes the state: see `Update`."""
         z = products.inputs[0] + products.states[0]
         return self.activation.apply(z, products.biases[0])
 
-    def kept(self, size: int, dtype: str) -> tuple[tuple[int, str], ...]:
+    def kept(self, size: int, dtype: str) -> Kinds:
         """Same as for the activation, whose output is the state: see `Update`."""
         return self.activation.kept(size, dtype)
 
-    def pull(
-        self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
-    ) -> Pulled:
+    def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
         """Computes the gradients of the activation: see `Update`."""
         gradient, to_bias = self.activation.pull(kept, biases[0], upstream)
-        return Pulled((gradient,), (to_bias,))
+        return (gradient,), (to_bias,), None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,19 +113,19 @@ class ResetAndUpdate(Update):
     """The gated step of GORU, the reset gate first.
 
     With `r, g = sigmoid(x U' + h W')` and the candidate `c = f(x U + r (h W))`, the
-    state is `h' = g h + (1 - g) c`. There are separate gradients with respect to `x U`,
-    `h W`, and the pre-activation of the gates.
+    state is `h' = g h + (1 - g) c`.
 
     Reference:
 
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
+    # The gradients with respect to `x U`, `h W`, and the pre-activation of the gates.
     widths, of_inputs, of_states = (1, 1, 2), (0, 2), (1, 2)
     # The gates, `h W`, and `h - c`.
     extras = (2, 1, 1)
 
-    def apply(self, products: Products) -> tuple[Tensor, ...]:
+    def apply(self, products: Products) -> Tensors:
         """Computes the state: see `Update`."""
         (of_candidate, of_gates), (turned, in_gates) = products.inputs, products.states
         gates = ops.sigmoid(of_gates + in_gates)
@@ -159,9 +137,7 @@ class ResetAndUpdate(Update):
         after = update * products.state + (1.0 - update) * value
         return after, value, *rest, gates, turned, products.state - value
 
-    def pull(
-        self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
-    ) -> Pulled:
+    def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
         """Goes back through the candidate and the gates: see `Update`."""
         _, *candidate, gates, turned, difference = kept
         reset, update = ops.split(gates, 2, axis=-1)
@@ -170,18 +146,13 @@ class ResetAndUpdate(Update):
         )
         to_gates = ops.concatenate([to_input * turned, upstream * difference], axis=-1)
         to_gates = to_gates * gates * (1.0 - gates)
-        return Pulled(
-            (to_input, to_input * reset, to_gates),
-            (to_bias, to_gates),
-            upstream * update,
-        )
+        to_products = to_input, to_input * reset, to_gates
+        return to_products, (to_bias, to_gates), upstream * update
 
 
 @dataclasses.dataclass(frozen=True)
 class Euler(Update):
     """A step of the forward Euler method, `h' = h + e f(x U + h W)`.
-
-    The change `f(x U + h W)` is kept: after rounding, the state does not determine it.
 
     Attributes:
         step_size: The step size `e`.
@@ -193,48 +164,43 @@ class Euler(Update):
 
     step_size: float
 
-    def apply(self, products: Products) -> tuple[Tensor, ...]:
-        """Computes the state: see `Update`."""
+    def apply(self, products: Products) -> Tensors:
+        """Computes the state, and keeps its change: see `Update`."""
+        # After rounding, the state does not determine the change.
         z = products.inputs[0] + products.states[0]
         change = self.activation.apply(z, products.biases[0])
         return products.state + self.step_size * change[0], *change
 
-    def pull(
-        self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
-    ) -> Pulled:
+    def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
         """Goes back through the change: see `Update`."""
         gradient, to_bias = self.activation.pull(
             kept[1:], biases[0], self.step_size * upstream
         )
-        return Pulled((gradient,), (to_bias,), upstream)
+        return (gradient,), (to_bias,), upstream
 
 
 @dataclasses.dataclass(frozen=True)
 class GatedEuler(Euler):
     """A gated Euler step, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`.
 
-    There are separate gradients with respect to `x U`, `x U'`, and `h W`, which occurs
-    in both the gate and the change.
-
     Reference:
 
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 13
     """
 
+    # The gradients with respect to `x U`, `x U'`, and `h W`, which is in both.
     widths, of_inputs, of_states = (1, 1, 1), (0, 1), (2,)
     # The gate.
     extras = (1,)
 
-    def apply(self, products: Products) -> tuple[Tensor, ...]:
-        """Computes the state: see `Update`."""
+    def apply(self, products: Products) -> Tensors:
+        """Computes the state, and keeps its change and the gate: see `Update`."""
         (of_change, of_gate), (turned,) = products.inputs, products.states
         gate = ops.sigmoid(of_gate + turned)
         change = self.activation.apply(of_change + turned, products.biases[0])
         return products.state + self.step_size * gate * change[0], *change, gate
 
-    def pull(
-        self, kept: tuple[Tensor, ...], biases: tuple[Tensor, ...], upstream: Tensor
-    ) -> Pulled:
+    def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
         """Goes back through the change and the gate: see `Update`."""
         _, *change, gate = kept
         scaled = self.step_size * upstream
@@ -242,9 +208,8 @@ class GatedEuler(Euler):
             tuple(change), biases[0], scaled * gate
         )
         to_gate = scaled * change[0] * gate * (1.0 - gate)
-        return Pulled(
-            (to_input, to_gate, to_input + to_gate), (to_bias, to_gate), upstream
-        )
+        to_products = to_input, to_gate, to_input + to_gate
+        return to_products, (to_bias, to_gate), upstream
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,38 +229,22 @@ class Weights:
             not affect that term. Default: `False`.
     """
 
-    kernels: tuple[Tensor, ...]
-    recurrent_kernels: tuple[Tensor, ...]
-    biases: tuple[Tensor, ...]
+    kernels: Tensors
+    recurrent_kernels: Tensors
+    biases: Tensors
     update: Update
     adds: bool = False
 
-    def tensors(self) -> tuple[Tensor, ...]:
-        """Returns the kernels, the recurrent kernels and the biases in one tuple."""
-        return (*self.kernels, *self.recurrent_kernels, *self.biases)
-
     def project(self, inputs: Tensor) -> list[Tensor]:
-        """Multiplies the inputs of one step by the input kernels."""
-        return self._project(inputs, times)
+        """Multiplies the inputs of a step, or of all steps, by the input kernels."""
+        # The activation may add the first bias.
+        own = int(self.update.activation.own_bias)
+        products = [times(inputs, kernel) for kernel in self.kernels]
+        others = zip(products[own:], self.biases[own:], strict=True)
+        return products[:own] + [product + bias for product, bias in others]
 
-    def project_all_steps(self, inputs: Tensor) -> list[Tensor]:
-        """Multiplies the inputs of all steps by the input kernels."""
-        return self._project(inputs, times_at_all_steps)
-
-    def after(
-        self, projected: list[Tensor], state: Tensor, dropped: Tensor
-    ) -> tuple[Tensor, ...]:
+    def after(self, projected: list[Tensor], state: Tensor, dropped: Tensor) -> Tensors:
         """Computes the state after a step."""
         products = [times(dropped, kernel) for kernel in self.recurrent_kernels]
         own = state if self.adds else dropped
         return self.update.apply(Products(projected, products, own, self.biases))
-
-    def _project(
-        self, inputs: Tensor, product: Callable[[Tensor, Tensor], Tensor]
-    ) -> list[Tensor]:
-        all_weights = zip(self.kernels, self.biases, self.update.own_bias, strict=True)
-        projected = []
-        for kernel, bias, is_inside in all_weights:
-            each = product(inputs, kernel)
-            projected.append(each if is_inside else each + bias)
-        return projected

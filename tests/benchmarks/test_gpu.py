@@ -60,14 +60,12 @@ def test_layers_are_right(name):
 
 @pytest.mark.parametrize("precision", ["bfloat16", "tf32", "float32"])
 def test_wrong_states_are_found(precision, monkeypatch):
-    from keras_ortho.recurrence import segment
+    from keras_ortho.recurrence.sequence import Segment
 
-    after = segment._after
+    after = Segment.after
     off = {"float32": 1.001, "tf32": 1.1, "bfloat16": 1.5}[precision]
     monkeypatch.setattr(
-        segment,
-        "_after",
-        lambda weights, own, state, *given: after(weights, own, off * state, *given),
+        Segment, "after", lambda own, state, *given: after(own, off * state, *given)
     )
     quantities = gpu_check.check("ScoRNN", {precision: SHAPE})[precision]
     found = gpu_rows.failures(quantities)
@@ -77,17 +75,15 @@ def test_wrong_states_are_found(precision, monkeypatch):
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 def test_a_wrong_gradient_is_found(precision, monkeypatch):
-    from keras_ortho.recurrence import sequence
+    from keras_ortho.recurrence.sequence import Segment
 
-    segment_gradients = sequence.segment_gradients
+    gradients = Segment.gradients
 
     def planted(*given):
-        gradient, to_inputs, (to_kernel, to_recurrent, to_bias) = segment_gradients(
-            *given
-        )
-        return gradient, to_inputs, (to_kernel, -to_recurrent, to_bias)
+        to_state, to_inputs, (to_kernel, to_recurrent, to_bias) = gradients(*given)
+        return to_state, to_inputs, (to_kernel, -to_recurrent, to_bias)
 
-    monkeypatch.setattr(sequence, "segment_gradients", planted)
+    monkeypatch.setattr(Segment, "gradients", planted)
     quantities = gpu_check.check("ScoRNN", {precision: SHAPE})[precision]
     (line,) = gpu_rows.failures(quantities)
     assert line.startswith("recurrent_skew: off by 2")

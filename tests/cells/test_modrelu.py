@@ -21,7 +21,7 @@ from keras_ortho import (
     ScuRNNCell,
 )
 from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
-from keras_ortho.backend.differentiation import in_graph
+from keras_ortho.backend import in_graph
 from tests import reference
 from tests.gradients import weight_gradients
 

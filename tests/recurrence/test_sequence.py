@@ -1,186 +1,220 @@
 """The whole-sequence recurrence against a loop in NumPy, and central differences."""
 
+import dataclasses
 import functools
+import os
 
 import keras
 import numpy as np
 import pytest
-import scipy.linalg
 from keras import ops
 
 from keras_ortho import GORU, AntisymmetricRNN, ScoRNN
-from keras_ortho.recurrence import find, sequence
-from keras_ortho.recurrence.sequence import _segment_length
+from keras_ortho.activations import LeakyReLU, oplu
+from keras_ortho.recurrence import (
+    Euler,
+    GatedEuler,
+    Plain,
+    ResetAndUpdate,
+    Weights,
+    find,
+    recurrence,
+    sequence,
+)
 from tests import reference
 from tests.gradients import gradients
-from tests.recurrence.plain import plain_recurrence
+from tests.recurrence.test_blocks import as_matrix
 
 pytestmark = [pytest.mark.backends, pytest.mark.usefixtures("cut_in_two", "full_turns")]
+on_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="of TensorFlow's graphs and tapes"
+)
 
 EPS = np.finfo("float64").eps
-BATCH, FEATURES, UNITS = 3, 2, 4
-NAMES = ["inputs", "kernel", "recurrent_kernel", "bias", "initial_state"]
+FEATURES, UNITS = 2, 4
 
 
-def problem(steps, seed=0, complex_state=False, batch=BATCH, heads=1):
-    random = np.random.default_rng(seed)
-    shapes = {
-        "inputs": (batch, steps, FEATURES),
-        "kernel": (FEATURES, UNITS),
-        "recurrent_kernel": (UNITS, UNITS),
-        "bias": (UNITS // 2 if complex_state else UNITS,),
-        "initial_state": (batch, UNITS),
-    }
-    values = {name: random.normal(size=shape) for name, shape in shapes.items()}
-    values["recurrent_kernel"] = np.linalg.qr(values["recurrent_kernel"])[0]
-    if heads > 1:  # Blocks, as the recurrence takes them.
-        k = UNITS // heads
-        form = (heads, 2, k // 2, 2, k // 2) if complex_state else (heads, k, k)
-        blocks = np.linalg.qr(random.normal(size=(heads, k, k)))[0]
-        values["recurrent_kernel"] = blocks.reshape(form)
-    values["bias"] *= 0.1
-    mask = random.random((batch, steps)) < 0.7
-    mask[0] = False  # One sequence of nothing but padding.
-    state_mask = 2.0 * (random.random((batch, UNITS)) < 0.5)
-    return values, mask, state_mask
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
 
 
-complex_modrelu = reference.complex_reals(reference.complex_modrelu)
+def leaky(slope):
+    return lambda z, b: np.where(z + b > 0, z + b, slope * (z + b))
 
 
-def whole(kernel):
-    """The matrix with its zeros; of complex units, all real parts come first."""
-    if kernel.ndim < 5:
-        return scipy.linalg.block_diag(*kernel) if kernel.ndim == 3 else kernel
-    heads, _, k, _, _ = kernel.shape
-    matrix = np.zeros((2, heads, k, 2, heads, k))
-    for head, block in enumerate(kernel):
-        matrix[:, head, :, :, head, :] = block
-    return matrix.reshape(2 * heads * k, -1)
+# What a cell calls it, and its definition.
+ACTIVATIONS = {
+    "modrelu": ("modrelu", reference.modrelu),
+    "complex": ("modrelu", reference.complex_reals(reference.complex_modrelu)),
+    "smoothed": (
+        "smoothed_modrelu",
+        reference.complex_reals(reference.smoothed_modrelu),
+    ),
+    "linear": (keras.activations.linear, lambda z, b: z + b),
+    "relu": (keras.activations.relu, leaky(0)),
+    "leaky relu": (keras.activations.leaky_relu, leaky(0.2)),
+    "leaky relu 0.1": (LeakyReLU(0.1), leaky(0.1)),
+    "oplu": (oplu, lambda z, b: reference.oplu(z + b)),
+    "tanh": (keras.activations.tanh, lambda z, b: np.tanh(z + b)),
+    "sigmoid": (keras.activations.sigmoid, lambda z, b: sigmoid(z + b)),
+}
 
 
-def numpy_states(values, mask, state_mask, function):
-    x, u, w, b, h = values.values()
-    w = whole(w)
-    states = []
-    for t in range(x.shape[1]):
-        dropped = h if state_mask is None else h * state_mask
-        new = function(x[:, t] @ u + dropped @ w, b)
-        h = new if mask is None else np.where(mask[:, t, None], new, h)
-        states.append(h)
-    return np.stack(states, axis=1)
+def reset_and_update(x, p, h, own, b, f):
+    reset, update = np.split(sigmoid(x[1] + p[1] + b[1]), 2, axis=-1)
+    return update * own + (1 - update) * f(x[0] + reset * p[0], b[0])
 
 
-@pytest.mark.parametrize(
-    ("return_sequences", "recompute"),
-    [
-        (False, False),
-        (False, True),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in [(False, 5), (True, True)]
-        ),
-        (True, False),
-        (True, 5),
-    ],
-)
-@pytest.mark.parametrize(
-    ("steps", "masked", "dropped", "complex_state", "heads"),
-    [
-        (1, False, False, False, 1),
-        (7, True, True, False, 1),
-        (5, False, True, True, 1),
-        (64, False, False, True, 1),  # One segment.
-        (73, True, False, True, 1),  # One, and some steps more.
-        (130, False, True, False, 1),
-        (70, True, True, False, 2),
-        (70, True, True, True, 2),
-    ],
-)
-def test_against_numpy(
-    steps, masked, dropped, complex_state, heads, return_sequences, recompute
-):
-    values, mask, state_mask = problem(steps, complex_state=complex_state, heads=heads)
-    mask, state_mask = mask if masked else None, state_mask if dropped else None
-    function = complex_modrelu if complex_state else reference.modrelu
+def gated_euler(x, p, h, own, b, f):
+    gate = sigmoid(x[1] + p[0] + b[1])
+    return h + 0.3 * gate * f(x[0] + p[0], b[0])
 
-    def states(**changed):
-        found = numpy_states({**values, **changed}, mask, state_mask, function)
-        return found if return_sequences else found[:, -1]
 
-    expected = states()
+# The update; its step, from the products, the state before, the same after dropout, the
+# biases and the activation; and the width of each product with inputs and with states.
+UPDATES = {
+    "plain": (Plain, lambda x, p, h, own, b, f: f(x[0] + p[0], b[0]), (1,), (1,)),
+    "reset and update": (ResetAndUpdate, reset_and_update, (1, 2), (1, 2)),
+    "euler": (
+        functools.partial(Euler, step_size=0.3),
+        lambda x, p, h, own, b, f: h + 0.3 * f(x[0] + p[0], b[0]),
+        (1,),
+        (1,),
+    ),
+    "gated euler": (
+        functools.partial(GatedEuler, step_size=0.3),
+        gated_euler,
+        (1, 1),
+        (1,),
+    ),
+}
+
+
+@dataclasses.dataclass
+class Case:
+    """A recurrence, whose tensors are inputs, initial state, kernels and biases."""
+
+    steps: int
+    activation: str = "modrelu"
+    update: str = "plain"
+    heads: int = 1
+    masked: bool = False
+    dropped: bool = False
+    arguments: dict = dataclasses.field(default_factory=dict)
+    batch: int = 3
+
+    def __str__(self):
+        return " ".join(map(str, dataclasses.astuple(self)))
+
+    def __post_init__(self):
+        random = np.random.default_rng(0)
+        *_, inputs, states = UPDATES[self.update]
+        self.counts = len(inputs), len(states)
+        parts = 2 if self.activation in ("complex", "smoothed") else 1
+        order = UNITS // self.heads
+        blocks = np.linalg.qr(random.normal(size=(self.heads, order, order)))[0]
+        form = (self.heads, parts, order // parts, parts, order // parts)
+        if self.heads == 1:
+            form = (UNITS, UNITS)
+        elif parts == 1:
+            form = blocks.shape
+        self.values = [
+            random.normal(size=(self.batch, self.steps, FEATURES)),
+            random.normal(size=(self.batch, UNITS)),
+            *(random.normal(size=(FEATURES, k * UNITS)) for k in inputs),
+            blocks.reshape(form),
+            *(random.normal(size=(UNITS, k * UNITS)) for k in states[1:]),
+            *(random.normal(size=k * UNITS // parts) / 10 for k in inputs),
+        ]
+        mask = random.random((self.batch, self.steps)) < 0.7
+        mask[0] = False  # One sequence of nothing but padding.
+        self.mask = mask if self.masked else None
+        drop = 2.0 * (random.random((self.batch, UNITS)) < 0.5)
+        self.state_mask = drop if self.dropped else None
+
+    def weights(self, tensors):
+        inputs, states = self.counts
+        end = inputs + states
+        return tensors[:inputs], tensors[inputs:end], tensors[end:]
+
+    def found(self, x, h, *tensors, training=True):
+        name, _ = ACTIVATIONS[self.activation]
+        activation = find(name, self.activation in ("complex", "smoothed"))
+        update = UPDATES[self.update][0](activation)
+        weights = Weights(*self.weights(tensors), update, adds="euler" in self.update)
+        masks = {"mask": self.mask, "state_mask": self.state_mask}
+        return recurrence(x, weights, h, training=training, **masks, **self.arguments)
+
+    def expected(self, x, h, *tensors):
+        _, function = ACTIVATIONS[self.activation]
+        step = UPDATES[self.update][1]
+        kernels, recurrents, biases = self.weights(tensors)
+        recurrents = [w if w.ndim == 2 else as_matrix(w) for w in recurrents]
+        states = []
+        for t in range(self.steps):
+            own = h if self.state_mask is None else h * self.state_mask
+            products = [x[:, t] @ u for u in kernels], [own @ w for w in recurrents]
+            new = step(*products, h, own, biases, function)
+            h = new if self.mask is None else np.where(self.mask[:, t, None], new, h)
+            states.append(h)
+        return np.stack(states, axis=1) if self.arguments.get("return_sequences") else h
+
+
+ALL, FEW = {"return_sequences": True}, {"recompute": True}
+CASES = [
+    *(Case(5, name, arguments=ALL) for name in ACTIVATIONS),
+    *(
+        Case(6, name, update, masked=True, dropped=True, arguments=arguments)
+        for name, arguments in (("modrelu", FEW), ("tanh", {}))
+        for update in UPDATES
+    ),
+    Case(1),
+    Case(7, masked=True, arguments=ALL | FEW),
+    Case(64, "complex"),  # One segment.
+    Case(73, "complex", masked=True, arguments=ALL),  # One, and some steps more.
+    Case(130, dropped=True, arguments=FEW),
+    Case(70, "oplu", heads=2, masked=True, dropped=True, arguments={"recompute": 5}),
+    Case(70, "complex", "plain", 2, True, True, ALL | {"recompute": 5}),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_against_numpy(case):
+    expected = case.expected(*case.values)
     upstream = np.random.default_rng(1).normal(size=expected.shape)
+    outputs = []
 
     def loss(*tensors):
-        found = plain_recurrence(
-            *tensors,
-            find("modrelu", complex_state),
-            mask=mask,
-            state_mask=None
-            if state_mask is None
-            else ops.convert_to_tensor(state_mask),
-            return_sequences=return_sequences,
-            recompute=recompute,
-        )
-        losses.append(found)
-        return ops.sum(found * upstream)
+        outputs.append(case.found(*tensors))
+        return ops.sum(outputs[0] * upstream)
 
-    losses = []
-    found = gradients(loss, *values.values())
+    found = gradients(loss, *case.values)
+    largest = np.abs(expected).max()
     if keras.backend.backend() != "jax":  # A tracer, there.
-        growth = 10 * UNITS * EPS * np.abs(expected).max()
-        np.testing.assert_allclose(losses[0], expected, atol=steps * growth)
-
+        atol = 10 * case.steps * UNITS * EPS * largest
+        np.testing.assert_allclose(outputs[0], expected, atol=atol)
     # In a random direction, a number for each tensor: central differences of all
     # entries would take minutes.
     step = 1e-6
     random = np.random.default_rng(2)
-    for name, gradient in zip(NAMES, found, strict=True):
-        direction = random.normal(size=values[name].shape)
+    scale = case.steps * np.abs(upstream).sum() * largest
+    atol = 1e-4 * scale * (step + 10 * UNITS * EPS / step)
+    for index, (gradient, value) in enumerate(zip(found, case.values, strict=True)):
+        direction = random.normal(size=value.shape)
         ahead, behind = (
-            np.sum(upstream * states(**{name: values[name] + s * direction}))
+            case.expected(
+                *case.values[:index], value + s * direction, *case.values[index + 1 :]
+            )
             for s in (step, -step)
         )
-        scale = np.abs(upstream).sum() * np.abs(expected).max()
-        atol = steps * scale * (step + 10 * UNITS * EPS / step)
-        np.testing.assert_allclose(
-            np.sum(gradient * direction),
-            (ahead - behind) / (2 * step),
-            rtol=1e-4,
-            atol=1e-4 * atol,
-            err_msg=name,
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="JAX compiles all by XLA"
-)
-def test_xla_differentiates_the_loop_without_segments():
-    import tensorflow as tf
-
-    values, _, _ = problem(40)
-
-    tensors = [tf.constant(value) for value in values.values()]
-
-    @tf.function(jit_compile=True)
-    def compiled(training):
-        with tf.GradientTape() as tape:
-            tape.watch(tensors)
-            states = plain_recurrence(
-                *tensors, find("modrelu", False), training=training
-            )
-            loss = ops.sum(ops.sin(states))
-        return tape.gradient(loss, tensors)
-
-    for value, other in zip(compiled(False), compiled(True), strict=True):
-        atol = 40 * 10 * EPS * np.abs(other).max()
-        np.testing.assert_allclose(value, other, atol=atol)
+        slope = np.sum(upstream * (ahead - behind)) / (2 * step)
+        along = np.sum(gradient * direction)
+        np.testing.assert_allclose(along, slope, rtol=1e-4, atol=atol)
 
 
 @pytest.fixture
 def kept(monkeypatch):
-    """Counts the numbers that a call keeps for its gradient, besides in- and output."""
+    """Counts the numbers that a layer keeps for its gradient, except in- and output."""
     counts = []
 
     def with_gradient(forward, backward, **kwargs):
@@ -196,142 +230,112 @@ def kept(monkeypatch):
 
     monkeypatch.setattr(sequence, "with_gradient", with_gradient)
 
-    def count(function):
-        function()
-        (number,) = counts
-        counts.clear()
-        return int(number)
+    def count(layer, x):
+        layer(x, training=True)
+        return int(counts.pop())
 
     return count
 
 
-def test_what_is_kept_for_the_gradient(kept):
+# A layer, and how many times its states it keeps.
+@pytest.mark.parametrize(
+    ("make", "times"),
+    [
+        (AntisymmetricRNN, 2),
+        (functools.partial(AntisymmetricRNN, gated=True), 3),
+        (GORU, 6),
+        (ScoRNN, 1),
+    ],
+)
+def test_what_is_kept_for_the_gradient(kept, make, times):
     """All states, or about the square root of their number, or every `recompute`-th."""
-    steps = 100
-    values, _, _ = problem(steps)
-    state = BATCH * UNITS
-
-    def run(**kwargs):
-        return kept(
-            lambda: plain_recurrence(*values.values(), find("modrelu", False), **kwargs)
-        )
-
-    # A state before each segment is kept besides, at most.
-    assert steps * state <= run() <= (steps + steps // 32 + 1) * state
-    few = 10 * state
-    assert few <= run(recompute=True) <= few + 2 * state
-    assert 4 * state <= run(recompute=25) <= 6 * state
-    # The outputs are kept in any case: the others follow from them.
-    assert run(return_sequences=True, recompute=True) <= few + 2 * state
-
-
-# How many times the states it keeps.
-KEPT = {
-    "ScoRNN": (ScoRNN, 1),
-    "AntisymmetricRNN": (AntisymmetricRNN, 2),
-    "with a gate": (functools.partial(AntisymmetricRNN, gated=True), 3),
-    "GORU": (GORU, 6),
-}
-
-
-@pytest.mark.parametrize("recompute", [True, 5])
-@pytest.mark.parametrize("name", list(KEPT))
-def test_a_layer_keeps_few_states(kept, name, recompute):
-    make, times = KEPT[name]
-    x = np.ones((BATCH, 25, FEATURES), "float32")
-    layers = [make(UNITS), make(UNITS, recompute=recompute)]
-    every, few = (kept(functools.partial(layer, x, training=True)) for layer in layers)
-    state = BATCH * UNITS
+    batch, steps = 3, 100
+    x = np.ones((batch, steps, 2), "float32")
+    state = batch * UNITS
     # The state before each segment, and before what is left, are kept besides.
-    assert 25 * times * state <= every <= (25 * times + 2) * state
-    assert 5 * state <= few <= 7 * state
+    every = kept(make(UNITS), x)
+    assert times * steps * state <= every <= (times * steps + 3) * state
+    assert 10 * state <= kept(make(UNITS, recompute=True), x) <= 12 * state
+    assert 4 * state <= kept(make(UNITS, recompute=25), x) <= 6 * state
+    # The outputs are kept in any case: the others follow from them.
+    few = kept(make(UNITS, return_sequences=True, recompute=True), x)
+    assert few <= 12 * state
 
 
 @pytest.mark.parametrize(
     ("steps", "recompute", "length"),
     [
         (784, False, 56),
-        (200, False, 50),
         (10_000, False, 50),
         (2020, False, 56),
         (5, False, 5),
         (None, False, 56),
         (100_000, True, 317),
-        (1, True, 1),
-        (None, True, 256),
+        (None, 25, 25),
         (3, 10, 3),
     ],
 )
 def test_segments(steps, recompute, length):
-    assert _segment_length(steps, recompute) == length
+    assert sequence.segment_length(steps, recompute) == length
+
+
+@on_tensorflow
+@pytest.mark.parametrize(
+    ("cores", "batch", "entries", "training", "pieces"),
+    [
+        (2, 7, 2048**2, True, 1),
+        (8, 128, 64**2, True, 4),
+        (8, 13, 64**2, True, 3),
+        (2, None, 32**2, True, 2),
+        (2, 32, 128**2, False, 1),
+        (2, 128, 128**2, False, 2),
+        (2, None, 256**2, False, 2),
+    ],
+)
+def test_large_batches_are_cut(monkeypatch, cores, batch, entries, training, pieces):
+    from keras_ortho.backend import tensorflow as backend
+
+    monkeypatch.setattr(backend, "UNKNOWN_BATCH", 64)  # As outside of `make test`.
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    assert backend.batch_pieces(batch, entries, training) == pieces
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="JAX knows every shape"
-)
+@on_tensorflow
 @pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize(
-    "return_sequences", [pytest.param(False, marks=pytest.mark.slow), True]
-)
-def test_shapes_that_are_not_known_when_it_is_traced(return_sequences, jit_compile):
+def test_shapes_that_are_not_known_when_it_is_traced(jit_compile):
     import tensorflow as tf
-
-    activation = find("modrelu", False)
 
     def run(*tensors):
         with tf.GradientTape() as tape:
             tape.watch(tensors)
-            states = plain_recurrence(
-                *tensors, activation, return_sequences=return_sequences
-            )
+            states = case.found(*tensors)
             loss = tf.reduce_sum(tf.sin(states))
-        return states, tape.gradient(loss, tensors)
+        return states, *tape.gradient(loss, tensors)
 
-    values, _, _ = problem(1)
-    shapes = [(None, None, FEATURES), *(v.shape for v in values.values())][:1]
-    shapes += [values[name].shape for name in NAMES[1:4]] + [(None, UNITS)]
-    traced = tf.function(
-        run,
-        input_signature=[tf.TensorSpec(s, "float64") for s in shapes],
-        jit_compile=jit_compile,
-    )
+    case = Case(1, arguments=ALL)
+    shapes = [(None, None, FEATURES), (None, UNITS)]
+    shapes += [value.shape for value in case.values[2:]]
+    signature = [tf.TensorSpec(shape, "float64") for shape in shapes]
+    traced = tf.function(run, input_signature=signature, jit_compile=jit_compile)
     for steps, batch in [(1, 1), (56, 3), (70, 2)]:
-        values, _, _ = problem(steps, batch=batch)
-        tensors = [tf.constant(v) for v in values.values()]
-        expected, expected_gradients = run(*tensors)
-        states, found = traced(*tensors)
-        np.testing.assert_allclose(states, expected, atol=steps * 100 * EPS)
-        for value, other in zip(found, expected_gradients, strict=True):
+        tensors = list(map(tf.constant, Case(steps, batch=batch).values))
+        for value, other in zip(traced(*tensors), run(*tensors), strict=True):
             atol = steps * 100 * EPS * np.abs(other).max()
             np.testing.assert_allclose(value, other, atol=atol)
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="JAX differentiates it again"
-)
-@pytest.mark.parametrize("training", [True, False])
-def test_a_second_derivative_is_an_error_rather_than_wrong(training):
-    """In training, and within XLA always, where TensorFlow has none of such a loop."""
+@on_tensorflow
+def test_a_second_derivative_is_an_error_rather_than_wrong():
     import tensorflow as tf
 
-    values, _, _ = problem(3)
-    tensors = [tf.constant(v) for v in values.values()]
-
-    def differentiate(*tensors):
-        with tf.GradientTape() as outer:
-            outer.watch(tensors)
-            with tf.GradientTape() as inner:
-                inner.watch(tensors)
-                states = plain_recurrence(
-                    *tensors, find("modrelu", False), training=training
-                )
-                loss = tf.reduce_sum(states**2)
-            gradient = inner.gradient(loss, tensors[2])
-        return outer.gradient(gradient, tensors[2])
-
-    if not training:
-        assert np.abs(differentiate(*tensors)).max() > 0
-        differentiate = tf.function(differentiate, jit_compile=True, autograph=False)
+    case = Case(3)
+    tensors = list(map(tf.constant, case.values))
+    with tf.GradientTape() as outer:
+        outer.watch(tensors)
+        with tf.GradientTape() as inner:
+            inner.watch(tensors)
+            loss = tf.reduce_sum(case.found(*tensors) ** 2)
+        gradient = inner.gradient(loss, tensors[0])
     with pytest.raises(LookupError, match="has first derivatives only"):
-        differentiate(*tensors)
+        outer.gradient(gradient, tensors[0])
