@@ -22,19 +22,13 @@ IMPORTED_BEFORE = (
 HIDDEN = "fcntl grp posix pty pwd resource spwd syslog termios tty"
 NOT_ON_WINDOWS = {
     os: """
-        O_CLOEXEC O_DIRECTORY O_NOCTTY O_NOFOLLOW O_SYNC chown chroot
-        confstr ctermid eventfd fchdir fchown fdatasync fork forkpty fwalk getegid
-        geteuid getgid getgroups getloadavg getpgid getpgrp getpriority getresuid getsid
-        getuid getxattr killpg lchown lockf memfd_create mkfifo mknod nice openpty
-        pathconf pidfd_open pipe2 posix_fadvise posix_fallocate posix_spawn pread preadv
-        pwrite pwritev register_at_fork sched_getaffinity sched_setaffinity sendfile
-        setpgid setpriority setsid setuid setxattr statvfs sync sysconf tcgetpgrp
-        ttyname uname wait wait3 wait4 waitid writev
+        O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_SYNC chown fchmod fdatasync fork getegid
+        geteuid getgid getloadavg getpgid getpgrp getuid killpg lockf mkfifo nice
+        pidfd_open pipe2 posix_fallocate posix_spawn pread pwrite register_at_fork
+        sched_getaffinity sched_setaffinity setpgid setpriority setsid statvfs sync
+        sysconf uname wait wait3 wait4
     """,
-    signal: """
-        ITIMER_REAL SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP
-        SIGTSTP SIGUSR1 SIGUSR2 alarm pause pthread_kill setitimer siginterrupt sigwait
-    """,
+    signal: "SIGALRM SIGCHLD SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGUSR1 alarm",
 }
 
 

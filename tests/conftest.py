@@ -40,9 +40,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("slowest"):
             item.add_marker(pytest.mark.slow)
-    quick.keep_what_is_made()
-    if _quick(config):
-        quick.save_time()
+    quick.save_time(_quick(config))
     if keras.backend.backend() == "tensorflow":
         _save_time_on_tensorflow(config, items)
         return
@@ -160,22 +158,6 @@ def pytest_collection_finish():
     gc.set_threshold(100_000, 50, 100)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    # XLA on a processor without F16C, SSE 4.2's generation: `jax.jit` of any operation
-    # in float16 ends so.
-    if (
-        call.excinfo
-        and "Failed to materialize symbols" in str(call.excinfo.value)
-        and ("__truncsfhf2" in report.capstderr or "__extendhfsf2" in report.capstderr)
-    ):
-        report.outcome = "skipped"
-        reason = "Skipped: XLA cannot compile float16 for this processor"
-        report.longrepr = (str(item.path), item.location[1] or 0, reason)
-    return report
-
-
 @pytest.fixture(autouse=True)
 def _seed():
     """The same numbers in each run, and whichever tests ran before."""
@@ -217,31 +199,22 @@ def data_dir() -> Path:
     folder = os.environ.get("KERAS_ORTHO_DATA")
     if not folder:
         pytest.skip("KERAS_ORTHO_DATA is unset: it names the folder of real data")
-    path = Path(folder)
-    if not path.is_dir():
-        raise FileNotFoundError(
-            f"KERAS_ORTHO_DATA must name a folder. Received: {folder!r}"
-        )
-    return path
+    return Path(folder)
 
 
 @pytest.fixture
 def disk(monkeypatch) -> list[tuple[str, ...]]:
     """What is flushed to the disk and renamed, in order: the last names of paths."""
     events: list[tuple[str, ...]] = []
-    fsync, replace = os.fsync, os.replace
 
-    def name(path):
-        return os.path.basename(os.fspath(path))
+    def note(function, name_of):
+        def call(*arguments):
+            paths = [os.path.basename(os.fspath(name_of(a))) for a in arguments]
+            events.append((function.__name__, *paths))
+            return function(*arguments)
 
-    def noted_fsync(file):
-        events.append(("fsync", name(os.readlink(f"/proc/self/fd/{file}"))))
-        fsync(file)
+        monkeypatch.setattr(os, function.__name__, call)
 
-    def noted_replace(source, target):
-        events.append(("replace", name(source), name(target)))
-        replace(source, target)
-
-    monkeypatch.setattr(os, "fsync", noted_fsync)
-    monkeypatch.setattr(os, "replace", noted_replace)
+    note(os.fsync, lambda file: os.readlink(f"/proc/self/fd/{file}"))
+    note(os.replace, lambda path: path)
     return events

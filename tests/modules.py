@@ -11,15 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def load_file(path: str) -> ModuleType:
-    """Loads a file of Python as a module.
-
-    Args:
-        path: The file, within the repository, such as `"scripts/write_stubs.py"`.
-    """
+    """Loads a file of Python, such as `"scripts/plant_faults.py"`, as a module."""
     name = f"file_{Path(path).stem}"
-    spec = importlib.util.spec_from_file_location(name, ROOT / path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(name, ROOT / path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # A dataclass looks itself up there.
     spec.loader.exec_module(module)
@@ -27,18 +21,14 @@ def load_file(path: str) -> ModuleType:
 
 
 def run_python(*arguments: object, **options: Any) -> str:
-    """Runs Python in a process of its own, which must end well.
+    """Runs Python in a process of its own, which must end well; returns its output.
 
     Args:
         *arguments: Those of Python: a script and its own, or `"-c"` and code.
         **options: Those of `subprocess.run`, such as `cwd` and `env`.
-
-    Returns:
-        What it printed.
     """
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, **options
-    )
+    options |= {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run(command, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -9,7 +9,6 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -47,72 +46,51 @@ def set_flags(cache: pytest.Cache | None) -> None:
     os.environ["XLA_FLAGS"] = flags
 
 
-def keep_what_is_made() -> None:
-    """Has the backend keep what it would make anew for each program or test."""
+def save_time(quick: bool) -> None:
+    """Has the backend keep what it would make anew, and make less of it if quick."""
     import keras
 
-    change = {"jax": _one_context, "tensorflow": _kernels_outlive_seeds}
-    change.get(keras.backend.backend(), lambda: None)()
+    if keras.backend.backend() == "jax":
+        from jax._src.interpreters import mlir
+
+        # A sixth of the time is to make a context for each program. Only a program
+        # within another, which is not ended, must have its own.
+        make = mlir.make_ir_context
+        shared = functools.cache(make)
+        mlir.make_ir_context = lambda: make() if mlir.ir.Context.current else shared()
+    if keras.backend.backend() == "tensorflow":
+        from tensorflow.python.eager.context import Context
+
+        def seed(context: Any, number: int) -> None:
+            context._seed, context._rng = number, random.Random(number)
+
+        # To seed drops every kernel, as some keep a state of random numbers: the
+        # package and Keras have none such.
+        Context._set_global_seed = seed
+        if quick:
+            _save_time_on_tensorflow()
 
 
-def _one_context() -> None:
-    from jax._src.interpreters import mlir
-
-    # A sixth of the time is to make a context for each program. Only a program within
-    # another, which is not ended, must have its own.
-    make = mlir.make_ir_context
-    shared = functools.cache(make)
-    mlir.make_ir_context = lambda: make() if mlir.ir.Context.current else shared()
-
-
-def _kernels_outlive_seeds() -> None:
-    from tensorflow.python.eager.context import Context
-
-    # To seed drops every kernel, as some keep a state of random numbers: the package
-    # and Keras have none such.
-    def seed(context: Any, number: int) -> None:
-        context._seed, context._rng = number, random.Random(number)
-
-    Context._set_global_seed = seed
-
-
-def save_time() -> None:
-    """Leaves out what makes a program fast, and where its operations were made."""
+def _save_time_on_tensorflow() -> None:
     import keras
-
-    if keras.backend.backend() != "tensorflow":
-        return
     import tensorflow as tf
     from tensorflow.python.util import tf_stack
 
-    # A fifth of the time of such programs.
+    # What makes a program fast is a fifth of the time of such programs.
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    _train_step_traced_once()
-    _plain_datasets()
     # For each operation of a graph, where it was made: as many lines as pytest is deep.
     stack = tf_stack.extract_stack()
     tf_stack.extract_stack = lambda stacklevel=1: stack
-
-
-def _train_step_traced_once() -> None:
     # A step that makes the optimizer's variables is traced with them, then without.
-    import keras
-
     make_train_function = keras.Model.make_train_function
 
-    def make(model: keras.Model, force: bool = False) -> Callable[..., Any]:
-        optimizer = model.optimizer
-        if model.built and not (model.run_eagerly or optimizer.built):
-            optimizer.build(model.trainable_variables)
+    def make(model: keras.Model, force: bool = False) -> Any:
+        if model.built and not (model.run_eagerly or model.optimizer.built):
+            model.optimizer.build(model.trainable_variables)
         return make_train_function(model, force)
 
     keras.Model.make_train_function = make
-
-
-def _plain_datasets() -> None:
     # An epoch of a few batches is over before it has been made fast.
-    import tensorflow as tf
-
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False

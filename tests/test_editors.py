@@ -1,7 +1,6 @@
 """What editors and type checkers, which run none of it, know of the package."""
 
 import inspect
-from pathlib import Path
 
 import jedi
 import pytest
@@ -9,26 +8,21 @@ from mypy import api as mypy
 
 import keras_ortho
 from keras_ortho.cells import CLASSES
+from tests.modules import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.slow
 # With what is said of each call.
-WRONG = {
+CALLS = {
     'keras_ortho.ScoRNN("eight")': 'incompatible type "str"; expected "int"',
     "keras_ortho.ScoRNN(8, negative_onse=4)": '"negative_onse" for "ScoRNN"',
-    'keras_ortho.ScoRNN(8, seed="one")': 'incompatible type "str"; expected "int',
     "keras_ortho.ENRNN(8)": 'Missing positional argument "short_term_units"',
-    'keras_ortho.ScoRNNCell("eight")': 'incompatible type "str"; expected "int"',
     "keras_ortho.ScoRNNCell(8, unroll=True)": '"unroll" for "ScoRNNCell"',
-    "keras_ortho.ENRNN(8, 4, units=12)": '"units" for "ENRNN"',
+    "keras_ortho.ScoRNN(8, 4, activation=keras.ops.tanh, unroll=True, name='a')": "",
+    "keras_ortho.ENRNN(8, 4, dtype='float64').recurrent_matrix()": "",
+    "keras.layers.RNN(keras_ortho.ScoRNNCell(8, negative_ones=0.5, seed=1))": "",
 }
-RIGHT = [
-    "keras_ortho.ScoRNN(8, 4, activation=keras.ops.tanh, unroll=True, name='a')",
-    "keras_ortho.ENRNN(8, 4, dtype='float64').recurrent_matrix()",
-    "keras.layers.RNN(keras_ortho.ScoRNNCell(8, negative_ones=0.5, seed=1))",
-]
 
 
-@pytest.mark.slow
 def test_jedi_completes_the_arguments_of_each_class():
     calls = [f"keras_ortho.{name}(" for name in CLASSES]
     script = jedi.Script(
@@ -44,15 +38,12 @@ def test_jedi_completes_the_arguments_of_each_class():
         assert {f"{argument}=" for argument in own} <= offered, call
 
 
-@pytest.mark.slow
 def test_a_type_checker_reports_wrong_arguments(tmp_path, monkeypatch):
     calls = tmp_path / "calls.py"
-    calls.write_text("\n".join(["import keras, keras_ortho", *WRONG, *RIGHT]))
+    calls.write_text("\n".join(["import keras, keras_ortho", *CALLS]))
     monkeypatch.chdir(ROOT)  # Where the settings are, and what `make lint` remembers.
     output, errors, _ = mypy.run([str(calls)])
     assert not errors
-    reports = [line for line in output.splitlines() if ": error: " in line]
-    assert len(reports) == len(WRONG), output
-    for line, (report, said) in enumerate(zip(reports, WRONG.values(), strict=True), 2):
-        assert f"calls.py:{line}: " in report
-        assert said in report
+    for line, said in enumerate(CALLS.values(), 2):
+        reports = [r for r in output.splitlines() if f"calls.py:{line}: error: " in r]
+        assert [said in report for report in reports] == [True] * bool(said), output

@@ -7,14 +7,11 @@ import pytest
 
 from tests.modules import ROOT, run_python
 
-pytestmark = [
-    pytest.mark.backends,
-    pytest.mark.skipif(
-        sys.platform != "linux", reason="hides from Linux what other systems lack"
-    ),
-]
 
-
+@pytest.mark.backends
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="hides from Linux what other systems lack"
+)
 @pytest.mark.parametrize(
     "part", ["layers", pytest.param("speech", marks=pytest.mark.slow)]
 )

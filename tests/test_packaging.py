@@ -1,222 +1,131 @@
-"""The installed package: what it imports, names, requires."""
+"""The installed package: what it holds, imports, names and requires."""
 
-import ast
 import configparser
 import functools
 import importlib
-import json
+import importlib.metadata
 import os
 import pkgutil
 import re
 import shutil
 import zipfile
-from importlib import metadata
 
+import keras
 import pytest
 
 import keras_ortho
+from keras_ortho.extras import require
+from keras_ortho.losses import ValidFrameMSE
+from keras_ortho.metrics import ErrorRate
+from keras_ortho.optimizers import RMSpropTF1
 from tests.modules import ROOT, run_python
 
-SOURCES = [
-    path
-    for folder in ("keras_ortho", "data_prep", "experiments", "examples", "benchmarks")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-]
-# The extras that hold no requirement of the code's.
-TOOLS = {"all", "cuda", "dev", "docs", "release"}
-# What a requirement imports without requiring it.
-# The last two by `model.export`, of Keras.
-INDIRECT = {"importlib-resources", "onnx", "tf2onnx"}
+FOLDERS = ("keras_ortho", "data_prep", "experiments", "examples", "benchmarks")
+SETUP = configparser.ConfigParser()
+SETUP.read_string((ROOT / "setup.cfg").read_text("utf-8"))
+EXTRAS = SETUP["options.extras_require"]
+CALL = re.compile(r'\brequire\(\s*"([\w.]+)"(?:,\s*extra="(\w+)")?')
+# Calls of `extras.require`: a module, and the extra that an error would name.
+REQUIRED = {
+    call
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*.py")
+    if path.name != "extras.py"
+    for call in CALL.findall(path.read_text("utf-8"))
+}
 
-# Imports all of the package where neither the modules of the first argument nor, once
-# Keras has loaded what it likes, those of the second are installed. Prints what it
-# imported, and what else was asked for.
-PROBE = """
-import importlib, json, pkgutil, sys
+# Trains where the modules of the first argument are not installed, and imports all of
+# the package where, once Keras has loaded what it likes, those of the second are not.
+ALONE = """
+import importlib, pkgutil, sys
 
-class Absent:
-    def __init__(self, names):
-        self.names = set(names.split(","))
-        self.asked = []
-        for name in list(sys.modules):
-            if name.partition(".")[0] in self.names:
-                del sys.modules[name]
-        sys.meta_path.insert(0, self)
+def hide(names):
+    names = {*names.split(",")}
+    for name in [n for n in sys.modules if n.partition(".")[0] in names]:
+        del sys.modules[name]
+    class Absent:
+        def find_spec(name, path=None, target=None):
+            if name.partition(".")[0] in names:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    sys.meta_path.insert(0, Absent)
 
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in self.names:
-            self.asked.append(name)
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-backends = Absent(sys.argv[1])
+hide(sys.argv[1])
 import keras
-keras.layers.Dense(1)(keras.ops.ones((1, 1)))
-optional = Absent(sys.argv[2])
-import keras_ortho.data_prep
-modules = ["keras_ortho", "keras_ortho.data_prep"]
-for module in [
-    *pkgutil.walk_packages(
-        keras_ortho.__path__, "keras_ortho.", onerror=lambda name: None
-    ),
-    *pkgutil.walk_packages(
-        keras_ortho.data_prep.__path__, "keras_ortho.data_prep."
-    ),
-]:
+model = keras.Sequential([keras.layers.Dense(1)])
+hide(sys.argv[2])
+import keras_ortho
+late = {"audio", "diagnostics", "executors", "metrics", "tasks", "training"}
+assert not {f"keras_ortho.{name}" for name in late} & {*sys.modules}
+model = keras.Sequential([keras.Input((3, 2)), keras_ortho.ScoRNN(4)])
+model.compile("sgd", "mse")
+model.fit(keras.ops.ones((2, 3, 2)), keras.ops.ones((2, 4)), verbose=0)
+for module in pkgutil.walk_packages(
+    keras_ortho.__path__, "keras_ortho.", onerror=lambda name: None
+):
     package, _, name = module.name.rpartition(".")
-    if package == "keras_ortho.backend" and name in backends.names:
-        continue
     # A builder of tensorflow-datasets is a subclass of a class of its.
-    if package == "keras_ortho.data_prep.tfds_timit":
-        continue
-    importlib.import_module(module.name)
-    modules.append(module.name)
-print(json.dumps({
-    "backend": keras.backend.backend(), "modules": modules, "asked": optional.asked
-}))
+    if package != "keras_ortho.backend" and "tfds" not in module.name:
+        importlib.import_module(module.name)
+print(keras.backend.backend())
 """
-ABSENT = {"jax": "tensorflow,torch", "tensorflow": "jax,jaxlib,torch"}
-
-
-@pytest.fixture(scope="module", params=sorted(ABSENT))
-def imported(request) -> dict:
-    """What importing all of the package does, on each backend alone."""
-    extras = requirements().keys() - TOOLS - {"", "jax"}
-    names = set().union(*(distributions(extra) for extra in extras))
-    optional = [module for module in brought_by() if distributions_of(module) & names]
-    arguments = ["-c", PROBE, ABSENT[request.param], ",".join(optional)]
-    environment = os.environ | {"KERAS_BACKEND": request.param}
-    printed = run_python(*arguments, cwd=ROOT, env=environment)
-    return {"expected": request.param, **json.loads(printed.splitlines()[-1])}
-
-
-def shipped() -> set[str]:
-    """The package's files of Python, as they are called where it is installed."""
-    package = (ROOT / "keras_ortho").rglob("*.py")
-    data_prep = (ROOT / "data_prep").rglob("*.py")
-    return {path.relative_to(ROOT).as_posix() for path in package} | {
-        f"keras_ortho/{path.relative_to(ROOT).as_posix()}" for path in data_prep
-    }
-
-
-def requirements() -> dict[str, list[str]]:
-    """What each extra of setup.cfg requires; "" is the package itself."""
-    config = configparser.ConfigParser()
-    config.read_string((ROOT / "setup.cfg").read_text(encoding="utf-8"))
-    texts = {"": config["options"]["install_requires"]}
-    texts |= dict(config["options.extras_require"])
-    return {extra: text.split() for extra, text in texts.items()}
-
-
-def distributions(extra: str) -> set[str]:
-    """The distributions that an extra requires."""
-    return {normalized(re.match(r"[\w.-]+", line)[0]) for line in requirements()[extra]}
-
-
-def normalized(distribution: str) -> str:
-    """A distribution's name as the packaging standards compare it."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
-
-
-brought_by = functools.cache(metadata.packages_distributions)
-
-
-def distributions_of(module: str) -> set[str]:
-    """The installed distributions that bring a module; its own name if none does."""
-    top = module.partition(".")[0]
-    return {normalized(name) for name in brought_by().get(top, [top])}
-
-
-def require_calls() -> list[tuple[str, str, str]]:
-    """The calls of `extras.require` that name a module: where, which, which extra."""
-    calls = []
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Call(
-                    func=ast.Name("require") | ast.Attribute(attr="require"),
-                    args=[ast.Constant(module)],
-                    keywords=words,
-                ):
-                    extra = next((ast.literal_eval(word.value) for word in words), "")
-                    where = f"{path.relative_to(ROOT)}:{node.lineno}"
-                    calls.append((where, module, extra))
-    return calls
-
-
-def imports() -> set[str]:
-    """The modules that `import` statements name, absolute ones only."""
-    found = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                found.add(node.module)
-    return found
 
 
 @pytest.mark.slow
-def test_imports_on_each_backend_alone(imported):
-    assert imported["backend"] == imported["expected"]
-    # Each file of the package was among what was imported, on one backend or other.
-    files = {
-        file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        for file in shipped()
-    }
-    others = {f"keras_ortho.backend.{name}" for name in (*ABSENT, "torch")}
-    others.add("keras_ortho.data_prep.tfds_timit.timit")
-    assert files - others <= set(imported["modules"])
+@pytest.mark.parametrize(
+    ("backend", "others"), [("jax", "tensorflow,torch"), ("tensorflow", "jax,torch")]
+)
+def test_each_backend_is_enough_without_any_extra(backend, others):
+    optional = {module.partition(".")[0] for module, extra in REQUIRED if extra}
+    environment = os.environ | {"KERAS_BACKEND": backend}
+    arguments = others, ",".join(optional - {"jax", "tensorflow"})
+    assert run_python("-c", ALONE, *arguments, env=environment).split() == [backend]
 
 
-def test_import_asks_for_no_extra(imported):
-    assert imported["asked"] == []
+@pytest.mark.backends
+def test_models_are_loaded_after_the_import_alone(tmp_path):
+    recurrent = keras_ortho.ScoRNN(4, return_sequences=True)
+    layers = [recurrent, keras_ortho.SVDDense(4, reflections=2), keras_ortho.ModReLU()]
+    model = keras.Sequential([keras.Input((3, 2)), *layers])
+    model.compile(RMSpropTF1(), ValidFrameMSE(), metrics=[ErrorRate()])
+    model.save(path := str(tmp_path / "model.keras"))
+    code = f"""
+import keras_ortho, keras
+model = keras.saving.load_model({path!r})
+metric, = model.get_compile_config()["metrics"]
+metric = keras.saving.deserialize_keras_object(metric)
+for part in (*model.layers, model.optimizer, model.loss, metric):
+    print(type(part).__name__)
+"""
+    classes = ["ScoRNN", "SVDDense", "ModReLU", "RMSpropTF1", "ValidFrameMSE"]
+    assert run_python("-c", code).split() == [*classes, "ErrorRate"]
 
 
-def test_all_lists_what_exists():
-    packages = ["keras_ortho"]
-    packages += [
-        module.name
-        for module in pkgutil.walk_packages(keras_ortho.__path__, "keras_ortho.")
-        if module.ispkg
-    ]
-    for name in packages:
+def test_every_public_name_is_there():
+    assert dir(keras_ortho) == sorted(keras_ortho.__all__)
+    modules = pkgutil.walk_packages(keras_ortho.__path__, "keras_ortho.")
+    for name in ("keras_ortho", *(m.name for m in modules if m.ispkg)):
         package = importlib.import_module(name)
-        missing = [
-            entry
-            for entry in getattr(package, "__all__", [])
-            if not hasattr(package, entry)
-        ]
-        assert not missing, f"{name}.__all__ names {missing}"
-    assert "__version__" in keras_ortho.__all__
-
-
-def test_version_is_that_of_the_metadata():
-    try:
-        version = metadata.version("keras-ortho")
-    except metadata.PackageNotFoundError:
-        pytest.skip("keras-ortho is not installed, only on the path")
-    assert version == keras_ortho.__version__
+        for public in getattr(package, "__all__", []):
+            assert hasattr(package, public), f"{name}.{public}"
+    with pytest.raises(AttributeError, match="'keras_ortho' has no attribute 'ScoRN'"):
+        _ = keras_ortho.ScoRN
 
 
 def test_commands_exist():
-    config = configparser.ConfigParser()
-    config.read_string((ROOT / "setup.cfg").read_text(encoding="utf-8"))
-    lines = config["options.entry_points"]["console_scripts"].split("\n")
+    lines = SETUP["options.entry_points"]["console_scripts"].split("\n")
     commands = dict(line.split(" = ") for line in lines if line)
     assert "keras-ortho-data" in commands
     for name, target in commands.items():
-        assert callable(metadata.EntryPoint(name, target, "console_scripts").load())
+        entry = importlib.metadata.EntryPoint(name, target, "console_scripts")
+        assert callable(entry.load())
 
 
 def test_version_and_date_stand_everywhere_the_same():
-    head = re.search(
-        r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    version, date = re.search(r"^## (\S+) \((\S+)\)$", changes, re.MULTILINE).groups()
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
-    version, date = head.groups()
     assert version == keras_ortho.__version__
-    assert f"\nversion: {version}\n" in citation
-    assert f"\ndate-released: {date}\n" in citation
+    assert f"\nversion: {version}\ndate-released: {date}\n" in citation
 
 
 @pytest.mark.slow
@@ -229,32 +138,42 @@ def test_wheel_of_a_zip_has_every_file(tmp_path):
     tree = shutil.make_archive(str(tmp_path / "tree"), "zip", tmp_path, "tree")
     run_python("-m", "pip", "wheel", "--no-deps", "-w", tmp_path, tree)
     (wheel,) = tmp_path.glob("*.whl")
-    files = shipped() | {"keras_ortho/py.typed"}
+    files = {"keras_ortho/py.typed"}
+    for folder, start in (("keras_ortho", ""), ("data_prep", "keras_ortho/")):
+        paths = (ROOT / folder).rglob("*.py")
+        files |= {f"{start}{path.relative_to(ROOT).as_posix()}" for path in paths}
     assert files <= set(zipfile.ZipFile(wheel).namelist())
 
 
-@pytest.mark.parametrize(
-    ("where", "module", "extra"), require_calls(), ids=lambda value: value or "package"
-)
-def test_required_module_is_in_the_extra_that_is_named(where, module, extra):
-    assert extra in requirements(), f"{where} names an extra that setup.cfg does not"
-    assert distributions_of(module) & distributions(extra), (
-        f"{where}: {module} is of {distributions_of(module)}, and the extra "
-        f"{extra!r} requires {distributions(extra)}"
+brought_by = functools.cache(importlib.metadata.packages_distributions)
+
+
+@pytest.mark.parametrize(("module", "extra"), sorted(REQUIRED))
+def test_the_extra_that_an_error_names_brings_the_module(module, extra):
+    text = EXTRAS[extra] if extra else SETUP["options"]["install_requires"]
+    top = module.partition(".")[0]
+    required = re.findall(r"^[\w.-]+", text, re.MULTILINE)
+    brought, required = (
+        {re.sub("[-_.]+", "-", name) for name in names}
+        for names in (brought_by().get(top, [top]), required)
     )
-
-
-def test_every_requirement_is_used():
-    used = imports() | {module for _, module, _ in require_calls()}
-    brought = set().union(*(distributions_of(module) for module in used))
-    extras = requirements().keys() - TOOLS
-    named = set().union(*(distributions(extra) for extra in extras))
-    assert named - INDIRECT <= brought
+    assert brought & required
 
 
 def test_all_extra_holds_the_others():
-    (listed,) = requirements()["all"]
-    assert listed.startswith("keras-ortho[")
+    (listed,) = EXTRAS["all"].split()
     # PyTorch is large, and only there to be compared with.
-    others = requirements().keys() - TOOLS - {"", "torch"}
-    assert set(listed[12:-1].split(",")) == others
+    others = {*EXTRAS} - {"all", "cuda", "dev", "docs", "release", "torch"}
+    assert {*re.search(r"^keras-ortho\[(.*)\]$", listed)[1].split(",")} == others
+
+
+def test_a_missing_module_names_its_extra(tmp_path, monkeypatch):
+    with pytest.raises(ImportError, match=r'pip install "keras-ortho\[speech\]"'):
+        require("no_such_module.submodule", extra="speech")
+    with pytest.raises(ImportError, match="`pip install no_such_module`"):
+        require("no_such_module")
+    # One that is installed, but needs another that is not, says so.
+    (tmp_path / "broken_module.py").write_text("import no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="^No module named 'no_such_module'$"):
+        require("broken_module", extra="speech")

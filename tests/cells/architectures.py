@@ -8,15 +8,8 @@ import dataclasses
 from typing import Any
 
 import keras
-import numpy as np
 
-from keras_ortho import (
-    RecurrentCell,
-    RecurrentLayer,
-    architectures,
-    cells,
-    initializers,
-)
+from keras_ortho import RecurrentLayer, architectures, cells, initializers
 from keras_ortho.parametrizations import (
     Heads,
     Parametrization,
@@ -38,11 +31,11 @@ class Architecture:
         num_gates: Number of trained weights that its parametrization does not have,
             beside the kernel, the bias and the initial state.
         num_factorizations: How many factorizations make its kernel. Default: `None`,
-            as many as the program of the matrix alone has.
+            any number, all of which are outside of loops.
         kernel_operations: Operations in the compiled program by which its kernel is
             known where no factorization makes it.
-        own_matrices: Initializers of a matrix that it can start from, where
-            `matrices` cannot find these.
+        matrices: Names of initializers of a matrix that it can start from. Default:
+            `None`: what its parametrization samples.
     """
 
     layer: type[RecurrentLayer]
@@ -51,13 +44,13 @@ class Architecture:
     num_gates: int = 0
     num_factorizations: int | None = None
     kernel_operations: frozenset[str] = frozenset()
-    own_matrices: tuple[str, ...] = ()
+    matrices: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         return self.layer.__name__
 
     @property
-    def cell(self) -> type[RecurrentCell]:
+    def cell(self) -> Any:
         """Class of the cell."""
         return self.layer.cell_class
 
@@ -69,19 +62,14 @@ class Architecture:
         return {n: units for n in names if n.endswith("units")} | self.given
 
     @property
-    def defaults(self) -> dict[str, Any]:
-        """The values of the other arguments in a config, if none is given."""
-        config = self.cell(**self.arguments).get_config()
-        names = [n for n in self.cell.argument_names() if n not in self.arguments]
-        return {name: config[name] for name in names}
-
-    @property
     def others(self) -> dict[str, Any]:
         """Of each argument of its own a value that is not its default."""
+        config = self.cell(**self.arguments).get_config()
         return {
-            name: _other(name, default)
-            for name, default in self.defaults.items()
-            if name not in self.changed and SHARED.get(name, default) == default
+            name: _other(name, config[name])
+            for name in self.cell.argument_names()
+            if name not in {*self.arguments, *self.changed}
+            and SHARED.get(name, config[name]) == config[name]
         } | self.changed
 
     @property
@@ -91,40 +79,25 @@ class Architecture:
         return sum(counts) * (2 if self.cell.complex_state else 1)
 
     @property
-    def num_trainable(self) -> int:
-        """Number of trained weights, as `arguments` give them."""
-        free = sum(variable.trainable for variable in self._variables())
-        return 2 + free + self.num_gates + self.starts_trained
+    def num_weights(self) -> tuple[int, int]:
+        """Numbers of weights that are trained, and that are not."""
+        cell = self.cell(**self.arguments)
+        variables = cell.parametrization.variables(cell.units)
+        trained = sum(variable.trainable for variable in variables)
+        others = 2 + self.num_gates + cell.trainable_initial_state
+        return trained + others, len(variables) - trained
 
-    @property
-    def num_fixed(self) -> int:
-        """Number of weights that are not trained."""
-        return sum(not variable.trainable for variable in self._variables())
-
-    @property
-    def starts_trained(self) -> bool:
-        """Whether the initial state is trained unless told otherwise."""
-        return self.cell(**self.arguments).trainable_initial_state
-
-    @property
-    def matrices(self) -> tuple[Any, ...]:
-        """Initializers of a matrix, and arrays, that it can start from."""
+    def start_matrices(self) -> list[Any]:
+        """Initializers of a matrix, or arrays, that it can start from."""
         kind = self.cell(**self.arguments).parametrization
         # The uRNN's inverse is there to say that there is none.
-        none = Parametrization.inverse, RestrictedUnitary.inverse
-        if self.own_matrices or type(kind).inverse in none:
-            return self.own_matrices
-        size = self.arguments["units"]
-        rotation, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))
-        signs = np.diag([-1.0] + (size - 1) * [1.0])
-        # Of the orthogonal matrices all, of either determinant, to rounding.
-        if max(map(kind.distance, (rotation, signs @ rotation))) < 1e-9:
-            return "orthogonal", np.eye(self.units)
-        return (kind.sample(size, seed=0),)
-
-    def _variables(self) -> list[Any]:
-        cell = self.cell(**self.arguments)
-        return cell.parametrization.variables(cell.units)
+        none = type(kind).inverse in (
+            Parametrization.inverse,
+            RestrictedUnitary.inverse,
+        )
+        if self.matrices is not None or none:
+            return [*(self.matrices or ())]
+        return [kind.sample(self.arguments["units"], seed=0)]
 
 
 def _other(name: str, default: Any) -> Any:
@@ -139,9 +112,9 @@ def _other(name: str, default: Any) -> Any:
         return not default
     if isinstance(default, int):
         return default + 1
-    if isinstance(default, float):
-        return default / 2 or 0.5
-    return {"tanh": "relu"}[default]
+    return (
+        default / 2 or 0.5 if isinstance(default, float) else {"tanh": "relu"}[default]
+    )
 
 
 _COSINES = frozenset({"Cos", "cos"})
@@ -157,7 +130,7 @@ _SPECIAL: dict[str, dict[str, Any]] = {
         "given": {"long_term_units": 4, "short_term_units": 3, "negative_ones": 1},
         "num_factorizations": 1,
         # Arrays, which are of the shape of the long-term matrix: `test_enrnn.py`.
-        "own_matrices": ("orthogonal", "identity"),
+        "matrices": ("orthogonal", "identity"),
     },
     "AntisymmetricRNN": {
         "given": {"step_size": 0.5, "diffusion": 0.25},

@@ -1,6 +1,6 @@
 """Layers and cells to test, their weights, and the gradients of these."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import keras
@@ -31,11 +31,17 @@ def builder(default: type[keras.Layer], default_units: int) -> Callable:
     return built
 
 
-def lively(layer: keras.Layer, scale: float = 0.5, seed: int = 0) -> keras.Layer:
-    """Gives a built layer normal weights, so that nothing hides in noise."""
+def lively(
+    layer: keras.Layer,
+    scale: float = 0.5,
+    seed: int = 0,
+    names: Iterable[str] | None = None,
+) -> keras.Layer:
+    """Gives a built layer normal weights, or those named, so that noise hides none."""
     random = np.random.default_rng(seed)
     for weight in layer.trainable_variables:
-        weight.assign(scale * random.normal(size=weight.shape))
+        if names is None or weight.name in names:
+            weight.assign(scale * random.normal(size=weight.shape))
     return layer
 
 

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from keras_ortho import RecurrentCell, RecurrentLayer
 from tests.cells.architectures import ARCHITECTURES
-from tests.cells.loops import ACTIVATIONS, Cell, is_modrelu
+from tests.cells.loops import ACTIVATIONS, is_modrelu
 
 ON_JAX = keras.backend.backend() == "jax"
 POLICIES = ("float64", "float32", "mixed_bfloat16", "mixed_float16")
-MASKS = ("random", "whole rows", "left", "right", "none", "all")
 # What an input may be that is not of the layer's own dtype.
 OTHER_INPUTS = ("bool", "uint8", "int32", "int64", "float16", "float64")
 
@@ -27,44 +26,18 @@ class Structure:
     """A layer, the shape of what it gets, and how it is called."""
 
     name: str
-    arguments: dict[str, Any]
-    activation: str
-    use_bias: bool
+    # Those that Keras's layer takes, too, and the others.
+    arguments: dict[str, bool]
+    own: dict[str, Any]
+    activation: str  # Key of `ACTIVATIONS`.
     policy: str
-    features: int
-    batch: int
-    time: int
-    inputs: str | None
+    shape: tuple[int, int, int]  # Of the inputs.
+    unknown: bool  # Whether a program knows neither batch nor time.
+    inputs: str | None  # Their dtype, or `None`, the layer's own.
     masked: bool
-    start: str
-    trained_start: bool | None
-    stateful: bool
-    go_backwards: bool
-    return_sequences: bool
-    return_state: bool
-    zero_output_for_mask: bool
-    recompute: bool | int
-    unroll: bool
-    dropout: float
+    start: str  # The state: "given", "given to all", a single row, or its "own".
     training: bool
-    mode: str
-    unknown: tuple[bool, bool]
-
-    @property
-    def fault(self) -> str | None:
-        """The argument that the message about it names, where one is not allowed."""
-        units, style = self.arguments.get("units", 0), self.arguments.get("style")
-        if is_modrelu(self.activation) and not self.use_bias:
-            return "use_bias"
-        if style == "fft" and (units < 2 or units & (units - 1)):
-            return "units"
-        if style == "tunable" and units % 2:
-            return "units"
-        if style == "tunable" and (self.arguments["capacity"] or 2) % 2:
-            return "capacity"
-        if (self.arguments.get("reflections") or 0) > units:
-            return "reflections"
-        return None
+    mode: str  # "eager", "graph" or "xla".
 
     @property
     def dtype(self) -> str:
@@ -72,94 +45,59 @@ class Structure:
         return self.policy.removeprefix("mixed_")
 
     @property
-    def input_dtype(self) -> str:
-        """What its inputs are of."""
-        return self.inputs or ("float64" if self.policy == "float64" else "float32")
+    def wide(self) -> str:
+        """What its variables are of."""
+        return "float64" if self.policy == "float64" else "float32"
+
+    # What the loops need to know.
 
     @property
-    def cell(self) -> Cell:
-        """What the loop needs to know."""
-        return Cell(
-            activation=self.activation,
-            complex_state=LAYERS[self.name].cell_class.complex_state,
-            step_size=self.arguments.get("step_size"),
-            gated=self.name == "GORU" or self.arguments.get("gated", False),
-        )
+    def is_complex(self) -> bool:
+        """Whether the units are complex."""
+        return LAYERS[self.name].cell_class.complex_state
+
+    @property
+    def step_size(self) -> float | None:
+        """That of an AntisymmetricRNN."""
+        return self.own.get("step_size")
+
+    @property
+    def gated(self) -> bool:
+        """Whether there are gates."""
+        return self.name == "GORU" or self.own.get("gated", False)
 
     def make(self) -> RecurrentLayer:
         """Builds the layer."""
-        arguments = dict(self.arguments)
-        if self.trained_start is not None:
-            arguments["trainable_initial_state"] = self.trained_start
         layer = LAYERS[self.name](
-            **arguments,
-            **self.shared,
-            activation=ACTIVATIONS[self.activation].value,
-            use_bias=self.use_bias,
-            recompute=self.recompute,
-            unroll=self.unroll,
-            dropout=self.dropout,
-            recurrent_dropout=self.dropout,
+            **self.own,
+            **self.arguments,
+            activation=ACTIVATIONS[self.activation][0],
             dtype=self.policy,
-            # They get their values from `draw_weights`, and random ones cost more.
-            kernel_initializer="zeros",
-            bias_initializer="zeros",
-            initial_state_initializer="zeros",
         )
-        layer.build((self.batch, self.time, self.features))
+        layer.build(self.shape)
         return layer
 
     def make_stock(self, layer: RecurrentLayer) -> keras.layers.RNN:
         """Builds Keras's layer around the same cell."""
+        # Its other loop holds the state for the output before, on JAX.
+        differ = layer.cell.output_size != layer.cell.state_size
+        unroll = ON_JAX and self.masked and differ
         stock = keras.layers.RNN(
-            layer.cell,
-            **self.shared,
-            # Its other loop holds the state for the output before, on JAX.
-            unroll=ON_JAX
-            and self.masked
-            and layer.cell.output_size != layer.cell.state_size,
-            dtype=self.policy,
+            layer.cell, **self.arguments, unroll=unroll, dtype=self.policy
         )
-        stock.build((self.batch, self.time, self.features))
+        stock.build(self.shape)
         return stock
-
-    @property
-    def shared(self) -> dict[str, bool]:
-        """The arguments that Keras's layer has, too."""
-        names = (
-            "go_backwards",
-            "return_sequences",
-            "return_state",
-            "stateful",
-            "zero_output_for_mask",
-        )
-        return {name: getattr(self, name) for name in names}
-
-
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """Weights and inputs, drawn from a seed."""
-
-    seed: int
-    scale: float
-    mask: str
-    zero_bias: bool
-    zero_inputs: bool
-    zero_start: bool
 
 
 _few = st.integers(1, 6)
-_angles = {
-    "units": _few,
-    "capacity": st.sampled_from([2, 4, 3]),
-    "style": st.sampled_from(["tunable", "fft"]),
-}
+_even = st.sampled_from([2, 4])
+_angles = {"units": _even, "style": st.sampled_from(["tunable", "fft"])}
 _fraction = st.sampled_from([0, 1, 0.5, 1.0])
 _singular = {
     "spectral_margin": st.sampled_from([0.01, 0.0, 0.25]),
     "spectral_center": st.sampled_from([1.0, 0.75]),
 }
-_reflections = st.none() | _few
+_reflections = {"units": st.integers(3, 6), "reflections": st.none() | st.just(3)}
 # Where there are others than the units.
 ARGUMENTS = {
     "ScoRNN": {"units": _few, "negative_ones": _fraction},
@@ -170,11 +108,11 @@ ARGUMENTS = {
         "gated": st.booleans(),
         "antisymmetric": st.booleans(),
     },
-    "EURNN": {**_angles, "units": st.integers(1, 4), "real_output": st.booleans()},
-    "GORU": {**_angles, "capacity": st.none() | st.sampled_from([2, 4, 3])},
+    "EURNN": {**_angles, "capacity": _even, "real_output": st.booleans()},
+    "GORU": {**_angles, "capacity": st.none() | _even},
     "NNRNN": {"units": _few, "map": st.sampled_from(["exponential", "cayley"])},
-    "ORNN": {"units": _few, "reflections": _reflections},
-    "SVDRNN": {"units": _few, "reflections": _reflections, **_singular},
+    "ORNN": _reflections,
+    "SVDRNN": {**_reflections, **_singular},
     "FactorizedRNN": {"units": _few, **_singular},
     "ENRNN": {
         "long_term_units": st.integers(1, 4),
@@ -198,16 +136,8 @@ LAYERS = {
     for a in ARCHITECTURES
     if str(a) in ARGUMENTS or (_has_the_base_step(a.cell) and str(a) != "OrthoRNN")
 }
-
-
-# The names of the default activations. The paper's leaky ReLU is an object, and configs
-# of complex units call modReLU by another name.
-DEFAULTS = {
-    str(a): activation.removeprefix("exact_")
-    if isinstance(activation := a.defaults["activation"], str)
-    else "paper_leaky_relu"
-    for a in ARCHITECTURES
-}
+SHARED = ("go_backwards", "return_sequences", "return_state", "stateful")
+SHARED += ("zero_output_for_mask",)
 
 
 @st.composite
@@ -219,96 +149,70 @@ def structures(draw: st.DrawFn, name: str, modes: tuple[str, ...]) -> Structure:
 
     # Not the simplest of all, which would come first, and be half of a short form.
     draw(st.booleans().filter(bool))
-    # Rarely what is not allowed, and rarely more than a segment.
-    odd = draw(st.integers(0, 19)) == 19
-    units = st.integers(1, 4) if LAYERS[name].cell_class.complex_state else _few
-    arguments = draw(st.fixed_dictionaries(ARGUMENTS.get(name, {"units": units})))
-    own = DEFAULTS[name]
-    names = set(ACTIVATIONS)
-    if not LAYERS[name].cell_class.complex_state:
-        names.remove("smoothed_modrelu")
-    activation = draw(st.just(own) | st.sampled_from(sorted(names)))
-    use_bias = draw(st.booleans()) or (is_modrelu(activation) and not odd)
-    policy = draw(st.just("float64") | st.sampled_from(POLICIES))
-    # What grows like a tower of powers, or by a factor a step, for few steps only.
-    few = {"exponential": 2} | dict.fromkeys(("log_softmax", "selu"), 3)
-    time = draw(st.integers(1, few.get(activation, 9)))
-    mode = draw(st.sampled_from(modes))
-    unroll = draw(st.booleans()) and draw(st.booleans())
-    if (
-        odd
-        and not unroll
-        and activation not in few
-        and name not in ("NNRNN", "ENRNN", "SVDRNN")
-    ):
-        time = one_of(57, 65)
-    stateful = draw(st.booleans()) and draw(st.booleans())
-    in_graph = mode != "eager"
-    unknown = (
-        in_graph and not stateful and draw(st.booleans()),
-        in_graph and not unroll and draw(st.booleans()),
-    )
+    is_complex = LAYERS[name].cell_class.complex_state
+    units = st.integers(1, 4) if is_complex else _few
+    # The default of most, or any other.
+    names = [n for n in ACTIVATIONS if is_complex or n != "smoothed_modrelu"]
+    activation = one_of("modrelu", one_of(*names))
     training = draw(st.booleans())
-    structure = Structure(
+    arguments = {each: draw(st.booleans()) for each in SHARED}
+    arguments["stateful"] &= draw(st.booleans())
+    own = draw(st.fixed_dictionaries(ARGUMENTS.get(name, {"units": units}))) | {
+        "use_bias": draw(st.booleans()) or is_modrelu(activation),
+        "recompute": one_of(False, True, 1, 2, 3, 100),
+        "unroll": one_of(False, False, False, True),
+    }
+    # By default that of the paper.
+    own |= one_of({}, *({"trainable_initial_state": b} for b in (True, False)))
+    if not training:
+        own |= dict.fromkeys(("dropout", "recurrent_dropout"), one_of(0.0, 0.3))
+    # More than a segment: not where the condition grows from step to step.
+    many = name not in ("NNRNN", "ENRNN", "SVDRNN") and not own["unroll"]
+    time = one_of(*range(1, 10), *(9, 65) * many)
+    mode = one_of(*modes)
+    known = mode == "eager" or arguments["stateful"] or own["unroll"]
+    return Structure(
         name=name,
         arguments=arguments,
+        own=own,
         activation=activation,
-        use_bias=use_bias,
-        policy=policy,
-        features=draw(st.integers(1, 3)),
-        batch=draw(st.integers(1, 5)),
-        time=time,
-        inputs=draw(st.none() | st.none() | st.sampled_from(OTHER_INPUTS)),
+        policy=one_of("float64", *POLICIES),
+        shape=(draw(st.integers(1, 5)), time, draw(st.integers(1, 3))),
+        unknown=not known and draw(st.booleans()),
+        inputs=one_of(None, None, one_of(*OTHER_INPUTS)),
         masked=one_of(True, True, False),
         start=one_of("given", "own", "given to all"),
-        trained_start=one_of(None, True, False),
-        stateful=stateful,
-        go_backwards=draw(st.booleans()),
-        return_sequences=draw(st.booleans()),
-        return_state=draw(st.booleans()),
-        zero_output_for_mask=draw(st.booleans()),
-        recompute=one_of(False, True, 1, 2, 3, 100),
-        unroll=unroll,
-        dropout=0.0 if training else one_of(0.0, 0.3),
         training=training,
         mode=mode,
-        unknown=unknown,
     )
-    if structure.fault and not odd:
-        structure = dataclasses.replace(structure, arguments=_allowed(arguments))
-    return structure
 
 
-def _allowed(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The nearest arguments that are allowed."""
-    arguments = dict(arguments)
-    units = arguments["units"]
-    if arguments.get("style") == "fft":
-        arguments["units"] = 4 if units > 2 else 2
-    elif arguments.get("style") == "tunable":
-        arguments["units"] = units + units % 2
-        if arguments["capacity"]:
-            arguments["capacity"] -= arguments["capacity"] % 2
-    elif "reflections" in arguments:
-        arguments["reflections"] = units
-    return arguments
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Weights and inputs, drawn from a seed."""
+
+    seed: int
+    scale: float  # Of kernels and biases.
+    mask: str
+    zero: str  # What is zero.
+
+    def random(self, use: int) -> np.random.Generator:
+        """A generator of its own for each use."""
+        return np.random.default_rng([self.seed, use])
 
 
 data = st.builds(
     Data,
     seed=st.integers(0, 2**32 - 1),
     scale=st.sampled_from([0.5, 1.0, 0.1]),
-    mask=st.sampled_from(MASKS),
-    zero_bias=st.sampled_from([False, False, False, True]),
-    zero_inputs=st.sampled_from([False, False, False, True]),
-    zero_start=st.sampled_from([False, False, False, True]),
+    mask=st.sampled_from(["random", "whole rows", "left", "right", "none", "all"]),
+    zero=st.sampled_from(["nothing", "nothing", "bias", "inputs", "state"]),
 )
 
 
 def draw_weights(cell: RecurrentCell, data: Data) -> dict[str, np.ndarray]:
     """Values of all weights of a cell, by name."""
-    random = np.random.default_rng(data.seed)
-    weights = {}
+    random, weights = data.random(0), {}
     for weight in cell.weights:
         shape = tuple(weight.shape)
         value = random.normal(size=shape)
@@ -328,9 +232,9 @@ def draw_weights(cell: RecurrentCell, data: Data) -> dict[str, np.ndarray]:
         elif weight.name in ("schur_upper", "coupling_kernel"):
             value = 0.3 * value
         elif weight.name == "initial_state":
-            value = (not data.zero_start) * data.scale * value
+            value = (data.zero != "state") * data.scale * value
         elif weight.name.endswith("bias"):
-            value = (not data.zero_bias) * data.scale * value
+            value = (data.zero != "bias") * data.scale * value
         elif "kernel" in weight.name:
             value = data.scale * value
         weights[weight.name] = value
@@ -339,41 +243,34 @@ def draw_weights(cell: RecurrentCell, data: Data) -> dict[str, np.ndarray]:
 
 def draw_inputs(structure: Structure, data: Data) -> np.ndarray:
     """Inputs, `(batch, time, m)`."""
-    random = np.random.default_rng([data.seed, 1])
-    shape = (structure.batch, structure.time, structure.features)
-    x = random.normal(size=shape)
-    if data.zero_inputs:  # Of some steps.
-        x[random.random(shape[:2]) < 0.5] = 0
-    if structure.input_dtype in ("bool", "uint8"):
-        x = np.abs(x)
-    if "int" in structure.input_dtype:
-        x = np.round(2 * x)
-    if structure.input_dtype == "bool":
-        x = x > 0.7
-    return x.astype(structure.input_dtype)
+    random = data.random(1)
+    x = random.normal(size=structure.shape)
+    if data.zero == "inputs":  # Of some steps.
+        x[random.random(structure.shape[:2]) < 0.5] = 0
+    dtype = structure.inputs or structure.wide
+    if "float" not in dtype:
+        x = np.abs(x) > 0.7 if dtype == "bool" else np.round(2 * np.abs(x))
+    return x.astype(dtype)
 
 
-def draw_state(structure: Structure, data: Data, size: int, rows: int) -> np.ndarray:
+def draw_state(structure: Structure, data: Data, size: int) -> np.ndarray:
     """A state, `(rows, n)`, in the dtype of the variables."""
-    random = np.random.default_rng([data.seed, 2])
-    state = (
-        np.zeros((rows, size)) if data.zero_start else random.normal(size=(rows, size))
-    )
-    return state.astype("float64" if structure.policy == "float64" else "float32")
+    rows = 1 if structure.start == "given to all" else structure.shape[0]
+    state = data.random(2).normal(size=(rows, size))
+    return ((data.zero != "state") * state).astype(structure.wide)
 
 
 def draw_mask(structure: Structure, data: Data) -> np.ndarray | None:
     """A mask, `(batch, time)`."""
     if not structure.masked:
         return None
-    random = np.random.default_rng([data.seed, 3])
-    shape = (structure.batch, structure.time)
-    step = np.arange(structure.time)
-    length = random.integers(0, structure.time + 1, size=(structure.batch, 1))
+    random, shape = data.random(3), structure.shape[:2]
+    step = np.arange(shape[1])
+    length = random.integers(0, shape[1] + 1, size=(shape[0], 1))
     return {
         "random": random.random(shape) < 0.5,
         "whole rows": np.broadcast_to(random.random((shape[0], 1)) < 0.5, shape),
-        "left": step >= structure.time - length,
+        "left": step >= shape[1] - length,
         "right": step < length,
         "none": np.zeros(shape, bool),
         "all": np.ones(shape, bool),

@@ -1,8 +1,7 @@
-"""What Keras's own tests claim of recurrent layers, held for each of ours.
+"""What Keras's own tests claim of wrappers around recurrent layers, held for ours.
 
-Of stacks of cells, `Bidirectional`, states that stay and masks in `TimeDistributed`;
-the other claims are in `test_standards.py`. What is expected comes from single steps of
-the cells.
+Of stacks of cells, `Bidirectional` and `TimeDistributed`; what is expected comes from
+single steps of the cells.
 """
 
 import keras
@@ -10,14 +9,17 @@ import numpy as np
 import pytest
 
 from tests.cells.architectures import ARCHITECTURES
+from tests.cells.building import lively
 from tests.cells.test_standards import (
-    ATOL,
     BATCH,
     FEATURES,
+    MASK,
+    ORDINARY,
     TIME,
-    lively,
+    close,
     make_layer,
     sequences,
+    states,
     steps,
 )
 
@@ -26,189 +28,103 @@ pytestmark = [
     pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str),
 ]
 
-MERGE_MODES = ["concat", "sum", "mul", "ave", None]
-
-
-def make_stack(architecture, **kwargs):
-    """A stock layer of two cells, and the cells."""
-    cells = [architecture.cell(**architecture.arguments) for _ in range(2)]
-    stack = keras.layers.RNN(cells, **kwargs)
-    stack.build((BATCH, TIME, FEATURES))
-    return lively(stack), cells
-
-
-def run_stack(cells, x, states=(None, None), mask=None):
-    """All outputs of both cells."""
-    first = steps(cells[0], x, state=states[0], mask=mask)
-    return first, steps(cells[1], first, state=states[1], mask=mask)
-
-
-def make_both_ways(architecture, **kwargs):
-    """A bidirectional layer, and the cells of the way there and the way back."""
-    forward, backward = (
-        architecture.layer(**architecture.arguments, **kwargs, go_backwards=backwards)
-        for backwards in (False, True)
-    )
-    both = keras.layers.Bidirectional(forward, backward_layer=backward)
-    both.build((BATCH, TIME, FEATURES))
-    lively(both.forward_layer)
-    lively(both.backward_layer, seed=5)
-    return both, both.forward_layer.cell, both.backward_layer.cell
-
 
 def assert_comes_back_from_its_config(layer, x):
-    expected = layer(x)
     again = keras.layers.deserialize(keras.layers.serialize(layer))
     again.build(x.shape)
     again.set_weights(layer.get_weights())
-    np.testing.assert_allclose(again(x), expected, atol=ATOL)
+    close(again(x), layer(x))
 
 
-def random_states(architecture, count):
-    return [sequences(seed, (BATCH, architecture.units)) for seed in range(count)]
-
-
-def test_a_stack_returns_the_state_of_each_cell(architecture):
-    x = sequences()
-    stack, cells = make_stack(architecture, return_sequences=True, return_state=True)
-    first, second = run_stack(cells, x)
+@pytest.mark.parametrize("case", ["states", "mask", "stateful", "config"])
+def test_a_stack_of_cells(architecture, case):
+    cells = [architecture.cell(**architecture.arguments) for _ in range(2)]
+    options = {"return_sequences": True, "return_state": True}
+    stack = keras.layers.RNN(cells, **options, stateful=case == "stateful")
+    stack.build((BATCH, TIME, FEATURES))
+    lively(stack, names=ORDINARY)
+    x, mask = sequences(), MASK[:, ::-1] if case == "mask" else None
+    # Whole rows that are masked, and leading steps: what these show is not compared.
+    counts = np.ones_like(MASK) if mask is None else np.cumsum(mask, axis=1) > 0
+    start = [states(architecture, seed) for seed in range(2)]
+    if case == "stateful":  # `lively` has given trained initial states other values.
+        start = [np.array(state) for state in keras.tree.flatten(stack.states)]
+    first = steps(cells[0], x, start[0], mask)
+    second = steps(cells[1], first, start[1], mask)
+    if case == "config":
+        return assert_comes_back_from_its_config(keras.layers.RNN(cells), x)
     # In a list each, as of `SimpleRNNCell`.
-    outputs, (state,), (last,) = stack(x)
-    np.testing.assert_allclose(outputs, second, atol=ATOL)
-    np.testing.assert_allclose(state, first[:, -1], atol=ATOL)
-    np.testing.assert_allclose(last, second[:, -1], atol=ATOL)
-    shapes = stack.compute_output_shape(x.shape)
-    assert [tuple(s) for s in shapes] == [y.shape for y in (outputs, state, last)]
+    given = None if case == "stateful" else [[state] for state in start]
+    if case == "stateful":
+        close(stack(x[:, :2])[1][0], first[:, 1])
+        x, counts, second = x[:, 2:], counts[:, 2:], second[:, 2:]
+    outputs, (state,), (last,) = stack(x, initial_state=given, mask=mask)
+    close(np.asarray(outputs)[counts], second[counts])
+    close(state, first[:, -1])
+    close(last, second[:, -1])
+    return None
 
 
-def test_a_stack_takes_the_state_of_each_cell(architecture):
-    x, start = sequences(), random_states(architecture, 2)
-    stack, cells = make_stack(architecture)
-    _, expected = run_stack(cells, x, start)
-    found = stack(x, initial_state=[[state] for state in start])
-    np.testing.assert_allclose(found, expected[:, -1], atol=ATOL)
-
-
-def test_a_stack_under_a_mask(architecture):
-    x = sequences()
-    mask = np.ones((BATCH, TIME), bool)
-    mask[0, 3:] = mask[1, 1] = False
-    stack, cells = make_stack(architecture)
-    _, expected = run_stack(cells, x, mask=mask)
-    np.testing.assert_allclose(stack(x, mask=mask), expected[:, -1], atol=ATOL)
-
-
-def test_a_stack_keeps_its_states(architecture):
-    x = sequences()
-    stack, cells = make_stack(architecture, stateful=True)
-    # `lively` has given trained initial states other values.
-    start = [np.array(state) for state in keras.tree.flatten(stack.states)]
-    _, expected = run_stack(cells, x, start)
-    np.testing.assert_allclose(stack(x[:, :2]), expected[:, 1], atol=ATOL)
-    np.testing.assert_allclose(stack(x[:, 2:]), expected[:, -1], atol=ATOL)
-
-
-def test_a_stack_comes_back_from_its_config(architecture):
-    stack, _ = make_stack(architecture, return_sequences=True)
-    assert_comes_back_from_its_config(stack, sequences())
-
-
-def test_two_ways_with_given_states(architecture):
-    x, start = sequences(), random_states(architecture, 2)
-    both, forward, backward = make_both_ways(architecture, return_state=True)
-    outputs, *states = both(x, initial_state=start)
-    there = steps(forward, x, state=start[0])[:, -1]
-    back = steps(backward, x[:, ::-1], state=start[1])[:, -1]
-    np.testing.assert_allclose(outputs, np.concatenate([there, back], 1), atol=ATOL)
-    np.testing.assert_allclose(states[0], there, atol=ATOL)
-    np.testing.assert_allclose(states[1], back, atol=ATOL)
-
-
-def test_two_ways_under_a_mask(architecture):
-    x = sequences()
-    mask = np.ones((BATCH, TIME), bool)
-    mask[0, 3:] = mask[1, 1] = False
-    both, forward, backward = make_both_ways(architecture)
-    there = steps(forward, x, mask=mask)[:, -1]
-    back = steps(backward, x[:, ::-1], mask=mask[:, ::-1])[:, -1]
-    expected = np.concatenate([there, back], axis=1)
-    np.testing.assert_allclose(both(x, mask=mask), expected, atol=ATOL)
-
-
-def test_two_ways_that_keep_their_states(architecture):
-    x = sequences()
-    both, forward, backward = make_both_ways(architecture, stateful=True)
-    both.reset_state()  # `lively` has given trained initial states other values.
-    there = steps(forward, x)
-    # The way back starts at the end of each part.
-    late = steps(backward, x[:, :2][:, ::-1])
-    back = steps(backward, x[:, 2:][:, ::-1], state=late[:, -1])
-    for _ in range(2):
-        first = np.concatenate([there[:, 1], late[:, -1]], axis=1)
-        np.testing.assert_allclose(both(x[:, :2]), first, atol=ATOL)
-        second = np.concatenate([there[:, -1], back[:, -1]], axis=1)
-        np.testing.assert_allclose(both(x[:, 2:]), second, atol=ATOL)
+@pytest.mark.parametrize("case", ["states", "mask", "stateful", "config"])
+def test_two_ways(architecture, case):
+    stateful = case == "stateful"  # Keras 3.15 cannot return these.
+    options = {"return_sequences": True, "return_state": not stateful}
+    options |= {"stateful": stateful}
+    layer, backward_layer = (
+        architecture.layer(**architecture.arguments, **options, go_backwards=backwards)
+        for backwards in (False, True)
+    )
+    both = keras.layers.Bidirectional(layer, backward_layer=backward_layer)
+    both.build((BATCH, TIME, FEATURES))
+    forward, backward = both.forward_layer.cell, both.backward_layer.cell
+    lively(forward, seed=3, names=ORDINARY)
+    lively(backward, seed=5, names=ORDINARY)
+    x, mask = sequences(), MASK[:3] if case == "mask" else None
+    x = x if mask is None else x[:3]
+    if case == "config":
+        copied = keras.layers.Bidirectional(make_layer(architecture))
+        return assert_comes_back_from_its_config(copied, x)
+    start = [states(architecture, seed, len(x)) for seed in range(2)]
+    given = None if stateful else start
+    if stateful:
         both.reset_state()
-
-
-@pytest.mark.parametrize("return_sequences", [False, True], ids=["last", "all"])
-def test_two_ways_have_the_shapes_that_they_tell(architecture, return_sequences):
-    x = sequences()
-    for merge_mode in MERGE_MODES:
-        for return_state in (False, True):
-            layer = architecture.layer(
-                **architecture.arguments,
-                return_sequences=return_sequences,
-                return_state=return_state,
-            )
-            both = keras.layers.Bidirectional(layer, merge_mode=merge_mode)
-            found, told = both(x), both.compute_output_shape(x.shape)
-            if not isinstance(found, (list, tuple)):
-                found, told = [found], [told]
-            assert [tuple(y.shape) for y in found] == [tuple(s) for s in told]
-
-
-def test_two_ways_come_back_from_their_config(architecture):
-    copied = keras.layers.Bidirectional(make_layer(architecture))
-    for both in (copied, make_both_ways(architecture)[0]):
-        assert_comes_back_from_its_config(both, sequences())
-
-
-def test_states_are_of_one_batch_size(architecture):
-    layer = make_layer(architecture, stateful=True)
-    inputs = keras.Input((TIME, FEATURES), batch_size=BATCH)
-    model = keras.Model(inputs, layer(inputs))
-    model(sequences())
-    with pytest.raises(ValueError, match="batch size"):
-        model(sequences(shape=(BATCH + 1, TIME, FEATURES)))
-
-
-def test_a_mask_reaches_what_is_time_distributed(architecture):
-    """One of each sequence of sequences, as of sentences of words."""
-    x = sequences(shape=(2, 3, TIME, FEATURES))
-    mask = np.ones((2, 3, TIME), bool)
-    mask[0, 0, 3:] = mask[1, 2, 1] = False
-    layer = make_layer(architecture)
-    found = keras.layers.TimeDistributed(layer)(x, mask=mask)
-    for i in range(3):
-        expected = steps(layer.cell, x[:, i], mask=mask[:, i])[:, -1]
-        np.testing.assert_allclose(found[:, i], expected, atol=ATOL)
-
-
-def test_dropout_in_a_stack_is_of_each_cell(architecture):
-    x = np.ones((BATCH, TIME, FEATURES), "float32")
-
-    def make_stacks():
-        cells = [
-            architecture.cell(**architecture.arguments, dropout=0.5, seed=seed)
-            for seed in (1, 2)
+        start = [
+            np.array(way.states[0]) for way in (both.forward_layer, both.backward_layer)
         ]
-        return keras.layers.RNN(cells, return_sequences=True)
+        both(x[:, :2])
+        start = [
+            steps(forward, x[:, :2], start[0])[:, -1],
+            steps(backward, x[:, 1::-1], start[1])[:, -1],
+        ]
+        x = x[:, 2:]
+    results = both(x, initial_state=given, mask=mask)
+    there = steps(forward, x, start[0], mask)
+    back = steps(
+        backward, x[:, ::-1], start[1], None if mask is None else mask[:, ::-1]
+    )
+    outputs, *last = [results] if stateful else results
+    for state, expected in zip(last, (there, back), strict=not stateful):
+        close(state, expected[:, -1])
+    if mask is None:
+        close(outputs, np.concatenate([there, back[:, ::-1]], axis=-1))
+    for merge_mode in ("concat", "sum", "mul", "ave", None):
+        plain = keras.layers.Bidirectional(make_layer(architecture), merge_mode)
+        found, told = plain(x), plain.compute_output_shape(x.shape)
+        shapes = [tuple(each.shape) for each in keras.tree.flatten(found)]
+        assert shapes == ([*told] if merge_mode is None else [told])
+    return None
 
-    stack, twin = make_stacks(), make_stacks()
-    expected = np.asarray(stack(x, training=True))
-    twin.build(x.shape)
-    twin.set_weights(stack.get_weights())
-    np.testing.assert_allclose(twin(x, training=True), expected, atol=ATOL)
-    assert np.abs(expected - stack(x, training=True)).max() > 0
-    np.testing.assert_allclose(stack(x), twin(x), atol=ATOL)
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
+def test_time_distributed(architecture, dtype):
+    """With a mask, as of words of sentences, and in another precision than the layer.
+
+    The wrapper calls `call` itself: nothing is cast for the layer.
+    """
+    x = sequences(shape=(BATCH, 2, TIME, FEATURES))
+    x = x.astype(dtype.removeprefix("mixed_")).astype("float32")
+    mask = np.stack([MASK, MASK[::-1]], axis=1)
+    layer = make_layer(architecture, dtype="float32")
+    found = keras.layers.TimeDistributed(layer, dtype=dtype)(x, mask=mask)
+    for i in range(2):
+        close(found[:, i], layer(x[:, i], mask=mask[:, i]))

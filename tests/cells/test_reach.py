@@ -10,18 +10,8 @@ import pytest
 from keras import ops
 from scipy import optimize
 
-from keras_ortho import (
-    AntisymmetricRNNCell,
-    EURNNCell,
-    FactorizedRNNCell,
-    GORUCell,
-    NNRNNCell,
-    ORNNCell,
-    ScoRNNCell,
-    ScuRNNCell,
-    SVDRNNCell,
-)
-from tests import reference
+import keras_ortho
+from tests.reference import complex_block, random_unitary
 
 N = 4
 # To the target in 1e-6: L-BFGS stops where the gradient is below 1e-12, and the
@@ -39,117 +29,94 @@ def orthogonal(seed, determinant):
     return matrix
 
 
-def unitary(seed, determinant=1):
-    random = np.random.default_rng(seed)
-    matrix, _ = np.linalg.qr(random.normal(size=(2, N, N)).T @ [1, 1j])
+def unitary(seed, determinant):
+    matrix = random_unitary(N, seed)
     matrix[0] *= determinant / np.linalg.det(matrix)
-    return reference.complex_block(matrix)
+    return complex_block(matrix)
 
 
-def spectrum(seed, margin, determinant=1):
+def of_spectrum(determinant, margin=0.5):
     """A matrix of singular values in 1 +- 0.9 of the margin."""
     values = 1 + 0.9 * margin * np.linspace(-1, 1, N)
-    left, right = orthogonal(seed, determinant), orthogonal(seed + 1, 1)
-    return left * values @ right
+    return orthogonal(8, determinant) * values @ orthogonal(9, 1)
 
 
-def general(seed):
-    return np.random.default_rng(seed).normal(size=(N, N))
+def general(determinant):
+    return np.random.default_rng(6).normal(size=(N, N))
 
 
-def antisymmetric(seed, diffusion):
-    matrix = general(seed)
-    return matrix - matrix.T - diffusion * np.eye(N)
-
-
-def descend(function, start, target):
-    """The distance from the target that L-BFGS comes to, in float64."""
-    splits = np.cumsum([x.size for x in start])[:-1]
-
-    def free(flat):
-        parts = np.split(flat, splits)
-        return [x.reshape(y.shape) for x, y in zip(parts, start, strict=True)]
-
-    import tensorflow as tf
-
-    @tf.function(autograph=False)  # Traced once for hundreds of steps.
-    def value_and_gradients(x):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            loss = ops.sum(ops.square(function(*x) - target))
-        return loss, tape.gradient(loss, x)
-
-    def value_and_gradient(flat):
-        loss, found = value_and_gradients([tf.constant(x) for x in free(flat)])
-        return float(loss), np.concatenate([g.numpy().ravel() for g in found])
-
-    result = optimize.minimize(
-        value_and_gradient,
-        np.concatenate([x.ravel() for x in start]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": 3000, "ftol": 0, "gtol": 1e-12, "maxcor": 50},
+def make(name, **arguments):
+    cell = getattr(keras_ortho, f"{name}Cell")(
+        N, dtype="float64", trainable_initial_state=False, **arguments
     )
-    return float(np.sqrt(result.fun))
-
-
-def found_distance(cell, target):
     cell.build((None, 3))
+    return cell
+
+
+def distance_after_descent(cell, target):
+    """The distance from the target that L-BFGS comes to, in float64."""
     variables = [
         variable
         for variable in cell.trainable_variables
         if variable.name == "recurrent_kernel"
         or not variable.name.endswith(("kernel", "bias"))
     ]
-    start = [np.asarray(v) for v in variables]
+    shapes = [tuple(variable.shape) for variable in variables]
+    splits = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])[:-1]
+    import tensorflow as tf
 
-    def function(*values):
-        with keras.StatelessScope(list(zip(variables, values, strict=True))):
-            return cell.recurrent_matrix()
+    @tf.function(autograph=False)  # Traced once for hundreds of steps.
+    def value_and_gradients(values):
+        with tf.GradientTape() as tape:
+            tape.watch(values)
+            with keras.StatelessScope(list(zip(variables, values, strict=True))):
+                matrix = cell.recurrent_matrix()
+            loss = ops.sum(ops.square(matrix - target))
+        return loss, tape.gradient(loss, values)
 
-    return descend(function, start, target)
+    def function(flat):
+        parts = zip(np.split(flat, splits), shapes, strict=True)
+        loss, found = value_and_gradients([tf.constant(x.reshape(s)) for x, s in parts])
+        return float(loss), np.concatenate([np.ravel(g) for g in found])
 
-
-def determinant_of(cell):
-    cell.build((None, 3))
-    return np.sign(np.linalg.det(np.asarray(cell.recurrent_matrix())))
-
-
-def make(cell, seed=0, **arguments):
-    keras.utils.set_random_seed(seed)
-    return cell(N, dtype="float64", trainable_initial_state=False, **arguments)
+    start = np.concatenate([np.ravel(variable) for variable in variables])
+    options = {"maxiter": 3000, "ftol": 0, "gtol": 1e-12, "maxcor": 50}
+    result = optimize.minimize(
+        function, start, jac=True, method="L-BFGS-B", options=options
+    )
+    return float(np.sqrt(result.fun))
 
 
 @pytest.mark.parametrize(
     ("cell", "arguments", "target"),
     [
-        (ScoRNNCell, {"negative_ones": 1}, orthogonal(1, -1)),
-        (ScoRNNCell, {"negative_ones": 2}, orthogonal(2, 1)),
-        (ScuRNNCell, {}, unitary(3)),
-        (ScuRNNCell, {}, unitary(4, -1)),
-        (SVDRNNCell, {"spectral_margin": 0.5}, None),
-        (ORNNCell, {}, None),
-        (EURNNCell, {"capacity": N}, unitary(5, 1j)),
-        (GORUCell, {"style": "tunable", "capacity": N}, None),
-        (NNRNNCell, {"map": "exponential"}, general(6)),
-        (NNRNNCell, {"map": "cayley"}, general(6)),
-        (FactorizedRNNCell, {"spectral_margin": 0.5}, None),
-        (AntisymmetricRNNCell, {"diffusion": 0.1}, antisymmetric(7, 0.1)),
-        (AntisymmetricRNNCell, {"antisymmetric": False}, None),
+        ("ScoRNN", {"negative_ones": 1}, lambda _: orthogonal(1, -1)),
+        ("ScoRNN", {"negative_ones": 2}, lambda _: orthogonal(2, 1)),
+        ("ScuRNN", {}, lambda _: unitary(3, 1)),
+        ("ScuRNN", {}, lambda _: unitary(4, -1)),
+        ("SVDRNN", {"spectral_margin": 0.5}, of_spectrum),
+        ("ORNN", {}, lambda sign: orthogonal(9, sign)),
+        ("EURNN", {"capacity": N}, lambda _: unitary(5, 1j)),
+        (
+            "GORU",
+            {"style": "tunable", "capacity": N},
+            lambda sign: orthogonal(9, sign),
+        ),
+        ("NNRNN", {"map": "exponential"}, general),
+        ("NNRNN", {"map": "cayley"}, general),
+        ("FactorizedRNN", {"spectral_margin": 0.5}, of_spectrum),
+        (
+            "AntisymmetricRNN",
+            {"diffusion": 0.1},
+            lambda _: general(0) - general(0).T - 0.1 * np.eye(N),
+        ),
+        ("AntisymmetricRNN", {"antisymmetric": False}, general),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_training_reaches_a_random_target(cell, arguments, target):
-    if target is None:
-        determinant = determinant_of(make(cell, **arguments))
-        target = {
-            SVDRNNCell: spectrum(8, 0.5, determinant),
-            ORNNCell: orthogonal(9, determinant),
-            GORUCell: orthogonal(9, determinant),
-            FactorizedRNNCell: spectrum(10, 0.5, determinant),
-            AntisymmetricRNNCell: general(11),
-        }[cell]
-    assert found_distance(make(cell, **arguments), target) <= REACHED
+    made = make(cell, **arguments)
+    determinant = np.sign(np.linalg.det(np.asarray(made.recurrent_matrix())))
+    assert distance_after_descent(made, target(determinant)) <= REACHED
 
 
 @pytest.mark.parametrize("negative_ones", [0, 1])
@@ -160,8 +127,5 @@ def test_scornn_stays_on_its_determinant(negative_ones):
     `||W - target||_F^2 = 2 n - 2 tr Q >= 4`.
     """
     wrong = orthogonal(12, 1 if negative_ones else -1)
-    cell = make(ScoRNNCell, negative_ones=negative_ones)
-    assert found_distance(cell, wrong) >= 2 - REACHED
-    for determinant in (1, -1):
-        block = unitary(12, determinant)
-        assert found_distance(make(ScuRNNCell), block) <= REACHED
+    cell = make("ScoRNN", negative_ones=negative_ones)
+    assert distance_after_descent(cell, wrong) >= 2 - REACHED
