@@ -23,26 +23,31 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def orthogonal(seed, determinant):
+# Random matrices: real ones of the determinant that the cell starts with.
+
+
+def orthogonal(determinant, seed=7):
     matrix, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(N, N)))
     matrix[0] *= determinant * np.linalg.det(matrix)
     return matrix
 
 
-def unitary(seed, determinant):
-    matrix = random_unitary(N, seed)
-    matrix[0] *= determinant / np.linalg.det(matrix)
-    return complex_block(matrix)
+def unitary(_):
+    return complex_block(random_unitary(N, 3))
 
 
 def of_spectrum(determinant, margin=0.5):
     """A matrix of singular values in 1 +- 0.9 of the margin."""
     values = 1 + 0.9 * margin * np.linspace(-1, 1, N)
-    return orthogonal(8, determinant) * values @ orthogonal(9, 1)
+    return orthogonal(determinant) * values @ orthogonal(1, seed=9)
 
 
-def general(determinant):
+def general(_):
     return np.random.default_rng(6).normal(size=(N, N))
+
+
+def antisymmetric(_, diffusion=0.1):
+    return general(0) - general(0).T - diffusion * np.eye(N)
 
 
 def make(name, **arguments):
@@ -90,26 +95,17 @@ def distance_after_descent(cell, target):
 @pytest.mark.parametrize(
     ("cell", "arguments", "target"),
     [
-        ("ScoRNN", {"negative_ones": 1}, lambda _: orthogonal(1, -1)),
-        ("ScoRNN", {"negative_ones": 2}, lambda _: orthogonal(2, 1)),
-        ("ScuRNN", {}, lambda _: unitary(3, 1)),
-        ("ScuRNN", {}, lambda _: unitary(4, -1)),
+        ("ScoRNN", {"negative_ones": 1}, orthogonal),
+        ("ScoRNN", {"negative_ones": 2}, orthogonal),
+        ("ScuRNN", {}, unitary),
         ("SVDRNN", {"spectral_margin": 0.5}, of_spectrum),
-        ("ORNN", {}, lambda sign: orthogonal(9, sign)),
-        ("EURNN", {"capacity": N}, lambda _: unitary(5, 1j)),
-        (
-            "GORU",
-            {"style": "tunable", "capacity": N},
-            lambda sign: orthogonal(9, sign),
-        ),
+        ("ORNN", {}, orthogonal),
+        ("EURNN", {"capacity": N}, unitary),
+        ("GORU", {"style": "tunable", "capacity": N}, orthogonal),
         ("NNRNN", {"map": "exponential"}, general),
         ("NNRNN", {"map": "cayley"}, general),
         ("FactorizedRNN", {"spectral_margin": 0.5}, of_spectrum),
-        (
-            "AntisymmetricRNN",
-            {"diffusion": 0.1},
-            lambda _: general(0) - general(0).T - 0.1 * np.eye(N),
-        ),
+        ("AntisymmetricRNN", {"diffusion": 0.1}, antisymmetric),
         ("AntisymmetricRNN", {"antisymmetric": False}, general),
     ],
 )
@@ -126,6 +122,6 @@ def test_scornn_stays_on_its_determinant(negative_ones):
     Of `Q = W^T target`, orthogonal of determinant -1, one eigenvalue is -1:
     `||W - target||_F^2 = 2 n - 2 tr Q >= 4`.
     """
-    wrong = orthogonal(12, 1 if negative_ones else -1)
+    wrong = orthogonal(1 if negative_ones else -1)
     cell = make("ScoRNN", negative_ones=negative_ones)
     assert distance_after_descent(cell, wrong) >= 2 - REACHED
