@@ -1,16 +1,15 @@
 """A dense layer whose gradient is preconditioned with batch statistics."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from keras import ops
 
 from keras_ortho import checks, initializers
-from keras_ortho.activations import precise
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.replicas import sum_over_replicas
 from keras_ortho.backend.types import Tensor
-from keras_ortho.layers.parametrized_dense import ParametrizedDense
+from keras_ortho.layers.parametrized_dense import DenseArguments, ParametrizedDense
 
 
 def _forward(
@@ -25,8 +24,7 @@ def _backward(
     saved: tuple[Tensor, Tensor, Tensor], upstream: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     # P^T [db; dW] = [db; dW - mu db], and dW - mu db is the product of the centered
-    # inputs and the upstream gradient, which avoids subtracting two large sums. All
-    # replicas share their statistics, so their gradients add up to that of the batch.
+    # inputs and the upstream gradient, which avoids subtracting two large sums.
     inputs, kernel, epsilon = saved
     samples = ops.reshape(inputs, (-1, kernel.shape[0]))
     gradients = ops.reshape(upstream, (-1, kernel.shape[1]))
@@ -47,50 +45,32 @@ def _backward(
 _dense = with_gradient(_forward, _backward)
 
 
-def preconditioned_dense(
-    inputs: Tensor, kernel: Tensor, bias: Tensor, epsilon: float
-) -> Tensor:
-    """Computes `x W + b`, with a preconditioned gradient for `W` and `b`."""
-    kernel = ops.convert_to_tensor(kernel)
-    return _dense(inputs, kernel, bias, ops.convert_to_tensor(epsilon, kernel.dtype))
-
-
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class BNPDense(ParametrizedDense):
     """Dense layer with batch normalized preconditioning (BNP).
 
-    In training and inference the output is that of a dense layer,
-    `activation(x W + b)`, without running statistics or additional weights. Only the
-    gradient differs. The optimizer receives `P D^2 P^T [dL/db; dL/dW]` instead of
-    `[dL/db; dL/dW]`, where `P = [[1, -mu^T], [0, I]]`,
-    `D = diag(1, 1 / sqrt(s + epsilon))`, and `mu` and `s` are the means and variances
-    of the inputs over the batch. A step along this gradient is a gradient descent step
-    on a loss with a better conditioned Hessian, as if the inputs were normalized.
-
-    Preconditioning is exact for plain gradient descent, `keras.optimizers.SGD`.
-    Optimizers that scale each entry by its history, such as Adam, undo part of it, and
-    so does gradient clipping. Regularizer gradients are not preconditioned. Masked
-    time steps count in the statistics. On several devices, the statistics are those
-    of the whole batch, as in `keras.layers.BatchNormalization(synchronized=True)`, and
-    the gradients are the same as on one device.
+    The output is that of a dense layer, `activation(x W + b)`, in training and in
+    inference, without running statistics. Only the gradient differs: the optimizer
+    receives `P D^2 P^T [dL/db; dL/dW]` instead of `[dL/db; dL/dW]`, where
+    `P = [[1, -mu^T], [0, I]]`, `D = diag(1, 1 / sqrt(s + epsilon))`, and `mu` and `s`
+    are the means and variances of the inputs over the batch. With
+    `keras.optimizers.SGD`, this is gradient descent as if the inputs were normalized;
+    Adam and gradient clipping undo part of it. Regularizer gradients are not
+    preconditioned. Masked time steps count in the statistics, which are those of the
+    whole batch on several devices too.
 
     Args:
         units: Number of outputs `n`, a positive integer.
         epsilon: Positive float added to the variances, in units of the squared inputs.
-            If it is far above the variance of an input, the gradient for that input is
-            centered but not normalized. Gradients are amplified by at most
-            `1 / epsilon`. Default: 0.5, as in the published experiment.
+            Gradients are amplified by at most `1 / epsilon`. Default: 0.5, as in the
+            published experiment.
         activation: Activation of the output. Default: `None`.
         kernel_initializer: Initializer of `W`. Default: `"glorot_uniform"`. The
             published experiment multiplies it by 0.75,
             `keras.initializers.VarianceScaling(0.75**2, "fan_avg", "uniform")`.
-        bias_initializer: Initializer of `b`. Default: `"zeros"`.
-        kernel_regularizer: Regularizer of `W`. Default: `None`.
-        bias_regularizer: Regularizer of `b`. Default: `None`.
-        activity_regularizer: Regularizer of the output. Default: `None`.
         kernel_constraint: Constraint of `W`. Default: `None`.
-        bias_constraint: Constraint of `b`. Default: `None`.
-        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
+        **kwargs: As for `keras.layers.Dense`: `bias_initializer`, the regularizers,
+            `bias_constraint`, `name`, `dtype` and so on.
 
     Input shape:
         `(batch, ..., m)`, with `m` known. All axes but the last form the batch.
@@ -99,13 +79,10 @@ class BNPDense(ParametrizedDense):
         `(batch, ..., n)`.
 
     Weights:
-        `kernel` of shape `(m, n)`; `bias` of shape `(n,)`, which the preconditioner
-        requires.
+        `kernel` of shape `(m, n)`; `bias` of shape `(n,)`.
 
     Raises:
-        ValueError: If an argument is out of range, or `use_bias` is passed.
-        NotImplementedError: If the backend is not TensorFlow, JAX or PyTorch: others
-            do not support the custom gradient.
+        ValueError: If an argument is out of range, or `use_bias` is `False`.
 
     Example:
     >>> layer = BNPDense(100, activation="relu")
@@ -124,48 +101,29 @@ class BNPDense(ParametrizedDense):
         activation: Any = None,
         *,
         kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
         kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
+        **kwargs: Unpack[DenseArguments],
     ) -> None:
         epsilon = checks.check_number("epsilon", epsilon, positive=True)
-        if "use_bias" in kwargs:
+        if not kwargs.get("use_bias", True):
             raise ValueError(
-                "`BNPDense` always has a bias, which its preconditioner requires: "
-                f"leave out `use_bias`. Received: use_bias={kwargs['use_bias']!r}"
-            )
-        if keras.backend.backend() not in ("tensorflow", "jax", "torch"):
-            raise NotImplementedError(
-                "`BNPDense` has a custom gradient, on TensorFlow, JAX and PyTorch "
-                f"only. Received: KERAS_BACKEND={keras.backend.backend()}"
+                "`BNPDense` always has a bias, which its preconditioner requires. "
+                "Received: use_bias=False"
             )
         super().__init__(
-            units,
-            activation=activation,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            bias_constraint=bias_constraint,
-            **kwargs,
+            units, activation, kernel_initializer=kernel_initializer, **kwargs
         )
         self.epsilon = epsilon
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
 
     def build_kernel(self) -> None:
         """Creates the kernel."""
-        initializers.check_array(
-            "kernel_initializer", self.kernel_initializer, self._shape
-        )
+        make = self.kernel_initializer
+        initializers.check_array("kernel_initializer", make, self._shape)
         self.kernel = self.add_weight(
             shape=self._shape,
             name="kernel",
-            initializer=self.kernel_initializer,
+            initializer=make,
             regularizer=self.kernel_regularizer,
             constraint=self.kernel_constraint,
             autocast=False,  # The gradient is scaled in full precision.
@@ -176,17 +134,9 @@ class BNPDense(ParametrizedDense):
         checks.check_built(self)
         return ops.cast(self.kernel, self.factorization_dtype)
 
-    def call(self, inputs: Tensor) -> Tensor:
-        """Computes the output."""
-        checks.check_real_tensor("inputs", inputs)
-        output = preconditioned_dense(
-            ops.cast(inputs, self.compute_dtype),
-            self.kernel_matrix(),
-            ops.cast(self.bias, self.factorization_dtype),
-            self.epsilon,
-        )
-        return precise(self.activation)(output)
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that recreate the layer."""
-        return self._config_of(BNPDense)  # Subclasses add their own arguments.
+    def affine(self, inputs: Tensor) -> Tensor:
+        """Computes `x W + b`, with a preconditioned gradient for `W` and `b`."""
+        dtype = self.factorization_dtype
+        bias = ops.cast(self.bias, dtype)
+        epsilon = ops.convert_to_tensor(self.epsilon, dtype)
+        return _dense(inputs, self.kernel_matrix(), bias, epsilon)

@@ -15,13 +15,11 @@ class CarriedState(keras.layers.Wrapper):
 
     Like the `stateful` argument of Keras's recurrent layers, this serves truncated
     back-propagation through a long text: the state carries over, the gradient does
-    not. Here, however, the states are non-trainable weights. They persist within `fit`
-    on every backend (`stateful` loses them on JAX), and they are saved with the other
-    weights, so a run that resumes in the middle of the text continues from them.
+    not. But the states are non-trainable weights: they persist within `fit` on every
+    backend (`stateful` loses them on JAX), and they are saved.
 
-    Only `reset_state()` resets the states; see
-    `keras_ortho.training_callbacks.ResetStates`. Each batch of `fit`, `evaluate` or
-    `predict` updates them.
+    Each batch of `fit`, `evaluate` or `predict` updates the states. Only
+    `reset_state()` resets them; see `keras_ortho.training_callbacks.ResetStates`.
 
     Args:
         layer: Recurrent layer of Keras or of this package, with
@@ -37,13 +35,12 @@ class CarriedState(keras.layers.Wrapper):
         `(batch, time, n)`.
 
     Weights:
-        Those of the layer, and the non-trainable `state_0`, `state_1`, ..., one for
-        each state of the layer, and `has_begun`, a boolean.
+        Those of the layer, and the non-trainable `state_0`, `state_1`, ... for the
+        states of the layer, and `has_begun`, a boolean.
 
     Raises:
         ValueError: If `layer` does not meet these conditions; in `build`, if the batch
-            size is unknown; in a call, if it is another. In a graph of TensorFlow that
-            does not know it, this is an `InvalidArgumentError`.
+            size is unknown; in a call, if it is another.
 
     Example:
     >>> rnn = keras.layers.LSTM(8, return_sequences=True, return_state=True)
@@ -68,7 +65,7 @@ class CarriedState(keras.layers.Wrapper):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Builds the layer and creates the states."""
-        batch_size = input_shape[0]
+        batch_size = self._batch_size = input_shape[0]
         if batch_size is None:
             raise ValueError(
                 "The batch size must be known: give it as `keras.Input(batch_shape="
@@ -76,6 +73,7 @@ class CarriedState(keras.layers.Wrapper):
             )
         if not self.layer.built:
             self.layer.build(input_shape)
+        initial = tree.flatten(self.get_initial_state(batch_size))
         self.states = [
             self.add_weight(
                 shape=state.shape,
@@ -84,9 +82,7 @@ class CarriedState(keras.layers.Wrapper):
                 trainable=False,
                 autocast=False,
             )
-            for number, state in enumerate(
-                tree.flatten(self.get_initial_state(batch_size))
-            )
+            for number, state in enumerate(initial)
         ]
         self.has_begun = self.add_weight(
             shape=(),
@@ -98,76 +94,57 @@ class CarriedState(keras.layers.Wrapper):
         self.built = True
         self.reset_state()
 
-    def get_initial_state(self, batch_size: int) -> list[Any]:
-        """Returns the states that `reset_state()` restores.
-
-        Args:
-            batch_size: Number of sequences.
-
-        Returns:
-            List of tensors of shape `(batch_size, n)`. For stacked cells, one entry
-            per cell, which may itself be a list.
-        """
+    def get_initial_state(self, batch_size: int) -> Any:
+        """Returns the states that `reset_state()` restores, for a batch size."""
         return self.layer.get_initial_state(batch_size)
 
     def reset_state(self) -> None:
         """Resets the states to the initial state.
 
-        The initial state is zero, or the trained one as it is when the next batch
-        begins. Does nothing if the layer is not built.
+        It is zero, or the trained one as it is when the next batch begins.
         """
-        if not self.built:
-            return
-        initial = self.get_initial_state(self.states[0].shape[0])
-        for variable, value in zip(self.states, tree.flatten(initial), strict=True):
+        if self.built:
+            self._carry(self.get_initial_state(self._batch_size))
+            self.has_begun.assign(False)
+
+    def _carry(self, states: Any) -> None:
+        for variable, value in zip(self.states, tree.flatten(states), strict=True):
             variable.assign(ops.cast(value, variable.dtype))
-        self.has_begun.assign(False)
 
     def call(
         self, sequences: Tensor, mask: Tensor | None = None, training: bool = False
     ) -> Tensor:
         """Runs the layer and stores its last states."""
-        batch_size = self.states[0].shape[0]
-        wanted = (
-            f"The batch must have {batch_size} sequences, for which the layer was "
-            "built: leave out a last batch of fewer. Received: sequences of shape"
-        )
-        # An unknown size is `None`, or symbolic when JAX exports.
         given = sequences.shape[0]
-        if isinstance(given, int) and given != batch_size:
-            raise ValueError(f"{wanted} {tuple(sequences.shape)}")
         if given is None and keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
-            shape = tf.shape(sequences)
-            fits = tf.debugging.Assert(shape[0] == batch_size, [wanted, shape])
-            with tf.control_dependencies([fits]):
-                sequences = tf.identity(sequences)
-        outputs, *last = self.layer(
-            sequences,
-            initial_state=self._carried_or_initial_state(),
-            mask=mask,
-            training=call_is_training(training),
-        )
-        for variable, value in zip(self.states, tree.flatten(last), strict=True):
-            variable.assign(ops.cast(value, variable.dtype))
-        self.has_begun.assign(True)
-        return outputs
-
-    def _carried_or_initial_state(self) -> Any:
-        """Returns the carried states, or the initial ones before the first batch.
-
-        A trained initial state is read at the first batch, not in `reset_state()`, so
-        its current value is used and that batch trains it.
-        """
-        initial = self.get_initial_state(self.states[0].shape[0])
+            shape = (self._batch_size, *sequences.shape[1:])
+            sequences = tf.ensure_shape(sequences, shape)
+        # When JAX exports, an unknown size is symbolic.
+        elif isinstance(given, int) and given != self._batch_size:
+            raise ValueError(
+                f"The batch must have {self._batch_size} sequences, as when the layer "
+                "was built: leave out a last batch of fewer. Received: sequences of "
+                f"shape {tuple(sequences.shape)}"
+            )
+        # The initial state is read now, so that the first batch trains it.
+        initial = self.get_initial_state(self._batch_size)
         # Copies, because PyTorch's gradient needs the values before `assign`.
         has_begun = ops.copy(self.has_begun)
         states = [
             ops.where(has_begun, ops.copy(ops.cast(carried, start.dtype)), start)
             for carried, start in zip(self.states, tree.flatten(initial), strict=True)
         ]
-        return tree.pack_sequence_as(initial, states)
+        outputs, *last = self.layer(
+            sequences,
+            initial_state=tree.pack_sequence_as(initial, states),
+            mask=mask,
+            training=call_is_training(training),
+        )
+        self._carry(last)
+        self.has_begun.assign(True)
+        return outputs
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

@@ -1,6 +1,6 @@
 """A dense layer whose kernel is a submatrix of a parametrized square matrix."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import numpy as np
@@ -9,7 +9,7 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.keras_internals import call_is_training
-from keras_ortho.layers.parametrized_dense import ParametrizedDense
+from keras_ortho.layers.parametrized_dense import DenseArguments, ParametrizedDense
 from keras_ortho.parametrizations.base import check_parametrization
 from keras_ortho.parametrizations.free_initializers import check_makes
 from keras_ortho.parametrized import ParametrizedMatrix
@@ -21,25 +21,20 @@ class OrthoDense(ParametrizedDense):
 
     The output is `activation(x W + b)`, for any number of inputs `m` and outputs `n`.
     `W` consists of the first `m` rows or the first `n` columns of a square matrix of
-    order `p = max(m, n)`. If that matrix is orthogonal, these rows or columns are
-    orthonormal, and every matrix with orthonormal rows or columns can be completed to
-    an orthogonal one.
+    order `p = max(m, n)`. If that matrix is orthogonal, they are orthonormal, and all
+    orthonormal rows or columns can be had so.
 
     Args:
         units: Number of outputs `n`, a positive integer.
         parametrization: A `keras_ortho.parametrizations.Parametrization` of real
-            matrices, from this package or your own.
+            matrices.
         activation: Activation of the output. Default: `None`.
-        use_bias: Whether there is a bias. Default: `True`.
         kernel_initializer: Initializer of the free variables. If the map has an
             inverse, also any Keras initializer that yields a matrix of shape `(p, p)`,
             or an array of that shape. Default: `None`, that of the parametrization.
-        bias_initializer: Initializer of the bias. Default: `"zeros"`.
-        kernel_regularizer: Regularizer of the free variables. Default: `None`.
-        bias_regularizer: Regularizer of the bias. Default: `None`.
-        activity_regularizer: Regularizer of the output. Default: `None`.
-        bias_constraint: Constraint of the bias. Default: `None`.
-        **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
+        **kwargs: As for `keras.layers.Dense`: `use_bias`, `bias_initializer`, the
+            regularizers (that of the kernel is for the free variables),
+            `bias_constraint`, `name`, `dtype` and so on.
 
     Input shape:
         `(batch, ..., m)`, with `m` known.
@@ -53,8 +48,7 @@ class OrthoDense(ParametrizedDense):
 
     Raises:
         ValueError: If an argument is out of range; in `build`, if the parametrization
-            does not support order `p`, or cannot represent the matrix that
-            `kernel_initializer` yields.
+            does not support order `p` or the matrix of `kernel_initializer`.
 
     Example:
     >>> from keras_ortho.parametrizations import ScaledCayley
@@ -69,14 +63,8 @@ class OrthoDense(ParametrizedDense):
         parametrization: Any,
         activation: Any = None,
         *,
-        use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
+        **kwargs: Unpack[DenseArguments],
     ) -> None:
         parametrization = check_parametrization(parametrization)
         if parametrization.is_complex:
@@ -85,21 +73,11 @@ class OrthoDense(ParametrizedDense):
                 f"{type(parametrization).__name__}"
             )
         super().__init__(
-            units,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            bias_constraint=bias_constraint,
-            **kwargs,
+            units, activation, kernel_initializer=kernel_initializer, **kwargs
         )
         self.parametrization = parametrization
-        check_makes(
-            "kernel_initializer", self.kernel_initializer, parametrization.takes
-        )
+        takes = parametrization.takes
+        check_makes("kernel_initializer", self.kernel_initializer, takes)
 
     def build_kernel(self) -> None:
         """Creates the free variables of the square matrix."""
@@ -128,7 +106,7 @@ class OrthoDense(ParametrizedDense):
     def rebase(self) -> None:
         """Moves the base of a `Rebased` parametrization to the square matrix.
 
-        The kernel does not change. The free variables become zero.
+        The kernel does not change; the free variables become zero.
 
         Raises:
             ValueError: If the layer is not built, or its parametrization has no base.
@@ -140,8 +118,7 @@ class OrthoDense(ParametrizedDense):
         """Computes the kernel `W`, a submatrix of the square matrix.
 
         Returns:
-            Tensor of shape `(m, n)` in the dtype of the variables, but at least
-            float32.
+            Tensor of shape `(m, n)`, float32 or the wider dtype of the variables.
 
         Raises:
             ValueError: If the layer is not built.
@@ -154,18 +131,13 @@ class OrthoDense(ParametrizedDense):
         """Sets the free variables so that the square matrix equals `matrix`.
 
         Args:
-            matrix: Tensor or array of shape `(p, p)`. The parametrization must be able
-                to represent it, within `100 p` times the machine epsilon of its dtype.
+            matrix: Tensor or array of shape `(p, p)`.
 
         Raises:
-            ValueError: If the layer is not built, `matrix` has another shape or cannot
-                be represented, or the map has no inverse.
+            ValueError: If the layer is not built, or its parametrization has no inverse
+                or cannot represent `matrix`.
         """
         checks.check_built(self)
         matrix = ops.convert_to_numpy(matrix)
         checks.check_shape("matrix", matrix, (max(self._shape),) * 2)
         self._matrix.set(matrix)
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that recreate the layer."""
-        return self._config_of(OrthoDense)  # Subclasses add their own arguments.

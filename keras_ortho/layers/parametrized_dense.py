@@ -1,40 +1,54 @@
 """The base class of the dense layers."""
 
-from typing import Any
+from typing import Any, TypedDict
 
 import keras
 from keras import ops
 
 from keras_ortho import activations, checks, configs, initializers
-from keras_ortho.activations import precise
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.saved_shapes import check_saved
 
 
+class DenseArguments(TypedDict, total=False):
+    """The keyword arguments of every dense layer, those of `keras.layers.Dense`."""
+
+    use_bias: bool
+    bias_initializer: Any
+    kernel_regularizer: Any
+    bias_regularizer: Any
+    activity_regularizer: Any
+    bias_constraint: Any
+    trainable: bool
+    dtype: Any
+    autocast: bool
+    name: str | None
+
+
 class ParametrizedDense(keras.layers.Layer):
     """Base class of layers `activation(x W + b)` that compute `W` from variables.
 
-    A subclass accepts at least these arguments and stores each of its arguments as an
-    attribute. It implements `build_kernel`, which creates the variables, and
-    `kernel_matrix`, which maps them to `W`.
+    A subclass stores each of its arguments as an attribute. It implements
+    `build_kernel`, which creates the variables, and `kernel_matrix`, which maps them to
+    `W`.
     """
 
     def __init__(
         self,
         units: int,
-        *,
         activation: Any = None,
         use_bias: bool = True,
-        kernel_initializer: Any,
+        kernel_initializer: Any = None,
         bias_initializer: Any = "zeros",
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
         units = checks.check_count("units", units)
-        super().__init__(**kwargs)
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.units = units
         self.activation: Any = activations.get(activation)
         self.use_bias = use_bias
@@ -53,13 +67,12 @@ class ParametrizedDense(keras.layers.Layer):
         self.build_kernel()
         self.bias: keras.Variable | None = None
         if self.use_bias:
-            initializers.check_array(
-                "bias_initializer", self.bias_initializer, (self.units,)
-            )
+            make = self.bias_initializer
+            initializers.check_array("bias_initializer", make, (self.units,))
             self.bias = self.add_weight(
                 shape=(self.units,),
                 name="bias",
-                initializer=self.bias_initializer,
+                initializer=make,
                 regularizer=self.bias_regularizer,
                 constraint=self.bias_constraint,
                 autocast=False,  # Cast where it is used.
@@ -82,11 +95,15 @@ class ParametrizedDense(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         """Computes the output."""
         checks.check_real_tensor("inputs", inputs)
-        kernel = ops.cast(self.kernel_matrix(), self.compute_dtype)
-        output = ops.matmul(ops.cast(inputs, self.compute_dtype), kernel)
+        output = self.affine(ops.cast(inputs, self.compute_dtype))
+        return activations.precise(self.activation)(output)
+
+    def affine(self, inputs: Tensor) -> Tensor:
+        """Computes `x W + b`."""
+        output = ops.matmul(inputs, ops.cast(self.kernel_matrix(), self.compute_dtype))
         if self.bias is not None:
             output = output + ops.cast(self.bias, self.compute_dtype)
-        return precise(self.activation)(output)
+        return output
 
     def load_own_variables(self, store: Any) -> None:
         """Loads the weights."""
@@ -100,10 +117,8 @@ class ParametrizedDense(keras.layers.Layer):
         """Returns the shape of the output, with last axis `n`."""
         return (*input_shape[:-1], self.units)
 
-    def _config_of(self, cls: type) -> dict[str, Any]:
-        """Returns the arguments that `cls` declares and those of the base layer."""
-        names = [p.name for p in configs.declared(cls) if p.name != "kwargs"]
-        return {
-            **super().get_config(),
-            **{name: configs.serialize(getattr(self, name)) for name in names},
-        }
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that recreate the layer."""
+        names = configs.argument_names(type(self), ParametrizedDense)
+        own = {name: configs.serialize(getattr(self, name)) for name in names}
+        return {**super().get_config(), **own}

@@ -1,5 +1,6 @@
 """A wrapper that trains the initial state of a recurrent layer."""
 
+import copy
 from typing import Any
 
 import keras
@@ -14,15 +15,15 @@ from keras_ortho.keras_internals import call_is_training, get_keras_mask
 class TrainedInitialState(keras.layers.Wrapper):
     """Runs a recurrent layer from a trained initial state.
 
-    Keras's recurrent layers start from zero by default. Here the state before the first
-    step is a trained vector shared by all sequences; an LSTM has two, `h_0` and `c_0`.
-    The layers of this package have an argument for this, `trainable_initial_state`.
+    The state before the first step is a trained vector shared by all sequences; an LSTM
+    has two, `h_0` and `c_0`. The layers of this package have an argument for this,
+    `trainable_initial_state`.
 
     Args:
         layer: Recurrent layer with `stateful=False`, and, of this package, with
-            `trainable_initial_state=False`.
-        initializer: Initializer of each state: a name such as `"state_uniform"`, or
-            any argument of `keras.initializers.get`. Default: `"zeros"`.
+            `trainable_initial_state=False`, which is not the default of `ORNN`.
+        initializer: Initializer of each state, such as `"state_uniform"`. Default:
+            `"zeros"`.
         **kwargs: Base layer keyword arguments, such as `name` and `dtype`.
 
     Call arguments:
@@ -40,8 +41,7 @@ class TrainedInitialState(keras.layers.Wrapper):
         `(n,)`, one for each state of the layer.
 
     Raises:
-        ValueError: If `layer` is not a recurrent layer, is stateful, or trains its
-            initial state itself, as `ORNN` does by default.
+        ValueError: If `layer` is not a recurrent layer, or is stateful.
 
     Example:
     >>> layer = TrainedInitialState(keras.layers.LSTM(8))
@@ -50,8 +50,7 @@ class TrainedInitialState(keras.layers.Wrapper):
 
     Reference:
 
-    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html), whose
-      networks train the initial state
+    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
     def __init__(
@@ -64,36 +63,14 @@ class TrainedInitialState(keras.layers.Wrapper):
                 "`layer` must be a recurrent layer that is not stateful. "
                 f"Received: layer={layer}"
             )
-        cell = getattr(layer, "cell", None)
-        cells = getattr(cell, "cells", [cell])
-        if any(getattr(cell, "trainable_initial_state", False) for cell in cells):
-            raise ValueError(
-                "`layer` must not itself train its initial state: set its "
-                f"`trainable_initial_state` to `False`. Received: layer={layer}"
-            )
         super().__init__(layer, **kwargs)
         self.initializer = initializers.get(initializer)
         self.supports_masking = True
-
-    @property
-    def return_sequences(self) -> bool:
-        """Whether the layer returns its output at every time step."""
-        return self.layer.return_sequences
-
-    @property
-    def return_state(self) -> bool:
-        """Whether the layer also returns its last states."""
-        return self.layer.return_state
-
-    @property
-    def go_backwards(self) -> bool:
-        """Whether the layer processes the sequences backwards."""
-        return self.layer.go_backwards
-
-    @property
-    def stateful(self) -> bool:
-        """Whether the layer is stateful: always `False`."""
-        return False
+        # What `Bidirectional` asks a recurrent layer for.
+        self.return_sequences = layer.return_sequences
+        self.return_state = layer.return_state
+        self.go_backwards = layer.go_backwards
+        self.stateful = False
 
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Any = None
@@ -106,32 +83,19 @@ class TrainedInitialState(keras.layers.Wrapper):
         for number, state in enumerate(tree.flatten(self.layer.get_initial_state(1))):
             shape = tuple(state.shape[1:])
             initializers.check_array("initializer", make, shape)
-            weight = self.add_weight(
-                shape=shape,
-                name=f"initial_state_{number}",
-                initializer=make,
-            )
+            name = f"initial_state_{number}"
+            weight = self.add_weight(shape=shape, initializer=make, name=name)
             self.initial_states.append(weight)
             make = initializers.independent(make)
         self.built = True
 
     def get_initial_state(self, batch_size: int) -> list[Any]:
-        """Returns the trained states, repeated for each sequence.
-
-        Args:
-            batch_size: Number of sequences.
-
-        Returns:
-            List of tensors of shape `(batch_size, n)`. For stacked cells, one entry
-            per cell, which may itself be a list.
-        """
-        states = [
-            ops.broadcast_to(
-                ops.cast(state, self.compute_dtype), (batch_size, *state.shape)
-            )
-            for state in self.initial_states
-        ]
-        return tree.pack_sequence_as(self.layer.get_initial_state(1), states)
+        """Returns the trained states, repeated for each of `batch_size` sequences."""
+        structure = self.layer.get_initial_state(1)
+        states = (ops.cast(state, self.compute_dtype) for state in self.initial_states)
+        return tree.pack_sequence_as(
+            structure, [ops.broadcast_to(s, (batch_size, *s.shape)) for s in states]
+        )
 
     def call(
         self,
@@ -166,16 +130,10 @@ class TrainedInitialState(keras.layers.Wrapper):
     def from_config(
         cls, config: dict[str, Any], custom_objects: Any = None
     ) -> "TrainedInitialState":
-        """Creates a layer from its config.
-
-        `keras.layers.Bidirectional` adds `go_backwards` to the config. It is passed on
-        to the wrapped layer.
-        """
-        config = dict(config)
+        """Creates a layer from its config, to which `Bidirectional` may have added."""
+        config = copy.deepcopy(config)
         if "go_backwards" in config:
-            layer = config["layer"]
-            own = {**layer["config"], "go_backwards": config.pop("go_backwards")}
-            config["layer"] = {**layer, "config": own}
+            config["layer"]["config"]["go_backwards"] = config.pop("go_backwards")
         return super().from_config(config, custom_objects)
 
     def get_config(self) -> dict[str, Any]:

@@ -2,7 +2,11 @@
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, check_sizes, generator, make_task
+from keras_ortho.tasks.pipeline import (
+    Task,
+    check_sizes,
+    make_random_task,
+)
 
 # Variance of the sum of two numbers uniform on (0, 1): the loss of always answering 1.
 BASELINE = 1 / 6
@@ -13,10 +17,9 @@ def generate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws sequences of the adding problem.
 
-    Each step has a number, uniform on [0, 1), and a marker. The marker is 1 at one
-    step of each half, uniform on `0 .. floor((T - 1) / 2) - 1` and on
-    `floor((T - 1) / 2) .. T - 1`, and 0 elsewhere. The target is the sum of the marked
-    numbers.
+    Each step has a number, uniform on [0, 1), and a marker: 1 at one step of each half,
+    uniform on `0 .. floor((T - 1) / 2) - 1` and on `floor((T - 1) / 2) .. T - 1`, else
+    0. The target is the sum of the marked numbers.
 
     Args:
         num_sequences: Number of sequences.
@@ -24,12 +27,11 @@ def generate(
         seed: Seed, at least 0. Default: 0.
 
     Returns:
-        A pair of the inputs, of shape `(num_sequences, T, 2)`, and the targets,
-        of shape `(num_sequences, 1)`, both float32.
+        The inputs, `(num_sequences, T, 2)`, and the targets, `(num_sequences, 1)`, both
+        float32.
 
     Raises:
-        ValueError: If `length` is less than 3, `num_sequences` is not positive, or the
-            seed is negative.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> x, y = generate(100_000, length=200, seed=0)
@@ -41,11 +43,8 @@ def generate(
     """
     num_sequences, length = check_sizes(num_sequences=num_sequences, length=length)
     if length < 3:
-        raise ValueError(
-            "`length` must be at least 3, so that each half has a step. "
-            f"Received: length={length}"
-        )
-    random = generator(seed)
+        raise ValueError(f"`length` must be at least 3. Received: length={length}")
+    random = np.random.default_rng(seed)
     half = (length - 1) // 2
     rows = np.arange(num_sequences)
     markers = [
@@ -78,32 +77,26 @@ def load(
         length: Number of steps `T`, at least 3. Default: 200.
         batch_size: Sequences in a batch. Default: 50.
         train_size: Number of training sequences. Default: 100 000.
-        valid_size: Number of validation sequences, to choose an epoch on. The papers
-            have none, and do not choose. Default: 1 000.
+        valid_size: Number of validation sequences. Default: 1 000.
         test_size: Number of test sequences. Default: 10 000.
-        shuffle: Whether to reorder the training sequences in each epoch. The code of
-            scoRNN does not; that of ENRNN does. Default: `True`.
+        shuffle: Whether each epoch has another order, as in the code of ENRNN, but not
+            of scoRNN. Default: `True`.
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
-        A `Task`: its `train`, `valid` and `test` yield pairs of shapes
-        `(batch, T, 2)` and `(batch, 1)`.
+        A `Task` of inputs `(batch, T, 2)` and targets `(batch, 1)`.
 
     Raises:
-        ValueError: If a size is not positive, `length` is less than 3, or the seed is
-            negative.
-        ImportError: If TensorFlow is not installed.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> task = load(length=200)
     """
-    return make_task(
+    return make_random_task(
         lambda num, seed: generate(num, length, seed),
+        (train_size, valid_size, test_size),
         BASELINE,
-        batch_size=batch_size,
-        train_size=train_size,
-        valid_size=valid_size,
-        test_size=test_size,
         shuffle=shuffle,
         seed=seed,
+        batch_size=batch_size,
     )

@@ -1,21 +1,17 @@
 """Addition of numbers as text: from `"12+345"` to `"357"`.
 
-This is the problem of Zaremba and Sutskever, "Learning to execute", 2014, as in Keras's
-example (keras.io, "Sequence to sequence learning for performing number addition").
+This is the problem of Zaremba and Sutskever, "Learning to execute", 2014, as in an
+example of Keras.
 """
-
-from collections.abc import Iterable
 
 import numpy as np
 
-from keras_ortho.checks import check_seed
 from keras_ortho.tasks.pipeline import (
     Task,
-    batches,
     check_sizes,
     constant_error,
-    generator,
-    shuffled_batches,
+    make_task,
+    one_hot,
 )
 
 # The characters that the integers of a text stand for; it is padded with spaces.
@@ -47,9 +43,8 @@ def generate(
     """Draws questions and their answers.
 
     A number has 1 to `digits` digits; all counts are equally likely, as are all digits,
-    and leading zeros are dropped. Of questions with the same two numbers, in either
-    order, only the first is kept. Questions are padded with spaces and reversed;
-    answers are padded with spaces.
+    and leading zeros are dropped. No two questions have the same numbers, in either
+    order. Both are padded with spaces; questions are then reversed.
 
     Args:
         num_sequences: Number of questions, at most `num_questions(digits)`.
@@ -57,12 +52,11 @@ def generate(
         seed: Seed, at least 0. Default: 0.
 
     Returns:
-        A pair of the questions, of shape `(num_sequences, 2 D + 1)`, and the answers,
+        The questions, `(num_sequences, 2 D + 1)`, and the answers,
         `(num_sequences, D + 1)`, both uint8 indices into `CHARACTERS`.
 
     Raises:
-        ValueError: If a number is not a positive integer or is too large, or the seed
-            is negative.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> questions, answers = generate(5_000, digits=2)
@@ -77,27 +71,21 @@ def generate(
             f"`num_sequences` must be at most {num_questions(digits)}, the number of "
             f"questions with {digits} digits. Received: num_sequences={num_sequences}"
         )
-    pairs = _pairs(num_sequences, digits, generator(seed))
-    questions = (f"{a}+{b}".ljust(2 * digits + 1)[::-1] for a, b in pairs)
-    answers = (str(a + b).ljust(digits + 1) for a, b in pairs)
-    return _places(questions), _places(answers)
-
-
-def _pairs(count: int, digits: int, random: np.random.Generator) -> np.ndarray:
-    """Draws distinct pairs of numbers, and returns them in the order drawn."""
-    drawn = np.empty((0, 2), "int64")
-    while True:
-        powers = 10 ** random.integers(1, digits + 1, (2 * count, 2))
-        drawn = np.concatenate([drawn, random.integers(0, powers)])
-        _, first = np.unique(np.sort(drawn, axis=1), axis=0, return_index=True)
-        drawn = drawn[np.sort(first)]
-        if len(drawn) >= count:
-            return drawn[:count]
-
-
-def _places(texts: Iterable[str]) -> np.ndarray:
-    place = {character: index for index, character in enumerate(CHARACTERS)}
-    return np.array([[place[c] for c in text] for text in texts], "uint8")
+    random = np.random.default_rng(seed)
+    pairs = np.empty((0, 2), "int64")
+    while len(pairs) < num_sequences:
+        powers = 10 ** random.integers(1, digits + 1, (2 * num_sequences, 2))
+        pairs = np.concatenate([pairs, random.integers(0, powers)])
+        _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
+        pairs = pairs[np.sort(first)]
+    pairs = pairs[:num_sequences]
+    questions = [f"{a}+{b}".ljust(2 * digits + 1)[::-1] for a, b in pairs]
+    answers = [str(a + b).ljust(digits + 1) for a, b in pairs]
+    questions, answers = (
+        np.array([[CHARACTERS.index(c) for c in text] for text in texts], "uint8")
+        for texts in (questions, answers)
+    )
+    return questions, answers
 
 
 def load(
@@ -111,72 +99,49 @@ def load(
 ) -> Task:
     """Makes the addition problem.
 
-    The loss is the cross-entropy of the characters of the answer. No question is in two
-    data sets, not even with its numbers in the other order.
+    The loss is the cross-entropy of the characters of the answer. No two data sets have
+    the same two numbers.
 
     Args:
         digits: Maximum number of digits `D` of a number. Default: 3.
         batch_size: Questions in a batch. Default: 32.
         train_size: Number of training questions. Default: `None`, nine tenths of
             50 000, or of 99 % of all questions if these are fewer.
-        valid_size: Number of validation questions, to choose an epoch on. Default:
-            `None`, half of the last tenth.
-        test_size: Number of test questions. Default: `None`, half of the last tenth.
+        valid_size: Number of validation questions. Default: `None`, a twentieth.
+        test_size: Number of test questions. Default: `None`, a twentieth.
         seed: Seed of the questions and their order. Default: 0.
 
     Returns:
-        A `Task`: its `train`, `valid` and `test` yield pairs of shapes
-        `(batch, 2 D + 1, 12)`, one-hot, and `(batch, D + 1)`. Its baseline is the
-        error rate of the most frequent character at each place.
+        A `Task` of one-hot float32 inputs `(batch, 2 D + 1, 12)` and integer targets
+        `(batch, D + 1)`. Its baseline is the error rate of the most frequent character
+        at each place.
 
     Raises:
-        ValueError: If a size is not a positive integer, the seed is negative, or there
-            are not enough questions.
-        ImportError: If TensorFlow is not installed.
+        ValueError: If an argument is out of range, or there are not enough questions.
 
     Example:
     >>> task = load(digits=2)
     """
-    digits, batch_size = check_sizes(digits=digits, batch_size=batch_size)
-    check_seed("seed", seed)
+    (digits,) = check_sizes(digits=digits)
     usual = min(_QUESTIONS, num_questions(digits) * 99 // 100)
-    sizes = {
-        "train_size": usual * 9 // 10 if train_size is None else train_size,
-        "valid_size": usual // 20 if valid_size is None else valid_size,
-        "test_size": usual // 20 if test_size is None else test_size,
-    }
-    check_sizes(**sizes)
-    if sum(sizes.values()) > num_questions(digits):
-        raise ValueError(
-            "`train_size`, `valid_size` and `test_size` must be at most "
-            f"{num_questions(digits)} in sum, the number of questions with {digits} "
-            "digits. Received: "
-            + ", ".join(f"{name}={size}" for name, size in sizes.items())
-        )
+    sizes = check_sizes(
+        train_size=usual * 9 // 10 if train_size is None else train_size,
+        valid_size=usual // 20 if valid_size is None else valid_size,
+        test_size=usual // 20 if test_size is None else test_size,
+    )
     drawn, order = np.random.SeedSequence(seed).spawn(2)
-    inputs, targets = generate(sum(sizes.values()), digits, drawn)
-    ends = np.cumsum(list(sizes.values()))[:-1]
-    train, valid, test = zip(
-        np.split(inputs, ends), np.split(targets, ends), strict=True
-    )
-    train_batches, passes = shuffled_batches(
-        *train,
-        batch_size=batch_size,
-        seed=int(order.generate_state(1)[0]),
-        finish=_one_hot,
-    )
+    inputs, targets = generate(sum(sizes), digits, drawn)
+    ends = np.cumsum(sizes)[:-1]
+    parts = zip(np.split(inputs, ends), np.split(targets, ends), strict=True)
+    train, valid, test = parts
     errors = [constant_error(a, b) for a, b in zip(train[1].T, test[1].T, strict=True)]
-    return Task(
-        train_batches,
-        batches(*valid, batch_size=batch_size, finish=_one_hot),
-        batches(*test, batch_size=batch_size, finish=_one_hot),
-        passes,
+    return make_task(
+        train,
+        valid,
+        test,
         float(np.mean(errors)),
         len(CHARACTERS),
+        order=order,
+        batch_size=batch_size,
+        finish=one_hot(len(CHARACTERS)),
     )
-
-
-def _one_hot(inputs: object, targets: object, _: object) -> tuple[object, object]:
-    import tensorflow as tf
-
-    return tf.one_hot(inputs, len(CHARACTERS)), targets

@@ -1,11 +1,15 @@
 """The copying problem: repeat ten symbols after a long pause."""
 
-import dataclasses
 import math
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import Task, check_sizes, generator, make_task
+from keras_ortho.tasks.pipeline import (
+    Task,
+    check_sizes,
+    make_random_task,
+    one_hot,
+)
 
 NUM_SYMBOLS = 10  # to remember
 ALPHABET = 8  # symbols 1 .. 8
@@ -15,9 +19,7 @@ NUM_CLASSES = 9  # blank, symbols
 
 
 def baseline(delay: int) -> float:
-    """Computes the cross-entropy of the best answer without memory.
-
-    That answer consists of blanks, then symbols at random.
+    """Computes the cross-entropy of blanks, then symbols at random.
 
     Args:
         delay: Number of steps `T` between the symbols and their recall.
@@ -46,11 +48,10 @@ def generate(
         seed: Seed, at least 0. Default: 0.
 
     Returns:
-        A pair of the inputs and the targets, both integers (uint8) of shape
-        `(num_sequences, T + 20)`.
+        The inputs and the targets, both uint8 `(num_sequences, T + 20)`.
 
     Raises:
-        ValueError: If a size is not a positive integer, or the seed is negative.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> x, y = generate(20_000, delay=1000, seed=0)
@@ -61,7 +62,7 @@ def generate(
       section 5.1, layout as in the authors' released code
     """
     num_sequences, delay = check_sizes(num_sequences=num_sequences, delay=delay)
-    random = generator(seed)
+    random = np.random.default_rng(seed)
     symbols = random.integers(1, ALPHABET + 1, (num_sequences, NUM_SYMBOLS), "uint8")
     inputs = np.full((num_sequences, delay + 2 * NUM_SYMBOLS), BLANK, "uint8")
     inputs[:, :NUM_SYMBOLS] = symbols
@@ -86,39 +87,33 @@ def load(
     The loss is the cross-entropy of 9 classes, averaged over all steps.
 
     Args:
-        delay: Number of steps `T` between the symbols and their recall.
-            Default: 1000.
+        delay: Number of steps `T` between symbols and recall. Default: 1000.
         batch_size: Sequences in a batch. Default: 20.
         train_size: Number of training sequences. Default: 20 000.
-        valid_size: Number of validation sequences, to choose an epoch on. The papers
-            have none, and do not choose. Default: 1 000.
+        valid_size: Number of validation sequences. Default: 1 000.
         test_size: Number of test sequences. Default: 1 000.
-        shuffle: Whether to reorder the training sequences in each epoch. Default:
-            `False`, always one order, as in the papers.
+        shuffle: Whether each epoch has another order, unlike in the papers. Default:
+            `False`.
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
-        A `Task`: its `train`, `valid` and `test` yield pairs of one-hot float32
-        inputs, of shape `(batch, T + 20, 10)`, and integer targets,
+        A `Task` of one-hot float32 inputs `(batch, T + 20, 10)` and integer targets
         `(batch, T + 20)`.
 
     Raises:
-        ValueError: If a size is not a positive integer, or the seed is negative.
-        ImportError: If TensorFlow is not installed.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> task = load(delay=1000)
     """
     (delay,) = check_sizes(delay=delay)
-    task = make_task(
+    return make_random_task(
         lambda num, seed: generate(num, delay, seed),
+        (train_size, valid_size, test_size),
         baseline(delay),
-        batch_size=batch_size,
-        train_size=train_size,
-        valid_size=valid_size,
-        test_size=test_size,
+        NUM_CLASSES,
         shuffle=shuffle,
         seed=seed,
-        one_hot_depth=INPUT_DEPTH,
+        batch_size=batch_size,
+        finish=one_hot(INPUT_DEPTH),
     )
-    return dataclasses.replace(task, num_classes=NUM_CLASSES)

@@ -12,9 +12,9 @@ import numpy as np
 
 from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
 from keras_ortho.audio.noises import EARLY
-from keras_ortho.checks import check_count, check_decibels, check_number, check_seed
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
-from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises
+from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises, one_of
 from keras_ortho.tasks.pipeline import made_ahead
 from keras_ortho.tasks.timit_records import Record
 
@@ -53,74 +53,44 @@ def training_passes(
         `tf.data.Dataset` of pairs `(noisy, clean)`, float32 `[batch_size, samples]`.
 
     Raises:
-        ImportError: If TensorFlow is not installed.
         ValueError: If an argument is invalid.
     """
+    tf = require("tensorflow")
     check_count("batch_size", batch_size)
-    check_count("batches", batches)
-    check_seed("seed", seed)
-    samples = round(check_number("seconds", seconds, positive=True) * SAMPLE_RATE)
-    check_count("seconds * 8000", samples)
+    samples = check_count("seconds * 8000", round(seconds * SAMPLE_RATE))
     noises = Noises(records, recordings)
-    if not kinds:
-        raise ValueError(f"`kinds` must contain at least one. Received: {kinds}")
     for kind in kinds:
         noises.check_kind(kind)
-    least, greatest = (check_decibels("snrs", snr) for snr in snrs)
-    if least > greatest:
-        raise ValueError(f"`snrs` must be (least, greatest). Received: snrs={snrs}")
-    tf = require("tensorflow")
+
+    def draw(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        record, kind = one_of(records, random), one_of(kinds, random)
+        level, snr = random.uniform(*LEVELS), random.uniform(*snrs)
+        while True:
+            speech = excerpt(record.audio, samples, random)
+            if np.mean(np.square(speech)) < PAUSE:
+                continue
+            # If all but the last 50 ms are silent, nothing reverberates.
+            before = speech[: -round(EARLY * SAMPLE_RATE)]
+            if before.any() or not before.size:
+                break
+            record = one_of(records, random)
+        clean = at_level(speech, level)
+        return noises.mix(kind, clean, record.speaker, snr, random), clean
 
     def batch(number: int, index: int) -> tuple[np.ndarray, np.ndarray]:
         random = np.random.default_rng([seed, number, index])
-        pairs = [
-            _draw(noises, records, kinds, samples, snrs, random)
-            for _ in range(batch_size)
-        ]
+        pairs = [draw(random) for _ in range(batch_size)]
         noisy, clean = np.array(pairs, np.float32).swapaxes(0, 1)
         return noisy, clean
 
     def one_pass(number: Any) -> Any:
-        def draw(index: Any) -> tuple[Any, Any]:
+        def make(index: Any) -> tuple[Any, Any]:
             pair = tf.numpy_function(batch, [number, index], [tf.float32, tf.float32])
             return tuple(tf.ensure_shape(x, [batch_size, samples]) for x in pair)
 
-        return tf.data.Dataset.range(batches).map(draw)
+        return tf.data.Dataset.range(batches).map(make)
 
     return one_pass
-
-
-def _draw(
-    noises: Noises,
-    records: Sequence[Record],
-    kinds: Sequence[str],
-    samples: int,
-    snrs: tuple[float, float],
-    random: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    record = records[int(random.integers(len(records)))]
-    kind = kinds[int(random.integers(len(kinds)))]
-    level, snr = random.uniform(*LEVELS), random.uniform(*snrs)
-    speech = _piece(record, samples, random)
-    while _begins_late(speech):
-        record = records[int(random.integers(len(records)))]
-        speech = _piece(record, samples, random)
-    clean = at_level(speech, level)
-    return noises.mix(kind, clean, record.speaker, snr, random), clean
-
-
-def _piece(record: Record, samples: int, random: np.random.Generator) -> np.ndarray:
-    """Cuts out a piece that is not a pause."""
-    speech = excerpt(record.audio, samples, random)
-    while np.mean(np.square(speech)) < PAUSE:  # That of the whole utterance is 1.
-        speech = excerpt(record.audio, samples, random)
-    return speech
-
-
-def _begins_late(speech: np.ndarray) -> bool:
-    """Whether all but the last 50 ms are silent, so that nothing reverberates."""
-    before = speech[: -round(EARLY * SAMPLE_RATE)]
-    return bool(before.size and not before.any())
 
 
 def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
@@ -136,16 +106,13 @@ def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
         batch.
 
     Raises:
-        ImportError: If TensorFlow is not installed.
         ValueError: If `batch_size` is not a positive integer.
     """
-    check_count("batch_size", batch_size)
     tf = require("tensorflow")
+    check_count("batch_size", batch_size)
     ordered = sorted(pairs, key=lambda pair: len(pair.noisy))
-    signature = tf.TensorSpec([None], tf.float32)
     each = tf.data.Dataset.from_generator(
         lambda: ((p.noisy, p.clean, np.ones_like(p.noisy)) for p in ordered),
-        output_signature=(signature, signature, signature),
+        output_signature=(tf.TensorSpec([None], tf.float32),) * 3,
     )
-    batches = each.padded_batch(batch_size)
-    return made_ahead(batches, -(-len(ordered) // batch_size))
+    return made_ahead(each.padded_batch(batch_size), -(-len(ordered) // batch_size))

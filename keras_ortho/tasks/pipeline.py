@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from keras_ortho.checks import check_count, check_seed
+from keras_ortho.checks import check_count
 from keras_ortho.extras import require
+
+Arrays = tuple[np.ndarray, np.ndarray]
+# Converts the inputs and targets of a batch, given the number of its pass over the
+# data, an int64 tensor, or `None` if all passes are the same.
+Finish = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -22,10 +27,9 @@ class Task:
         passes: `train` for `keras_ortho.training.train`. If the task shuffles, a
             function from the number of a pass, an int64 tensor, to a
             `tf.data.Dataset` in its order, which depends only on that number.
-        baseline: Loss of the best answer that ignores the inputs. For the addition
-            task and the classification of images and series, the error rate on the
-            test data of always answering the most frequent class in training. Default:
-            `None`, if there is no such answer.
+        baseline: Loss of the best answer that ignores the inputs. For addition and
+            the classification of images and series, the error rate on the test data
+            of the most frequent class in training. Default: `None`, not known.
         num_classes: Number of classes, which the targets number from 0 on. Default:
             `None`, if the targets are not classes.
         controls: Other data sets on which to evaluate a trained network, by
@@ -41,16 +45,46 @@ class Task:
     controls: Mapping[str, Any] = field(default_factory=dict)
 
 
-# Converts the inputs and targets of a batch, given the number of its pass over the
-# data, an int64 tensor, or `None` if all passes are the same.
-Finish = Callable[[Any, Any, Any], tuple[Any, Any]]
+def make_task(
+    train: Arrays,
+    valid: Arrays,
+    test: Arrays,
+    baseline: float,
+    num_classes: int | None = None,
+    *,
+    order: np.random.SeedSequence | None,
+    **form: Any,
+) -> Task:
+    """Makes a task of inputs and targets, shuffled if there is a seed of the orders."""
+    if order is None:
+        in_batches = passes = batches(*train, **form)
+    else:
+        seed = int(order.generate_state(1)[0])
+        in_batches, passes = shuffled_batches(*train, seed=seed, **form)
+    valid, test = batches(*valid, **form), batches(*test, **form)
+    return Task(in_batches, valid, test, passes, baseline, num_classes)
 
 
-def generator(seed: Any) -> np.random.Generator:
-    """Makes the random number generator of a task."""
-    if not isinstance(seed, np.random.SeedSequence):
-        check_seed("seed", seed)
-    return np.random.default_rng(seed)
+def make_random_task(
+    generate: Callable[[int, np.random.SeedSequence], Arrays],
+    sizes: tuple[int, int, int],
+    *known: Any,
+    shuffle: bool,
+    seed: int,
+    **form: Any,
+) -> Task:
+    """Makes a task of drawn sequences, of sizes for training, validation and test."""
+    train_size, valid_size, test_size = sizes
+    check_sizes(train_size=train_size, valid_size=valid_size, test_size=test_size)
+    train, test, order, valid = np.random.SeedSequence(seed).spawn(4)
+    return make_task(
+        generate(train_size, train),
+        generate(valid_size, valid),
+        generate(test_size, test),
+        *known,
+        order=order if shuffle else None,
+        **form,
+    )
 
 
 def check_sizes(**sizes: int) -> list[int]:
@@ -63,50 +97,62 @@ def constant_error(train: np.ndarray, test: np.ndarray) -> float:
     return float(np.mean(test != np.argmax(np.bincount(train))))
 
 
-def batches(
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    *,
-    batch_size: int,
-    finish: Finish | None = None,
-) -> Any:
-    """Makes batches of arrays, in their order."""
+def one_hot(depth: int) -> Finish:
+    """Converts integer inputs to one-hot vectors."""
     tf = require("tensorflow")
-    indices = tf.data.Dataset.range(len(inputs)).batch(batch_size)
-    pick = _picker(inputs, targets, finish)
-    return indices.map(lambda i: pick(i, None)).prefetch(tf.data.AUTOTUNE)
+    return lambda x, y, _: (tf.one_hot(x, depth), y)
+
+
+def batches(*arrays: np.ndarray, **form: Any) -> Any:
+    """Makes batches of inputs and targets, in their order."""
+    tf = require("tensorflow")
+    return _passes(*arrays, **form)(None).prefetch(tf.data.AUTOTUNE)
 
 
 def shuffled_batches(
+    *arrays: np.ndarray, seed: int, **form: Any
+) -> tuple[Any, Callable[[Any], Any]]:
+    """Makes batches of inputs and targets, in a different order in each pass."""
+    passes = _passes(*arrays, seed=seed, **form)
+    return another_each_time(passes, seed), passes
+
+
+def _passes(
     inputs: np.ndarray,
     targets: np.ndarray,
     *,
     batch_size: int,
-    seed: int,
-    finish: Finish | None = None,
-) -> tuple[Any, Callable[[Any], Any]]:
-    """Makes batches of arrays, in a different order in each pass over them."""
+    seed: int = 0,
+    finish: Finish = lambda x, y, _: (x, y),
+) -> Callable[[Any], Any]:
     tf = require("tensorflow")
-    pick = _picker(inputs, targets, finish)
+    check_sizes(batch_size=batch_size)
+    with tf.device("CPU"):  # Batches go to the GPU one at a time.
+        inputs, targets = tf.constant(inputs), tf.constant(targets)
 
     def one_pass(number: Any) -> Any:
         # Shuffling indices and gathering whole batches costs far less than shuffling
         # and stacking the sequences themselves.
-        indices = tf.data.Dataset.from_tensor_slices(
-            order_of_pass(len(inputs), seed, number)
+        order = order_of_pass(len(inputs), seed, number)
+        return (
+            tf.data.Dataset.from_tensor_slices(order)
+            .batch(batch_size)
+            .map(lambda i: finish(tf.gather(inputs, i), tf.gather(targets, i), number))
         )
-        return indices.batch(batch_size).map(lambda i: pick(i, number))
 
-    return another_each_time(one_pass, seed), one_pass
+    return one_pass
 
 
 def order_of_pass(count: int, seed: int, number: Any) -> Any:
-    """Returns the order of the examples in a pass."""
+    """Returns the order of the examples in a pass: their own if it has no number."""
+    tf = require("tensorflow")
+    indices = tf.range(count, dtype=tf.int64)
+    if number is None:
+        return indices
     # That of `Dataset.shuffle` depends on the number of iterators made, including those
     # that Keras makes only to inspect a batch.
-    tf = require("tensorflow")
     return tf.random.experimental.stateless_shuffle(
-        tf.range(count, dtype=tf.int64),
+        indices,
         tf.stack([tf.cast(seed, tf.int64), tf.cast(number, tf.int64)]),
         # Without a named algorithm, each kind of device draws different numbers.
         alg="philox",
@@ -126,56 +172,3 @@ def made_ahead(batches: Any, size: int) -> Any:
     tf = require("tensorflow")
     known = tf.data.experimental.assert_cardinality(size)
     return batches.apply(known).prefetch(tf.data.AUTOTUNE)
-
-
-def _picker(
-    inputs: np.ndarray,
-    targets: np.ndarray,
-    finish: Finish | None,
-) -> Callable[[Any, Any], tuple[Any, Any]]:
-    tf = require("tensorflow")
-    with tf.device("CPU"):  # Batches go to the GPU one at a time.
-        inputs, targets = tf.constant(inputs), tf.constant(targets)
-
-    def pick(indices: Any, number: Any) -> tuple[Any, Any]:
-        x, y = tf.gather(inputs, indices), tf.gather(targets, indices)
-        return (x, y) if finish is None else finish(x, y, number)
-
-    return pick
-
-
-def make_task(
-    generate: Callable[[int, np.random.SeedSequence], tuple[np.ndarray, np.ndarray]],
-    baseline: float,
-    *,
-    batch_size: int,
-    train_size: int,
-    valid_size: int,
-    test_size: int,
-    shuffle: bool,
-    seed: int,
-    one_hot_depth: int | None = None,
-) -> Task:
-    """Makes a task of random sequences."""
-    sizes = {"train_size": train_size, "valid_size": valid_size, "test_size": test_size}
-    check_sizes(batch_size=batch_size, **sizes)
-    check_seed("seed", seed)
-    train, test, order, valid = np.random.SeedSequence(seed).spawn(4)
-
-    form: dict[str, Any] = {"batch_size": batch_size}
-    if one_hot_depth is not None:
-        tf = require("tensorflow")
-        form["finish"] = lambda x, y, _: (tf.one_hot(x, one_hot_depth), y)
-    drawn = generate(train_size, train)
-    if shuffle:
-        order_seed = int(order.generate_state(1)[0])
-        in_batches, passes = shuffled_batches(*drawn, seed=order_seed, **form)
-    else:
-        in_batches = passes = batches(*drawn, **form)
-    return Task(
-        in_batches,
-        batches(*generate(valid_size, valid), **form),
-        batches(*generate(test_size, test), **form),
-        passes,
-        baseline,
-    )

@@ -1,25 +1,25 @@
 """Images read pixel by pixel or row by row: MNIST and CIFAR-10."""
 
+import dataclasses
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from keras_ortho.checks import check_choice, check_seed
+from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
-from keras_ortho.tasks.images import CLASSES, read_images
+from keras_ortho.tasks.images import Images, read_images
 from keras_ortho.tasks.pipeline import (
     Finish,
     Task,
     batches,
     check_sizes,
     constant_error,
-    shuffled_batches,
+    make_task,
 )
 
-MNIST_PIXELS = 784
-PERMUTATION_SEED = 92916
 FORMS: dict[str, tuple[int, ...]] = {
     "pixels": (1024, 3),
     "noise-padded": (32, 96),
@@ -30,7 +30,7 @@ FORMS: dict[str, tuple[int, ...]] = {
 def mnist(
     data_dir: str | os.PathLike[str] | None = None,
     *,
-    steps: int = MNIST_PIXELS,
+    steps: int = 784,
     permuted: bool = False,
     batch_size: int = 50,
     valid_size: int = 5_000,
@@ -41,38 +41,30 @@ def mnist(
     """Makes pixel-by-pixel MNIST: classify the digit.
 
     As in the authors' code, the first 5 000 training images are set aside, here for
-    validation, and the other 55 000 are trained on, in a new order each epoch.
+    validation; the other 55 000 have a new order in each epoch.
 
     Args:
-        data_dir: Folder of MNIST's four files, or Keras's file `mnist.npz`, as in
-            `keras_ortho.tasks.images.read_images`. Default: `None`,
-            `keras.datasets.mnist`, which downloads it once.
-        steps: Number of steps into which the 784 pixels, row by row, are divided: a
-            divisor of 784, such as 784, 112 or 28. Default: 784, one pixel per step.
-        permuted: Whether to permute the pixels of every image, by the permutation of
-            the papers, `numpy.random.RandomState(92916).permutation(784)`.
-            Default: `False`.
+        data_dir: As for `keras_ortho.tasks.images.read_images`. Default: `None`.
+        steps: Number of steps into which the 784 pixels, row by row, are divided, such
+            as 112 or 28. Default: 784, one pixel per step.
+        permuted: Whether to permute the pixels as the papers do, by
+            `numpy.random.RandomState(92916).permutation(784)`. Default: `False`.
         batch_size: Images in a batch. Default: 50.
-        valid_size: Number of validation images, to choose an epoch on. Default:
-            5 000.
-        train_size: Number of images to train on, the first after the validation
-            images. Default: `None`, all.
+        valid_size: Number of validation images. Default: 5 000.
+        train_size: Number of training images after these. Default: `None`, all.
         test_size: Number of test images, the first ones. Default: `None`, all.
         seed: Seed of the order of the training images. Default: 0.
 
     Returns:
-        A `Task`: its data sets yield float32 `(batch, steps, 784 / steps)`, pixels
-        from 0 to 1, and int32 `(batch,)`, digits.
+        A `Task` of float32 inputs `(batch, steps, 784 / steps)`, from 0 to 1, and int32
+        targets `(batch,)`, the digits.
 
     Raises:
-        FileNotFoundError: If the files are missing.
-        ValueError: If an argument is invalid, or a file is damaged.
-        ImportError: If TensorFlow is not installed.
+        ValueError: If an argument is out of range, or a file is damaged.
 
     Example:
     ```python
     task = mnist("mnist", permuted=True)
-    model.fit(task.train, validation_data=task.valid, epochs=70)
     ```
 
     Reference:
@@ -83,27 +75,17 @@ def mnist(
       and 112 steps
     """
     check_sizes(steps=steps)
-    if MNIST_PIXELS % steps:
-        raise ValueError(f"`steps` must divide {MNIST_PIXELS}. Received: steps={steps}")
-    pixels: Any = slice(None)
-    if permuted:
-        random = np.random.RandomState(PERMUTATION_SEED)
-        pixels = random.permutation(MNIST_PIXELS)
+    if 784 % steps:
+        raise ValueError(f"`steps` must divide 784. Received: steps={steps}")
 
     def arrange(images: np.ndarray) -> np.ndarray:
-        flat = images.reshape(len(images), MNIST_PIXELS)
-        return flat[:, pixels].reshape(len(images), steps, -1)
+        flat = images.reshape(len(images), 784)
+        if permuted:
+            flat = flat[:, np.random.RandomState(92916).permutation(784)]
+        return flat.reshape(len(images), steps, -1)
 
-    return _make_task(
-        "mnist",
-        data_dir,
-        arrange,
-        batch_size=batch_size,
-        valid_size=valid_size,
-        train_size=train_size,
-        test_size=test_size,
-        seed=seed,
-    )
+    sizes = valid_size, train_size, test_size
+    return _make_task(read_images("mnist", data_dir), arrange, batch_size, sizes, seed)
 
 
 def cifar10(
@@ -120,46 +102,35 @@ def cifar10(
 ) -> Task:
     """Makes CIFAR-10, as a sequence or a vector: classify the image.
 
-    The first `valid_size` training images are set aside for validation; the papers
-    train on all 50 000. They do not say how they scale the values: here to 0 .. 1.
+    The first training images are set aside for validation; the papers train on all
+    50 000. They do not say how they scale the values: here to 0 .. 1.
 
-    The noise is drawn batch by batch, from the seed, the number of the image in its
-    files and, for a training image, the number of the pass. It thus differs in each
-    epoch, and a resumed run has the noise of an uninterrupted one. A network that sees
-    an image with the same noise again learns to recognize images by their noise. The
-    paper specifies independent standard Gaussian noise, but not whether it is drawn
-    anew.
+    The noise is independent standard Gaussian, and differs in each epoch: a network
+    that sees an image with the same noise again learns to recognize images by it. The
+    paper does not say whether it is drawn anew.
 
     Args:
-        data_dir: A file of `numpy.savez` with `x_train`, `y_train`, `x_test` and
-            `y_test`, or its folder. Default: `None`, `keras.datasets.cifar10`, which
-            downloads it once.
+        data_dir: As for `keras_ortho.tasks.images.read_images`. Default: `None`.
         form: `"pixels"`: 1 024 steps of red, green and blue; `"noise-padded"`: 32
-            steps of a row of 32 pixels each, followed by noise; `"flat"`: a vector,
-            not a sequence. Default: `"pixels"`.
-        length: Number of steps of `"noise-padded"`, including noise, at least 32.
-            Default: 1 000.
+            steps of a row of 32 pixels each, followed by noise; `"flat"`: a vector.
+            Default: `"pixels"`.
+        length: Number of steps of `"noise-padded"`, at least 32. Default: 1 000.
         batch_size: Images in a batch. Default: 128.
-        valid_size: Number of validation images, to choose an epoch on. Default:
-            5 000.
-        train_size: Number of images to train on, the first after the validation
-            images. Default: `None`, all.
+        valid_size: Number of validation images. Default: 5 000.
+        train_size: Number of training images after these. Default: `None`, all.
         test_size: Number of test images, the first ones. Default: `None`, all.
-        fixed_noise: Whether a training image has the same noise in each epoch, as
-            validation and test images always do. Default: `False`.
+        fixed_noise: Whether a training image has the same noise in each epoch, as the
+            others always do. Default: `False`.
         seed: Seed of the order of the training images and of the noise. Default: 0.
 
     Returns:
-        A `Task`: its data sets yield float32 `(batch, 1024, 3)`,
-        `(batch, length, 96)` or `(batch, 3072)`, and int32 `(batch,)`, classes. With
-        `"noise-padded"` and any noise, it has `controls`, which show what a network
-        has learned from: the training images with noise that no epoch has, and blank
-        images with the noise that the training images have with `fixed_noise`.
+        A `Task` of float32 inputs `(batch, 1024, 3)`, `(batch, length, 96)` or
+        `(batch, 3072)`, and int32 targets `(batch,)`, the classes. With noise, it has
+        `controls`, which show what a network has learned from: the training images
+        with noise that no epoch has, and blank images with their `fixed_noise`.
 
     Raises:
-        FileNotFoundError: If the files are missing.
-        ValueError: If an argument is invalid, or a file is damaged.
-        ImportError: If TensorFlow is not installed.
+        ValueError: If an argument is out of range, or a file is damaged.
 
     Example:
     >>> x, y = np.zeros((9, 32, 32, 3), "uint8"), np.arange(9)
@@ -171,141 +142,98 @@ def cifar10(
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), section 5 and
       appendix C
     """
-    check_sizes(length=length)
     check_choice("form", form, FORMS)
-    noise = 0
-    if form == "noise-padded":
-        noise = length - FORMS[form][0]
-        if noise < 0:
-            raise ValueError(
-                "`length` must be at least 32, the rows of an image. "
-                f"Received: length={length}"
-            )
+    noise = length - 32 if form == "noise-padded" else 0
+    if noise < 0:
+        raise ValueError(f"`length` must be at least 32. Received: length={length}")
     return _make_task(
-        "cifar10",
-        data_dir,
+        read_images("cifar10", data_dir),
         lambda images: images.reshape(len(images), *FORMS[form]),
-        batch_size=batch_size,
-        valid_size=valid_size,
-        train_size=train_size,
-        test_size=test_size,
-        seed=seed,
-        noise=noise,
-        fixed_noise=fixed_noise,
+        batch_size,
+        (valid_size, train_size, test_size),
+        seed,
+        noise,
+        fixed_noise,
     )
 
 
 def _make_task(
-    name: Literal["mnist", "cifar10"],
-    data_dir: str | os.PathLike[str] | None,
+    images: Images,
     arrange: Callable[[np.ndarray], np.ndarray],
-    *,
     batch_size: int,
-    valid_size: int,
-    train_size: int | None,
-    test_size: int | None,
+    sizes: tuple[int, int | None, int | None],
     seed: int,
     noise: int = 0,
     fixed_noise: bool = False,
 ) -> Task:
-    """Makes a task of images, of values from 0 to 1 and classes.
-
-    `arrange` reshapes images, still as bytes, as the network reads them: to
-    `(images, steps, width)` or `(images, width)`. The first `valid_size` training
-    images are for validation; `train_size` and `test_size` of `None` are all others.
-    `noise` steps follow those of an image; with `fixed_noise`, a training image keeps
-    its noise, as validation and test images do. Noise comes with `controls`.
-    """
-    sizes = {"train_size": train_size, "test_size": test_size}
-    given = {key: size for key, size in sizes.items() if size is not None}
-    check_sizes(batch_size=batch_size, valid_size=valid_size, **given)
-    check_seed("seed", seed)
-    images = read_images(name, data_dir)
-    total = len(images.train)
-    if valid_size >= total:
-        raise ValueError(
-            f"`valid_size` must be less than the number of training images, {total}. "
-            f"Received: valid_size={valid_size}"
-        )
-    room = {"train_size": total - valid_size, "test_size": len(images.test)}
-    for key, size in given.items():
-        if size > room[key]:
-            raise ValueError(
-                f"`{key}` must be at most {room[key]}, the number of such images. "
-                f"Received: {key}={size}"
-            )
-    order, noise_seed = (int(n) for n in np.random.SeedSequence(seed).generate_state(2))
-
-    finish = _finisher(noise, noise_seed)
-
-    def with_noise_of(number: int | None, brightness: int = 1) -> Finish:
-        def convert(x: Any, y: Any, _: Any) -> tuple[Any, Any]:
-            return finish(brightness * x, y, number)
-
-        return convert
-
-    def part(
-        pixels: np.ndarray, labels: np.ndarray, chosen: slice, first: int = 0
-    ) -> dict[str, Any]:
-        numbers = first + np.arange(len(labels))
-        return {
-            "inputs": arrange(pixels[chosen]),
-            "targets": np.stack([labels, numbers], axis=1).astype("int32")[chosen],
-            "batch_size": batch_size,
-            "finish": with_noise_of(None) if fixed_noise else finish,
-        }
-
-    chosen = slice(valid_size, None if train_size is None else valid_size + train_size)
-    trained_on = part(images.train, images.train_labels, chosen)
-    train, passes = shuffled_batches(**trained_on, seed=order)
-    controls = {
-        # Passes count from 0 on.
-        "training images with different noise": with_noise_of(-1),
-        "their noise alone": with_noise_of(None, brightness=0),
-    }
-    return Task(
-        train,
-        batches(**part(images.train, images.train_labels, slice(valid_size))),
-        # All images have different numbers, and so different noise.
-        batches(**part(images.test, images.test_labels, slice(test_size), first=total)),
-        passes,
-        constant_error(images.train_labels[chosen], images.test_labels[:test_size]),
-        num_classes=CLASSES,
-        controls={
-            key: batches(**trained_on | {"finish": convert})
-            for key, convert in controls.items()
-            if noise
-        },
+    """Makes a task of images, which `arrange` reshapes, and steps of noise."""
+    total, tested = len(images.train), len(images.test)
+    valid_size, train_size, test_size = sizes
+    valid_size, train_size, test_size = check_sizes(
+        valid_size=valid_size,
+        train_size=total - valid_size if train_size is None else train_size,
+        test_size=tested if test_size is None else test_size,
     )
+    if valid_size + train_size > total or test_size > tested:
+        raise ValueError(
+            f"There are {total} images for training and validation, and {tested} for "
+            f"the test. Received: valid_size={valid_size}, train_size={train_size}, "
+            f"test_size={test_size}"
+        )
+    order = np.random.SeedSequence(seed)
+    noise_seed = int(order.generate_state(2)[1])
+    x, x_test = arrange(images.train), arrange(images.test)
+    # All images have different numbers, and so different noise.
+    y, y_test = (
+        np.column_stack([labels, first + np.arange(len(labels))]).astype("int32")
+        for labels, first in ((images.train_labels, 0), (images.test_labels, total))
+    )
+    chosen = slice(valid_size, valid_size + train_size)
+    train, test = (x[chosen], y[chosen]), (x_test[:test_size], y_test[:test_size])
+    finish = partial(_finish, noise=noise, seed=noise_seed)
+    task = make_task(
+        train,
+        (x[:valid_size], y[:valid_size]),
+        test,
+        constant_error(train[1][:, 0], test[1][:, 0]),
+        10,
+        order=order,
+        batch_size=batch_size,
+        finish=lambda x, y, number: finish(x, y, None if fixed_noise else number),
+    )
+    controls: dict[str, Finish] = {
+        # Passes count from 0 on.
+        "training images with different noise": lambda x, y, _: finish(x, y, -1),
+        "their noise alone": lambda x, y, _: finish(0 * x, y, None),
+    }
+    shown = {
+        key: batches(*train, batch_size=batch_size, finish=convert)
+        for key, convert in controls.items()
+        if noise
+    }
+    return dataclasses.replace(task, controls=shown)
 
 
-def _finisher(noise: int, seed: int) -> Finish:
-    """Returns a function from bytes, and labels with numbers, to a network's batches.
+def _finish(x: Any, y: Any, number: Any, noise: int, seed: int) -> tuple[Any, Any]:
+    """Makes a network's batch of bytes, and of labels with numbers.
 
-    Bytes take a quarter of the memory, and all the noise would take 20 GB. The noise
-    depends on the seed, the number of the image and, if there is one, the number of the
-    pass, so that a resumed run has the noise of an uninterrupted one.
+    Bytes take a quarter of the memory, and all the noise would take 20 GB.
     """
     tf = require("tensorflow")
     # Without a named algorithm, each kind of device draws different numbers.
     philox = tf.random.Algorithm.PHILOX
+    x = tf.cast(x, tf.float32) / 255.0
 
-    def draw(image: Any, number: Any, width: int) -> Any:
+    def draw(image: Any) -> Any:
         seeds = tf.stack([tf.constant(seed, tf.int64), image])
         if number is not None:
-            number = tf.cast(number, tf.int64)
-            seeds = tf.random.experimental.stateless_fold_in(seeds, number, alg=philox)
-        return tf.random.stateless_normal((noise, width), seeds, alg=philox)
-
-    def finish(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
-        x = tf.cast(x, tf.float32) / 255.0
-        if noise:
-            padding = tf.map_fn(
-                lambda image: draw(image, number, x.shape[-1]),
-                tf.cast(y[:, 1], tf.int64),
-                fn_output_signature=tf.float32,
+            seeds = tf.random.experimental.stateless_fold_in(
+                seeds, tf.cast(number, tf.int64), alg=philox
             )
-            x = tf.concat([x, padding], axis=1)
-        return x, y[:, 0]
+        return tf.random.stateless_normal((noise, x.shape[-1]), seeds, alg=philox)
 
-    return finish
+    if noise:
+        images = tf.cast(y[:, 1], tf.int64)
+        padding = tf.map_fn(draw, images, fn_output_signature=tf.float32)
+        x = tf.concat([x, padding], axis=1)
+    return x, y[:, 0]

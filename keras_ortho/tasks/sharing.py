@@ -1,11 +1,8 @@
 """Divides batches among the devices that train a network together."""
 
 import math
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
-from keras_ortho.checks import check_count, is_integer
 from keras_ortho.extras import require
 
 
@@ -13,9 +10,8 @@ class Share(NamedTuple):
     """The part of each batch that a process makes.
 
     Attributes:
-        replicas: Number of devices, in all processes together, that each get an equal
-            part of a batch.
-        processes: Number of processes. Each has the same number of replicas.
+        replicas: Number of devices of all processes, with equal parts of a batch.
+        processes: Number of processes, with equal numbers of replicas.
         process: Index of this process, from 0 on.
     """
 
@@ -27,22 +23,18 @@ class Share(NamedTuple):
 def training_share(data: Any, share: Share) -> Any:
     """Takes the part of a process from each training batch.
 
-    Every process makes whole batches and keeps its part, so the data do not depend on
-    the number of processes. If the number of replicas does not divide the size of a
-    batch, such as the last of a pass, the batch is repeated as often as needed. Each of
-    its examples then counts equally often, so that its mean, its gradient and its
-    statistics stay the same.
+    A batch that the replicas do not divide evenly is repeated as often as needed: its
+    mean, its gradient and its statistics stay the same.
 
     Args:
         data: `tf.data.Dataset` of batches, the same in each process; or a function
-            from the number of a pass to such a data set, as `passes` of the tasks.
+            from the number of a pass to it, as `passes` of a `Task`.
         share: The part to take.
 
     Returns:
         The same with the parts of the batches.
 
     Raises:
-        ImportError: If TensorFlow, which provides `tf.data`, is not installed.
         ValueError: If there is no such part.
 
     Example:
@@ -52,25 +44,19 @@ def training_share(data: Any, share: Share) -> Any:
     >>> [batch.tolist() for batch in part.as_numpy_iterator()]
     [[2, 3], [4, 5, 6]]
     """
-    _check(share)
-    if share.replicas == 1:
+    if _is_whole(share):
         return data
     if callable(data):
         return lambda number: training_share(data(number), share)
     tf = require("tensorflow")
-    times = tf.constant(
-        [
-            share.replicas // math.gcd(rest, share.replicas)
-            for rest in range(share.replicas)
-        ]
-    )
+    replicas = share.replicas
+    copies = tf.constant([replicas // math.gcd(n, replicas) for n in range(replicas)])
 
     def divide(*batch: Any) -> Any:
         rows = _rows(batch)
-        copies = times[rows % share.replicas]
-        part = _part_of(rows * copies, share)
-        index = tf.range(rows * copies)[part] % rows
-        return _structure(batch, lambda x: tf.gather(x, index))
+        part = _part_of(rows * copies[rows % replicas], share)
+        taken = _take(batch, part % rows)
+        return taken if len(taken) > 1 else taken[0]
 
     return data.map(divide).prefetch(tf.data.AUTOTUNE)
 
@@ -78,13 +64,9 @@ def training_share(data: Any, share: Share) -> Any:
 def evaluation_share(data: Any, share: Share) -> Any:
     """Takes the part of a process from each evaluation batch.
 
-    If the number of replicas does not divide the size of a batch, the batch is padded
-    with copies of its last example, of weight zero. All other examples of the data then
-    have the same weight: the number of examples including the copies, divided by the
-    number without them. A loss that divides the sum over a batch by its size, as
-    Keras's losses do, is then the mean over all examples. Metrics must be
-    `weighted_metrics`. A loss that divides by the sum of its weights counts a padded
-    batch like a full one.
+    A batch that the replicas do not divide evenly is padded with copies of its last
+    example, of weight zero. All others have one weight, with which Keras's losses, and
+    `weighted_metrics` that are means, equal those of the whole data.
 
     Args:
         data: `tf.data.Dataset` of batches `(x, y)` or `(x, y, sample_weight)`, the same
@@ -95,9 +77,7 @@ def evaluation_share(data: Any, share: Share) -> Any:
         The same with the parts of the batches, and with weights if any is padded.
 
     Raises:
-        ImportError: If TensorFlow is not installed.
-        ValueError: If there is no such part, the batches are not such tuples, or the
-            data set is infinite.
+        ValueError: If there is no such part, or the data set is infinite.
 
     Example:
     >>> import tensorflow as tf
@@ -107,61 +87,44 @@ def evaluation_share(data: Any, share: Share) -> Any:
     >>> x.tolist(), y.tolist(), weight.tolist()
     ([7.0], [2], [0.0])
     """
-    _check(share)
-    if share.replicas == 1:
+    if _is_whole(share):
         return data
     tf = require("tensorflow")
-    spec = data.element_spec
-    if not isinstance(spec, tuple) or len(spec) not in (2, 3):
-        raise ValueError(
-            "The batches of `data` must be (x, y) or (x, y, sample_weight). Received: "
-            f"batches of {spec}"
-        )
     if data.cardinality() == tf.data.INFINITE_CARDINALITY:
-        raise ValueError(
-            "`data` must be finite. Received: a data set of infinite cardinality"
-        )
+        raise ValueError("`data` must be finite. Received: an infinite data set")
     rows = [int(count) for count in data.map(lambda *b: _rows(b)).as_numpy_iterator()]
-    filled = sum(-(-count // share.replicas) * share.replicas for count in rows)
+    scale = sum(-(-n // share.replicas) * share.replicas for n in rows) / sum(rows)
 
     def divide(*batch: Any) -> Any:
         count = _rows(batch)
-        whole = -(-count // share.replicas) * share.replicas
-        wanted = tf.range(whole)[_part_of(whole, share)]
-        index = tf.minimum(wanted, count - 1)
-        part = _structure(batch, lambda x: tf.gather(x, index))
-        if filled == sum(rows):
-            return part
-        x, y, *weight = part
-        own = tf.where(wanted < count, filled / sum(rows), 0.0)
+        part = _part_of(-(-count // share.replicas) * share.replicas, share)
+        x, y, *weight = _take(batch, tf.minimum(part, count - 1))
+        if scale == 1:
+            return x, y, *weight
+        own = tf.where(part < count, scale, 0.0)
         if not weight:
             return x, y, own
-        return x, y, tf.nest.map_structure(partial(_weighed, own=own), weight[0])
+
+        def weighed(given: Any) -> Any:
+            shape = tf.concat([tf.shape(own), tf.ones_like(tf.shape(given)[1:])], 0)
+            return tf.cast(given, own.dtype) * tf.reshape(own, shape)
+
+        return x, y, tf.nest.map_structure(weighed, weight[0])
 
     return data.map(divide).prefetch(tf.data.AUTOTUNE)
 
 
-def _check(share: Share) -> None:
-    replicas = check_count("replicas", share.replicas)
-    processes = check_count("processes", share.processes)
-    if replicas > 1 and replicas % processes:
+def _is_whole(share: Share) -> bool:
+    """Returns whether a part is all of each batch."""
+    replicas, processes, process = share
+    fits = 0 <= process < processes and replicas >= 1
+    if not fits or (replicas > 1 and replicas % processes):
         raise ValueError(
             "`replicas`, counted over all processes, must be 1, for whole batches, or "
-            f"a multiple of `processes`. Received: {share}"
-        )
-    if not is_integer(share.process) or not 0 <= share.process < processes:
-        raise ValueError(
-            f"`process` must be a whole number from 0 to {processes - 1}. "
+            "a multiple of `processes`, and `process` from 0 to `processes` - 1. "
             f"Received: {share}"
         )
-
-
-def _weighed(given: Any, own: Any) -> Any:
-    """Multiplies sample weights, as floats, by a weight for each example."""
-    tf = require("tensorflow")
-    given = given if given.dtype.is_floating else tf.cast(given, own.dtype)
-    shape = tf.concat([tf.shape(own), tf.ones(tf.rank(given) - 1, tf.int32)], 0)
-    return given * tf.cast(tf.reshape(own, shape), given.dtype)
+    return replicas == 1
 
 
 def _rows(batch: Any) -> Any:
@@ -169,12 +132,13 @@ def _rows(batch: Any) -> Any:
     return tf.shape(tf.nest.flatten(batch)[0])[0]
 
 
-def _part_of(rows: Any, share: Share) -> slice:
-    each = rows // share.processes
-    return slice(share.process * each, (share.process + 1) * each)
-
-
-def _structure(batch: tuple[Any, ...], function: Callable[[Any], Any]) -> Any:
+def _part_of(rows: Any, share: Share) -> Any:
+    """Returns the indices of the rows of a process."""
     tf = require("tensorflow")
-    mapped = tf.nest.map_structure(function, batch)
-    return mapped if len(mapped) > 1 else mapped[0]
+    each = rows // share.processes
+    return share.process * each + tf.range(each)
+
+
+def _take(batch: Any, index: Any) -> Any:
+    tf = require("tensorflow")
+    return tf.nest.map_structure(lambda x: tf.gather(x, index), batch)

@@ -4,43 +4,34 @@ This is the task of Wisdom et al., "Full-Capacity Unitary Recurrent Neural Netwo
 (NeurIPS 2016), on records that `keras-ortho-data` writes.
 
 The mean squared error that they and later papers report divides the squared errors of
-the valid steps by the number of *all* steps, including padding. If every batch is
-padded to the longest utterance of its split, Keras computes the same with `loss="mse"`
-and the weights given here, because it averages weighted losses over all steps of a
-batch.
+the valid steps by the number of *all* steps, including padding. So does Keras, with
+`loss="mse"` and the weights given here, if every batch is padded to the longest
+utterance of its split.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
-from keras_ortho.checks import check_choice, check_count, check_seed
+from keras_ortho.checks import check_choice, check_count
 from keras_ortho.extras import require
 from keras_ortho.tasks.pipeline import another_each_time, made_ahead, order_of_pass
 from keras_ortho.tasks.timit_records import (
     SPLITS,
-    STATISTICS,
     Record,
     dataset,
     read_manifest,
     utterances,
 )
 
-PADDINGS = ("split", "batch", "bucket")
 # Divides the length of batches in buckets: XLA compiles a program for each length.
 MULTIPLE = 8
 # Largest random increase of a length for sorting, as a fraction of it.
 SPREAD = 0.1
-# Largest difference of the lengths in a bucket, as a fraction of the shortest; so at
-# most a sixth of a batch is padding.
-WIDTH = 0.2
-# Padding values of x, y and weight.
-PADDING = (SILENCE_DB, SILENCE_DB, 0.0)
 
 __all__ = ["Record", "Timit", "load", "utterances"]
 
@@ -52,14 +43,13 @@ class Timit:
     Attributes:
         train: `tf.data.Dataset` of batches `(x, y, sample_weight)`, in a new order
             each epoch; `None` if not requested, like the other splits.
-        valid: As `train`, in the order of the records unless in buckets.
+        valid: As `train`, in the order of the records or, in buckets, of length.
         test: As `valid`.
         passes: As for `keras_ortho.tasks.pipeline.Task`; `None` if `train` is.
         num_utterances: Number of utterances of each split.
         num_frames: Number of valid frames of each split.
         max_frames: Number of frames of the longest utterance of each split.
-        mean: float64 `[129]`, the mean of each bin over the frames of the training
-            data, in dB.
+        mean: float64 `[129]`, the mean of each bin over the training frames, in dB.
         std: As `mean`, the standard deviation.
     """
 
@@ -91,34 +81,24 @@ def load(
 
     Args:
         folder: Folder that `keras-ortho-data` wrote.
-        batch_size: Number of utterances in a batch; the last batch of a split may have
-            fewer. Default: 28.
+        batch_size: Number of utterances in a batch; the last one may be smaller.
+            Default: 28.
         splits: Which of `"train"`, `"valid"` and `"test"` to make. Default: all.
         shuffle_seed: Seed of the orders of `train`; `None` keeps the order of the
-            records. For shuffling, all features of `train` are held in memory.
-            Default: 0.
+            records. A split in another order is held in memory. Default: 0.
         pad_to: `"split"` pads every batch to the longest utterance of the split, as
-            the papers do. `"batch"` pads it to the longest of the batch, which changes
-            the divisor of the mean over all steps. `"bucket"` batches utterances of
-            about the same length, and pads them to the next multiple of 8. If `train`
-            is shuffled, its batches then differ in each pass. Batches that are not
-            shuffled are in no particular order, and smaller if few utterances are as
-            long; apart from that multiple, at most a sixth of each is padding.
-            Default: `"split"`.
-        legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison only.
-            The network then reads frame t+1 and outputs frame t, a delay of one step
-            that it can learn without error. Published errors near 0.13 dB^2 fit that
-            task; for prediction they would imply speech that is indistinguishable from
-            the original, which the published audio scores contradict. Default:
-            `False`.
+            the papers do, `"batch"` to that of the batch. `"bucket"` batches utterances
+            of about the same length, and pads them to the next multiple of 8. Default:
+            `"split"`.
+        legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison only:
+            published errors near 0.13 dB^2 fit that delay, which can be learned
+            without error, and not prediction. Default: `False`.
 
     Returns:
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and
         `sample_weight` float32 `[batch, T]`, and the sizes of the splits.
 
     Raises:
-        FileNotFoundError: If the manifest or a shard that it names is missing.
-        ImportError: If TensorFlow is not installed.
         ValueError: If an argument is invalid, or a file is damaged.
 
     Example:
@@ -127,133 +107,73 @@ def load(
     model.fit(data.train, validation_data=data.valid, epochs=200)
     ```
     """
-    batch_size = check_count("batch_size", batch_size)
-    if shuffle_seed is not None:
-        check_seed("shuffle_seed", shuffle_seed)
-    named = list(splits) if isinstance(splits, Sequence | set) else []
-    if not named or not all(name in SPLITS for name in named):
-        raise ValueError(f"`splits` must be a subset of {SPLITS}. Received: {splits}")
-    check_choice("pad_to", pad_to, PADDINGS)
+    check_count("batch_size", batch_size)
+    check_choice("pad_to", pad_to, ("split", "batch", "bucket"))
     manifest = read_manifest(folder)
-    sizes: dict[str, Any] = {
-        key: {name: manifest["splits"][name][key] for name in SPLITS}
-        for key in ("num_utterances", "num_frames", "max_frames")
-    }
-    datasets: dict[str, Any] = dict.fromkeys(SPLITS)
+    made: dict[str, Any] = dict.fromkeys((*SPLITS, "passes"))
     for name in splits:
-        frames = dataset(folder, manifest, name).map(lambda *record: record[2])
-        count = sizes["num_utterances"][name]
-        make = partial(
-            _batches,
-            count=count,
-            batch_size=batch_size,
-            longest=sizes["max_frames"][name] if pad_to == "split" else None,
-            multiple=MULTIPLE if pad_to == "bucket" else 1,
-            swapped=legacy_swapped_targets,
-        )
-        if name == "train" and shuffle_seed is not None:
-            in_buckets = partial(order_in_buckets, batch_size=batch_size)
-            order = in_buckets if pad_to == "bucket" else _order_at_random
-            passes = _passes(frames, count, partial(order, seed=shuffle_seed), make)
-            datasets["train"] = another_each_time(passes, shuffle_seed)
-            datasets["passes"] = passes
-        elif pad_to == "bucket":
-            # From the manifest, which has them in another order than the records.
-            lengths = list(manifest["splits"][name]["frames"].values())
-            datasets[name] = _buckets(
-                frames, lengths, batch_size, legacy_swapped_targets
-            )
-        else:
-            datasets[name] = make(frames)
-    statistics = {name: np.array(manifest["statistics"][name]) for name in STATISTICS}
-    return Timit(**{"passes": datasets["train"], **datasets, **sizes, **statistics})
+        check_choice("splits", name, SPLITS)
+        seed = shuffle_seed if name == "train" else None
+        options = (batch_size, seed, pad_to, legacy_swapped_targets)
+        made[name], passes = _split(folder, manifest, name, *options)
+        if name == "train":
+            made["passes"] = passes
+    for key in ("num_utterances", "num_frames", "max_frames"):
+        made[key] = {name: manifest["splits"][name][key] for name in SPLITS}
+    statistics = {key: np.array(manifest["statistics"][key]) for key in ("mean", "std")}
+    return Timit(**made, **statistics)
 
 
-def _order_at_random(lengths: np.ndarray, number: Any, seed: int) -> Any:
-    return order_of_pass(len(lengths), seed, number)
-
-
-def _passes(
-    frames: Any,
-    count: int,
-    order: Callable[[np.ndarray, Any], Any],
-    make: Callable[[Any], Any],
-) -> Callable[[Any], Any]:
+def _split(
+    folder: str | os.PathLike[str],
+    manifest: Mapping[str, Any],
+    name: str,
+    batch_size: int,
+    seed: int | None,
+    pad_to: str,
+    swapped: bool,
+) -> tuple[Any, Any]:
+    """Makes the batches of a split, and what `train` needs of them."""
     tf = require("tensorflow")
-    with tf.device("CPU"):
-        try:
-            held = frames.ragged_batch(count).get_single_element()
-        except tf.errors.DataLossError as error:
-            raise ValueError(
-                "A shard is damaged: create the records again with "
-                f"`keras-ortho-data`. Received: {error.message}"
-            ) from error
-        lengths = held.row_lengths().numpy()
+    sizes = manifest["splits"][name]
+    longest = sizes["max_frames"] if pad_to == "split" else None
+    multiple = MULTIPLE if pad_to == "bucket" else 1
+    frames = dataset(folder, manifest, name).map(lambda *record: record[2])
+
+    def example(x: Any) -> tuple[Any, Any, Any]:
+        valid = tf.shape(x)[0]
+        steps = -(-valid // multiple) * multiple
+        silence = [[0, steps + 1 - valid], [0, 0]]
+        x = tf.pad(x, silence, constant_values=SILENCE_DB)
+        x, y = (x[1:], x[:-1]) if swapped else (x[:-1], x[1:])
+        return x, y, tf.sequence_mask(valid, steps, tf.float32)
+
+    def batches(frames: Any) -> Any:
+        shapes = [longest, NUM_BINS], [longest, NUM_BINS], [longest]
+        padding = SILENCE_DB, SILENCE_DB, 0.0
+        padded = frames.map(example).padded_batch(batch_size, shapes, padding)
+        return made_ahead(padded, -(-sizes["num_utterances"] // batch_size))
 
     def one_pass(number: Any) -> Any:
-        indices = tf.data.Dataset.from_tensor_slices(order(lengths, number))
-        return make(indices.map(lambda index: held[index]))
+        if seed is None:
+            order = np.argsort(lengths, kind="stable")
+        elif pad_to == "bucket":
+            order = order_in_buckets(lengths, number, batch_size=batch_size, seed=seed)
+        else:
+            order = order_of_pass(len(lengths), seed, number)
+        indices = tf.data.Dataset.from_tensor_slices(order)
+        return batches(indices.map(lambda index: held[index]))
 
-    return one_pass
-
-
-def _example(frames: Any, swapped: bool) -> tuple[Any, Any, Any]:
-    tf = require("tensorflow")
-    silence = tf.fill([1, NUM_BINS], SILENCE_DB)
-    following = tf.concat([frames[1:], silence], axis=0)
-    weight = tf.ones(tf.shape(frames)[:1])
-    return (following, frames, weight) if swapped else (frames, following, weight)
-
-
-def _batches(
-    frames: Any,
-    count: int,
-    batch_size: int,
-    longest: int | None,
-    multiple: int,
-    swapped: bool,
-) -> Any:
-    batches = frames.map(partial(_example, swapped=swapped)).padded_batch(
-        batch_size, _shapes(longest), PADDING
-    )
-    if multiple > 1:
-        batches = batches.map(partial(_lengthened, multiple=multiple))
-    return made_ahead(batches, -(-count // batch_size))
-
-
-def _buckets(
-    frames: Any, lengths: Sequence[int], batch_size: int, swapped: bool
-) -> Any:
-    tf = require("tensorflow")
-    boundaries = bucket_boundaries(max(lengths))
-    batches = frames.map(partial(_example, swapped=swapped)).bucket_by_sequence_length(
-        lambda x, y, weight: tf.shape(weight)[0],
-        boundaries,
-        [batch_size] * (len(boundaries) + 1),
-        _shapes(None),
-        PADDING,
-    )
-    batches = batches.map(partial(_lengthened, multiple=MULTIPLE))
-    in_each = np.bincount(np.digitize(lengths, boundaries))
-    return made_ahead(batches, int(np.sum(-(-in_each // batch_size))))
-
-
-def _lengthened(*batch: Any, multiple: int) -> tuple[Any, ...]:
-    """Pads a batch to the next multiple of a number of frames."""
-    tf = require("tensorflow")
-    missing = -tf.shape(batch[-1])[1] % multiple
-    return tuple(
-        tf.pad(
-            part,
-            [[0, 0], [0, missing]] + [[0, 0]] * (part.shape.rank - 2),
-            constant_values=value,
-        )
-        for part, value in zip(batch, PADDING, strict=True)
-    )
-
-
-def _shapes(longest: int | None) -> tuple[list[int | None], ...]:
-    return [longest, NUM_BINS], [longest, NUM_BINS], [longest]
+    if seed is None and pad_to != "bucket":
+        data = batches(frames)
+        return data, data
+    with tf.device("CPU"):
+        held = frames.ragged_batch(sizes["num_utterances"]).get_single_element()
+        lengths = held.row_lengths().numpy()
+    if seed is None:
+        data = one_pass(0)
+        return data, data
+    return another_each_time(one_pass, seed), one_pass
 
 
 def order_in_buckets(
@@ -262,9 +182,7 @@ def order_in_buckets(
     """Returns an order of sequences with about the same length in each batch.
 
     The sequences are sorted by their lengths, each increased by up to a tenth at
-    random, and the resulting batches are shuffled. If the batch size does not divide
-    the number of sequences, the smaller batch is the last. The random choices depend
-    only on the seed and the number of the pass.
+    random, and the resulting batches are shuffled; a smaller one stays the last.
     """
     tf = require("tensorflow")
     count = len(lengths)
@@ -276,16 +194,3 @@ def order_in_buckets(
     order = order_of_pass(batches, seed, number)
     mixed = tf.gather(tf.reshape(whole, (batches, batch_size)), order)
     return tf.concat([tf.reshape(mixed, (-1,)), last], axis=0)
-
-
-def bucket_boundaries(longest: int) -> list[int]:
-    """Returns the smallest lengths of all buckets but the first.
-
-    The longest sequence of a bucket is at most a fifth longer than the shortest: at
-    most a sixth of a batch is padding, and a twelfth if the lengths are evenly spread.
-    """
-    boundaries = [2]
-    while boundaries[-1] < longest:
-        least = boundaries[-1]
-        boundaries.append(max(least + 1, int(least * (1 + WIDTH)) + 1))
-    return boundaries

@@ -1,3 +1,5 @@
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -33,9 +35,10 @@ def preconditioned(x, bias_gradient, kernel_gradient, epsilon):
     return result[0], result[1:]
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1e-3])
-@pytest.mark.parametrize("activation", [None, "relu"])
-@pytest.mark.parametrize("shape", [(8, 4), (1, 3), (5, 1), (2, 6, 4), (2, 3, 2, 4)])
+@pytest.mark.parametrize(
+    ("shape", "activation", "epsilon"),
+    [((8, 4), None, 0.5), ((1, 3), "relu", 1e-3), ((2, 3, 2, 4), "relu", 0.5)],
+)
 def test_gradient_is_preconditioned(shape, activation, epsilon):
     random = np.random.default_rng(0)
     layer = built(3, shape, epsilon=epsilon, activation=activation, dtype="float64")
@@ -44,33 +47,24 @@ def test_gradient_is_preconditioned(shape, activation, epsilon):
     kernel, bias = random.normal(size=(shape[-1], 3)), random.normal(size=3)
     x = 2 + 3 * random.normal(size=shape)
     upstream = random.normal(size=(*shape[:-1], 3))
-    ours, theirs = ({}, {})
-    for which, found in [(layer, ours), (plain, theirs)]:
-        which.set_weights([kernel, bias])
-        value, grads = weight_gradients(which, lambda y: ops.sum(y * upstream), x)
-        found.update(grads, value=value)
-    assert ours["value"] == pytest.approx(theirs["value"], rel=100 * EPS64)
+    found = []
+    for each in (layer, plain):
+        each.set_weights([kernel, bias])
+        found.append(weight_gradients(each, lambda y: ops.sum(y * upstream), x))
+    (value, ours), (expected, theirs) = found
+    assert value == pytest.approx(expected, rel=100 * EPS64)
     expected = preconditioned(x, theirs["bias"], theirs["kernel"], epsilon)
+    # Sums of at most 13 terms of at most 30, over a variance of at least epsilon.
+    atol = 1000 * EPS64 * max(1, 10 / epsilon)
     for name, gradient in zip(("bias", "kernel"), expected, strict=True):
-        # Sums of at most 13 terms of at most 30, over a variance of at least epsilon.
-        np.testing.assert_allclose(
-            ours[name],
-            gradient,
-            rtol=100 * EPS64,
-            atol=1000 * EPS64 * max(1, 10 / epsilon),
-            err_msg=name,
-        )
+        np.testing.assert_allclose(ours[name], gradient, 100 * EPS64, atol)
 
+    # The inputs have the ordinary gradient.
+    def loss(x, layer):
+        return ops.sum(layer(ops.convert_to_tensor(x)) * upstream)
 
-def test_the_inputs_get_the_ordinary_gradient():
-    random = np.random.default_rng(0)
-    x, upstream = random.normal(size=(2, 6, 4)), random.normal(size=(2, 6, 3))
-    layer = built(3, (2, 6, 4), dtype="float64")
-    (found,) = gradients(
-        lambda x: ops.sum(layer(ops.convert_to_tensor(x)) * upstream), x
-    )
-    kernel = ops.convert_to_numpy(layer.kernel)
-    np.testing.assert_allclose(found, upstream @ kernel.T, atol=20 * EPS64)
+    both = (gradients(partial(loss, layer=each), x)[0] for each in (layer, plain))
+    np.testing.assert_allclose(*both, atol=100 * EPS64)
 
 
 @pytest.mark.parametrize("jit_compile", XLA)
@@ -96,7 +90,7 @@ def test_a_step_of_sgd_is_that_of_the_dissertation(jit_compile):
         np.testing.assert_allclose(found, value, atol=100 * EPS32)
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
+@pytest.mark.parametrize("policy", ["bfloat16", "mixed_float16"])
 def test_low_precision(policy):
     random = np.random.default_rng(0)
     # In float16 the squares would overflow.
@@ -121,10 +115,3 @@ def test_low_precision(policy):
         atol = {"kernel": 1e-4, "bias": 0.2}[name] * 16 * eps
         gradient = ops.convert_to_numpy(ops.cast(gradient, "float32"))
         np.testing.assert_allclose(gradient, expected[name], atol=atol, err_msg=name)
-
-
-def test_an_empty_batch_has_gradients_of_zero():
-    x = np.zeros((0, 4), "float32")
-    _, found = weight_gradients(built(shape=(None, 4)), ops.sum, x)
-    for gradient in found.values():
-        np.testing.assert_array_equal(gradient, 0)

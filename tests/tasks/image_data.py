@@ -13,28 +13,30 @@ FILES = (
 )
 
 
-def idx(array):
-    """An array as the format's description has it."""
-    header = b"\0\0\x08" + bytes([array.ndim])
-    return header + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
-
-
-def write_mnist(folder, train=20, test=10, zipped=True):
-    folder.mkdir(exist_ok=True)
+def draw(shape, train, test):
+    """Images and classes to train on, and for the test."""
     random = np.random.default_rng(0)
     arrays = []
     for size in (train, test):
-        arrays.append(random.integers(0, 256, (size, 28, 28), "uint8"))
+        arrays.append(random.integers(0, 256, (size, *shape), "uint8"))
         arrays.append(random.integers(0, 10, size, "uint8"))
-    for name, array in zip(FILES, arrays, strict=True):
-        if zipped:
-            (folder / f"{name}.gz").write_bytes(gzip.compress(idx(array)))
-        else:
-            (folder / name).write_bytes(idx(array))
     return arrays
 
 
-def draw(size, seed):
-    random = np.random.default_rng(seed)
-    images = random.integers(0, 256, (size, 32, 32, 3), "uint8")
-    return images, random.integers(0, 10, size)
+def write_mnist(folder, train=40, test=10, zipped=True):
+    """Writes the four files as the format's description has it."""
+    arrays = draw((28, 28), train, test)
+    for name, array in zip(FILES, arrays, strict=True):
+        header = b"\0\0\x08" + bytes([array.ndim])
+        header += struct.pack(f">{array.ndim}I", *array.shape)
+        content = header + array.tobytes()
+        if zipped:
+            (folder / f"{name}.gz").write_bytes(gzip.compress(content))
+        else:
+            (folder / name).write_bytes(content)
+    return arrays
+
+
+def write_npz(path, arrays):
+    names = ("x_train", "y_train", "x_test", "y_test")
+    np.savez(path, **dict(zip(names, arrays, strict=True)))

@@ -1,7 +1,7 @@
 """Mixtures: who is heard in them, at which ratio, and that a seed says all."""
 
 import numpy as np
-import pytest
+import tensorflow as tf
 
 from keras_ortho.audio import write_wav
 from keras_ortho.tasks.denoising import padded_batches, training_passes
@@ -18,17 +18,21 @@ from keras_ortho.tasks.timit_records import Record
 PITCHES = {"a": 220, "b": 330, "c": 440}  # Hz
 
 
-def records(samples=(12000, 9000)):
-    """Utterances that can be told apart: a tone for each speaker."""
-    found = []
-    for speaker, pitch in PITCHES.items():
-        for number, size in enumerate(samples):
-            tone = 3000 * np.sin(2 * np.pi * pitch * np.arange(size) / 8000 + number)
-            name = f"{speaker}_{number}"
-            found.append(
-                Record(name, speaker, np.zeros((1, 129)), tone.astype("int16"))
-            )
-    return found
+def record(speaker, sound, number=0):
+    audio = sound.astype("int16")
+    return Record(f"{speaker}_{number}", speaker, np.zeros((1, 129)), audio)
+
+
+def tone(pitch, size):
+    return 3000 * np.sin(2 * np.pi * pitch * np.arange(size) / 8000)
+
+
+# Utterances that can be told apart: a tone for each speaker.
+RECORDS = [
+    record(speaker, tone(pitch, size), number)
+    for speaker, pitch in PITCHES.items()
+    for number, size in enumerate((12000, 9000))
+]
 
 
 def power_at(signal, pitch):
@@ -38,156 +42,88 @@ def power_at(signal, pitch):
     return spectrum[np.abs(frequencies - pitch) < 20].sum() / spectrum.sum()
 
 
-def ratio(mixture):
-    noise = mixture.noisy.astype("f8") - mixture.clean
-    return 10 * np.log10(np.sum(mixture.clean.astype("f8") ** 2) / np.sum(noise**2))
+def decibels(sound):
+    return 10 * np.log10(np.mean(np.square(sound, dtype="f8"), axis=-1))
 
 
 def test_each_utterance_in_each_noise_at_each_ratio():
     kinds, snrs = (*TRAINED, *UNHEARD), (-5.0, 10.0)
-    found = list(mixtures(records(), kinds, snrs))
-    assert len(found) == 6 * 8 * 2
-    assert len({(m.utterance, m.noise, m.snr) for m in found}) == len(found)
-    for mixture in found:
-        assert mixture.noisy.dtype == mixture.clean.dtype == "float32"
+    found = list(mixtures(RECORDS, kinds, snrs))
+    assert len({(m.utterance, m.noise, m.snr) for m in found}) == 6 * 8 * 2
+    for m in found:
+        assert m.noisy.dtype == m.clean.dtype == "float32"
         # Two roundings to float32 of values below 1, beside a noise of 1e-2.
-        assert ratio(mixture) == pytest.approx(mixture.snr, abs=1e-3)
-        level = 10 * np.log10(np.mean(mixture.clean.astype("f8") ** 2))
-        assert level == pytest.approx(LEVEL, abs=1e-4)
-        pitch = PITCHES[mixture.utterance[0]]
-        assert power_at(mixture.clean, pitch) > 0.99
+        ratio = decibels(m.clean) - decibels(m.noisy.astype("f8") - m.clean)
+        np.testing.assert_allclose(ratio, m.snr, atol=1e-3)
+        np.testing.assert_allclose(decibels(m.clean), LEVEL, atol=1e-4)
+        assert power_at(m.clean, PITCHES[m.utterance[0]]) > 0.99
     # The noise is the same at both ratios but for its size.
     for first, second in zip(found[::2], found[1::2], strict=True):
         a, b = (m.noisy.astype("f8") - m.clean for m in (first, second))
         assert np.corrcoef(a, b)[0, 1] > 0.9999
+    # Nor does it depend on what else is mixed, but on the seed.
+    every = {(m.utterance, m.noise): m.noisy for m in found[::2]}
+    for m in mixtures(RECORDS[::-1], ["clicks"], snrs[:1]):
+        np.testing.assert_array_equal(m.noisy, every[m.utterance, "clicks"])
+    for m in mixtures(RECORDS, ["hum"], snrs[:1], seed=1):
+        assert (m.noisy != every[m.utterance, "hum"]).any()
 
 
-def test_a_seed_says_all_whatever_else_is_mixed():
-    every = {
-        (m.utterance, m.noise): m.noisy for m in mixtures(records(), TRAINED, [0.0])
-    }
-    for mixture in mixtures(records()[::-1], ["hum", "clicks"], [0.0]):
-        key = mixture.utterance, mixture.noise
-        np.testing.assert_array_equal(mixture.noisy, every[key])
-    for mixture in mixtures(records(), ["hum"], [0.0], seed=1):
-        assert (mixture.noisy != every[mixture.utterance, "hum"]).any()
-
-
-def test_babble_is_of_others():
-    for mixture in mixtures(records(), ["babble"], [0.0]):
+def test_who_is_heard_in_the_noise():
+    for mixture in mixtures(RECORDS, ["babble"], [0.0]):
         noise = mixture.noisy - mixture.clean
         shares = {s: power_at(noise, pitch) for s, pitch in PITCHES.items()}
         assert shares.pop(mixture.utterance[0]) < 0.01
         assert sum(shares.values()) > 0.99
-
-
-def test_recordings_are_a_kind():
-    recorded = np.sin(2 * np.pi * 1000 * np.arange(4000) / 8000)
-    found = mixtures(records(), [RECORDED], [0.0], recordings=[recorded])
-    for mixture in found:
+    for mixture in mixtures(RECORDS, [RECORDED], [0.0], recordings=[tone(1000, 4000)]):
         assert power_at(mixture.noisy - mixture.clean, 1000) > 0.99
 
 
 def test_training_passes():
-    tf = pytest.importorskip("tensorflow")
-    passes = training_passes(records(), batch_size=3, batches=4, seconds=0.5, seed=7)
+    passes = training_passes(RECORDS, batch_size=3, batches=4, seconds=0.5, seed=7)
 
     def one(number):
-        return [
-            (x.numpy(), y.numpy()) for x, y in passes(tf.constant(number, tf.int64))
-        ]
+        return list(passes(tf.constant(number, tf.int64)).as_numpy_iterator())
 
-    first, again, second = one(0), one(0), one(1)
-    assert int(passes(tf.constant(0, tf.int64)).cardinality()) == 4
-    assert len(first) == 4
-    for (noisy, clean), (x, y), (other, _) in zip(first, again, second, strict=True):
-        assert noisy.shape == clean.shape == (3, 4000)
-        assert noisy.dtype == clean.dtype == "float32"
-        np.testing.assert_array_equal(noisy, x)
-        np.testing.assert_array_equal(clean, y)
-        assert (noisy != other).any()
-    assert (first[0][0] != first[1][0]).any()
+    first, again, second = np.array(one(0)), np.array(one(0)), np.array(one(1))
+    assert first.shape == (4, 2, 3, 4000)  # Batches of noisy and clean mixtures.
+    assert first.dtype == "float32"
+    np.testing.assert_array_equal(first, again)
+    assert (first != second).any(axis=(1, 2, 3)).all()
+    assert (first[0] != first[1]).any()
     # The ends of the ranges are not met by a dozen, but nothing is beyond them.
-    noisy, clean = (np.concatenate(x).astype("f8") for x in zip(*first, strict=True))
-    snrs = 10 * np.log10(np.sum(clean**2, 1) / np.sum((noisy - clean) ** 2, 1))
+    noisy, clean = first.swapaxes(0, 1).reshape(2, 12, 4000).astype("f8")
+    snrs = decibels(clean) - decibels(noisy - clean)
     assert -5.01 < snrs.min() < 2 < 8 < snrs.max() < 15.01
-    levels = 10 * np.log10(np.mean(clean**2, 1))
+    levels = decibels(clean)
     assert -36.01 < levels.min() < -28 < -24 < levels.max() < -15.99
     # Each is of one speaker.
     shares = [[power_at(x, pitch) for pitch in PITCHES.values()] for x in clean]
     assert (np.max(shares, axis=1) > 0.95).all()
-    seeded = training_passes(records(), batch_size=3, batches=4, seconds=0.5, seed=8)
-    x, _ = next(iter(seeded(tf.constant(0, tf.int64))))
-    assert (x.numpy() != first[0][0]).any()
 
 
 def test_pauses_are_not_trained_on():
-    tf = pytest.importorskip("tensorflow")
+    hiss = np.random.default_rng(0).integers(-3, 3, 60_000)
     long = []
-    for record in records((4000,)):
-        hiss = np.random.default_rng(0).integers(-3, 3, 60_000).astype("int16")
-        hiss[30_000:34_000] += record.audio
-        long.append(record._replace(audio=hiss))
-    passes = training_passes(
-        long, ["white"], batch_size=8, batches=4, seconds=0.5, snrs=(90.0, 90.0)
-    )
-    for _, clean in passes(tf.constant(0, tf.int64)):
-        shares = [
-            max(power_at(x, pitch) for pitch in PITCHES.values()) for x in clean.numpy()
-        ]
+    for speaker, pitch in PITCHES.items():
+        sound = hiss.copy()
+        sound[30_000:34_000] += tone(pitch, 4000).astype(int)
+        long.append(record(speaker, sound))
+    options = {"batch_size": 8, "batches": 4, "seconds": 0.5, "snrs": (90.0, 90.0)}
+    passes = training_passes(long, ["white"], **options)
+    for _, clean in passes(tf.constant(0, tf.int64)).as_numpy_iterator():
         # Of hiss it would be about a hundredth; a tone of a tenth of the piece is wide.
-        assert min(shares) > 0.1
-
-
-def test_padded_batches():
-    pytest.importorskip("tensorflow")
-    found = list(mixtures(records(), ["white"], [0.0]))
-    batches = list(padded_batches(found, 4).as_numpy_iterator())
-    assert [x.shape for x, _, _ in batches] == [(4, 12000), (2, 12000)]
-    sizes = np.concatenate([weight.sum(axis=1) for _, _, weight in batches])
-    np.testing.assert_array_equal(sizes, [9000] * 3 + [12000] * 3)
-    noisy = {m.utterance: m.noisy for m in found}
-    seen = 0
-    for x, y, weight in batches:
-        assert not x[weight == 0].any()
-        assert not y[weight == 0].any()
-        for row, size in zip(x, weight.sum(axis=1).astype(int), strict=True):
-            seen += any(np.array_equal(row[:size], value) for value in noisy.values())
-    assert seen == 6
-
-
-def write_noises(folder, count):
-    (folder / "deeper").mkdir(parents=True)
-    for number in range(count):
-        where = folder / "deeper" if number % 2 else folder
-        tone = np.sin(np.arange(2000) * (number + 1) / 20)
-        write_wav(where / f"{number:02}.wav", 0.5 * tone, 16000)
-
-
-def test_recordings_are_held_out_by_file(tmp_path):
-    write_noises(tmp_path / "noises", 12)
-    (tmp_path / "noises" / "._00.wav").write_bytes(b"of macOS")
-    (tmp_path / "noises" / "folder.wav").mkdir()
-    train, test = read_recordings(tmp_path / "noises")
-    assert (len(train), len(test)) == (9, 3)
-    assert all(x.dtype == np.int16 and len(x) == 1000 for x in (*train, *test))
-    distinct = {x.tobytes() for x in (*train, *test)}
-    assert len(distinct) == 12
-    again = read_recordings(tmp_path / "noises")
-    np.testing.assert_array_equal(again[1], test)
+        shares = [[power_at(x, pitch) for pitch in PITCHES.values()] for x in clean]
+        assert np.max(shares, axis=1).min() > 0.1
 
 
 def test_what_begins_too_late_to_reverberate_is_not_trained_on():
     """Of a click of 10 ms in digital silence, half a second of it."""
-    pytest.importorskip("tensorflow")
     click = np.zeros(9000)
     click[7000:7080] = 20_000
-    spoken = [
-        Record(f"{s}_0", s, np.zeros((1, 129)), click.astype("int16")) for s in "ab"
-    ]
-    passes = training_passes(
-        spoken, ["reverberation"], batch_size=40, batches=1, seconds=0.5, seed=1
-    )
+    options = {"batch_size": 40, "batches": 1, "seconds": 0.5, "seed": 1}
+    spoken = [record(speaker, click) for speaker in "ab"]
+    passes = training_passes(spoken, ["reverberation"], **options)
     ((noisy, clean),) = passes(0).as_numpy_iterator()
     begins = np.argmax(clean != 0, axis=1)
     assert begins.max() < 4000 - 400
@@ -195,3 +131,30 @@ def test_what_begins_too_late_to_reverberate_is_not_trained_on():
     # 50 ms, and at most a sample or two of the noise are too small to be seen.
     assert late.min() >= 400
     assert late.max() < 420
+
+
+def test_padded_batches():
+    found = {m.utterance: m for m in mixtures(RECORDS, ["white"], [0.0])}
+    batches = list(padded_batches(list(found.values()), 4).as_numpy_iterator())
+    assert [x.shape for x, _, _ in batches] == [(4, 12000), (2, 12000)]
+    rows = [row for batch in batches for row in zip(*batch, strict=True)]
+    order = [f"{speaker}_{number}" for number in (1, 0) for speaker in "abc"]
+    for name, (x, y, weight) in zip(order, rows, strict=True):
+        mixture = found[name]
+        missing = (0, 12000 - len(mixture.noisy))
+        np.testing.assert_array_equal(x, np.pad(mixture.noisy, missing))
+        np.testing.assert_array_equal(y, np.pad(mixture.clean, missing))
+        np.testing.assert_array_equal(weight, np.arange(12000) < len(mixture.noisy))
+
+
+def test_recordings_are_held_out_by_file(tmp_path):
+    (tmp_path / "deeper").mkdir()
+    for number in range(12):
+        where = tmp_path / "deeper" if number % 2 else tmp_path
+        sound = np.sin(np.arange(2000) * (number + 1) / 20)
+        write_wav(where / f"{number:02}.wav", 0.5 * sound, 16000)
+    (tmp_path / "._00.wav").write_bytes(b"of macOS")
+    train, test = read_recordings(tmp_path)
+    assert (len(train), len(test)) == (9, 3)
+    assert all(x.dtype == np.int16 and len(x) == 1000 for x in (*train, *test))
+    assert len({x.tobytes() for x in (*train, *test)}) == 12

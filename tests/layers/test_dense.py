@@ -1,0 +1,276 @@
+"""Dense layers with a kernel made of variables."""
+
+import functools
+import inspect
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from keras.src import testing
+
+from keras_ortho import GORU, BNPDense, OrthoDense, ScoRNN, SVDDense
+from keras_ortho.activations import LeakyReLU
+from keras_ortho.layers import TrainedInitialState
+from keras_ortho.optimizers import group_of
+from keras_ortho.parametrizations import (
+    Householder,
+    ScaledCayley,
+    spectral_deviation,
+)
+from tests import reference
+from tests.gradients import weight_gradients
+from tests.saving import reloaded
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
+]
+EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
+MAKERS = {
+    "bnp": BNPDense,
+    "ortho": functools.partial(OrthoDense, parametrization=Householder()),
+    "svd": SVDDense,
+}
+every_layer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+SHARED = {
+    "units": 5,
+    "activation": "relu",
+    "bias_initializer": "ones",
+    "kernel_regularizer": "l2",
+    "bias_regularizer": "l1",
+    "activity_regularizer": "l2",
+    "bias_constraint": "non_neg",
+}
+OWN = {
+    "kernel_initializer": "normal_reflectors",
+    "use_bias": False,
+    "parametrization": Householder(3),
+    "reflections": [2, 3],
+    "spectral_margin": 0.2,
+    "spectral_center": 0.7,
+}
+BNP = {"epsilon": 0.1, "kernel_constraint": "max_norm", "kernel_initializer": "zeros"}
+
+
+@every_layer
+def test_config_holds_every_argument(make):
+    cls = getattr(make, "func", make)
+    own = BNP if cls is BNPDense else {"use_bias": False} | OWN
+    declared = set(inspect.signature(cls).parameters) - {"kwargs"}
+    given = SHARED | {k: v for k, v in own.items() if k in declared | {"use_bias"}}
+    config = cls(**given, name="named", dtype="mixed_bfloat16").get_config()
+    assert declared <= given.keys()
+    default = make(4).get_config()
+    assert all(config[name] != default[name] for name in given)
+    again = cls.from_config(json.loads(json.dumps(config)))
+    assert again.get_config() == config
+    assert again.name == "named"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shape"),
+    [
+        ("bnp", {"epsilon": 0.1, "kernel_regularizer": "l2"}, (2, 5, 4)),
+        ("ortho", {}, (2, 5)),
+        ("svd", {"spectral_margin": 0.1, "activation": "relu"}, (2, 7, 5)),
+        ("svd", {"activity_regularizer": "l2", "use_bias": False}, (2, 3, 2, 2)),
+    ],
+)
+def test_keras_layer_checks(name, arguments, shape):
+    make = MAKERS[name]
+    testing.TestCase().run_layer_test(
+        getattr(make, "func", make),
+        {"units": 3, **getattr(make, "keywords", {}), **arguments},
+        input_shape=shape,
+        expected_output_shape=(*shape[:-1], 3),
+        expected_num_non_trainable_weights=0,
+        expected_num_seed_generators=0,
+        supports_masking=True,
+    )
+
+
+@every_layer
+def test_trains_saves_and_loads(make, tmp_path):
+    layer = make(3, activation="tanh", kernel_regularizer="l2")
+    model = keras.Sequential([keras.Input((5,)), layer])
+    model.compile("sgd", "mse")
+    x = np.random.default_rng(0).normal(size=(16, 5)).astype("float32")
+    before = model.get_weights()
+    model.fit(x, np.abs(x[:, :3]), verbose=0)
+    for weight, old in zip(model.get_weights(), before, strict=True):
+        assert not np.array_equal(weight, old)
+    assert reloaded(model, tmp_path, x).layers[0].get_config() == layer.get_config()
+    group = "recurrent" if type(layer) is OrthoDense else "others"
+    assert {group_of(w) for w in layer.weights[:-1]} == {group}
+    assert group_of(layer.bias) == "others"
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        SVDDense(4, kernel_initializer="glorot_uniform"),
+        OrthoDense(4, ScaledCayley(1), kernel_initializer="orthogonal"),
+    ],
+)
+def test_is_built_within_fit(layer):
+    """With a matrix whose inverse is taken while a training step is being traced."""
+    model = keras.Sequential([layer])
+    model.compile("adam", "mse")
+    model.fit(np.ones((3, 2)), np.zeros((3, 4)), verbose=0)
+    assert np.isfinite(layer.kernel_matrix()).all()
+
+
+@pytest.mark.slow_on_jax
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float16"])
+@pytest.mark.parametrize("name", ["ortho", "svd"])
+def test_low_precision(name, policy):
+    """The kernel is made in float32, from inputs of any dtype."""
+    layer, exact = MAKERS[name](6, dtype=policy), MAKERS[name](6)
+    x = np.random.default_rng(0).integers(-2, 2, (4, 5))
+    compute = policy.removeprefix("mixed_")
+    outputs, _ = layer(x), exact(x)
+    assert keras.backend.standardize_dtype(layer.kernel_matrix().dtype) == "float32"
+    assert keras.backend.standardize_dtype(outputs.dtype) == compute
+    exact.set_weights(layer.get_weights())
+    eps = 2.0**-7 if compute == "bfloat16" else 2.0**-10
+    found = ops.convert_to_numpy(ops.cast(outputs, "float32"))
+    np.testing.assert_allclose(found, exact(x), atol=10 * eps)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "tensorflow", reason="Keras rematerializes no variables"
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: keras.layers.TimeDistributed(MAKERS["ortho"](3)),
+        lambda: ScoRNN(3),
+        lambda: TrainedInitialState(GORU(4)),
+    ],
+    ids=["OrthoDense", "ScoRNN", "TrainedInitialState"],
+)
+def test_rematerialized(make):
+    """JAX then traces `training`, as it does every argument."""
+    x = np.random.default_rng(0).normal(size=(4, 5, 2))
+    losses = []
+    for mode in (None, "full"):
+        keras.utils.set_random_seed(0)
+        with keras.RematScope(mode):
+            layer = make()
+        model = keras.Sequential([keras.Input(x.shape[1:]), layer])
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        y = np.zeros((4, *model.output_shape[1:]))
+        history = model.fit(x, y, epochs=2, shuffle=False, verbose=0)
+        losses.append(history.history["loss"])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("features", "units"), [(5, 5), (7, 3), (3, 7)])
+def test_ortho_dense(features, units):
+    x = np.random.default_rng(0).normal(size=(4, 2, features))
+    order = max(features, units)
+    square = Householder().sample(order, seed=0)
+    layer = OrthoDense(
+        units, Householder(), "tanh", kernel_initializer=square, dtype="float64"
+    )
+    layer(x)
+    layer.bias.assign(np.arange(units))
+    for matrix in (square, square.T):
+        kernel = ops.convert_to_numpy(layer.kernel_matrix())
+        np.testing.assert_allclose(kernel, matrix[:features, :units], atol=1e-13)
+        expected = np.tanh(x @ kernel + np.arange(units))
+        np.testing.assert_allclose(layer(x), expected, rtol=1e-13, atol=1e-13)
+        layer.set_square_matrix(square.T)
+
+
+def svd_dense(units, features, **kwargs):
+    """A layer with random weights, which it returns too."""
+    layer = SVDDense(units, dtype="float64", **kwargs)
+    layer.build((None, features))
+    random = np.random.default_rng(2)
+    for weight in layer.trainable_variables:
+        weight.assign(random.normal(size=weight.shape))
+    return layer, {w.name: ops.convert_to_numpy(w) for w in layer.weights}
+
+
+def svd_matrix(weights, shape, margin=None, center=1.0):
+    if margin is None:
+        values = weights["kernel_singular_values"]
+    else:
+        sigmoid = 1 / (1 + np.exp(-weights["kernel_singular_logits"]))
+        values = center + 2 * margin * (sigmoid - 0.5)
+    left, right = weights["kernel_left_reflectors"], weights["kernel_right_reflectors"]
+    return reference.svd(left, right, values, *shape)
+
+
+@pytest.mark.parametrize("margin", [None, 0.3])
+@pytest.mark.parametrize(
+    ("features", "units", "reflections"),
+    [(1, 1, None), (5, 3, (2, 3)), (1, 5, 1), (3, 6, None)],
+)
+def test_svd_dense(features, units, reflections, margin):
+    layer, weights = svd_dense(
+        units,
+        features,
+        reflections=reflections,
+        spectral_margin=margin,
+        spectral_center=0.8,
+        activation=LeakyReLU(0.2),
+    )
+    kernel = svd_matrix(weights, (features, units), margin, 0.8)
+    atol = 100 * (features + units) * EPS64
+    np.testing.assert_allclose(layer.kernel_matrix(), kernel, atol=atol)
+    x = np.random.default_rng(0).normal(size=(2, 3, features))
+    z = x @ kernel + weights["bias"]
+    np.testing.assert_allclose(layer(x), np.where(z > 0, z, 0.2 * z), atol=atol)
+
+
+@pytest.mark.parametrize("margin", [None, 0.3])
+@pytest.mark.parametrize(("features", "units"), [(4, 3), (2, 4)])
+def test_gradients_of_svd_dense(features, units, margin):
+    layer, weights = svd_dense(units, features, spectral_margin=margin)
+    x = np.random.default_rng(0).normal(size=(5, features))
+    upstream = np.random.default_rng(1).normal(size=(5, units))
+    _, found = weight_gradients(layer, lambda y: ops.sum(y * upstream), x)
+    assert set(found) == set(weights)
+    for name, gradient in found.items():
+
+        def loss(value, name=name):
+            changed = {**weights, name: value}
+            kernel = svd_matrix(changed, (features, units), margin)
+            return np.sum((x @ kernel + changed["bias"]) * upstream)
+
+        expected = reference.central_differences(loss, weights[name], EPS64 ** (1 / 3))
+        np.testing.assert_allclose(
+            gradient, expected, atol=1e5 * EPS64 ** (2 / 3), err_msg=name
+        )
+
+
+@pytest.mark.parametrize(("features", "units"), [(1, 1), (6, 4), (4, 6)])
+def test_svd_dense_starts_from_a_matrix_and_takes_one(features, units):
+    random = np.random.default_rng(1)
+    matrix, other = random.normal(size=(2, features, units))
+    layer = SVDDense(units, kernel_initializer=matrix, dtype="float64")
+    layer.build((None, features))
+    np.testing.assert_allclose(layer.kernel_matrix(), matrix, atol=1000 * EPS64)
+    layer.set_kernel_matrix(other)
+    np.testing.assert_allclose(layer.kernel_matrix(), other, atol=1000 * EPS64)
+    bounded, _ = svd_dense(units, features, spectral_margin=0.5)
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    matrix = left * np.linspace(0.6, 1.4, min(features, units)) @ right
+    bounded.set_kernel_matrix(matrix)
+    np.testing.assert_allclose(bounded.kernel_matrix(), matrix, atol=1000 * EPS64)
+
+
+@pytest.mark.slow_on_jax
+def test_svd_dense_starts_with_the_center_as_every_singular_value():
+    for margin in (None, 0.1):
+        layer = SVDDense(30, None, margin, 0.5, kernel_regularizer="l2")
+        layer(np.zeros((2, 50)))
+        kernel = layer.kernel_matrix()
+        assert spectral_deviation(kernel, center=0.5) <= 50 * EPS32
+        # The squares of the singular values are those of the entries; logits are 0.
+        expected = 0 if margin else 0.01 * np.sum(ops.convert_to_numpy(kernel) ** 2)
+        np.testing.assert_allclose(sum(layer.losses), expected, 1e-5)
