@@ -41,8 +41,7 @@ def rnn(
 
     Reference:
 
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
-      7.1, whose parameter counts include an initial state
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
     layer = keras.layers.SimpleRNN(units, **kwargs)
     if trainable_initial_state:
@@ -101,14 +100,12 @@ def lstm(
 ) -> keras.layers.Layer:
     """Creates an LSTM layer whose forget gates start with a given bias.
 
-    The papers select the bias from -4, ..., 4 for each task. As in Keras, it is then
-    trained.
+    The papers select it from -4, ..., 4 for each task. It is then trained.
 
     Args:
         units: Number of units.
         forget_bias: Initial bias of the forget gates, a finite number. Default: 1.
-        trainable_initial_state: Whether the states before the first step, `h_0` and
-            `c_0`, are trained, as for `rnn`. Default: `False`.
+        trainable_initial_state: As for `rnn`. Default: `False`.
         **kwargs: Arguments of `keras.layers.LSTM`, except `bias_initializer` and
             `unit_forget_bias`, which this function sets.
 
@@ -121,8 +118,7 @@ def lstm(
 
     Reference:
 
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 5
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
     forget_bias = checks.check_finite("forget_bias", forget_bias)
     layer = keras.layers.LSTM(
@@ -143,12 +139,11 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
         kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with default settings.
         units: Number of units `n`.
         features: Number of inputs `m`.
-        outputs: Number of outputs `p` of a `Dense` layer that follows. Default: 0, no
-            such layer.
+        outputs: Number of outputs `p` of a `Dense` layer that follows. Default: 0.
 
     Returns:
         `n^2 + (m + 1) n` for a simple RNN, `3 n^2 + (3 m + 6) n` for a GRU, `4 n^2 +
-        (4 m + 4) n` for an LSTM, plus `(n + 1) p` for the outputs.
+        (4 m + 4) n` for an LSTM, plus `(n + 1) p`.
 
     Raises:
         ValueError: If `kind` is unknown, or a number is not positive.

@@ -191,8 +191,7 @@ class NegativeSISDR(keras.losses.Loss):
         y_true, y_pred = _real_pair(y_true, y_pred, self.dtype)
         if len(y_pred.shape) != 2:
             raise ValueError(
-                "`y_pred` must have the shape (batch, samples): "
-                "`keras.layers.Reshape((-1,))` removes an axis of channels. "
+                "`y_pred` must have the shape (batch, samples). "
                 f"Received: shape {tuple(y_pred.shape)}"
             )
         weights = _joined_weights(y_pred, mask, sample_weight)

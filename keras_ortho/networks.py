@@ -83,8 +83,7 @@ def mlp(
 
     Reference:
 
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), sections
-      5 and 7.2
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
     checks.check_choice("kind", kind, MLP_KINDS)
     layers = checks.check_count("layers", layers)

@@ -1,8 +1,7 @@
 """Synthetic noises, and speech mixed with them, at a given level, or in a room.
 
-Each of `NOISES` takes the number of samples and a random generator, from which it also
-draws the noise's parameters, such as the pitch of a hum or the rate of clicks. The
-sampling rate is 8 kHz, and the level is arbitrary: `keras_ortho.audio.mix` sets it.
+Each of `NOISES` takes the number of samples, at 8 kHz, and a random generator, from
+which it also draws the noise's parameters. The level is arbitrary: `mix` sets it.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,9 +53,8 @@ def wind(samples: int, random: np.random.Generator) -> np.ndarray:
     noise = _colored(samples, random, lambda f: 1 / (1 + np.square(f / edge)))
     seconds = samples / SAMPLE_RATE
     gusts = random.normal(size=int(seconds) + 2)
-    return noise * np.exp(
-        np.interp(np.linspace(0, seconds, samples), range(len(gusts)), gusts)
-    )
+    time = np.linspace(0, seconds, samples)
+    return noise * np.exp(np.interp(time, range(len(gusts)), gusts))
 
 
 def siren(samples: int, random: np.random.Generator) -> np.ndarray:
@@ -226,10 +224,5 @@ def _convolved(signal: np.ndarray, response: np.ndarray) -> np.ndarray:
 
 # The noises that need no recordings.
 NOISES: dict[str, Noise] = {
-    "white": white,
-    "pink": pink,
-    "hum": hum,
-    "clicks": clicks,
-    "wind": wind,
-    "siren": siren,
+    each.__name__: each for each in (white, pink, hum, clicks, wind, siren)
 }

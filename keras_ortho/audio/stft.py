@@ -42,8 +42,7 @@ def stft(
     """Computes a short-time Fourier transform, with silence on both sides.
 
     The signal is zero-padded at its end to a multiple of `hop_length`, and then by
-    `frame_length` zeros on both sides. The window is the periodic Hann window, without
-    normalization.
+    `frame_length` zeros on both sides. The window is the periodic Hann window.
 
     Args:
         signal: `[samples]`, int16, or floating point with a full scale of 1.
@@ -163,9 +162,8 @@ def resynthesize(
 ) -> np.ndarray:
     """Converts the frames predicted for an utterance to a waveform.
 
-    The first frame is that of the reference; the others have the predicted magnitude.
-    The phase is either copied from the same frame of the reference, which flatters
-    every score, or reconstructed from the magnitudes alone.
+    The first frame is that of the reference; the others have the predicted magnitude,
+    and the phase of the reference, which flatters every score, or one reconstructed.
 
     Args:
         log_power: `[frames - 1, 129]` or `[frames, 129]`, in dB. Row `t` is the

@@ -81,9 +81,7 @@ def score_speech(
 
     Example:
     ```python
-    scores = score_speech(estimates, references)
-    for name, (mean, unscored, utterances) in mean_scores(scores).items():
-        print(name, mean, f"({unscored} of {utterances} not scored)")
+    print(mean_scores(score_speech(estimates, references)))
     ```
     """
     pairs = list(zip(estimates, references, strict=True))
@@ -277,8 +275,8 @@ class SpeechScores(keras.callbacks.Callback):
         scores: As for `Evaluator`. Default: all four.
         every: Number of epochs between two scorings, the first and the last of which
             are always scored; in between, the logs repeat the last scores. Default: 1.
-        number: Number of utterances to score, evenly spread over all. Default: `None`,
-            all.
+        number: Number of utterances to score, evenly spread over all; also an
+            attribute. Default: `None`, all.
         features: Function from a noisy waveform to what the model reads, `[steps,
             ...]`. Default: `None`, the waveform itself for `"waveform"`, otherwise
             its log power in dB, `[frames, 129]`.
@@ -289,9 +287,6 @@ class SpeechScores(keras.callbacks.Callback):
         processes: Number of processes that score. Default: `None`, one for every 32
             utterances, but at most one for each CPU.
 
-    Attributes:
-        number: Number of utterances that are scored.
-
     Raises:
         ValueError: If an argument is invalid; when used, if the outputs do not fit
             `predicts`, or several processes train together.
@@ -299,13 +294,7 @@ class SpeechScores(keras.callbacks.Callback):
     Example:
     ```python
     records = timit.utterances("records", "valid")
-    callbacks = [
-        SpeechScores(records, "next_frame"),
-        keras.callbacks.ModelCheckpoint(
-            "best.keras", monitor="val_pesq", mode="max", save_best_only=True
-        ),
-    ]
-    model.fit(data.train, validation_data=data.valid, epochs=40, callbacks=callbacks)
+    model.fit(data.train, epochs=40, callbacks=[SpeechScores(records, "next_frame")])
     ```
     """
 

@@ -12,8 +12,7 @@ from keras_ortho.metrics.signals import signal_pair, unscored
 
 # Sampling rates of narrow and wide band.
 RATES = {"nb": (8000, 16000), "wb": (16000,)}
-# The package has room for 50, does not check that there are no more, and splits some.
-MOST_UTTERANCES = 25
+MOST_UTTERANCES = 25  # The package has room for 50, unchecked, and splits some.
 # Windows of 4 ms per second; the fewest in a burst of speech, a pause, an utterance.
 _RATE, _BURST, _PAUSE, _UTTERANCE = 250, 5, 51, 50
 

@@ -9,18 +9,13 @@ from keras_ortho.checks import check_choice
 from keras_ortho.metrics.active_level import Version, active_level
 from keras_ortho.metrics.signals import signal_pair, unscored
 
-FRAME_SECONDS = 0.01
-LOIZOU_FRAME_SECONDS = 0.03
-LOIZOU_STEP = 0.25  # of a frame
-
 
 class SNRScores(NamedTuple):
     """Segmental and global signal-to-noise ratio of an utterance.
 
     Attributes:
         segmental: Mean of the scored frames' ratios in dB.
-        overall: Global ratio in dB, of the energies summed over the scored frames;
-            `inf` if there is no error at all.
+        overall: Ratio in dB of the energies summed over the scored frames.
         frames_used: Number of frames that were scored.
         frames: Total number of frames.
     """
@@ -54,11 +49,9 @@ def segmental_snr(
         reference: Reference signal, `[samples]`, on the same scale.
         sample_rate: Sampling rate in Hz, at least 1000.
         activity: `"p56"` scores the frames more than half of which is active speech in
-            the reference (ITU-T P.56, VOICEBOX's `V`), `"all"` scores all frames (`w`).
-            Default: `"p56"`.
+            the reference (VOICEBOX's `V`), `"all"` all frames (`w`). Default: `"p56"`.
         interpolate: Whether the error is the smallest over shifts of the estimate by up
-            to one sample in either direction, with linear interpolation (VOICEBOX's
-            `q`, otherwise `z`). Default: `True`.
+            to a sample, linearly interpolated (`q`, otherwise `z`). Default: `True`.
         clamp: Lower and upper limit of a frame's ratio in dB, such as `(-10, 35)`.
             Default: `None`, no limits.
         voicebox: Version of the active level, as for `active_level`. Default: `"2019"`.
@@ -79,11 +72,10 @@ def segmental_snr(
     Reference:
 
     - Brookes, "VOICEBOX: A speech processing toolbox for MATLAB", `v_snrseg`
-    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
     """
     check_choice("activity", activity, ("p56", "all"))
     estimate, reference = signal_pair(estimate, reference, sample_rate)
-    size = _round(FRAME_SECONDS * sample_rate)
+    size = _round(0.01 * sample_rate)
     margin = int(interpolate)
     count = max(0, (len(reference) - 2 * margin) // size)
 
@@ -144,8 +136,8 @@ def segmental_snr_loizou(
         estimate: Estimated signal, as for `segmental_snr`.
         reference: Reference signal, as for `segmental_snr`.
         sample_rate: Sampling rate in Hz, at least 1000.
-        clamp: Lower and upper limit of a frame's ratio in dB, or `None`, with which
-            the result is no longer Loizou's measure. Default: `(-10.0, 35.0)`.
+        clamp: Lower and upper limit of a frame's ratio in dB, or `None`. Default:
+            `(-10.0, 35.0)`.
 
     Returns:
         The mean of the frames' ratios in dB; NaN with an `UnscoredWarning` if the
@@ -161,8 +153,8 @@ def segmental_snr_loizou(
     - Loizou, "Speech Enhancement: Theory and Practice", 2nd edition, 2013, 11.1.1
     """
     estimate, reference = signal_pair(estimate, reference, sample_rate)
-    size = _round(LOIZOU_FRAME_SECONDS * sample_rate)
-    step = int(LOIZOU_STEP * LOIZOU_FRAME_SECONDS * sample_rate)
+    size = _round(0.03 * sample_rate)
+    step = int(0.25 * 0.03 * sample_rate)
     count = (len(reference) - size) // step
     if count < 1 or not reference.any():
         return unscored("the reference is silent, or shorter than 37.5 ms")

@@ -82,20 +82,6 @@ def test_perfect_prediction_is_the_reference_but_for_the_floor(speech):
     np.testing.assert_array_equal(resynthesize(more, speech), result)
 
 
-def test_row_t_is_frame_t_plus_1(speech):
-    """Frames made loud one by one are heard where they lie."""
-    frames = len(stft(speech))
-    for frame in (3, 20):
-        predicted = np.full((frames - 1, 129), -200.0)
-        predicted[frame - 1] = 0
-        result = resynthesize(predicted, speech)
-        # The signal starts 256 samples, two hops, after the first frame.
-        loud = np.flatnonzero(np.abs(result) > 1e-6)
-        start = (frame - 2) * 128
-        assert start <= loud[0] < start + 10
-        assert start + 246 < loud[-1] < start + 256
-
-
 def test_griffin_lim_converges_from_its_seed(speech):
     true = np.abs(stft(speech))
 

@@ -86,16 +86,6 @@ def test_saves(tmp_path):
     np.testing.assert_allclose(again(x), x / 2, atol=1e-5)
 
 
-@pytest.mark.backends
-@pytest.mark.parametrize("frames", [1, 3, 4])
-def test_few_frames(frames):
-    """The silence on both sides takes three frames and a hop."""
-    x = spectra(frames, 129).astype("float32")
-    samples = max(0, frames - 3) * 128
-    assert InverseSTFT()(x).shape == (2, samples)
-    assert InverseSTFT()(keras.Input((frames, 129, 2))).shape == (None, samples)
-
-
 @pytest.mark.parametrize("samples", [100, None])
 def test_shapes_are_known_beforehand(samples):
     waveform = keras.Input((samples,))

@@ -12,7 +12,6 @@ from keras_ortho.metrics import (
     raw_to_mos_lqo,
     stoi,
 )
-from keras_ortho.metrics.perceptual import count_utterances
 
 
 def test_real_speech(scored_pairs):
@@ -52,11 +51,6 @@ def test_scales_are_inverse(raw):
     assert mos_lqo_to_raw(raw_to_mos_lqo(raw)) == pytest.approx(raw, abs=1e-12)
 
 
-def test_perfect(speech):
-    reference = speech(3)
-    assert pesq(reference, reference, 8000, scale="raw") == pytest.approx(4.5, abs=1e-5)
-
-
 @pytest.mark.parametrize(
     ("estimate", "reference", "samples", "reason"),
     [
@@ -73,21 +67,6 @@ def test_no_pesq(estimate, reference, samples, reason, speech):
     with pytest.warns(UnscoredWarning, match=reason) as caught:
         assert np.isnan(pesq(estimate * signal, reference * signal, 8000))
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("sample_rate", [8000, 16000])
-def test_utterances_are_counted(sample_rate):
-    """Bursts of a tone, of a length and with pauses that P.862 tells apart."""
-    time = np.arange(sample_rate) / sample_rate
-
-    def bursts(number, seconds, pause):
-        tone = 0.1 * np.sin(2 * np.pi * 1000 * time[: int(seconds * sample_rate)])
-        once = np.concatenate([tone, np.zeros(int(pause * sample_rate))])
-        return np.concatenate([np.zeros(800), np.tile(once, number)])
-
-    assert count_utterances(bursts(7, 0.5, 0.5), sample_rate) == 7
-    assert count_utterances(bursts(7, 0.5, 0.1), sample_rate) == 1
-    assert count_utterances(bursts(7, 0.1, 0.5), sample_rate) == 0
 
 
 def test_more_utterances_than_there_is_room_for(speech):
