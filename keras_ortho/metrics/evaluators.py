@@ -41,7 +41,6 @@ SCORES: dict[str, Score] = {
 }
 REPORTED: dict[str, Score] = {
     "segmental_snr": segmental_snr,
-    "global_snr": lambda *pair: segmental_snr(*pair).overall,
     "si_sdr": si_sdr,
     "stoi": stoi,
     "pesq_mos_lqo": pesq,
@@ -94,8 +93,9 @@ def score_speech(
         partial(tqdm, total=len(pairs), desc=title, unit="utt", disable=not progress),
     )
     scores = evaluator.per_item
-    raw = np.array([mos_lqo_to_raw(score) for score in scores["pesq_mos_lqo"]])
-    return scores | {"pesq_raw": raw}
+    scores["global_snr"] = np.array([found["global_snr"] for found in evaluator._found])
+    scores["pesq_raw"] = np.array([*map(mos_lqo_to_raw, scores["pesq_mos_lqo"])])
+    return scores
 
 
 def _process_number(given: int | None, utterances: int, each: int) -> int:
@@ -250,7 +250,7 @@ def _score(
         for name, function in functions.items():
             score = function(*pair, sample_rate)
             if isinstance(score, SNRScores):
-                score = score.segmental
+                scores["global_snr"], score = score.overall, score.segmental
             scores[name] = float(score)
     return scores, list(dict.fromkeys(str(warning.message) for warning in caught))
 
