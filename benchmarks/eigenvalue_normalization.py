@@ -17,7 +17,6 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 from options import positive_int
 from reports import write_report
 from turns import in_turns
@@ -40,7 +39,7 @@ class PlainCell(ENRNNCell):
 
     def short_term_kernel(self) -> Tensor:
         """Returns the short-term matrix, unnormalized."""
-        return ops.cast(self.short_term_matrix, self.factorization_dtype)
+        return self.free_values()[2]
 
 
 class PlainENRNN(ENRNN):

@@ -1,8 +1,4 @@
-"""The architectures of the package, for all that iterates over them.
-
-These are the tests of what all architectures have in common, the benchmark of all
-layers, and the experiments.
-"""
+"""The architectures of the package, for what iterates over them: tests, benchmarks."""
 
 from keras_ortho import cells
 

@@ -75,25 +75,6 @@ def complex_reals(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarr
     return lambda z, *rest: as_reals(function(as_complex(z), *rest))
 
 
-def scornn(
-    x: np.ndarray,
-    weights: dict[str, np.ndarray],
-    h: np.ndarray | None = None,
-    mask: np.ndarray | None = None,
-    activation: Callable[[np.ndarray, np.ndarray], np.ndarray] = modrelu,
-) -> np.ndarray:
-    """All states of a scoRNN, `[batch, time, n]`, one step after the other."""
-    w = scaled_cayley(weights["recurrent_skew"], weights["recurrent_signs"])
-    if h is None:
-        h = np.zeros((len(x), len(w)))
-    states = []
-    for t in range(x.shape[1]):
-        new = activation(x[:, t] @ weights["kernel"] + h @ w, weights["bias"])
-        h = new if mask is None else np.where(mask[:, t, None], new, h)
-        states.append(h)
-    return np.stack(states, axis=1)
-
-
 def central_differences(
     function: Callable[[np.ndarray], float], point: np.ndarray, step: float
 ) -> np.ndarray:

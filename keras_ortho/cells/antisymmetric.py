@@ -21,33 +21,27 @@ __all__ = ["AntisymmetricRNN", "AntisymmetricRNNCell"]
 class AntisymmetricRNNCell(RecurrentCell):
     """Cell class for the `AntisymmetricRNN` layer.
 
-    Each step computes `h' = h + step_size tanh(x U + h W + b)` with
-    `W = M - diffusion I`. The strict upper triangle of the antisymmetric matrix `M` is
-    trained without constraints. With a gate, the step is
-    `h' = h + step_size z * tanh(x U + h W + b)` with
-    `z = sigmoid(x U_z + h W + b_z)`, which uses the same `W`.
+    Each step computes `h' = h + step_size z * tanh(x U + h W + b)` with
+    `W = M - diffusion I`, and with a gate `z = sigmoid(x U_z + h W + b_z)`, otherwise
+    `z = 1`. The strict upper triangle of the antisymmetric `M` is trained.
 
     Args:
         units: Number of units `n`, a positive integer.
         step_size: Step size `eps` of the forward Euler method, more than 0. The paper
-            selects it from 0.01, 0.1 and 1. In low precision, the rounding of the
-            state can swallow a small step. Default: 0.1.
+            selects it from 0.01, 0.1 and 1. Default: 0.1.
         diffusion: Diffusion `gamma`, at least 0, not trained. The paper selects it
-            from 0.001, 0.01, 0.1 and 1. With 0, the method is unstable: each step
-            amplifies small differences between states. Default: 0.01.
+            from 0.001, 0.01, 0.1 and 1; with 0, the method is unstable. Default: 0.01.
         gated: Whether to use the gate. Default: `False`.
-        antisymmetric: Whether `M` is antisymmetric. `False` is the paper's
-            ablation, with an unstructured `M`. Default: `True`.
+        antisymmetric: Whether `M` is antisymmetric, or unstructured, as in the paper's
+            ablation. Default: `True`.
         activation: Activation applied to `x U + h W + b`. Default: `"tanh"`.
         kernel_initializer: Initializer for `U` and, with the next seed, for `U_z`.
             Default: `"fan_in_normal"`, `N(0, 1 / m)`.
-        recurrent_initializer: Initializer for the free entries of `M`. Alternatively,
-            any Keras initializer that returns a matrix, or an array, used as `W`:
-            except in the ablation, it must be antisymmetric apart from `-diffusion`
-            on its diagonal. Default: `"antisymmetric_normal"`, `N(0, 1 / n)`;
+        recurrent_initializer: Initializer for the free entries of `M`, or for `W`.
+            Default: `"antisymmetric_normal"`, `N(0, 1 / n)`;
             `initializers.AntisymmetricNormal` takes the paper's `sigma_w`.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`. Regularizers,
-            constraints and `bias_initializer` also apply to the weights of the gate.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`. Regularizers, constraints
+            and `bias_initializer` also apply to the weights of the gate.
 
     Weights:
         Those of all cells; `recurrent_skew`, the free entries in row order, of shape
@@ -60,9 +54,7 @@ class AntisymmetricRNNCell(RecurrentCell):
     (32, 128)
 
     Reference:
-
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equations
-      12 and 13
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equations 12, 13
     """
 
     # The step adds to the state. Recurrent dropout does not affect that term.
@@ -83,10 +75,9 @@ class AntisymmetricRNNCell(RecurrentCell):
         kwargs.setdefault("activation", "tanh")
         kwargs.setdefault("kernel_initializer", "fan_in_normal")
         kwargs.setdefault("recurrent_initializer", "antisymmetric_normal")
-        step_size = checks.check_number("step_size", step_size, positive=True)
         parametrization = (Antisymmetric if antisymmetric else Unstructured)(diffusion)
-        super().__init__(units, parametrization=parametrization, **kwargs)
-        self.step_size = step_size
+        super().__init__(units, parametrization, **kwargs)
+        self.step_size = checks.check_number("step_size", step_size, positive=True)
         self.diffusion = parametrization.diffusion
         self.gated = gated
         self.antisymmetric = antisymmetric
@@ -94,7 +85,6 @@ class AntisymmetricRNNCell(RecurrentCell):
     def build_recurrent(self) -> None:
         """Creates the free variables of `M`, and the weights of the gate if any."""
         super().build_recurrent()
-        self.gate_kernel = self.gate_bias = None
         if not self.gated:
             return
         self.gate_kernel = self.add_input_kernel(
@@ -129,10 +119,8 @@ class AntisymmetricRNN(RecurrentLayer):
         step_size: Step size of the forward Euler method, more than 0. Default: 0.1.
         diffusion: Diffusion, at least 0. Default: 0.01.
         gated: Whether to use the gate. Default: `False`.
-        antisymmetric: Whether the recurrent matrix is antisymmetric apart from the
-            diffusion, rather than unstructured. Default: `True`.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        antisymmetric: Whether `W + diffusion I` is antisymmetric. Default: `True`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> layer = AntisymmetricRNN(128, diffusion=0.1, return_sequences=True)
@@ -140,8 +128,7 @@ class AntisymmetricRNN(RecurrentLayer):
     (32, 100, 128)
 
     Reference:
-
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX)
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX)
     """
 
     cell_class = AntisymmetricRNNCell

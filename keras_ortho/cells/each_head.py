@@ -1,8 +1,4 @@
-"""Initializers, constraints and regularizers for a kernel with one block per head.
-
-Keras's initializers, constraints and regularizers act on a matrix. Here each acts on
-every block separately, as if each head were a layer.
-"""
+"""The settings of a kernel with one block per head, as if each head were a layer."""
 
 from typing import Any
 
@@ -13,27 +9,22 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.free_initializers import independents
 
 
-def initialize_each_head(initializer: Any, heads: int) -> Any:
-    """Makes an initializer for all blocks, unless it is an array that has them all."""
-    if isinstance(initializer, keras.initializers.Constant):
-        return initializer
+def of_each_head(
+    heads: int, initializer: Any, regularizer: Any, constraint: Any
+) -> tuple[Any, Any, Any]:
+    """Makes an initializer, regularizer and constraint that act on each block."""
     own = independents(initializer, heads)
 
-    def make(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    def drawn(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         return ops.stack([each(shape[1:], dtype=dtype) for each in own])
 
-    return make
+    def penalty(kernel: Tensor) -> Tensor:
+        return sum(regularizer(kernel[head]) for head in range(heads))
 
+    def constrained(kernel: Tensor) -> Tensor:
+        return ops.stack([constraint(kernel[head]) for head in range(heads)])
 
-def constrain_each_head(constraint: Any) -> Any:
-    """Makes a constraint for all blocks from one for a single block, or `None`."""
-    return constraint and (lambda x: ops.stack([constraint(b) for b in _blocks(x)]))
-
-
-def regularize_each_head(regularizer: Any) -> Any:
-    """Makes a regularizer that sums the penalties of all blocks, or `None`."""
-    return regularizer and (lambda x: sum(regularizer(b) for b in _blocks(x)))
-
-
-def _blocks(kernel: Tensor) -> list[Tensor]:
-    return [kernel[head] for head in range(kernel.shape[0])]
+    # An array has all blocks.
+    is_array = isinstance(initializer, keras.initializers.Constant)
+    start = initializer if is_array else drawn
+    return start, regularizer and penalty, constraint and constrained

@@ -16,10 +16,9 @@ __all__ = ["EURNN", "EURNNCell"]
 class EURNNCell(RecurrentCell):
     """Cell class for the efficient unitary RNN (`EURNN`).
 
-    Each step computes `h' = modReLU(x U + h W)` with a complex state. The unitary
-    matrix `W` is a product of layers of rotations, each acting on pairs of units, and
-    of a diagonal of phases. All of them are trained without constraints. A recurrent
-    layer computes `W` once per sequence, not at every step.
+    Each step computes `h' = modReLU(x U + h W)` with a complex state, stored as `2n`
+    real numbers. The unitary `W` is a product of layers of rotations, each acting on
+    pairs of units, and of a diagonal of phases, all trained without constraints.
 
     Args:
         units: Number of complex units `n`: even in the tunable style, a power of
@@ -31,14 +30,11 @@ class EURNNCell(RecurrentCell):
             `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`; or `"fft"`, whose layers pair
             units at the distances `n / 2`, `n / 4` ... 1. Default: `"tunable"`.
         real_output: Whether the output is the real part of the state, of shape
-            `(batch, n)`, as in the paper's experiments, rather than the whole state.
-            Default: `False`.
+            `(batch, n)`, as in the paper's experiments. Default: `False`.
         recurrent_initializer: Initializer for the angles and, with the next seeds, for
-            the phases. In the tunable style with `capacity=n`, also any Keras
-            initializer that returns an orthogonal matrix, such as `"orthogonal"` or
-            `"identity"`, or a unitary array, converted by the inverse map. Default:
+            the phases; with `capacity=n` also for a unitary `W`. Default:
             `"uniform_phases"`, uniform on (-pi, pi).
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `recurrent_angles` and `recurrent_phases`, both of shape
@@ -51,8 +47,7 @@ class EURNNCell(RecurrentCell):
     (32, 512)
 
     Reference:
-
-    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
+    [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
     """
 
     complex_state = True
@@ -71,9 +66,7 @@ class EURNNCell(RecurrentCell):
         **kwargs: Unpack[CellArguments],
     ) -> None:
         kwargs.setdefault("recurrent_initializer", "uniform_phases")
-        super().__init__(
-            units, parametrization=GivensUnitary(capacity, style), **kwargs
-        )
+        super().__init__(units, GivensUnitary(capacity, style), **kwargs)
         self.capacity = capacity
         self.style = style
         self.real_output = real_output
@@ -88,23 +81,16 @@ class EURNN(RecurrentLayer):
         units: Number of complex units `n`: even, and a power of two in the FFT style.
         capacity: Number of layers of rotations in the tunable style. Default: 2.
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
-        real_output: Whether the output is the real part of the state. Default:
-            `False`.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
-
-    Output shape:
-        `(batch, 2n)`, or `(batch, n)` with `real_output`; with `return_sequences`,
-        `(batch, time, 2n)` or `(batch, time, n)`. With `return_state`, a list of that
-        and the last state, `(batch, 2n)`.
+        real_output: Whether the output is the real part of the state, of `n` instead
+            of `2n` numbers; the last state is complex. Default: `False`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> EURNN(512, style="fft", return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 1024)
 
     Reference:
-
-    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
+    [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
     """
 
     cell_class = EURNNCell

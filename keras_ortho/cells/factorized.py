@@ -20,12 +20,8 @@ class FactorizedRNNCell(RecurrentCell):
     orthogonal matrices `L` and `R` are scaled Cayley transforms
     `(I + A)^-1 (I - A) D`; the singular values `sigma` lie in the open interval
     `(spectral_center - spectral_margin, spectral_center + spectral_margin)`. All of
-    these except the fixed signs `D` are trained, without constraints. A recurrent layer
-    computes `W` once per sequence, not at every step.
-
-    Every matrix with such singular values can be reached. The paper keeps `L` and `R`
-    orthogonal by steps along Cayley transforms, which require a special optimizer.
-    Here the Cayley transform is part of the parametrization.
+    these except the fixed signs `D` are trained, without constraints. The paper instead
+    keeps `L` and `R` orthogonal by an optimizer that steps along Cayley transforms.
 
     Args:
         units: Number of units `n`, a positive integer.
@@ -33,15 +29,12 @@ class FactorizedRNNCell(RecurrentCell):
             least 0. With 0, the singular values are not trained. Default: 0.1.
         spectral_center: Center of the interval of the singular values and their
             initial value, more than 0. Default: 1.
-        activation: Activation applied to `x U + h W + b`. Default: leaky ReLU,
+        activation: Activation applied to `x U + h W + b`. Default:
             `keras_ortho.activations.LeakyReLU(0.1)`.
-        recurrent_initializer: Initializer for the free entries of `L`; `R` starts as
-            the identity, the singular values at the center, and all signs as 1.
-            Alternatively, any Keras initializer that returns a matrix, or an array,
-            with singular values in the interval, such as `"orthogonal"`, converted by
-            the inverse map. Default: `"henaff_skew"`, rotations by angles uniform on
-            (0, pi / 2).
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        recurrent_initializer: Initializer for the free entries of `L`, with the
+            identity as `R`, or for `W`, such as `"orthogonal"`. Default:
+            `"henaff_skew"`, rotations by angles uniform on (0, pi / 2).
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `left_skew` and `right_skew`, free entries in row order, of
@@ -53,8 +46,7 @@ class FactorizedRNNCell(RecurrentCell):
     (32, 128)
 
     Reference:
-
-    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
     def __init__(
@@ -67,7 +59,7 @@ class FactorizedRNNCell(RecurrentCell):
         kwargs.setdefault("activation", PAPER_LEAKY_RELU)
         kwargs.setdefault("recurrent_initializer", "henaff_skew")
         parametrization = FactorizedCayley(spectral_margin, spectral_center)
-        super().__init__(units, parametrization=parametrization, **kwargs)
+        super().__init__(units, parametrization, **kwargs)
         self.spectral_margin = parametrization.spectral_margin
         self.spectral_center = parametrization.spectral_center
 
@@ -78,19 +70,16 @@ class FactorizedRNN(RecurrentLayer):
 
     Args:
         units: Number of units `n`, a positive integer.
-        spectral_margin: Largest distance of a singular value from the center.
-            Default: 0.1.
+        spectral_margin: Half the interval of the singular values. Default: 0.1.
         spectral_center: Center of the interval of the singular values. Default: 1.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> FactorizedRNN(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:
-
-    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
     cell_class = FactorizedRNNCell

@@ -16,31 +16,24 @@ __all__ = ["FullURNN", "FullURNNCell"]
 class FullURNNCell(RecurrentCell):
     """Cell class for the full-capacity unitary RNN (`FullURNN`).
 
-    Each step computes `h' = modReLU(x U + h W)` with `n` complex units. `W` itself is
-    the variable: it starts as a unitary matrix, and
-    `keras_ortho.optimizers.StiefelDescent` keeps it unitary.
-    `keras_ortho.optimizers.paper_optimizer` uses that optimizer for `W` and other
-    optimizers for the other variables. Any other optimizer makes `W` non-unitary at its
-    first step, and a warning is issued.
-
-    The state and the output are stored as `2n` real numbers, the real parts first.
+    Each step computes `h' = modReLU(x U + h W)` with `n` complex units, stored as `2n`
+    real numbers. `W` itself is the variable: it starts as a unitary matrix, and
+    `keras_ortho.optimizers.StiefelDescent` keeps it unitary, as part of
+    `keras_ortho.optimizers.paper_optimizer`. Any other optimizer makes it non-unitary
+    at its first step, and a warning is issued.
 
     Args:
         units: Number of complex units `n`, a positive integer.
         half_gradient: Whether the gradient with respect to `W` omits what reaches it
             through the imaginary parts of the state, as in the authors' code for the
             copying task and for speech. Default: `False`.
-        recurrent_initializer: Initializer for `W`. Alternatively, any Keras
-            initializer that returns an orthogonal matrix, or an array: real orthogonal
-            or complex unitary of shape `(n, n)`, or of shape `(2n, 2n)` as returned by
-            `recurrent_matrix`. Default: `"unitary_composition"`, a random matrix of the
-            restricted-capacity uRNN.
+        recurrent_initializer: Initializer for `W`, or an orthogonal or unitary array.
+            Default: `"unitary_composition"`, a random matrix of the `RestrictedURNN`.
         bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
         initial_state_initializer: Initializer for the initial state. Default:
             `"lecun_uniform"`, uniform between `-sqrt(3 / (2n))` and `sqrt(3 / (2n))`.
-        trainable_initial_state: Whether the initial state is trained. Default:
-            `True`.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        trainable_initial_state: Whether the initial state is trained. Default: `True`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `recurrent_unitary` of shape `(2, n, n)`, the real and the
@@ -51,8 +44,7 @@ class FullURNNCell(RecurrentCell):
     (32, 232)
 
     Reference:
-
-    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
+    [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
     """
 
     complex_state = True
@@ -66,7 +58,7 @@ class FullURNNCell(RecurrentCell):
         kwargs.setdefault("bias_initializer", "small_uniform")
         kwargs.setdefault("initial_state_initializer", "lecun_uniform")
         kwargs.setdefault("trainable_initial_state", True)
-        super().__init__(units, parametrization=FullUnitary(half_gradient), **kwargs)
+        super().__init__(units, FullUnitary(half_gradient), **kwargs)
         self.half_gradient = half_gradient
 
 
@@ -78,8 +70,7 @@ class FullURNN(RecurrentLayer):
         units: Number of complex units `n`, a positive integer.
         half_gradient: Whether the gradient with respect to `W` omits what reaches it
             through the imaginary parts of the state. Default: `False`.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> inputs = keras.Input((784, 1))
@@ -87,8 +78,7 @@ class FullURNN(RecurrentLayer):
     >>> model.compile(optimizers.paper_optimizer(), "mse")
 
     Reference:
-
-    - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
+    [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035)
     """
 
     cell_class = FullURNNCell

@@ -26,25 +26,22 @@ class GORUCell(RecurrentCell):
         g = sigmoid(x U_g + h W_g + b_g)
         h' = g h + (1 - g) modReLU(x U + r (h Q), b)
 
-    The reset gate `r` acts on the state after its rotation by `Q`. A recurrent layer
-    computes `Q` once per sequence, not at every step.
+    The reset gate `r` acts on the state after its rotation by `Q`.
 
     Args:
         units: Number of units `n`: a power of two, at least 2, in the FFT style,
             even in the tunable style.
         capacity: Number of layers of rotations in the tunable style, even and
-            positive. `None` means `n` layers, which reach every orthogonal matrix
-            whose determinant is the product of the signs. In the FFT style, which has
-            `log2(n)` layers, it must be `None`. Default: `None`.
+            positive, or `None` for `n`, which reach every orthogonal matrix. The FFT
+            style has `log2(n)` layers, and requires `None`. Default: `None`.
         style: `"fft"`, whose layers pair units at the distances `n / 2`, `n / 4` ... 1;
             or `"tunable"`, which alternates between the neighbors
             `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. Default: `"fft"`.
         kernel_initializer: Initializer for `U` and, with the next seed, for `U_r` and
             `U_g`. Default: `"glorot_uniform"`.
-        recurrent_initializer: Initializer for the angles. In the tunable style with
-            `n` layers, also any Keras initializer that returns an orthogonal matrix,
-            such as `"orthogonal"` or `"identity"`, or an array, converted by the
-            inverse map. Default: `"uniform_phases"`, uniform on (-pi, pi).
+        recurrent_initializer: Initializer for the angles or, in the tunable style with
+            `n` layers, for an orthogonal `Q`. Default: `"uniform_phases"`, uniform on
+            (-pi, pi).
         bias_initializer: Initializer for the bias `b`. Default: 0.01.
         gate_recurrent_initializer: Initializer for `W_r` and `W_g`. Default:
             `"small_uniform"`, uniform on (-0.01, 0.01).
@@ -52,9 +49,9 @@ class GORUCell(RecurrentCell):
             at 2.
         update_bias_initializer: Initializer for `b_g`. Default: `"glorot_uniform"`,
             which for a vector is uniform on (-sqrt(3 / n), sqrt(3 / n)).
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`. Regularizers
-            and constraints for the kernel and the bias also apply to those of the
-            gates; `recurrent_regularizer` applies to the angles, `W_r` and `W_g`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`. Regularizers and constraints
+            for the kernel and the bias also apply to those of the gates;
+            `recurrent_regularizer` applies to the angles, `W_r` and `W_g`.
 
     Weights:
         Those of all cells; `recurrent_angles` of shape `(log2(n), n / 2)` or, in the
@@ -68,8 +65,7 @@ class GORUCell(RecurrentCell):
     (32, 128)
 
     Reference:
-
-    - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
+    [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
     paper_arguments: ClassVar[Mapping[str, Any]] = {
@@ -94,16 +90,11 @@ class GORUCell(RecurrentCell):
         kwargs.setdefault("bias_initializer", keras.initializers.Constant(0.01))
         if reset_bias_initializer is None:
             reset_bias_initializer = keras.initializers.Constant(2.0)
-        super().__init__(
-            units,
-            parametrization=GivensOrthogonal(capacity, style),
-            **kwargs,
-        )
+        super().__init__(units, GivensOrthogonal(capacity, style), **kwargs)
         if capacity is None and style == "tunable":
             capacity = self.units
         self.capacity = capacity
         self.style = style
-        self.recurrent_signs = None
         self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
         self.reset_bias_initializer = initializers.get(reset_bias_initializer)
         self.update_bias_initializer = initializers.get(update_bias_initializer)
@@ -131,14 +122,14 @@ class GORUCell(RecurrentCell):
 
     def step_weights(self, recurrent_kernel: Tensor, activation: Pointwise) -> Weights:
         """Describes the step, see `RecurrentCell.step_weights`, with `Q` as `W`."""
-        gates = [
-            self.bias_or_zeros(bias, self.units)
-            for bias in (self.reset_bias, self.update_bias)
-        ]
+        bias, *gates = (
+            self.bias_or_zeros(each, self.units)
+            for each in (self.bias, self.reset_bias, self.update_bias)
+        )
         return Weights(
             (self.kernel, self.gate_kernel),
             (recurrent_kernel, self.gate_recurrent_kernel),
-            (self.bias_or_zeros(self.bias, self.units), ops.concatenate(gates)),
+            (bias, ops.concatenate(gates)),
             ResetAndUpdate(activation),
         )
 
@@ -148,23 +139,20 @@ class GORU(RecurrentLayer):
     """Layer of gated orthogonal recurrent units: runs `GORUCell` over a sequence.
 
     Args:
-        units: Number of units `n`: a power of two in the FFT style, even in the
-            tunable style.
+        units: Number of units `n`: even, and a power of two in the FFT style.
         capacity: Number of layers of rotations in the tunable style. Default:
             `None`, which means `n`.
         style: `"fft"` or `"tunable"`. Default: `"fft"`.
         gate_recurrent_initializer, reset_bias_initializer, update_bias_initializer: As
             for `GORUCell`.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> GORU(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:
-
-    - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
+    [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
     cell_class = GORUCell

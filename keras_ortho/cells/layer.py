@@ -10,7 +10,7 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend import uncompiled
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.cell import CellArguments, KnownStep, RecurrentCell
+from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.keras_internals import (
     AutocastScope,
     call_is_training,
@@ -49,24 +49,21 @@ class RecurrentLayer(keras.layers.RNN):
     the other arguments are attributes of its `cell`.
 
     `keras_ortho.recurrence` computes the whole sequence, with its own gradient, if the
-    cell describes its step with `step_weights`, as all cells of the package do, and the
-    derivative of its activation is known (modReLU, OPLU, ReLU, leaky ReLU, tanh,
-    sigmoid, linear). In training, the result can then be differentiated in reverse mode
-    only, and on TensorFlow and PyTorch only once. Otherwise, and with `unroll`, Keras's
-    loop runs the cell, as in `keras.layers.RNN(cell)`. On JAX there are no
-    second derivatives with respect to the free variables of an exponential (`NNRNN` by
-    default); on no backend are there any with respect to what `ENRNN` normalizes.
+    cell has no `step` of its own and the derivative of its activation is known
+    (modReLU, OPLU, ReLU, leaky ReLU, tanh, sigmoid, linear). In training, the result
+    can then be differentiated in reverse mode only, and on TensorFlow and PyTorch only
+    once; on JAX twice, but not with respect to the free variables of an exponential
+    (`NNRNN` by default) or what `ENRNN` normalizes. Otherwise, and with `unroll`,
+    Keras's loop runs the cell, as in `keras.layers.RNN(cell)`.
 
-    The results are those of `keras.layers.RNN(cell)`, with one exception: on JAX, for
-    masked steps at the start of a sequence, Keras outputs the initial state, and this
-    layer zeros, as both do on TensorFlow.
+    The results are those of `keras.layers.RNN(cell)`, but zero for masked steps at the
+    start of a sequence on every backend: on JAX, Keras outputs the initial state.
 
     Args:
         *args: Arguments of the cell.
-        recompute: Whether to save memory on long sequences by keeping only some of the
-            states for the gradient and recomputing the others: `True` keeps about the
-            square root of their number, an integer `k` keeps every `k`-th. Keras's loop
-            keeps all of them. Default: `False`.
+        recompute: Whether to save memory on long sequences by recomputing states for
+            the gradient: `True` keeps about the square root of their number, an integer
+            `k` keeps every `k`-th. Keras's loop keeps all of them. Default: `False`.
         return_sequences: Whether to return all outputs rather than the last one.
             Default: `False`.
         return_state: Whether to return the last state as well. Default: `False`.
@@ -94,7 +91,7 @@ class RecurrentLayer(keras.layers.RNN):
 
     Raises:
         ValueError: If an argument is out of range.
-        TypeError: If an argument is missing, or the class does not set `cell_class`.
+        TypeError: If an argument is missing.
 
     Example:
 
@@ -124,17 +121,8 @@ class RecurrentLayer(keras.layers.RNN):
         self, *args: Any, recompute: bool | int = False, **kwargs: Any
     ) -> None:
         if not isinstance(recompute, bool):
-            if not checks.is_integer(recompute) or recompute < 1:
-                raise ValueError(
-                    "`recompute` must be a boolean or a positive integer. "
-                    f"Received: recompute={recompute!r}"
-                )
-            recompute = int(recompute)
-        if not hasattr(self, "cell_class"):
-            raise TypeError(
-                f"A subclass must set `cell_class`. Received: {type(self).__name__}"
-            )
-        own = self.cell_class.argument_names()
+            recompute = checks.check_count("recompute", recompute)
+        own = [*self.cell_class.argument_names(), "frozen"]
         cell_kwargs = {name: kwargs.pop(name) for name in own if name in kwargs}
         cell = self.cell_class(
             *args,
@@ -152,16 +140,7 @@ class RecurrentLayer(keras.layers.RNN):
     def from_paper(cls, *args: Any, **kwargs: Any) -> Self:
         """Creates a layer with the settings of the paper's experiments.
 
-        Args:
-            *args: Positional arguments of the layer.
-            **kwargs: Keyword arguments of the layer, which override the paper's
-                settings, the `paper_arguments` of the cell.
-
-        Returns:
-            A new layer.
-
-        Raises:
-            ValueError: If an argument is out of range.
+        Those given override the paper's, see `RecurrentCell.from_paper`.
 
         Example:
         >>> from keras_ortho import ScoRNN
@@ -170,30 +149,15 @@ class RecurrentLayer(keras.layers.RNN):
         return cls(*args, **{**cls.cell_class.paper_arguments, **kwargs})
 
     def recurrent_matrix(self) -> Tensor:
-        """Computes the recurrent matrix `W`, for row vectors, from its variables.
-
-        Returns:
-            Tensor of shape `(n, n)`, see `RecurrentCell.recurrent_matrix`.
-        """
+        """Computes `W` from its variables: see `RecurrentCell.recurrent_matrix`."""
         return self.cell.recurrent_matrix()
 
     def set_recurrent_matrix(self, matrix: Tensor | np.ndarray) -> None:
-        """Sets the free variables so that `W` equals a given matrix.
-
-        Args:
-            matrix: Tensor or array of shape `(n, n)`.
-
-        Raises:
-            ValueError: See `RecurrentCell.set_recurrent_matrix`.
-        """
+        """Sets `W` to a matrix: see `RecurrentCell.set_recurrent_matrix`."""
         self.cell.set_recurrent_matrix(matrix)
 
     def rebase(self) -> None:
-        """Moves the base of a `Rebased` parametrization, see `RecurrentCell.rebase`.
-
-        Raises:
-            ValueError: If the layer is not built, or its parametrization has no base.
-        """
+        """Moves the base of a `Rebased` parametrization: see `RecurrentCell.rebase`."""
         self.cell.rebase()
 
     def build(
@@ -232,22 +196,12 @@ class RecurrentLayer(keras.layers.RNN):
         """Runs the layer over the sequences: see `Call arguments` of the class."""
         training = call_is_training(training)
         checks.check_real_tensor("sequences", sequences)
-        if sequences.shape[1] == 0:
-            raise ValueError(
-                "`sequences` must have at least one step. Received: sequences of "
-                f"shape {tuple(sequences.shape)}"
-            )
         for state in keras.tree.flatten(initial_state):
             checks.check_real_tensor("initial_state", state)
         if isinstance(initial_state, list | tuple):
             _check_single(initial_state)
         if mask is None:  # With an initial state, Keras does not pass its mask.
             mask = get_keras_mask(sequences)
-        elif not hasattr(mask, "shape"):
-            raise ValueError(
-                "`mask` must be a boolean tensor of shape (batch, time). "
-                f"Received: mask={mask}"
-            )
         # Keras does not cast integers, and `TimeDistributed` calls `call` directly,
         # with inputs and weights in its own precision. Outside a Keras call, the cell
         # could not tell whether it is training, or where a sequence ends. The cell's
@@ -281,11 +235,9 @@ class RecurrentLayer(keras.layers.RNN):
         """
         # A copy: PyTorch's gradient needs the current value.
         has_begun = ops.copy(self.has_begun)
-        initial = self.get_initial_state(self.states[0].shape[0])
-        return [
-            ops.where(has_begun, ops.cast(state, start.dtype), start)
-            for state, start in zip(self.states, initial, strict=True)
-        ]
+        (state,) = self.states
+        (start,) = self.get_initial_state(state.shape[0])
+        return [ops.where(has_begun, ops.cast(state, start.dtype), start)]
 
     def inner_loop(
         self,
@@ -294,41 +246,20 @@ class RecurrentLayer(keras.layers.RNN):
         mask: Tensor | None,
         training: bool = False,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Computes the states, where Keras runs its loop."""
-        return self._all_steps(sequences, initial_state, mask, training)
-
-    def _all_steps(
-        self,
-        sequences: Tensor,
-        initial_state: list[Tensor],
-        mask: Tensor | None,
-        training: bool,
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Computes the last output, all outputs, and a list with the last state."""
         if mask is not None:
             checks.check_fits("mask", mask, sequences.shape[:2], "the sequences")
             # In a numeric mask, nonzero entries count as `True`, as in Keras.
             mask = ops.cast(mask, "bool")
-        initial_state = [
-            _of_each_sequence(state, sequences, self.cell.state_size)
-            for state in initial_state
-        ]
+        state = _of_each_sequence(initial_state[0], sequences, self.cell.state_size)
         if self.go_backwards:
             sequences = ops.flip(sequences, axis=1)
             mask = None if mask is None else ops.flip(mask, axis=1)
         if self.stateful:
             # PyTorch overwrites the state with the next one; its gradient needs this.
-            initial_state = [ops.copy(state) for state in initial_state]
-        known = None if self.unroll else self.cell.known_step(training)
-        if known is None:
-            last_output, outputs, states = self._loop(
-                sequences, initial_state, mask, training
-            )
-        else:
-            (state,) = initial_state
-            last_output, outputs, states = self._whole_sequence(
-                known, sequences, state, mask, training
-            )
+            state = ops.copy(state)
+        run = self._keras_loop if self.unroll else self._whole_sequence
+        last_output, outputs, states = run(sequences, state, mask, training)
         if mask is not None:
             shown = mask
             if not self.zero_output_for_mask:
@@ -340,26 +271,22 @@ class RecurrentLayer(keras.layers.RNN):
                 outputs = ops.where(shown[:, :, None], outputs, 0)
         return last_output, outputs, states
 
-    def _loop(
-        self,
-        sequences: Tensor,
-        initial_state: list[Tensor],
-        mask: Tensor | None,
-        training: bool,
+    def _keras_loop(
+        self, sequences: Tensor, state: Tensor, mask: Tensor | None, training: bool
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
         """Runs the cell in Keras's loop over time."""
+        # With a mask, Keras's loop on JAX returns states as outputs of masked steps.
+        differ = self.cell.output_size != self.cell.state_size
+        read_out_later = differ and self.cell.inherits("call")
 
         def step(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             output, new = self.cell(inputs, states, training=training)
             return (new[0] if read_out_later else output), new
 
-        # With a mask, Keras's loop on JAX returns states as outputs of masked steps.
-        differ = self.cell.output_size != self.cell.state_size
-        read_out_later = differ and self.cell.inherits("call")
         last_output, outputs, states = rnn(
             step,
             sequences,
-            initial_state,
+            [state],
             mask=mask,
             unroll=self.unroll,
             input_length=sequences.shape[1],
@@ -371,22 +298,23 @@ class RecurrentLayer(keras.layers.RNN):
         return last_output, outputs, states
 
     def _whole_sequence(
-        self,
-        known: KnownStep,
-        sequences: Tensor,
-        state: Tensor,
-        mask: Tensor | None,
-        training: bool,
+        self, sequences: Tensor, state: Tensor, mask: Tensor | None, training: bool
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Runs the recurrence over the whole sequence, with its own gradient."""
-        if known.input_mask is not None:
-            sequences = sequences * known.input_mask[:, None]
+        """Runs the recurrence with its own gradient, if the step of the cell is known.
+
+        Otherwise, Keras's loop runs the cell.
+        """
+        weights, input_mask, state_mask = self.cell.known_step(training)
+        if weights is None:
+            return self._keras_loop(sequences, state, mask, training)
+        if input_mask is not None:
+            sequences = sequences * input_mask[:, None]
         states = recurrence(
             sequences,
-            known.weights,
+            weights,
             state,
             mask=mask,
-            state_mask=known.state_mask,
+            state_mask=state_mask,
             return_sequences=self.return_sequences,
             recompute=self.recompute,
             training=training,
@@ -403,10 +331,8 @@ class RecurrentLayer(keras.layers.RNN):
         """
         if self.states is None:
             return
-        batch_size = self.states[0].shape[0]
-        for variable, value in zip(
-            self.states, self.get_initial_state(batch_size), strict=True
-        ):
+        initial = self.get_initial_state(self.states[0].shape[0])
+        for variable, value in zip(self.states, initial, strict=True):
             variable.assign(value)
         if self.has_begun is not None:
             self.has_begun.assign(False)
@@ -425,21 +351,9 @@ class RecurrentLayer(keras.layers.RNN):
     def from_config(
         cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None
     ) -> "RecurrentLayer":
-        """Creates a layer from its config.
-
-        Args:
-            config: The config, as returned by `get_config`.
-            custom_objects: Classes and functions that Keras does not know, by name.
-
-        Returns:
-            A new layer.
-        """
-        arguments, frozen = cls.cell_class.arguments_of(config)
+        """Creates a layer from its config, with classes that Keras does not know."""
         with knowing_also(custom_objects or {}):
-            layer = cls(**arguments)
-        if frozen:
-            layer.cell.freeze()
-        return layer
+            return cls(**cls.cell_class.arguments_of(config))
 
 
 def _check_single(states: Any) -> None:
@@ -452,7 +366,6 @@ def _check_single(states: Any) -> None:
 
 def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:
     """Broadcasts an initial state to the batch, if it has a single row."""
-    state = ops.convert_to_tensor(state)
     batch = sequences.shape[0]
     rows = 1 if tuple(state.shape[:1]) == (1,) else batch
     checks.check_fits("initial_state", state, (rows, size), "the sequences")

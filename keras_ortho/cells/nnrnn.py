@@ -4,7 +4,6 @@ from typing import Any, Unpack
 
 import keras
 
-from keras_ortho import initializers
 from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.base import FreeVariable
@@ -20,34 +19,28 @@ class NNRNNCell(RecurrentCell):
     Each step computes `h' = modReLU(x U + h W)` with the real Schur form
     `W = P (Theta + T) P^T`: an orthogonal `P`, 2 x 2 blocks `Theta` that rotate by
     `t_j` and scale by `gamma_j`, and a strictly upper triangular `T`. With `T = 0`
-    and `gamma_j = 1`, `W` is orthogonal; with `T`, it can be any real matrix. A
-    recurrent layer computes `W` once per sequence, not at every step.
+    and `gamma_j = 1`, `W` is orthogonal; with `T`, it can be any real matrix.
 
     Args:
         units: Number of units `n`, a positive integer.
         map: How `P` is made from a skew-symmetric matrix `A`: `"exponential"`,
-            `exp(A)`, as in the paper, or `"cayley"`, `(I + A)^-1 (I - A)`. The Cayley
-            transform costs less and reaches the same matrices except those with an
-            eigenvalue -1, which `W` does not need. Default: `"exponential"`.
-        recurrent_initializer: Initializer for the free entries of `A`. Alternatively,
-            any Keras initializer that returns a matrix, orthogonal or not, or an
-            array, converted by the inverse map, which requires SciPy (the extra
-            `linalg`). Default: `"henaff_skew"`, as in scoRNN.
+            `exp(A)`, as in the paper, or `"cayley"`, `(I + A)^-1 (I - A)`, which costs
+            less and reaches the same `W`. Default: `"exponential"`.
+        recurrent_initializer: Initializer for the free entries of `A`, or for `W`: any
+            matrix, orthogonal or not, which requires SciPy (the extra `linalg`).
+            Default: `"henaff_skew"`, as in scoRNN.
         angles_initializer: Initializer for the `t_j`. Default: `"uniform_phases"`,
             uniform on (-pi, pi).
         radii_initializer: Initializer for the `gamma_j`. Default: `"ones"`.
         upper_initializer: Initializer for `T`. Default: `"zeros"`.
-        bias_initializer: Initializer for the bias. Default: `"small_uniform"`,
-            uniform on (-0.01, 0.01).
+        bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
         kernel_initializer: Initializer for `U`. Default: `"glorot_normal"`.
-        radii_regularizer: Regularizer for the `gamma_j`, in place of
-            `recurrent_regularizer`. The paper's penalty is
+        radii_regularizer: Regularizer for the `gamma_j`. The paper's penalty is
             `keras_ortho.regularizers.UnitRadii`. Default: `None`, which means
             `recurrent_regularizer`.
-        upper_regularizer: Regularizer for `T`, in place of `recurrent_regularizer`.
-            The authors use weight decay. Default: `None`, which means
-            `recurrent_regularizer`.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        upper_regularizer: Regularizer for `T`; the authors use weight decay. Default:
+            `None`, which means `recurrent_regularizer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `recurrent_skew` and `schur_upper`, the free entries of `A`
@@ -61,8 +54,7 @@ class NNRNNCell(RecurrentCell):
     (32, 128)
 
     Reference:
-
-    - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
+    [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
 
     def __init__(
@@ -80,16 +72,12 @@ class NNRNNCell(RecurrentCell):
         kwargs.setdefault("kernel_initializer", "glorot_normal")
         kwargs.setdefault("recurrent_initializer", "henaff_skew")
         kwargs.setdefault("bias_initializer", "small_uniform")
-        parametrization = RealSchur(map)
-        super().__init__(units, parametrization=parametrization, **kwargs)
+        schur = RealSchur(map, angles_initializer, radii_initializer, upper_initializer)
+        super().__init__(units, schur, **kwargs)
         self.map = map
-        self.angles_initializer = initializers.get(angles_initializer)
-        self.radii_initializer = initializers.get(radii_initializer)
-        self.upper_initializer = initializers.get(upper_initializer)
-        # Set afterwards: unseeded initializers draw their seeds in argument order.
-        parametrization.angles_initializer = self.angles_initializer
-        parametrization.radii_initializer = self.radii_initializer
-        parametrization.upper_initializer = self.upper_initializer
+        self.angles_initializer = schur.angles_initializer
+        self.radii_initializer = schur.radii_initializer
+        self.upper_initializer = schur.upper_initializer
         self.radii_regularizer = keras.regularizers.get(radii_regularizer)
         self.upper_regularizer = keras.regularizers.get(upper_regularizer)
 
@@ -110,21 +98,16 @@ class NNRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
             Default: `"exponential"`.
-        angles_initializer: Initializer for the `t_j`. Default: `"uniform_phases"`.
-        radii_initializer: Initializer for the `gamma_j`. Default: `"ones"`.
-        upper_initializer: Initializer for `T`. Default: `"zeros"`.
-        radii_regularizer: Regularizer for the `gamma_j`. Default: `None`.
-        upper_regularizer: Regularizer for `T`. Default: `None`.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        angles_initializer, radii_initializer, upper_initializer: As for `NNRNNCell`.
+        radii_regularizer, upper_regularizer: As for `NNRNNCell`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> NNRNN(128, map="cayley", return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:
-
-    - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
+    [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
 
     cell_class = NNRNNCell

@@ -19,29 +19,23 @@ class ORNNCell(RecurrentCell):
     Each step computes `h' = f(x U + h W + b)` with leaky ReLU `f`. The transpose of the
     orthogonal matrix `W` is the paper's `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})`, a product
     of `m` reflectors, where `u_k` acts on the last `k` units. The reflectors are
-    trained without constraints: `W` does not depend on their length. A recurrent layer
-    computes `W` once per sequence, not at every step.
+    trained without constraints: `W` does not depend on their length.
 
     Args:
         units: Number of units `n`, a positive integer.
-        reflections: Number of reflectors `m`, in `1 .. n`. Fewer than `n` reflectors
-            have fewer parameters, and all their matrices have the determinant `(-1)^m`.
-            With all `n`, every orthogonal matrix can be reached, and the last
-            reflector, of a single unit, is a sign that determines the determinant and
-            is not changed by training. Default: `None`, all.
-        activation: Activation applied to `x U + h W + b`. Default: leaky ReLU with the
-            paper's slope, `keras_ortho.activations.LeakyReLU(0.1)`. `"leaky_relu"`
-            is Keras's, with the slope 0.2.
+        reflections: Number of reflectors `m`, in `1 .. n`. The matrices of fewer than
+            `n` have the determinant `(-1)^m`. All `n` reach every orthogonal matrix;
+            the last one, of a single unit, is a sign that training does not change.
+            Default: `None`, all.
+        activation: Activation applied to `x U + h W + b`. Default:
+            `keras_ortho.activations.LeakyReLU(0.1)`; Keras's has the slope 0.2.
         recurrent_initializer: Initializer for the reflectors, which are then scaled
-            to length 1. With all reflectors, also any Keras initializer that returns
-            an orthogonal matrix, such as `"orthogonal"` or `"identity"`, or an array,
-            converted by the inverse map. Default: `"normal_reflectors"`, random
-            directions.
+            to length 1, or, with all reflectors, for an orthogonal `W`. Default:
+            `"normal_reflectors"`, random directions.
         initial_state_initializer: Initializer for the initial state. Default:
             `"state_uniform"`, uniform between `-sqrt(3 / (2 n))` and `sqrt(3 / (2 n))`.
-        trainable_initial_state: Whether the state before the first step is trained.
-            Default: `True`.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        trainable_initial_state: Whether the initial state is trained. Default: `True`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `reflectors`, packed with the longest first, of shape
@@ -52,8 +46,7 @@ class ORNNCell(RecurrentCell):
     (32, 128)
 
     Reference:
-
-    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
+    [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
     def __init__(
@@ -66,7 +59,7 @@ class ORNNCell(RecurrentCell):
         kwargs.setdefault("recurrent_initializer", "normal_reflectors")
         kwargs.setdefault("initial_state_initializer", "state_uniform")
         kwargs.setdefault("trainable_initial_state", True)
-        super().__init__(units, parametrization=Householder(reflections), **kwargs)
+        super().__init__(units, Householder(reflections), **kwargs)
         self.reflections = reflections
 
 
@@ -77,16 +70,14 @@ class ORNN(RecurrentLayer):
     Args:
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors, in `1 .. n`. Default: `None`, all.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> ORNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:
-
-    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
+    [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
     cell_class = ORNNCell

@@ -15,19 +15,15 @@ __all__ = ["OrthoRNN", "OrthoRNNCell"]
 class OrthoRNNCell(RecurrentCell):
     """Cell class for `OrthoRNN`, with any parametrization of the recurrent matrix.
 
-    Each step computes `h' = activation(x U + h W + b)`. The parametrization makes `W`
-    once per sequence. Every architecture of the package without gates is this cell with
-    its own parametrization and defaults.
+    Each step computes `h' = activation(x U + h W + b)`. Every architecture of the
+    package without gates is this cell with its own parametrization and defaults.
 
     Args:
         units: Number of units `n`, a positive integer. They are complex if the
             parametrization is.
         parametrization: A `keras_ortho.parametrizations.Parametrization`, from the
             package or your own.
-        recurrent_initializer: Initializer for the free variables. If the map to `W`
-            has an inverse, also any Keras initializer that returns a matrix, or an
-            array. Default: `None`, that of the parametrization.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells, and those of the parametrization, by its names.
@@ -42,9 +38,7 @@ class OrthoRNNCell(RecurrentCell):
     def __init__(
         self, units: int, parametrization: Any, **kwargs: Unpack[CellArguments]
     ) -> None:
-        kwargs.setdefault("recurrent_initializer", None)
-        parametrization = check_parametrization(parametrization)
-        super().__init__(units, parametrization=parametrization, **kwargs)
+        super().__init__(units, check_parametrization(parametrization), **kwargs)
 
     @classmethod
     def argument_names(cls) -> list[str]:
@@ -60,8 +54,7 @@ class OrthoRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         parametrization: A `keras_ortho.parametrizations.Parametrization`, from the
             package or your own.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> from keras_ortho.parametrizations import Antisymmetric

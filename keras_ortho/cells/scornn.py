@@ -22,22 +22,18 @@ class ScoRNNCell(RecurrentCell):
 
     Each step computes `h' = modReLU(x U + h W)` with the orthogonal matrix
     `W = (I + A)^-1 (I - A) D`. The strict upper triangle of the skew-symmetric
-    `A` is trained without constraints; `D` is a diagonal of fixed signs. A recurrent
-    layer computes `W` once per sequence, not at every step.
+    `A` is trained without constraints; `D` is a diagonal of fixed signs.
 
     Args:
         units: Number of units `n`, a positive integer.
         negative_ones: How many entries of `D`, the last ones, are -1: an int is a
-            count in `0 .. n`, a float in `[0, 1]` a fraction of the units. It is a
-            hyperparameter of the task: the paper uses a half for copying and permuted
-            pixels, a half or more for adding, and a tenth for pixels in order and for
-            speech. With heads, it applies to each head. Not used if
-            `recurrent_initializer` returns a matrix, which determines the signs.
-            Default: 0.5.
-        heads: Number of diagonal blocks of `W`, a divisor of `n`. Each block is
-            orthogonal and has its own variables; all other entries are zero. Useful
-            for large `n`: a step costs `n^2 / heads` multiplications. See
-            `keras_ortho.parametrizations.Heads`. Default: 1.
+            count in `0 .. n`, a float in `[0, 1]` a fraction of the units, or of each
+            head. The paper uses a half for copying and permuted pixels, a half or more
+            for adding, and a tenth for pixels in order and for speech. Not used if
+            `recurrent_initializer` returns a matrix. Default: 0.5.
+        heads: Number of diagonal blocks of `W`, a divisor of `n`: a step costs
+            `n^2 / heads` multiplications, see `keras_ortho.parametrizations.Heads`.
+            Default: 1.
         mix_inputs: Whether every head reads all inputs. Otherwise each head reads its
             own part of them: the number of inputs must be a multiple of the heads, and
             `kernel` consists of blocks, of shape `(heads, m / heads, n / heads)`.
@@ -45,11 +41,10 @@ class ScoRNNCell(RecurrentCell):
         rebase_every: Number of training passes after which a base matrix moves to `W`,
             a positive integer, see `keras_ortho.parametrizations.Rebased`. Default:
             `None`, no base.
-        recurrent_initializer: Initializer for the free entries of `A`. Alternatively,
-            any Keras initializer that returns an orthogonal matrix, such as
-            `"orthogonal"` or `"identity"`, or an array, converted by the inverse map.
-            Default: `"henaff_skew"`, rotations by angles uniform on (0, pi / 2).
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        recurrent_initializer: Initializer for the free entries of `A`, or for an
+            orthogonal `W`, such as `"orthogonal"`, `"identity"` or an array. Default:
+            `"henaff_skew"`, rotations by angles uniform on (0, pi / 2).
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `recurrent_skew`, the free entries in row order, of shape
@@ -62,8 +57,7 @@ class ScoRNNCell(RecurrentCell):
     (32, 170)
 
     Reference:
-
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
 
     paper_arguments: ClassVar[Mapping[str, Any]] = {
@@ -82,8 +76,7 @@ class ScoRNNCell(RecurrentCell):
     ) -> None:
         kwargs.setdefault("recurrent_initializer", "henaff_skew")
         rotations = rebased(ScaledCayley(negative_ones), rebase_every)
-        parametrization = in_heads(rotations, heads, mix_inputs)
-        super().__init__(units, parametrization=parametrization, **kwargs)
+        super().__init__(units, in_heads(rotations, heads, mix_inputs), **kwargs)
         self.negative_ones = negative_ones
         self.heads = heads
         self.mix_inputs = mix_inputs
@@ -105,9 +98,8 @@ class ScoRNNCell(RecurrentCell):
             b: Bias of modReLU, of shape `(n,)`. Default: `None`, not changed.
 
         Raises:
-            ValueError: If the cell is not built, an array has the wrong shape or is not
-                finite, `A` is not skew-symmetric, `D` is not a diagonal of signs, or
-                `b` is given but the cell has no bias. No weight has then changed.
+            ValueError: If the cell is not built, an array has the wrong shape, `A` is
+                not skew-symmetric, or `D` has entries other than signs.
 
         Example:
         >>> cell = ScoRNNCell(2)
@@ -115,43 +107,29 @@ class ScoRNNCell(RecurrentCell):
         >>> cell.set_author_weights(A=np.array([[0, 1], [-1, 0]]), D=np.ones(2))
         """
         checks.check_built(self)
-        n = self.units
-        A, D = np.asarray(A), np.asarray(D)
-        for name, array in {"A": A, "D": D, "U": U, "b": b}.items():
-            if array is not None:
-                checks.check_all_finite(name, array)
-        if D.ndim == 2 and np.array_equal(D, np.diag(np.diag(D))):
-            D = np.diag(D)
+        n, A, D = self.units, np.asarray(A, "float64"), np.asarray(D, "float64")
+        D = np.diag(D) if D.ndim == 2 else D
         checks.check_shape("A", A, (n, n))
         checks.check_shape("D", D, (n,))
         # The authors' matrix is skew-symmetric up to rounding.
-        if np.abs(A + A.T).max() > n * np.finfo("float32").eps * np.abs(A).max():
+        rounding = n * np.finfo("float32").eps * np.abs(A).max()
+        if not np.abs(A + A.T).max() <= rounding:
             raise ValueError(
                 "`A` must be skew-symmetric. Received: a matrix with "
                 f"max |A + A^T| = {np.abs(A + A.T).max()}"
             )
         if np.any(np.abs(D) != 1):
             raise ValueError(f"The entries of `D` must be 1 or -1. Received: D={D}")
-        if U is not None:
-            checks.check_shape("U", np.asarray(U), tuple(self.kernel.shape))
-        if b is not None:
-            if self.bias is None:
-                raise ValueError(
-                    "`b` can be set only if the cell has a bias. Received: "
-                    "use_bias=False"
-                )
-            checks.check_shape("b", np.asarray(b), (n,))
         entries = A[np.triu_indices(n, 1)]
         if self.rebase_every is None and self.heads == 1 and not self.frozen:
             self.recurrent_skew.assign(entries)
             self.recurrent_signs.assign(D)
         else:
-            signs = D.astype("float64")
-            self.set_recurrent_matrix(scaled_cayley(entries.astype("float64"), signs))
-        if b is not None and self.bias is not None:
-            self.bias.assign(b)
+            self.set_recurrent_matrix(scaled_cayley(entries, D))
         if U is not None:
             self.kernel.assign(U)
+        if b is not None:
+            self.bias.assign(b)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -166,8 +144,7 @@ class ScoRNN(RecurrentLayer):
         mix_inputs: Whether every head reads all inputs. Default: `True`.
         rebase_every: Number of training passes after which a base matrix moves to `W`.
             Default: `None`, no base.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> layer = ScoRNN(170, negative_ones=85, return_sequences=True)
@@ -175,8 +152,7 @@ class ScoRNN(RecurrentLayer):
     (32, 100, 170)
 
     Reference:
-
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
 
     cell_class = ScoRNNCell

@@ -18,38 +18,29 @@ __all__ = ["ScuRNN", "ScuRNNCell"]
 class ScuRNNCell(RecurrentCell):
     """Cell class for the scaled Cayley unitary RNN (`ScuRNN`).
 
-    Each step computes `h' = modReLU(x U + h W)` with `n` complex units and the unitary
-    matrix `W = (I + A)^-1 (I - A) D`. The entries of the skew-Hermitian `A` and the
-    phases of the diagonal `D` are trained without constraints: unlike scoRNN's signs,
-    which fix the determinant, the phases need not be chosen. A recurrent layer
-    computes `W` once per sequence, not at every step.
-
-    The state and the output are stored as `2n` real numbers, the real parts first.
+    Each step computes `h' = modReLU(x U + h W)` with `n` complex units, stored as `2n`
+    real numbers, and the unitary matrix `W = (I + A)^-1 (I - A) D`. The entries of the
+    skew-Hermitian `A` and the phases of the diagonal `D` are trained without
+    constraints: unlike scoRNN's signs, the phases need not be chosen.
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        heads: Number of diagonal blocks of `W`, a divisor of `n`. Each block is
-            unitary and has its own variables; all other entries are zero. Useful for
-            large `n`: a step costs `4 n^2 / heads` multiplications. See
-            `keras_ortho.parametrizations.Heads`. Default: 1.
-        mix_inputs: Whether every head reads all inputs. Otherwise each head reads its
-            own part of them: the number of inputs must be a multiple of the heads, and
-            `kernel` consists of blocks, of shape `(heads, m / heads, 2n / heads)`.
-            Default: `True`.
+        heads: Number of diagonal blocks of `W`, a divisor of `n`, as in `ScoRNNCell`: a
+            step costs `4 n^2 / heads` multiplications. Default: 1.
+        mix_inputs: Whether every head reads all inputs, rather than its own part of
+            them, as in `ScoRNNCell`: `kernel` then consists of blocks, of shape
+            `(heads, m / heads, 2n / heads)`. Default: `True`.
         rebase_every: Number of training passes after which a base matrix moves to `W`,
             a positive integer, see `keras_ortho.parametrizations.Rebased`. Default:
             `None`, no base.
-        recurrent_initializer: Initializer for the free entries of `Re A`; `Im A` is
-            then zero, and the phases are uniform on (0, 2 pi). Alternatively, any Keras
-            initializer that returns an orthogonal matrix, such as `"orthogonal"` or
-            `"identity"`, or an array: real orthogonal or complex unitary of shape
-            `(n, n)`, or of shape `(2n, 2n)` as returned by `recurrent_matrix`,
-            converted by the inverse map. Default: `"henaff_skew"`.
+        recurrent_initializer: Initializer for the free entries of `Re A`, with zero as
+            `Im A` and phases uniform on (0, 2 pi), or for an orthogonal `W`, or a
+            unitary array. Default: `"henaff_skew"`.
         bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
-        trainable_initial_state: Whether the initial state is trained. If it is
-            fixed at zero, the gradient of modReLU can grow without bound where the
-            first inputs are zero and the bias is positive. Default: `True`.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+        trainable_initial_state: Whether the initial state is trained. At zero, the
+            gradient of modReLU can grow without bound where the first inputs are zero.
+            Default: `True`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `recurrent_skew_real`, the strict upper triangle of `Re A`
@@ -63,8 +54,7 @@ class ScuRNNCell(RecurrentCell):
     (32, 232)
 
     Reference:
-
-    - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142)
+    [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142)
     """
 
     complex_state = True
@@ -84,8 +74,7 @@ class ScuRNNCell(RecurrentCell):
         kwargs.setdefault("bias_initializer", "small_uniform")
         kwargs.setdefault("trainable_initial_state", True)
         kind = rebased(ScaledCayleyUnitary(), rebase_every)
-        parametrization = in_heads(kind, heads, mix_inputs)
-        super().__init__(units, parametrization=parametrization, **kwargs)
+        super().__init__(units, in_heads(kind, heads, mix_inputs), **kwargs)
         self.heads = heads
         self.mix_inputs = mix_inputs
         self.rebase_every = rebase_every
@@ -101,16 +90,14 @@ class ScuRNN(RecurrentLayer):
         mix_inputs: Whether every head reads all inputs. Default: `True`.
         rebase_every: Number of training passes after which a base matrix moves to `W`.
             Default: `None`, no base.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> ScuRNN(116, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 232)
 
     Reference:
-
-    - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142)
+    [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142)
     """
 
     cell_class = ScuRNNCell

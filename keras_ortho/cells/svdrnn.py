@@ -20,11 +20,8 @@ class SVDRNNCell(RecurrentCell):
     `W = L diag(sigma) R^T`. `L` and `R` are products of Householder reflectors; the
     singular values `sigma` lie in the open interval
     `(spectral_center - spectral_margin, spectral_center + spectral_margin)`. All of
-    these are trained without constraints. A recurrent layer computes `W` once per
-    sequence, not at every step.
-
-    The paper writes `U diag(sigma) V^T` for column vectors: its `U` is `R` here, its
-    `V` is `L`.
+    these are trained without constraints. The paper writes `U diag(sigma) V^T` for
+    column vectors: its `U` is `R` here, its `V` is `L`.
 
     Args:
         units: Number of units `n`, a positive integer.
@@ -35,16 +32,12 @@ class SVDRNNCell(RecurrentCell):
             least 0. With 0, the singular values are not trained. Default: 0.01.
         spectral_center: Center of the interval of the singular values and their
             initial value, more than 0. Default: 1.
-        activation: Activation applied to `x U + h W + b`. Default: leaky ReLU,
-            `keras_ortho.activations.LeakyReLU(0.1)`. The paper does not state its
-            slope.
+        activation: Activation applied to `x U + h W + b`. Default:
+            `keras_ortho.activations.LeakyReLU(0.1)`; the paper states no slope.
         recurrent_initializer: Initializer for the reflectors of `L` and, with the
-            next seed, of `R`, which are then scaled to length 1; the singular values
-            start at the center. With all reflectors, also any Keras initializer that
-            returns a matrix, or an array, with singular values in the interval, such as
-            `"orthogonal"`, converted by the inverse map. Default:
-            `"uniform_reflectors"`.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+            next seed, of `R`, which are then scaled to length 1. With all reflectors,
+            also one for `W`, such as `"orthogonal"`. Default: `"uniform_reflectors"`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `left_reflectors` and `right_reflectors`, packed with the
@@ -56,8 +49,7 @@ class SVDRNNCell(RecurrentCell):
     (32, 128)
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
     def __init__(
@@ -71,7 +63,7 @@ class SVDRNNCell(RecurrentCell):
         kwargs.setdefault("activation", PAPER_LEAKY_RELU)
         kwargs.setdefault("recurrent_initializer", "uniform_reflectors")
         parametrization = SVD(reflections, spectral_margin, spectral_center)
-        super().__init__(units, parametrization=parametrization, **kwargs)
+        super().__init__(units, parametrization, **kwargs)
         self.reflections = parametrization.reflections
         self.spectral_margin = parametrization.spectral_margin
         self.spectral_center = parametrization.spectral_center
@@ -85,19 +77,16 @@ class SVDRNN(RecurrentLayer):
         units: Number of units `n`, a positive integer.
         reflections: Number of reflectors of the left and of the right factor, an int
             for both, or a pair. Default: `None`, all.
-        spectral_margin: Largest distance of a singular value from the center.
-            Default: 0.01.
+        spectral_margin: Half the interval of the singular values. Default: 0.01.
         spectral_center: Center of the interval of the singular values. Default: 1.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> SVDRNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 128)
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
     cell_class = SVDRNNCell

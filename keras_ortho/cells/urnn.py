@@ -17,44 +17,33 @@ __all__ = ["RestrictedURNN", "RestrictedURNNCell"]
 class RestrictedURNNCell(RecurrentCell):
     """Cell class for the unitary evolution RNN (uRNN, `RestrictedURNN`).
 
-    Each step computes `h' = modReLU(x U + h W)` with `n` complex units and the unitary
-    matrix `W = D_1 F R_1 P D_2 F^-1 R_2 D_3`: diagonals of phases, the discrete Fourier
-    transform, reflections, and a fixed random permutation. It has `7n` free real
-    parameters; reaching every unitary matrix would require `n^2`. A recurrent layer
-    computes `W` once per sequence, not at every step.
-
-    The state and the output are stored as `2n` real numbers, the real parts first.
+    Each step computes `h' = modReLU(x U + h W)` with `n` complex units, stored as `2n`
+    real numbers, and the unitary matrix `W = D_1 F R_1 P D_2 F^-1 R_2 D_3`: diagonals
+    of phases, the discrete Fourier transform, reflections, and a fixed random
+    permutation. It has `7n` free real parameters; every unitary matrix needs `n^2`.
 
     Args:
         units: Number of complex units `n`, a positive integer.
         recurrent_initializer: Initializer for the phases, the reflectors and the
-            permutation, a `keras_ortho.initializers.FreeInitializer`. Initializers that
-            return a matrix are not accepted, as the map to `W` has no inverse.
-            Default: `"unitary_composition"`.
+            permutation, not for `W`, as the map to it has no inverse. Default:
+            `"unitary_composition"`.
         bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
         initial_state_initializer: Initializer for the initial state. Default:
-            `"lecun_uniform"`, uniform between `-sqrt(3 / (2n))` and `sqrt(3 / (2n))`,
-            so that its norm is about 1.
-        trainable_initial_state: Whether the initial state is trained. Default:
-            `True`.
-        **kwargs: Arguments of all cells, see `keras_ortho.RecurrentCell`.
+            `"lecun_uniform"`, uniform between `-sqrt(3 / (2n))` and `sqrt(3 / (2n))`.
+        trainable_initial_state: Whether the initial state is trained. Default: `True`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Weights:
         Those of all cells; `recurrent_phases` of shape `(3, n)`, in radians;
         `recurrent_reflectors` of shape `(2, 2n)`, `[Re v | Im v]`; `permutation`, not
         trained, of shape `(n,)`.
 
-    Raises:
-        ValueError: If an argument is out of range, or `recurrent_initializer` returns a
-            matrix.
-
     Example:
     >>> keras.layers.RNN(RestrictedURNNCell(512))(np.zeros((32, 100, 1))).shape
     (32, 1024)
 
     Reference:
-
-    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
 
     complex_state = True
@@ -66,7 +55,7 @@ class RestrictedURNNCell(RecurrentCell):
         kwargs.setdefault("bias_initializer", "small_uniform")
         kwargs.setdefault("initial_state_initializer", "lecun_uniform")
         kwargs.setdefault("trainable_initial_state", True)
-        super().__init__(units, parametrization=RestrictedUnitary(), **kwargs)
+        super().__init__(units, RestrictedUnitary(), **kwargs)
         if not isinstance(self.recurrent_initializer, FreeInitializer):
             raise ValueError(
                 "`recurrent_initializer` must return phases, reflectors and a "
@@ -82,16 +71,14 @@ class RestrictedURNN(RecurrentLayer):
 
     Args:
         units: Number of complex units `n`, a positive integer.
-        **kwargs: Arguments of all cells and layers, see `keras_ortho.RecurrentCell`
-            and `keras_ortho.RecurrentLayer`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> RestrictedURNN(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
     (32, 100, 256)
 
     Reference:
-
-    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
 
     cell_class = RestrictedURNNCell
