@@ -134,7 +134,7 @@ class BNPDense(ParametrizedDense):
         checks.check_built(self)
         return ops.cast(self.kernel, self.factorization_dtype)
 
-    def affine(self, inputs: Tensor) -> Tensor:
+    def _affine(self, inputs: Tensor) -> Tensor:
         """Computes `x W + b`, with a preconditioned gradient for `W` and `b`."""
         dtype = self.factorization_dtype
         bias = ops.cast(self.bias, dtype)

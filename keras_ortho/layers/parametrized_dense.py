@@ -95,10 +95,10 @@ class ParametrizedDense(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         """Computes the output."""
         checks.check_real_tensor("inputs", inputs)
-        output = self.affine(ops.cast(inputs, self.compute_dtype))
+        output = self._affine(ops.cast(inputs, self.compute_dtype))
         return activations.precise(self.activation)(output)
 
-    def affine(self, inputs: Tensor) -> Tensor:
+    def _affine(self, inputs: Tensor) -> Tensor:
         """Computes `x W + b`."""
         output = ops.matmul(inputs, ops.cast(self.kernel_matrix(), self.compute_dtype))
         if self.bias is not None:

@@ -104,10 +104,9 @@ class SVDDense(ParametrizedDense):
         )
         # `p` is at most `units`, whatever the number of inputs.
         check_pair(reflections, self.units)
-        # A config stores a pair as a list.
-        self.reflections = (
-            list(reflections) if isinstance(reflections, list | tuple) else reflections
-        )
+        self.reflections: Any = reflections
+        if isinstance(reflections, tuple):
+            self.reflections = list(reflections)  # As a config stores it.
         self.spectral_margin = spectral_margin
         self.spectral_center = center
         check_makes("kernel_initializer", self.kernel_initializer, "reflectors")
@@ -115,17 +114,14 @@ class SVDDense(ParametrizedDense):
     def build_kernel(self) -> None:
         """Creates the reflectors and the singular values or their logits."""
         features, rank = self._shape[0], min(self._shape)
-        if not features:
-            raise ValueError("The last axis must not be empty. Received: m=0")
         self._reflections = check_pair(self.reflections, rank)
         free = self.spectral_margin is None
         make: Any = self.kernel_initializer
         if isinstance(make, FreeInitializer):
-            start = self.spectral_center if free else 0.0
             initial = [
                 unit_length(make, features),
                 unit_length(independent(make), self.units),
-                keras.initializers.Constant(start),
+                keras.initializers.Constant(self.spectral_center if free else 0.0),
             ]
         else:
             check_invertible(self._reflections, rank)

@@ -81,11 +81,11 @@ def generate(
     pairs = pairs[:num_sequences]
     questions = [f"{a}+{b}".ljust(2 * digits + 1)[::-1] for a, b in pairs]
     answers = [str(a + b).ljust(digits + 1) for a, b in pairs]
-    questions, answers = (
-        np.array([[CHARACTERS.index(c) for c in text] for text in texts], "uint8")
-        for texts in (questions, answers)
-    )
-    return questions, answers
+
+    def places(texts: list[str]) -> np.ndarray:
+        return np.array([[CHARACTERS.index(c) for c in t] for t in texts], "uint8")
+
+    return places(questions), places(answers)
 
 
 def load(

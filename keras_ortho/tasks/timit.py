@@ -120,8 +120,9 @@ def load(
             made["passes"] = passes
     for key in ("num_utterances", "num_frames", "max_frames"):
         made[key] = {name: manifest["splits"][name][key] for name in SPLITS}
-    statistics = {key: np.array(manifest["statistics"][key]) for key in ("mean", "std")}
-    return Timit(**made, **statistics)
+    for key in ("mean", "std"):
+        made[key] = np.array(manifest["statistics"][key])
+    return Timit(**made)
 
 
 def _split(

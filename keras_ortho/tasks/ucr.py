@@ -1,5 +1,6 @@
 """Time series of the UCR archive: predict the class."""
 
+import itertools
 import math
 import os
 from pathlib import Path
@@ -177,8 +178,9 @@ def read_series(path: str | os.PathLike[str]) -> Series:
 
 def _read(name: str, data_dir: str | os.PathLike[str] | None) -> list[Series]:
     others = [other for pair in NAMES_2018.items() if name in pair for other in pair]
-    for stem in (name, *others) if data_dir is not None else ():
-        for folder in (Path(data_dir, stem), Path(data_dir)):
+    places = [] if data_dir is None else [Path(data_dir)]
+    for stem, place in itertools.product((name, *others), places):
+        for folder in (place / stem, place):
             paths = [folder / f"{stem}_{part}.tsv" for part in ("TRAIN", "TEST")]
             if all(path.is_file() for path in paths):
                 return [read_series(path) for path in paths]

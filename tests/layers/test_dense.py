@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import json
 
 import keras
 import numpy as np
@@ -35,7 +34,7 @@ MAKERS = {
 }
 every_layer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 SHARED = {
-    "units": 5,
+    "units": 3,
     "activation": "relu",
     "bias_initializer": "ones",
     "kernel_regularizer": "l2",
@@ -43,46 +42,32 @@ SHARED = {
     "activity_regularizer": "l2",
     "bias_constraint": "non_neg",
 }
+DRAWN = {"kernel_initializer": "he_normal"}
+REFLECTORS = {"kernel_initializer": "normal_reflectors", "use_bias": False}
 OWN = {
-    "kernel_initializer": "normal_reflectors",
-    "use_bias": False,
-    "parametrization": Householder(3),
-    "reflections": [2, 3],
-    "spectral_margin": 0.2,
-    "spectral_center": 0.7,
+    "bnp": {"epsilon": 0.1, "kernel_constraint": "max_norm", **DRAWN},
+    "ortho": {"parametrization": Householder(3), **REFLECTORS},
+    "svd": {
+        "reflections": [2, 3],
+        "spectral_margin": 0.2,
+        "spectral_center": 0.7,
+        **REFLECTORS,
+    },
 }
-BNP = {"epsilon": 0.1, "kernel_constraint": "max_norm", "kernel_initializer": "zeros"}
-
-
-@every_layer
-def test_config_holds_every_argument(make):
-    cls = getattr(make, "func", make)
-    own = BNP if cls is BNPDense else {"use_bias": False} | OWN
-    declared = set(inspect.signature(cls).parameters) - {"kwargs"}
-    given = SHARED | {k: v for k, v in own.items() if k in declared | {"use_bias"}}
-    config = cls(**given, name="named", dtype="mixed_bfloat16").get_config()
-    assert declared <= given.keys()
-    default = make(4).get_config()
-    assert all(config[name] != default[name] for name in given)
-    again = cls.from_config(json.loads(json.dumps(config)))
-    assert again.get_config() == config
-    assert again.name == "named"
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "shape"),
-    [
-        ("bnp", {"epsilon": 0.1, "kernel_regularizer": "l2"}, (2, 5, 4)),
-        ("ortho", {}, (2, 5)),
-        ("svd", {"spectral_margin": 0.1, "activation": "relu"}, (2, 7, 5)),
-        ("svd", {"activity_regularizer": "l2", "use_bias": False}, (2, 3, 2, 2)),
-    ],
+    ("name", "shape"), [("bnp", (2, 5, 4)), ("ortho", (2, 5)), ("svd", (2, 3, 7, 5))]
 )
-def test_keras_layer_checks(name, arguments, shape):
-    make = MAKERS[name]
+def test_keras_layer_checks(name, shape):
+    """With every argument, which a config holds."""
+    cls, given = getattr(MAKERS[name], "func", MAKERS[name]), SHARED | OWN[name]
+    assert set(inspect.signature(cls).parameters) - {"kwargs"} <= given.keys()
+    config, default = cls(**given).get_config(), MAKERS[name](4).get_config()
+    assert all(config[argument] != default[argument] for argument in given)
     testing.TestCase().run_layer_test(
-        getattr(make, "func", make),
-        {"units": 3, **getattr(make, "keywords", {}), **arguments},
+        cls,
+        given,
         input_shape=shape,
         expected_output_shape=(*shape[:-1], 3),
         expected_num_non_trainable_weights=0,

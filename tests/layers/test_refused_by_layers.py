@@ -37,7 +37,6 @@ ERRORS = {
     "`reflections` must": lambda: SVDDense(7, (1, 2, 3)),
     "between 1 and 2": lambda: svd(reflections=3),
     "`spectral_margin` must": lambda: SVDDense(7, spectral_margin=-0.1),
-    "must not be empty": lambda: built(SVDDense(3), None, 0),
     "`matrix` must have the shape": lambda: svd().set_kernel_matrix(np.eye(3)),
     "lie between 0.9 and 1.1": (
         lambda: svd(spectral_margin=0.1).set_kernel_matrix(2 * np.eye(3)[:2])
