@@ -36,10 +36,8 @@ class Reflection(Parametrization):
     def matrix(self, normal: Tensor) -> Tensor:
         """Makes the matrix."""
         square = ops.sum(normal * normal)
-        scale = 2 / ops.where(square > 0, square, 1)
-        return ops.eye(len(normal), dtype=normal.dtype) - scale * ops.outer(
-            normal, normal
-        )
+        planes = 2 * ops.outer(normal, normal) / ops.where(square > 0, square, 1)
+        return ops.eye(normal.shape[0], dtype=normal.dtype) - planes
 ''',
     "keras_ortho/cells/reflection.py": '''
 """ReflectionRNN: reflections at hyperplanes."""
