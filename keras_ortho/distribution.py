@@ -29,18 +29,8 @@ def own_share() -> Share:
             "`keras.distribution.DataParallel(auto_shard_dataset=False)`. Received: "
             f"{distribution} with auto_shard_dataset=True"
         )
-    mesh, name = distribution.device_mesh, distribution.batch_dim_name
-    if name not in mesh.axis_names:
-        raise ValueError(
-            "`batch_dim_name` of the distribution must be an axis of its mesh, one of "
-            f"{', '.join(mesh.axis_names)}. Received: batch_dim_name={name!r}"
-        )
-    replicas = mesh.shape[mesh.axis_names.index(name)]
-    if replicas > 1 and replicas % processes:
-        raise ValueError(
-            f"All processes must have the same number of devices. Received: {replicas} "
-            f"devices of {processes} processes"
-        )
+    mesh = distribution.device_mesh
+    replicas = mesh.shape[mesh.axis_names.index(distribution.batch_dim_name)]
     return Share(replicas, processes, process_index())
 
 

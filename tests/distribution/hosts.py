@@ -22,11 +22,10 @@ from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
 
-folder, out, hosts, *numbers = sys.argv[1:]
-process, kill_at = map(int, numbers)
+folder, out, hosts, process, kill_at = sys.argv[1:]
 options = ["--distribute", "data-parallel"]
 if hosts != "alone":
-    options += ["--hosts", hosts, "--host-id", str(process)]
+    options += ["--hosts", hosts, "--host-id", process]
 parser = argparse.ArgumentParser()
 device_options.add_options(parser)
 given = parser.parse_args(options)
@@ -34,12 +33,10 @@ given.out, given.batch_size = Path(folder), 8
 device_options.set_up(given)
 
 
-class Kill(keras.callbacks.Callback):
+def kill(epoch, logs):
     """Ends the process as nothing else does."""
-
-    def on_epoch_begin(self, epoch, logs=None):
-        if epoch == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+    if epoch == int(kill_at):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 with distributed(Settings(**vars(given))):
@@ -57,7 +54,7 @@ with distributed(Settings(**vars(given))):
         epochs=4,
         validation_data=task.valid,
         save_seconds=0.0,
-        callbacks=[Kill()],
+        callbacks=[keras.callbacks.LambdaCallback(on_epoch_begin=kill)],
         progress=False,
     )
     figures = [[row["loss"], row["val_loss"]] for row in history]

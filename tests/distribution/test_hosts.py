@@ -22,15 +22,13 @@ SCRIPT = Path(__file__).with_name("hosts.py")
 SECONDS = 240
 
 
-def addresses():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{listener.getsockname()[1]},127.0.0.1"
-
-
-def start(folder, out, processes, kill=None, kill_at=-1):
-    """Runs all processes; gives how each ended, and what each said."""
-    hosts = addresses() if processes > 1 else "alone"
+def start(folder, processes, kill=None):
+    """Runs all processes; gives how each ended, and what all said."""
+    hosts = "alone"
+    if processes > 1:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            hosts = f"127.0.0.1:{listener.getsockname()[1]},127.0.0.1"
     environment = os.environ | {
         "CUDA_VISIBLE_DEVICES": "",
         "JAX_PLATFORMS": "cpu",
@@ -40,8 +38,8 @@ def start(folder, out, processes, kill=None, kill_at=-1):
     running = []
     try:
         for process in range(processes):
-            own = kill_at if process == kill else -1
-            arguments = map(str, (folder, out, hosts, process, own))
+            kill_at = "2" if process == kill else "-1"
+            arguments = folder / "run", folder / "out", hosts, str(process), kill_at
             running.append(
                 subprocess.Popen(
                     [sys.executable, SCRIPT, *arguments],
@@ -59,51 +57,47 @@ def start(folder, out, processes, kill=None, kill_at=-1):
     return [process.returncode for process in running], said
 
 
-def weights(out, process=0):
-    with np.load(f"{out}-{process}.npz") as file:
-        return [file[name] for name in file.files]
+def train(folder, processes):
+    """Returns the figures and the weights of each process."""
+    ended, said = start(folder, processes)
+    assert ended == [0] * processes, said
+    found = []
+    for process in range(processes):
+        with np.load(folder / f"out-{process}.npz") as file:
+            found.append([file[name] for name in file.files])
+    return found
 
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
-    ended, said = start(folder / "run", folder / "out", 2)
-    assert ended == [0, 0], said
-    return folder
+    return folder, train(folder, 2)
+
+
+def assert_equal(found, expected):
+    for value, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(value, other)
 
 
 def test_two_processes_train_as_one(unbroken, tmp_path):
-    ended, said = start(tmp_path / "run", tmp_path / "out", 1)
-    assert ended == [0], said
-    figures, *alone = weights(tmp_path / "out")
-    found, *together = weights(unbroken / "out")
+    folder, (together, second) = unbroken
+    (alone,) = train(tmp_path, 1)
     # The loss of the training counts the repeated last batch, of one, as one of two.
-    np.testing.assert_allclose(found[:, 1], figures[:, 1], rtol=1e-5)
-    for value, expected in zip(together, alone, strict=True):
+    np.testing.assert_allclose(together[0][:, 1], alone[0][:, 1], rtol=1e-5)
+    for value, expected in zip(together[1:], alone[1:], strict=True):
         # Float32, after 24 updates of Adam and RMSprop.
         np.testing.assert_allclose(value, expected, rtol=0, atol=1e-5)
-
-
-def test_all_have_the_same_weights_and_one_has_the_folder(unbroken):
-    first, second = (weights(unbroken / "out", process) for process in range(2))
-    for value, expected in zip(first, second, strict=True):
-        np.testing.assert_array_equal(value, expected)
-    assert (unbroken / "run" / "best.keras").is_file()
-    assert not list((unbroken / "run").glob("tmp-*"))
+    assert_equal(second, together)
+    assert (folder / "run" / "best.keras").is_file()
+    assert not list((folder / "run").glob("tmp-*"))
 
 
 @pytest.mark.slowest
 @pytest.mark.parametrize("kill", [0, 1])
 def test_a_run_goes_on_after_a_kill(kill, unbroken, tmp_path):
-    run, out = tmp_path / "run", tmp_path / "out"
-    ended, said = start(run, out, 2, kill, kill_at=2)
+    ended, said = start(tmp_path, 2, kill)
     assert ended[kill] == -signal.SIGKILL, said
     assert ended[1 - kill] != 0, said  # It ended, too.
-    assert list(run.glob("epoch-*"))
-    assert not (run / "best.keras").exists()
-    ended, said = start(run, out, 2)
-    assert ended == [0, 0], said
-    for process in range(2):
-        found = weights(out, process)
-        for value, expected in zip(found, weights(unbroken / "out"), strict=True):
-            np.testing.assert_array_equal(value, expected)
+    assert not (tmp_path / "run" / "best.keras").exists()
+    for found in train(tmp_path, 2):
+        assert_equal(found, unbroken[1][0])

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="runs JAX in another process"
 )
 
-EXCHANGES = """
+# Batches of 8 that are compiled, and one of 7 that is not and cannot be divided.
+PROGRAM = """
 import json
 import re
 
@@ -23,60 +24,40 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from keras_ortho import GORU, ScoRNN, ScuRNN
+from keras_ortho.distribution import own_share
 
-keras.distribution.set_distribution(
-    keras.distribution.DataParallel(auto_shard_dataset=False)
-)
-BATCH, STEPS = 8, 112  # Two segments of the recurrence.
-layers = {
-    "scoRNN": ScoRNN(6),
-    "all states": ScoRNN(6, return_sequences=True, recurrent_dropout=0.5),
-    "scuRNN": ScuRNN(3),
-    "heads": ScoRNN(6, heads=2, recompute=True),
-    "gates": GORU(8),
-}
-found = {}
-for name, layer in layers.items():
+random = np.random.default_rng(0)
+x, y = random.normal(size=(16, 112, 2)), random.normal(size=(16, 1))
+
+
+def exchanges(layer):
     masking = keras.layers.Masking()
-    model = keras.Sequential([keras.Input((STEPS, 2)), masking, layer])
+    model = keras.Sequential([keras.Input(x.shape[1:]), masking, layer])
     weights = [v.value for v in model.trainable_variables]
     others = [v.value for v in model.non_trainable_variables]
     divided = NamedSharding(weights[0].sharding.mesh, PartitionSpec("batch"))
-    x = jax.device_put(np.ones((BATCH, STEPS, 2), "float32"), divided)
+    inputs = jax.device_put(x[:8].astype("float32"), divided)
 
-    def loss(weights, x):
-        return model.stateless_call(weights, others, x, training=True)[0].sum()
+    def loss(weights, inputs):
+        return model.stateless_call(weights, others, inputs, training=True)[0].sum()
 
-    program = jax.jit(jax.grad(loss)).lower(weights, x).compile().as_text()
-    exchange = r" ((?:all|collective)-[a-z-]+|reduce-scatter)\\("
-    found[name] = re.findall(exchange, program)
-print(json.dumps(found))
-"""
-
-# Batches of 8 that are compiled, and one of 7 that is not and cannot be divided.
-TRAINED = """
-import json
-
-import keras
-import numpy as np
-
-from keras_ortho import ScoRNN
-
-keras.config.set_floatx("float64")
-random = np.random.default_rng(0)
-x, y = random.normal(size=(16, 112, 2)), random.normal(size=(16, 1))
+    program = jax.jit(jax.grad(loss)).lower(weights, inputs).compile().as_text()
+    return re.findall(r" ((?:all|collective)-[a-z-]+|reduce-scatter)\\(", program)
 
 
 def trained(devices):
     keras.distribution.set_distribution(devices)
     keras.utils.set_random_seed(0)
-    output = keras.layers.Dense(1, use_bias=False)
-    model = keras.Sequential([keras.Input(x.shape[1:]), ScoRNN(8), output])
+    given = {"dtype": "float64"}
+    output = keras.layers.Dense(1, use_bias=False, **given)
+    start = keras.Input(x.shape[1:], **given)
+    model = keras.Sequential([start, ScoRNN(8, **given), output])
     model.compile(keras.optimizers.SGD(1e-3), "mse")
     if devices:
+        batch, matrix = devices.device_mesh.shape
+        assert own_share().replicas == batch
         values = [v.value for v in model.layers[0].trainable_variables]
-        parts = [v.size / v.addressable_data(0).size for v in values]
-        assert parts == [devices.device_mesh.shape[1]] * 3, parts
+        assert [v.size / v.addressable_data(0).size for v in values] == [matrix] * 3
     before = np.concatenate([w.ravel() for w in model.get_weights()])
     for _ in range(5):
         model.train_on_batch(x[:8], y[:8])
@@ -84,45 +65,37 @@ def trained(devices):
     return [*(after - before), *np.asarray(model(x[:7]))[:, 0]]
 
 
-found = {"one device": trained(None)}
-for batch, matrix in ((4, 1), (2, 2), (1, 4)):
-    mesh = keras.distribution.DeviceMesh((batch, matrix), ("batch", "model"))
+found = [trained(None)]
+for shape in ((4, 1), (2, 2), (1, 4)):
+    mesh = keras.distribution.DeviceMesh(shape, ("batch", "model"))
     layout = keras.distribution.LayoutMap(mesh)
     layout[".*cell.*/kernel"] = (None, "model")
     layout[".*cell.*/recurrent_skew"] = layout[".*cell.*/bias"] = ("model",)
-    found[f"{batch} x {matrix}"] = trained(
-        keras.distribution.ModelParallel(
-            layout_map=layout, batch_dim_name="batch", auto_shard_dataset=False
-        )
+    distribution = keras.distribution.ModelParallel(
+        layout_map=layout, batch_dim_name="batch", auto_shard_dataset=False
     )
-print(json.dumps(found))
+    found.append(trained(distribution))
+keras.distribution.set_distribution(
+    keras.distribution.DataParallel(auto_shard_dataset=False)
+)
+sequences = ScoRNN(6, return_sequences=True, recurrent_dropout=0.5)
+layers = sequences, ScuRNN(4, heads=2, recompute=True), GORU(8)
+print(json.dumps([found, [exchanges(layer) for layer in layers]]))
 """
 
 
-def run(program, devices):
+@pytest.mark.slow
+def test_devices_compute_as_one_and_exchange_gradients_alone():
     variables = {
         "KERAS_BACKEND": "jax",
+        "JAX_ENABLE_X64": "1",
         "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
     }
-    said = run_python("-c", program, env=os.environ | variables)
-    return json.loads(said.splitlines()[-1])
-
-
-@pytest.mark.slow
-def test_devices_exchange_gradients_alone_and_once():
-    found = run(EXCHANGES, devices=2)
-    assert len(found) == 5
-    assert all(exchanged == ["all-reduce"] for exchanged in found.values()), found
-
-
-@pytest.mark.slow
-def test_batch_and_matrix_divided():
-    """Every way to divide four devices gives what one gives."""
-    found = run(TRAINED, devices=4)
-    one = found.pop("one device")
-    assert len(found) == 3
-    for divided in found.values():
+    said = run_python("-c", PROGRAM, env=os.environ | variables)
+    (one, *divided), exchanged = json.loads(said.splitlines()[-1])
+    for found in divided:
         # Sums in another order, 112 steps long, in float64. The losses that Keras
         # reports would not do: they are rounded to some 1e-9.
-        np.testing.assert_allclose(divided, one, rtol=1e-9)
+        np.testing.assert_allclose(found, one, rtol=1e-9)
+    assert exchanged == [["all-reduce"]] * 3
