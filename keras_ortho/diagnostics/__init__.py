@@ -1,11 +1,7 @@
 """Diagnostics of recurrent networks: measurements, a training log and figures.
 
-- Recurrent matrices: distance from the orthogonal ones, singular values, eigenvalues.
-- Gradient flow: `||dL/dh_t||`, `||dh_tau/dx_t||`, `dh_T/dh_0`.
-- Two-dimensional states: trajectories.
-
 They work with any Keras model that has a recurrent layer, of this package or of Keras,
-and do not change the model.
+on TensorFlow, JAX and PyTorch, and do not change it. The figures need matplotlib.
 """
 
 from keras_ortho.diagnostics.flow import (
@@ -13,6 +9,8 @@ from keras_ortho.diagnostics.flow import (
     gradient_norms,
     input_sensitivity,
     jacobian_eigenvalues,
+    trajectories,
+    vector_field,
 )
 from keras_ortho.diagnostics.log import Log, MissingRadiusGradients
 from keras_ortho.diagnostics.matrices import (
@@ -23,7 +21,6 @@ from keras_ortho.diagnostics.matrices import (
     singular_values,
     spectral_margins,
 )
-from keras_ortho.diagnostics.plane import trajectories, vector_field
 from keras_ortho.diagnostics.plots import (
     plot_curves,
     plot_eigenvalue_moduli,

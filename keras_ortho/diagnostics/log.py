@@ -11,7 +11,6 @@ import numpy as np
 
 from keras_ortho.cells import ENRNNCell
 from keras_ortho.checks import check_count
-from keras_ortho.diagnostics.probe import keeping
 from keras_ortho.files import replacing
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.periodic_callback import PeriodicCallback
@@ -21,41 +20,33 @@ class Log(keras.callbacks.Callback):
     """Writes what a function measures of the model to a CSV file during training.
 
     It measures before the first epoch and after every `every`-th one. The table has a
-    row for each of these moments: the number of completed epochs in the column
-    `epoch`, and a column for each measured number. A dictionary gives columns named by
-    its keys, an array columns named by their indices from 1 on, as in `3` or `2/5`,
-    complex numbers columns `real` and `imag`, and a single number the column `value`.
+    row for each of these moments, with the number of completed `epoch`s and all that
+    was measured: columns are named by the keys of a dictionary, the indices of an array
+    from 1 on, as in `2/5`, `real` and `imag`, or `value` for a single number.
 
     The file is complete at any moment. A run that resumes another (`initial_epoch`)
-    keeps its earlier rows. Training is unaffected: the final weights are the same, bit
-    for bit. What a function of this package compiles is compiled once per run.
+    keeps its earlier rows. The weights that are trained stay the same, bit for bit.
 
     Args:
-        path: CSV file to write, with the suffix `.csv`. Missing folders are created.
+        path: CSV file to write. Missing folders are created.
         measure: Function of the model that returns a number, an array, a named tuple,
-            or a dictionary of these, such as `manifold_distances`; and the same names
-            and shapes each time.
+            or a dictionary of these, always the same, such as `manifold_distances`.
         every: Number of epochs between measurements, a positive integer. Default: 1.
 
     Attributes:
         history: Dictionary of the columns, lists of equal length, one of them `epoch`.
 
     Raises:
-        ValueError: If `path` has another suffix, `measure` is not a function, or
-            `every` is not a positive integer; in a resumed run, if the file has other
-            columns.
+        ValueError: If `every` is not a positive integer; in a resumed run, if the file
+            has other columns.
 
     Example:
-
-    >>> from keras_ortho.diagnostics import gradient_norms, manifold_distances
+    >>> from keras_ortho.diagnostics import gradient_norms
     >>> model.compile("sgd", "mse")
     >>> x, y = np.ones((8, 3, 2)), np.ones((8, 4))
-    >>> logs = [
-    ...     Log("distance.csv", manifold_distances),
-    ...     Log("norms.csv", lambda model: gradient_norms(model, x, y), every=10),
-    ... ]
-    >>> history = model.fit(x, y, callbacks=logs, verbose=0)
-    >>> logs[0].history["epoch"]
+    >>> norms = Log("norms.csv", lambda model: gradient_norms(model, x, y))
+    >>> history = model.fit(x, y, callbacks=[norms], verbose=0)
+    >>> norms.history["epoch"]
     [0, 1]
     """
 
@@ -68,33 +59,23 @@ class Log(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         self.path = Path(path)
-        if self.path.suffix != ".csv":
-            raise ValueError(
-                f"`path` must be a file with the suffix .csv. Received: path={path}"
-            )
-        if not callable(measure):
-            raise ValueError(
-                f"`measure` must be a function of the model. Received: {measure!r}"
-            )
         self.measure = measure
         self.every: int = check_count("every", every)
-        self._rows: list[dict[str, float]] | None = None
-        self._compiled: dict[Any, Any] = {}
+        self._rows: list[dict[str, float]] = []
 
     @property
     def history(self) -> dict[str, list[float]]:
         """The table by column."""
-        rows = self._rows or []
-        return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+        columns = self._rows[0] if self._rows else ()
+        return {name: [row[name] for row in self._rows] for name in columns}
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
         """Discards the rows of an earlier run, whose model may have been another."""
-        self._rows = None
-        self._compiled = {}
+        self._rows = []
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Measures before the first epoch of a run, after `epoch` completed epochs."""
-        if self._rows is None:
+        if not self._rows:
             self._rows = self._earlier(epoch)
             if not self._rows or epoch % self.every == 0:
                 self._record(epoch)
@@ -108,33 +89,22 @@ class Log(keras.callbacks.Callback):
         """Reads the rows that an interrupted run wrote before this epoch."""
         if epoch == 0 or not self.path.exists():
             return []
-        try:
-            with open(self.path, encoding="utf-8", newline="") as file:
-                rows = [
-                    {name: float(text) for name, text in row.items()}
-                    for row in csv.DictReader(file)
-                ]
-            return [
-                row | {"epoch": int(row["epoch"])}
-                for row in rows
-                if row["epoch"] < epoch
+        with open(self.path, encoding="utf-8", newline="") as file:
+            rows = [
+                {name: float(text) for name, text in row.items()}
+                | {"epoch": int(row["epoch"])}
+                for row in csv.DictReader(file)
             ]
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._foreign(error) from error
-
-    def _foreign(self, why: object) -> ValueError:
-        return ValueError(
-            f"To resume a run, `path` must be a table of this callback: {why}. "
-            f"Received: path={self.path}"
-        )
+        return [row for row in rows if row["epoch"] < epoch]
 
     def _record(self, epoch: int) -> None:
-        with keeping(self._compiled):
-            found = _numbers(self.measure(self.model))
-        self._rows = [*(self._rows or []), {"epoch": epoch, **found}]
+        self._rows.append({"epoch": epoch, **_numbers(self.measure(self.model))})
         columns = self._rows[0].keys()
         if columns != self._rows[-1].keys():
-            raise self._foreign(f"it has the columns {', '.join(columns)}")
+            raise ValueError(
+                "To resume a run, `path` must be a table of this callback. "
+                f"Received: path={self.path} with the columns {', '.join(columns)}"
+            )
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with (
             replacing(self.path) as aside,
@@ -157,13 +127,10 @@ def _numbers(values: Any, name: str = "") -> dict[str, float]:
             values = {"real": values.real, "imag": values.imag}
         else:
             return {name or "value": float(values)}
-    return {
-        place: number
-        for key, part in values.items()
-        for place, number in _numbers(
-            part, f"{name}/{key}" if name else f"{key}"
-        ).items()
-    }
+    found: dict[str, float] = {}
+    for key, part in values.items():
+        found |= _numbers(part, f"{name}/{key}" if name else f"{key}")
+    return found
 
 
 class MissingRadiusGradients(PeriodicCallback):
@@ -175,18 +142,14 @@ class MissingRadiusGradients(PeriodicCallback):
     recorded by a `CSVLogger` or `History` that comes after this callback. The
     attribute `count` holds the total since training began.
 
-    Each check computes the dominant eigenpair once more.
-
     Args:
-        every: Number of updates between checks, a positive integer. With
-            `steps_per_execution` above 1, the check runs at the first opportunity.
-            Default: 1.
+        every: Number of updates between checks, a positive integer; more with
+            `steps_per_execution`, if need be. Default: 1.
 
     Raises:
         ValueError: If `every` is not a positive integer.
 
     Example:
-
     ```python
     callback = MissingRadiusGradients(every=10)
     model.fit(x, y, callbacks=[callback, keras.callbacks.CSVLogger("log.csv")])
@@ -197,29 +160,24 @@ class MissingRadiusGradients(PeriodicCallback):
     def __init__(self, every: int = 1) -> None:
         super().__init__(every)
         self.count: int = 0
-        self._of_epoch = 0
+        self._before_epoch = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Resets the total count."""
+        """Resets the count."""
         self.count = 0
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Resets the count of the epoch."""
+        """Begins the count of the epoch."""
         super().on_epoch_begin(epoch, logs)
-        self._of_epoch = 0
+        self._before_epoch = self.count
 
     def act(self) -> None:
         """Checks the matrices after an update."""
-        cells = (
-            layer
-            for layer in layers_within(self.model)
-            if isinstance(layer, ENRNNCell) and not layer.frozen
-        )
-        missing = sum(not cell.eigenpair_report()["gradient_found"] for cell in cells)
-        self.count += missing
-        self._of_epoch += missing
+        for cell in layers_within(self.model):
+            if isinstance(cell, ENRNNCell) and not cell.frozen:
+                self.count += not cell.eigenpair_report()["gradient_found"]
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Adds the count of the epoch to its logs."""
         if logs is not None:
-            logs["missing_radius_gradients"] = self._of_epoch
+            logs["missing_radius_gradients"] = self.count - self._before_epoch

@@ -1,17 +1,20 @@
-"""Gradients through time, against central differences of the definitions in NumPy."""
+"""Gradients and states through time, against the definitions in NumPy."""
 
 import keras
 import numpy as np
 import pytest
+from keras import layers
 
-from keras_ortho import ScoRNN
+from keras_ortho import ScuRNN
 from keras_ortho.diagnostics import (
     end_to_end_jacobians,
     gradient_norms,
     input_sensitivity,
     jacobian_eigenvalues,
+    trajectories,
+    vector_field,
 )
-from tests.diagnostics.networks import EPS, NETWORKS, STEP, build, jacobian, run
+from tests.diagnostics.networks import EPS, NETWORKS, STEP, model_of, run
 from tests.reference import central_differences
 
 pytestmark = pytest.mark.backends
@@ -19,61 +22,59 @@ pytestmark = pytest.mark.backends
 # The error of central differences, and rounding over some steps of numbers of order
 # one; what is compared is of order one or less.
 TOLERANCE = STEP**2 + 1e-16 / STEP * 10 + 200 * EPS
-UNITS, INPUTS, TIME, BATCH = 2, 3, 4, 2
-KINDS = pytest.mark.parametrize("network", NETWORKS, ids=str)
-SIMPLE = next(network for network in NETWORKS if network.name == "SimpleRNN")
+UNITS, TIME, BATCH = 2, 4, 2
+KINDS = pytest.mark.parametrize("name", NETWORKS)
+RANDOM = np.random.default_rng(1)
+X = RANDOM.normal(size=(BATCH, TIME, 2))
+Y = RANDOM.normal(size=(BATCH, TIME, 1))
 
 
-def data(seed=1):
-    random = np.random.default_rng(seed)
-    return random.normal(size=(BATCH, TIME, INPUTS)), random.normal(size=(BATCH, 1))
+def build(name, **kwargs):
+    layer = NETWORKS[name].make(UNITS, dtype="float64", **kwargs)
+    return model_of(layer, layers.Dense(1, dtype="float64"), dtype="float64")
 
 
-def parts(network):
+def parts(name):
     """A state, and the entries that it has in the concatenation of all."""
-    states = [None, *range(network.num_states)]
+    slices = slice(0, UNITS), slice(UNITS, 2 * UNITS)
+    return [(None, slice(None)), *enumerate(slices[: NETWORKS[name].num_states])]
+
+
+def derivatives(function, at):
+    """The derivative of a vector by central differences, a row for each entry."""
     return [
-        (s, slice(None) if s is None else slice(s * UNITS, (s + 1) * UNITS))
-        for s in states
+        central_differences(lambda z, i=i: function(z)[i], at, STEP)
+        for i in range(len(function(at)))
     ]
+
+
+def assert_close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
+    assert np.max(np.abs(expected)) > 1e-3  # There is something to compare.
 
 
 @pytest.mark.parametrize("sequences", [False, True])
 @KINDS
-def test_gradient_norms(network, sequences):
+def test_gradient_norms(name, sequences):
     """If each step has an output, that at `t` is made of `h_t`, and in the loss."""
-    model = build(network, UNITS, INPUTS, TIME, return_sequences=sequences)
-    x, y = data()
-    if sequences:
-        y = np.random.default_rng(2).normal(size=(BATCH, TIME, 1))
-    layer, dense = model.layers
-    kernel, bias = dense.get_weights()
+    model, network = build(name, return_sequences=sequences), NETWORKS[name]
+    y = Y if sequences else Y[:, -1]
+    kernel, bias = model.layers[1].get_weights()
 
-    def loss(i, t, entries, part):
-        shift = np.zeros(UNITS * network.num_states)
-        shift[entries] = part
-        rows = run(network, layer, x[i], shift=(t, shift))[1:, :UNITS]
+    def loss(i, t, shift):
+        rows = run(network, model.layers[0], X[i], shift=(t, shift))[1:, :UNITS]
         outputs = rows @ kernel + bias
         return np.mean(((outputs if sequences else outputs[-1]) - y[i]) ** 2)
 
-    for state, entries in parts(network):
-        at = np.zeros(UNITS * network.num_states)[entries]
-        expected = [
-            np.mean(
-                [
-                    np.linalg.norm(
-                        central_differences(
-                            lambda z, i=i, t=t, e=entries: loss(i, t, e, z), at, STEP
-                        )
-                    )
-                    for i in range(BATCH)
-                ]
-            )
-            for t in range(TIME)
-        ]
-        norms = gradient_norms(model, x, y, state=state)
-        np.testing.assert_allclose(norms, expected, rtol=0, atol=TOLERANCE)
-        assert max(expected) > 0.01  # There is something to compare.
+    at = np.zeros(UNITS * network.num_states)
+    found = [
+        central_differences(lambda z, i=i, t=t: loss(i, t, z), at, STEP)
+        for i, t in np.ndindex(BATCH, TIME)
+    ]
+    found = np.reshape(found, (BATCH, TIME, -1))
+    for state, entries in parts(name):
+        norms = np.linalg.norm(found[..., entries], axis=-1).mean(0)
+        assert_close(gradient_norms(model, X, y, state=state), norms)
 
 
 def of_a_user(y, output):
@@ -82,119 +83,75 @@ def of_a_user(y, output):
     return keras.ops.mean((y - output) ** 2)
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        "mean_squared_error",
-        ["mse"],
-        keras.losses.MeanSquaredError(reduction="sum"),
-        of_a_user,
-    ],
-    ids=["name", "list", "sum", "scalar"],
-)
-def test_losses_are_the_mean_of_each_sequence(loss):
-    model = build(SIMPLE, UNITS, INPUTS, TIME)
-    x, y = data()
-    y = np.round(10 * y).astype("int32")
-    expected = gradient_norms(model, x, y)
-    found = gradient_norms(model, x, y, loss=loss)
-    np.testing.assert_allclose(found, expected, rtol=100 * EPS)
+def test_losses_are_the_mean_of_each_sequence():
+    model, y = build("SimpleRNN"), np.round(10 * Y[:, 0]).astype("int32")
+    expected = gradient_norms(model, X, y)
+    for loss in (["mse"], keras.losses.MeanSquaredError(reduction="sum"), of_a_user):
+        found = gradient_norms(model, X, y, loss=loss)
+        np.testing.assert_allclose(found, expected, rtol=100 * EPS)
 
 
 def test_small_gradients_do_not_vanish():
     """In float32 the square of 1e-30 is zero."""
-    model = keras.Sequential([keras.Input((2, 1)), keras.layers.SimpleRNN(2)])
-    kernel = 1e-30 * np.eye(2)
-    model.set_weights([np.zeros((1, 2)), kernel, np.zeros(2)])
-    x, y = np.ones((1, 2, 1)), np.ones((1, 2))
-    first, last = gradient_norms(model, x, y, loss="mse")
-    np.testing.assert_allclose([first, last], [1e-30 * 2**0.5, 2**0.5], rtol=1e-6)
-    model.set_weights([np.ones((1, 2)) * 0.5, kernel, np.zeros(2)])
-    norms = input_sensitivity(model, 0 * x)
-    np.testing.assert_allclose(norms[1, 0], 1e-30 * 0.5 * 2**0.5, rtol=1e-6)
+    model = model_of(layers.SimpleRNN(2))
+    x, y = np.zeros((1, 2, 2)), np.ones((1, 2))
+    model.set_weights([0.5 * np.eye(2), 1e-30 * np.eye(2), np.zeros(2)])
+    norms = gradient_norms(model, x, y)
+    np.testing.assert_allclose(norms, [1e-30 * 2**0.5, 2**0.5], rtol=1e-6)
+    norms = input_sensitivity(model, x)
+    np.testing.assert_allclose(norms[1, 0], 0.5e-30, rtol=1e-6)
 
 
 @KINDS
-def test_input_sensitivity(network):
-    model = build(network, UNITS, INPUTS, TIME)
-    x, _ = data()
+def test_jacobians(name):
+    model, network = build(name), NETWORKS[name]
 
-    def states(part, i, t):
-        moved = x[i].copy()
+    def states(i, t, part):
+        moved = X[i].copy()
         moved[t] = part
-        return run(network, model.layers[0], moved)[1:]
+        return run(network, model.layers[0], moved)[1:].ravel()
 
-    expected = np.zeros((TIME, TIME, BATCH, UNITS * network.num_states, INPUTS))
-    for i in range(BATCH):
-        for t in range(TIME):
-            for tau in range(t, TIME):
-                expected[tau, t, i] = jacobian(
-                    lambda z, i=i, t=t, tau=tau: states(z, i, t)[tau], x[i, t]
-                )
-    for state, entries in parts(network):
-        norms = np.linalg.norm(expected[:, :, :, entries], 2, axis=(-2, -1)).mean(-1)
-        found = input_sensitivity(model, x, state=state)
-        np.testing.assert_allclose(found, norms, rtol=0, atol=TOLERANCE)
-        assert norms[-1, 0] > 1e-3
-
-
-@KINDS
-def test_end_to_end_jacobians(network):
-    model = build(network, UNITS, INPUTS, TIME)
-    x, _ = data()
-    expected = np.stack(
+    by_inputs = [
+        derivatives(lambda z, i=i, t=t: states(i, t, z), X[i, t])
+        for i, t in np.ndindex(BATCH, TIME)
+    ]
+    by_inputs = np.reshape(by_inputs, (BATCH, TIME, TIME, -1, 2))
+    start = np.zeros(UNITS * network.num_states)
+    by_start = np.stack(
         [
-            jacobian(
-                lambda z, row=row: run(network, model.layers[0], row, start=z)[-1],
-                np.zeros(UNITS * network.num_states),
-            )
-            for row in x
+            derivatives(lambda z, x=x: run(network, model.layers[0], x, z)[-1], start)
+            for x in X
         ]
     )
-    for state, entries in parts(network):
-        found = end_to_end_jacobians(model, x, state=state)
-        part = expected[:, entries, entries]
-        np.testing.assert_allclose(found, part, rtol=0, atol=TOLERANCE)
-    every, first = slice(1, None, 2), slice(0, UNITS)
-    found = end_to_end_jacobians(model, x, state=None, units=every)
-    part = expected[:, every, every]
-    np.testing.assert_allclose(found, part, rtol=0, atol=TOLERANCE)
-    values = jacobian_eigenvalues(model, x)
-    # They satisfy the characteristic equation.
-    for matrix, row in zip(expected[:, first, first], values, strict=True):
-        for value in row:
-            assert abs(np.linalg.det(matrix - value * np.eye(UNITS))) < 10 * TOLERANCE
+    for state, entries in parts(name):
+        norms = np.linalg.norm(by_inputs[..., entries, :], 2, axis=(-2, -1)).mean(0)
+        assert_close(input_sensitivity(model, X, state=state), norms.T)
+        found = end_to_end_jacobians(model, X, state=state)
+        assert_close(found, by_start[:, entries, entries])
+    odd = slice(1, None, 2)
+    found = end_to_end_jacobians(model, X, state=None, units=odd)
+    assert_close(found, by_start[:, odd, odd])
+    for matrix, values in zip(by_start, jacobian_eigenvalues(model, X), strict=True):
+        expected = np.poly(matrix[:UNITS, :UNITS])
+        np.testing.assert_allclose(np.poly(values), expected, atol=10 * TOLERANCE)
 
 
-def test_the_loss_of_masked_steps_does_not_count():
-    layers = [
-        keras.layers.Masking(),
-        keras.layers.SimpleRNN(3, return_sequences=True),
-        keras.layers.Dense(2),
-    ]
-    model = keras.Sequential([keras.Input((None, INPUTS)), *layers])
-    x, _ = data()
-    y = np.random.default_rng(0).normal(size=(BATCH, TIME, 2))
-    expected = gradient_norms(model, x, y, loss="mse")
-    padded = [np.pad(values, ((0, 0), (0, 5), (0, 0))) for values in (x, y)]
-    found = gradient_norms(model, *padded, loss="mse")
-    np.testing.assert_allclose(found[:TIME], expected, rtol=1e-5)
-    assert not found[TIME:].any()
+STARTS = np.array([[0.5, -0.25], [0.0, 0.0], [1.0, 2.0]])
 
 
-def test_where_keras_computes_in_float64():
-    """Where TensorFlow counts in int64, too."""
-    x = np.random.default_rng(0).normal(size=(2, 3, 2))
-    inputs = keras.Input((3, 2), dtype="float64")
-    of_a_layer = keras.Sequential([inputs, ScoRNN(4, dtype="float64")])
-    before = keras.config.floatx()
-    keras.config.set_floatx("float64")
-    try:
-        model = keras.Sequential([keras.Input((3, 2)), ScoRNN(4)])
-        model.set_weights(of_a_layer.get_weights())
-        found = input_sensitivity(model, x)
-    finally:
-        keras.config.set_floatx(before)
-    # Norms of order one, each of three products of matrices of order four.
-    expected = input_sensitivity(of_a_layer, x)
-    np.testing.assert_allclose(found, expected, atol=100 * EPS)
+@pytest.mark.parametrize("name", ["SimpleRNN", "ScoRNN"])
+def test_trajectories(name):
+    layer = NETWORKS[name].make(2, dtype="float64", dropout=0.5, stateful=True)
+    # Of another batch than there are starts.
+    model = keras.Sequential([keras.Input(batch_shape=(2, 4, 2)), layer])
+    zeros = np.zeros((5, 2))
+    expected = np.stack([run(NETWORKS[name], layer, zeros, s) for s in STARTS])
+    assert_close(trajectories(model, STARTS, 5), expected)
+    assert_close(vector_field(layer, STARTS), expected[:, 1] - STARTS)
+
+
+def test_one_complex_unit_is_turned():
+    layer = ScuRNN(1, activation="linear", bias_initializer="zeros")
+    layer.build((None, None, 1))
+    moduli = np.linalg.norm(trajectories(layer, STARTS, 3), axis=-1)
+    np.testing.assert_allclose(moduli, moduli[:, :1].repeat(4, 1), rtol=1e-6)

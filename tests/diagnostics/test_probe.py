@@ -1,5 +1,7 @@
 """Any model with a recurrent layer can be observed, and stays as it is."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -11,26 +13,28 @@ from keras_ortho.diagnostics import (
     gradient_norms,
     input_sensitivity,
     manifold_distances,
+    trajectories,
 )
 from keras_ortho.diagnostics.probe import Probe
 from tests.cells.architectures import ARCHITECTURES
-from tests.diagnostics.networks import randomize
+from tests.diagnostics.networks import model_of, randomize
 
 pytestmark = pytest.mark.backends
 
 # Of float32, over some steps of numbers of order one.
 TOLERANCE = 1e-5
+X = np.random.default_rng(0).normal(size=(3, 5, 2)).astype("float32")
+Y = np.ones((3, 2), "float32")
 
 
-def data(batch=3, time=5, m=2, seed=0):
-    return np.random.default_rng(seed).normal(size=(batch, time, m)).astype("float32")
+def assert_observed(model, x=X, layer=None):
+    """What the model gives while its layer is observed is what it gives."""
+    probe = Probe(model, layer, lambda probe, x: probe.observe(x, lambda *_: None)[0])
+    expected = model.predict(x, verbose=0)
+    np.testing.assert_allclose(probe(x), expected, rtol=0, atol=TOLERANCE)
 
 
-def output(model, x, layer=None):
-    """What the model gives while its layer is observed."""
-    return Probe(model, layer, lambda probe, x: probe.observe(x, lambda *_: None)[0])(x)
-
-
+ALL = {"return_sequences": True}
 LAYERS = {
     **{str(a): lambda a=a, **kw: a.layer(**a.arguments, **kw) for a in ARCHITECTURES},
     "SimpleRNN": lambda **kw: layers.SimpleRNN(4, **kw),
@@ -39,19 +43,13 @@ LAYERS = {
     "StackedRNNCells": lambda **kw: layers.RNN(
         [layers.LSTMCell(3), ScoRNNCell(4), layers.GRUCell(2)], **kw
     ),
+    "Bidirectional": lambda **kw: layers.Bidirectional(layers.LSTM(3, name="one")),
 }
 # One of each way: the plain step, gates, a read-out, nested states.
 FAST = {"ScoRNN", "GORU", "EURNN", "LSTM", "StackedRNNCells"}
-ALL = {"return_sequences": True}
-OPTIONS = [
-    {"go_backwards": True},
-    {**ALL, "zero_output_for_mask": True},
-    {**ALL, "go_backwards": True, "zero_output_for_mask": True},
-    {"unroll": True},
-]
+BACK = {**ALL, "go_backwards": True, "zero_output_for_mask": True}
 
 
-@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -59,180 +57,163 @@ OPTIONS = [
             pytest.param(name, ALL, marks=() if name in FAST else pytest.mark.slow)
             for name in LAYERS
         ),
-        *(("ScoRNN", options) for options in OPTIONS),
-        *(pytest.param("LSTM", each, marks=pytest.mark.slow) for each in OPTIONS),
+        ("LSTM", {"unroll": True}),
+        ("ScoRNN", BACK),
     ],
 )
-def test_observed_output_is_the_layers(name, options, masked):
-    mask = [layers.Masking()] if masked else []
-    model = keras.Sequential([keras.Input((5, 2)), *mask, LAYERS[name](**options)])
-    randomize(model)
-    x = data()
+def test_observed_output_is_the_layers(name, options):
+    model = model_of(layers.Masking(), LAYERS[name](**options))
+    x = X.copy()
     x[0, 3:] = x[1, :2] = x[2, 2] = 0  # At the end, at the beginning, between.
-    np.testing.assert_allclose(
-        output(model, x), model.predict(x, verbose=0), rtol=0, atol=TOLERANCE
-    )
+    layer = "forward_one" if name == "Bidirectional" else None
+    assert_observed(model, x, layer)
+    assert_observed(model, X, layer)
 
 
 @pytest.mark.slow_on_jax
 def test_steps_that_are_masked_do_not_count():
-    rnn = layers.Masking(), layers.SimpleRNN(3), layers.Dense(1)
-    model = keras.Sequential([keras.Input((None, 2)), *rnn])
-    randomize(model)
-    x, y, kept = data(1, 6), np.ones((1, 1)), [0, 2, 3]
-    x[0, [1, 4, 5]] = 0
-    without = x[:, kept]
-    norms = gradient_norms(model, x, y, loss="mse")
-    expected = gradient_norms(model, without, y, loss="mse")
+    model = model_of(layers.Masking(), layers.SimpleRNN(2, **ALL), layers.Dense(2))
+    kept, masked = [0, 2, 3], [1, 4, 5]
+    x = np.zeros((1, 6, 2))
+    x[:, kept] = without = X[:1, :3]
+    norms = gradient_norms(model, x, x)
+    expected = gradient_norms(model, without, without)
     np.testing.assert_allclose(norms[kept], expected, rtol=TOLERANCE)
-    assert not norms[[1, 4, 5]].any()
-    found, expected = (end_to_end_jacobians(model, each) for each in (x, without))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
+    assert not norms[masked].any()
     found, expected = (input_sensitivity(model, each) for each in (x, without))
     part = found[np.ix_(kept, kept)]
     np.testing.assert_allclose(part, expected, rtol=0, atol=TOLERANCE)
-    assert not found[:, [1, 4, 5]].any()
+    assert not found[:, masked].any()
     np.testing.assert_array_equal(found[5], found[3])
     # Nor do they count in the mean over sequences.
-    other = data(1, 6, seed=1)
-    two = np.concatenate([x, other])
-    both = gradient_norms(model, two, np.ones((2, 1)), loss="mse")
-    alone = gradient_norms(model, other, y, loss="mse")
-    np.testing.assert_allclose(both[4:], alone[4:], rtol=TOLERANCE)
+    other = X[:1, [0, 0, 1, 2, 3, 4]]
+    both = gradient_norms(model, *[np.concatenate([x, other])] * 2)
+    alone = gradient_norms(model, other, other)
+    np.testing.assert_allclose(both[masked], alone[masked], rtol=TOLERANCE)
 
 
-def functional():
+def test_layers_within_a_model():
     """Of several inputs, with an embedding, a way around and a model within."""
-    words = keras.Input((4,), dtype="int32", name="words")
-    numbers = keras.Input((4, 2), name="numbers")
+    words = keras.Input((5,), dtype="int32", name="words")
+    numbers = keras.Input((5, 2), name="numbers")
     both = layers.Concatenate()([layers.Embedding(5, 3)(words), numbers])
-    before = ScoRNN(3, return_sequences=True, name="before")(both)
-    inner_input = keras.Input((4, 3))
-    inner = keras.Model(
-        inner_input, layers.LSTM(2, return_sequences=True, name="inside")(inner_input)
-    )
-    joined = layers.Concatenate()([inner(before), both])
-    after = layers.GRU(3, name="after")(joined)
+    before = ScoRNN(2, name="before", **ALL)(both)
+    inner = model_of(layers.LSTM(2, name="inside", **ALL))
+    after = layers.GRU(3, name="after")(layers.Concatenate()([inner(before), both]))
     model = keras.Model([words, numbers], layers.Dense(1)(after))
     randomize(model)
-    return model
-
-
-@pytest.mark.parametrize("name", ["before", "inside", "after"])
-def test_a_layer_within_a_model(name):
-    """Of which it observes one, with others before and after it."""
-    model = functional()
-    x = [np.array([[0, 1, 4, 2], [3, 3, 0, 1]]), data(2, 4)]
-    expected = model.predict(x, verbose=0)
-    by_name = dict(zip(["numbers", "words"], reversed(x), strict=True))
-    for given in (x, by_name):
-        found = output(model, given, name)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
-    with pytest.raises(ValueError, match="shapes of the model's inputs.*Received: "):
-        output(model, {**by_name, "numbers": x[1][..., :1]}, name)
-
-
-def test_both_directions():
-    """Each is the layer by itself, and the one that turns the sequences around."""
-    both = layers.Bidirectional(layers.LSTM(3), name="both")
-    model = keras.Sequential([keras.Input((4, 2)), both])
-    randomize(model)
-    x = data(2, 4)
-    for layer, given in ((both.forward_layer, x), (both.backward_layer, x[:, ::-1])):
-        alone = keras.Sequential([keras.Input((4, 2)), layers.LSTM(3)])
-        alone.set_weights(layer.get_weights())
-        np.testing.assert_allclose(
-            end_to_end_jacobians(model, x, layer=layer.name),
-            end_to_end_jacobians(alone, given),
-            rtol=0,
-            atol=TOLERANCE,
-        )
-        np.testing.assert_allclose(
-            output(model, x, layer), model.predict(x, verbose=0), atol=TOLERANCE
-        )
-
-
-def test_the_state_before_the_first_step():
-    """That of the time of the call, on JAX, too, where constants are compiled."""
-
-    def first(model):
-        return Probe(model, None, lambda p, x: p.observe(x, lambda s, x, h, m: h)[1])
-
-    layer, x = layers.SimpleRNN(2, stateful=True), data(1, 2)
-    model = keras.Sequential([keras.Input(batch_shape=(1, 2, 2)), layer])
-    probe = first(model)
-    for start in (0.25, 0.5):
-        layer.states[0].assign(np.full((1, 2), start))
-        np.testing.assert_array_equal(probe(x)[0], np.full((1, 2), start))
-    layer = ScoRNN(3, stateful=True, trainable_initial_state=True)
-    model = keras.Sequential([keras.Input(batch_shape=(1, 2, 2)), layer])
-    randomize(model)
-    probe = first(model)
-    np.testing.assert_array_equal(probe(x)[0, 0], layer.cell.initial_state)
-    model(x)
-    np.testing.assert_array_equal(probe(x)[0], layer.states[0])
+    x = [np.arange(15).reshape(3, 5) % 5, X]
+    for name in ("before", "inside", "after"):
+        assert_observed(model, x, name)
+    assert_observed(model, {"words": x[0], "numbers": x[1]}, "inside")
 
 
 def test_stacked_cells():
     """The first cell's state acts on the second one's at the same step."""
     cells = [layers.SimpleRNNCell(2), layers.SimpleRNNCell(2)]
-    stacked = keras.Sequential([keras.Input((4, 2)), layers.RNN(cells)])
-    one, two = (layers.SimpleRNN(2, return_sequences=i == 0) for i in range(2))
-    apart = keras.Sequential([keras.Input((4, 2)), one, two])
-    randomize(stacked)
-    randomize(apart)
-    x, y = data(2, 4), np.ones((2, 2))
+    stacked = model_of(layers.RNN(cells))
+    one, two = layers.SimpleRNN(2, **ALL), layers.SimpleRNN(2)
+    apart = model_of(one, two)
     for state, layer in enumerate([one, two]):
-        np.testing.assert_allclose(
-            gradient_norms(stacked, x, y, loss="mse", state=state),
-            gradient_norms(apart, x, y, loss="mse", layer=layer),
-            rtol=TOLERANCE,
-        )
+        found = gradient_norms(stacked, X, Y, state=state)
+        expected = gradient_norms(apart, X, Y, layer=layer)
+        np.testing.assert_allclose(found, expected, rtol=TOLERANCE)
 
 
 def test_an_output_made_of_the_state():
     """EURNN's may be the real part; held against a model that takes it itself."""
-    real = EURNN(2, real_output=True, return_sequences=True)
-    whole = EURNN(2, return_sequences=True)
-    model = keras.Sequential([keras.Input((4, 2)), real, layers.Dense(1)])
-    other = keras.Sequential([keras.Input((4, 2)), whole, layers.Dense(1)])
-    randomize(model)
+    real, whole = EURNN(2, real_output=True, **ALL), EURNN(2, **ALL)
+    model, other = model_of(real, layers.Dense(1)), model_of(whole, layers.Dense(1))
     kernel, bias = model.layers[1].get_weights()
     whole.set_weights(real.get_weights())
     other.layers[1].set_weights([np.concatenate([kernel, 0 * kernel]), bias])
-    x, y = data(2, 4), np.ones((2, 4, 1))
-    norms = gradient_norms(model, x, y, loss="mse")
-    np.testing.assert_allclose(
-        norms, gradient_norms(other, x, y, loss="mse"), rtol=TOLERANCE
-    )
+    norms = gradient_norms(model, X, X[..., :1])
+    expected = gradient_norms(other, X, X[..., :1])
+    np.testing.assert_allclose(norms, expected, rtol=TOLERANCE)
     assert norms.min() > 1e-3
+
+
+def test_weights_and_states_are_those_of_the_call():
+    """On JAX, too, where constants are compiled."""
+    layer = ScoRNN(3, stateful=True, trainable_initial_state=True)
+    model = keras.Sequential([keras.Input(batch_shape=(3, 5, 2)), layer])
+    states = Probe(model, None, lambda p, x: p.observe(x, lambda s, x, h, m: h)[1])
+    for seed in (1, 2):
+        randomize(model, seed)
+        layer.reset_state()
+        np.testing.assert_array_equal(states(X)[0, 0], layer.cell.initial_state)
+        model(X)
+        np.testing.assert_array_equal(states(X)[0], layer.states[0])
 
 
 @pytest.mark.slow
 def test_the_model_stays_as_it_is():
     inputs = keras.Input(batch_shape=(3, 5, 2))
-    first = ScoRNN(3, dropout=0.3, seed=1, return_sequences=True, stateful=True)
+    first = ScoRNN(3, dropout=0.3, seed=1, stateful=True, **ALL)
     last = layers.LSTM(2, stateful=True, recurrent_dropout=0.2, seed=2)
     normed = layers.BatchNormalization()(first(inputs))
     model = keras.Model(inputs, last(layers.Dropout(0.5, seed=3)(normed)))
     model.compile("adam", "mse")
-    x, y = data(), np.ones((3, 2), "float32")
-    model.fit(x, y, batch_size=3, verbose=0)
+    model.fit(X, Y, batch_size=3, verbose=0)
+    variables = [*model.variables, *model.optimizer.variables]
+    variables += [*first.states, *last.states]
 
     def everything():
-        variables = [*model.variables, *model.optimizer.variables]
-        for layer in (first, last):
-            variables += layer.states or []
         return [np.array(keras.ops.convert_to_numpy(v)) for v in variables]
 
-    before = everything()
-    attributes = [dict(vars(layer)).keys() for layer in (first, last)]
-    norms = gradient_norms(model, x, y, layer=last)
-    input_sensitivity(model, x, layer=first)
-    end_to_end_jacobians(model, x, layer=last)
+    before, attributes = everything(), dict(vars(last))
+    norms = gradient_norms(model, X, Y, layer=last)
+    input_sensitivity(model, X, layer=first)
     manifold_distances(model)
     for value, expected in zip(everything(), before, strict=True):
         np.testing.assert_array_equal(value, expected)
-    assert [vars(layer).keys() for layer in (first, last)] == attributes
-    assert last.use_cudnn == "auto"
-    np.testing.assert_array_equal(gradient_norms(model, x, y, layer=last), norms)
+    assert vars(last).keys() == attributes.keys()
+    assert last.use_cudnn == attributes["use_cudnn"]
+    np.testing.assert_array_equal(gradient_norms(model, X, Y, layer=last), norms)
+
+
+class OtherOutput(layers.Layer):
+    """A cell whose output is no state of it."""
+
+    state_size = output_size = 2
+
+    def call(self, inputs, states):
+        return 2 * states[0], [inputs + states[0]]
+
+
+def shared():
+    layer, inputs = ScoRNN(2, **ALL), keras.Input((5, 2))
+    return keras.Model(inputs, layer(layer(inputs)))
+
+
+def two(name):
+    return model_of(ScoRNN(2, name="first", **ALL), model_of(ScoRNN(2, name=name)))
+
+
+def one():
+    return model_of(ScoRNN(2))
+
+
+REFUSED = {
+    "must be built": lambda: input_sensitivity(keras.Sequential([ScoRNN(2)]), X),
+    "it has none": lambda: input_sensitivity(model_of(layers.Dense(2)), X),
+    "with the same name": lambda: manifold_distances(two("first")),
+    "'first', 'second'": lambda: input_sensitivity(two("second"), X),
+    "call the recurrent layer once": lambda: input_sensitivity(shared(), X),
+    "less than 1, the number": lambda: end_to_end_jacobians(one(), X, state=1),
+    "a single loss": lambda: gradient_norms(one(), X, Y, loss=["mse", "mae"]),
+    "have one output": lambda: gradient_norms(one(), X, [Y, Y]),
+    "number of sequences": lambda: gradient_norms(one(), X, Y[:1]),
+    "must be one of its states": (
+        lambda: gradient_norms(model_of(layers.RNN(OtherOutput())), X, Y)
+    ),
+    "one state of two numbers": (
+        lambda: trajectories(model_of(layers.LSTM(2)), [[0, 0]], 3)
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_measured(message):
+    with pytest.raises(ValueError, match=f"(?s){re.escape(message)}.*Received: "):
+        REFUSED[message]()
