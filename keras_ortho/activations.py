@@ -351,7 +351,7 @@ def _gelu(inputs: Tensor) -> Tensor:
 # Keras computes a few in float32 for any input: tanh on JAX; on TensorFlow leaky ReLU,
 # whose slope is a float32, and GELU, whose square root of two is one. A layer stores
 # the activation that it was given, for its config, and computes with `precise`.
-_PRECISE = [
+_PRECISE: list[tuple[Callable[..., Tensor], Callable[[Tensor], Tensor]]] = [
     (keras.activations.tanh, tanh),
     (keras.activations.leaky_relu, LeakyReLU(0.2)),
     (keras.activations.gelu, _gelu),

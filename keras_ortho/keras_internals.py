@@ -42,11 +42,9 @@ def current_call(cell: Any) -> Any:
 
 
 def call_is_training(training: Any = None) -> bool:
-    """Returns whether the running call of a layer or model is for training.
-
-    Keras does not pass `training` to the functions that start a sequence, and within
-    `keras.RematScope` JAX traces it.
-    """
+    """Returns whether the running call of a layer or model is for training."""
+    # Keras does not pass `training` to the functions that start a sequence, and within
+    # `keras.RematScope` JAX traces it.
     if isinstance(training, bool | int):
         return bool(training)
     call = get_global_attribute("current_call_ctx")
@@ -59,10 +57,7 @@ def layers_within(layer: Any) -> list[Any]:
 
 
 def knowing_also(objects: dict[str, Any]) -> custom_object_scope:
-    """Creates a custom object scope that extends the current one.
-
-    Keras's own scope replaces the current one instead.
-    """
+    """Creates a custom object scope that extends, not replaces, the current one."""
     known = get_global_attribute("custom_objects_scope_dict", {})
     return custom_object_scope({**known, **objects})
 
@@ -78,10 +73,7 @@ def run_through(model: Any, inputs: Any, call: Any) -> Any:
 
 @contextmanager
 def within_call(layer: Any, training: bool) -> Iterator[None]:
-    """Ensures that there is a running call, for `call_is_training`.
-
-    Keras starts none if `call` or `stateless_call` of a layer is called directly.
-    """
+    """Ensures that there is a running call, also if `call` is called directly."""
     if get_global_attribute("current_call_ctx") is not None:
         yield
         return

@@ -29,10 +29,7 @@ def process_index() -> int:
 
 
 def on_first(function: Callable[[], object]) -> None:
-    """Calls a function in the first process, while the others wait for it.
-
-    An exception of the function is raised in the first process.
-    """
+    """Calls a function in the first process, while the others wait for it."""
     error = None
     if process_index() == 0:
         try:

@@ -43,8 +43,8 @@ def share_among_replicas(count: Tensor) -> Tensor | float:
 def clip_over_replicas(optimizer: Any, gradients: list[Any]) -> list[Any]:
     """Clips the sum of the replicas' gradients, and returns equal shares of it.
 
-    An optimizer of Keras clips the gradients of its replica and then adds up those of
-    all. Of these shares it clips nothing, as each is below the bounds.
+    Keras's optimizers clip the gradients of a replica and then add up those of all. Of
+    these shares they clip nothing, as each is below the bounds.
     """
     replicas = replica_count()
     clips = optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue

@@ -93,12 +93,8 @@ def recurrence(
         compute = with_gradient(plan.forward, plan.backward, once=True)
     nothing = initial_state[:, :0]
     mask = nothing if mask is None else ops.cast(mask, inputs.dtype)
-    by_batch = (
-        inputs,
-        initial_state,
-        mask,
-        nothing if state_mask is None else state_mask,
-    )
+    state_mask = nothing if state_mask is None else state_mask
+    by_batch = inputs, initial_state, mask, state_mask
     others = *weights.kernels, *weights.recurrent_kernels, *weights.biases
     return shared_out(compute, len(by_batch))(*by_batch, *others)
 
@@ -194,40 +190,38 @@ class _Plan:
         """Computes the output of a piece, and what its gradient needs."""
         inputs, state, *_ = tensors
         length, count, left = self._lengths(inputs)
+        shown = int(self.return_sequences)
 
-        def run(state: Tensor, start: Any, length: Any) -> tuple[Tensors, Tensors]:
+        def run(carry: Tensors, start: Any, length: Any) -> tuple[Tensors, Tensors]:
             # The state after a segment, and all that is output or saved.
+            (state,) = carry
             segment = self._segment(tensors, state, start, length)
             after, kept = segment.states()
-            output = (_swap(kept[0]),) if self.return_sequences else ()
-            return (after,), (*output, state, *self._saved(kept))
+            return (after,), (*map(_swap, kept[:shown]), state, *self._saved(kept))
 
         batch, units = ops.shape(state)
         kinds = self.update.kept(units, inputs.dtype)
         kept = [((length, batch, size), dtype) for size, dtype in kinds]
-        collect = [((batch, units), inputs.dtype), *self._saved(kept)]
-        if self.return_sequences:
-            collect.insert(0, ((batch, length, units), inputs.dtype))
+        output = [((batch, length, units), inputs.dtype)] * shown
+        start = (batch, units), inputs.dtype
         carry: Tensors = (state,)
-        outputs, full, rest = [], (), ()
+        full: Tensors = ()
+        rest: Tensors = ()
+        outputs: list[Tensor] = []
         if _any(count):
             carry, full = scan(
-                lambda carry, index, _: run(*carry, index * length, length),
+                lambda carry, index, _: run(carry, index * length, length),
                 carry,
                 length=count,
-                collect=tuple(collect),
+                collect=(*output, start, *self._saved(kept)),
             )
-            if self.return_sequences:
-                outputs.append(_in_a_row(stack(full[0])))
-                full = full[1:]
+            outputs += [_in_a_row(stack(each)) for each in full[:shown]]
             # A tensor, also outside training: a SavedModel contains the gradient as
             # well.
-            full = (stack(full[0]), *full[1:])
+            full = (stack(full[shown]), *full[shown + 1 :])
         if _any(left):
-            carry, rest = run(*carry, count * length, left)
-            if self.return_sequences:
-                outputs.append(rest[0])
-                rest = rest[1:]
+            carry, rest = run(carry, count * length, left)
+            outputs, rest = [*outputs, *rest[:shown]], rest[shown:]
         return _join(outputs or carry, axis=1), (full, rest)
 
     def _backward(
@@ -242,12 +236,12 @@ class _Plan:
         def back(carry: Tensors, start: Any, length: Any, saved: Tensors) -> tuple:
             (gradient, *sums), (state, *kept) = carry, saved
             segment = self._segment(tensors, state, start, length)
-            above = ()
+            above: list[Tensor] = []
             if output is not None:
                 states, *above = (_steps(x, start, length) for x in both)
                 kept.insert(0, states)
             if len(kept) < needed:
-                _, kept = segment.states()
+                _, (*kept,) = segment.states()
             gradient, to_inputs, terms = segment.gradients(
                 tuple(kept), tuple(above), gradient
             )
@@ -377,11 +371,11 @@ class Segment:
                 before = before + (to_state if weights.adds else self.drop(to_state))
             if mask is not None:
                 before = before + gradient * (1 - mask)
-            to_biases = [
+            sums = [
                 total + ops.cast(term, exact)
                 for total, term in zip(rest[count:], to_biases, strict=True)
             ]
-            return (before, *to_products, *to_biases), found
+            return (before, *to_products, *sums), found
 
         batch, size = ops.shape(self.start)
         sizes = [width * size for width in update.widths]

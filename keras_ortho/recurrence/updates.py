@@ -6,6 +6,7 @@ for activations that act on pairs.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
 from keras import ops
@@ -27,8 +28,8 @@ class Products:
         biases: The biases.
     """
 
-    inputs: list[Tensor]
-    states: list[Tensor]
+    inputs: Sequence[Tensor]
+    states: Sequence[Tensor]
     state: Tensor
     biases: Tensors
 
@@ -243,7 +244,9 @@ class Weights:
         others = zip(products[own:], self.biases[own:], strict=True)
         return products[:own] + [product + bias for product, bias in others]
 
-    def after(self, projected: list[Tensor], state: Tensor, dropped: Tensor) -> Tensors:
+    def after(
+        self, projected: Sequence[Tensor], state: Tensor, dropped: Tensor
+    ) -> Tensors:
         """Computes the state after a step."""
         products = [times(dropped, kernel) for kernel in self.recurrent_kernels]
         own = state if self.adds else dropped
