@@ -55,7 +55,6 @@ class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
     >>> kernel = FanInNormal(seed=0)((96, 256))  # a deviation of 0.1
 
     Reference:
-
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
     """
 
@@ -70,10 +69,9 @@ class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
 class ForgetBias(keras.initializers.Initializer):
     """Bias initializer for an LSTM: one value for the forget gates, zero elsewhere.
 
-    Use it with `keras.layers.LSTM(..., unit_forget_bias=False)`, whose bias contains
-    those of the input gates, the forget gates, the cells and the output gates, in this
-    order. The higher the value, the longer a cell remembers at first: at each step, its
-    gate keeps `sigmoid(value)` of the cell state, 0.98 at 4 and 0.02 at -4.
+    It is for `keras.layers.LSTM(..., unit_forget_bias=False)`, and the higher the
+    value, the longer a cell remembers at first: at each step, its gate keeps
+    `sigmoid(value)` of the cell state, 0.98 at 4 and 0.02 at -4.
 
     Args:
         value: Value for the forget gates, finite. Default: 1.
@@ -90,23 +88,7 @@ class ForgetBias(keras.initializers.Initializer):
         self.value = check_finite("value", value)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Returns the initial bias.
-
-        Args:
-            shape: `(4 n,)`.
-            dtype: Floating-point dtype. Default: that of Keras.
-
-        Returns:
-            Tensor of that shape and dtype.
-
-        Raises:
-            ValueError: If the shape is not that of the bias of an LSTM.
-        """
-        if len(shape) != 1 or shape[0] % 4:
-            raise ValueError(
-                "`shape` must be that of the bias of an LSTM, (4 n,). "
-                f"Received: shape={shape}"
-            )
+        """Returns the biases of input gates, forget gates, cells and output gates."""
         gate = (shape[0] // 4,)
         zeros = ops.zeros(gate, dtype=dtype)
         forget = ops.full(gate, self.value, dtype=zeros.dtype)
@@ -151,7 +133,6 @@ class StateUniform(SeedOnly, keras.initializers.VarianceScaling):
     >>> state = StateUniform(seed=0)((128,))
 
     Reference:
-
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 

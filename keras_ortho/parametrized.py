@@ -1,6 +1,6 @@
 """A matrix of a layer, computed from free variables that are weights of the layer."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -14,13 +14,10 @@ from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 
 
 class ParametrizedMatrix:
-    """A square matrix of a layer, and the weights that it is computed from.
+    """A square matrix of a layer, and `variables`, the weights that make it.
 
-    Creating an instance adds the weights to the layer. The matrix has the dtype of the
-    weights, and at least float32, regardless of the compute dtype of the layer.
-
-    Attributes:
-        variables: The weights, in the order of `Parametrization.variables`.
+    Creating an instance adds the weights to the layer. The matrix has their dtype, and
+    at least float32, regardless of the compute dtype of the layer.
     """
 
     def __init__(
@@ -35,20 +32,24 @@ class ParametrizedMatrix:
         self._dtype = wide_dtype(layer.variable_dtype)
         self.variables: list[keras.Variable] = []
         parametrization.check(size)
-        rows = 2 * size if parametrization.is_complex else size
-        self._shape = rows, rows
+        self._shape = (size * (1 + parametrization.is_complex),) * 2
         initializer = getattr(layer, argument)
         given = parametrization.start(argument, initializer, size, self._dtype)
-        if not isinstance(given, Iterable):
+        if isinstance(given, FreeVariable):
             raise ValueError(
                 f"`{type(parametrization).__name__}.variables` must return a list. "
                 f"Received: {given}"
             )
         for free in given:
             weight = layer.add_weight(
+                name=free.name,
+                shape=free.shape,
+                initializer=free.initializer,
+                trainable=free.trainable,
+                dtype=self._dtype if free.exact else free.dtype,
+                constraint=free.constraint,
                 regularizer=regularizer_of(free) if free.trainable else None,
                 autocast=False,
-                **free.weight_arguments(self._dtype),
             )
             set_group(weight, free.group)
             self.variables.append(weight)

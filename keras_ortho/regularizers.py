@@ -11,9 +11,7 @@ from keras_ortho.checks import check_number
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class UnitRadii(keras.regularizers.Regularizer):
-    """Keeps eigenvalue moduli near one: penalty `strength sum_j (gamma_j - 1)^2`.
-
-    This is the regularizer of the nnRNN for its radii.
+    """Keeps the radii of the nnRNN near one: `strength sum_j (gamma_j - 1)^2`.
 
     Args:
         strength: Factor `delta`, at least 0. The paper uses 1e-4 for copying and text,
@@ -27,7 +25,6 @@ class UnitRadii(keras.regularizers.Regularizer):
     0.4
 
     Reference:
-
     - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080), section 3
     """
 
@@ -35,14 +32,7 @@ class UnitRadii(keras.regularizers.Regularizer):
         self.strength = check_number("strength", strength)
 
     def __call__(self, radii: Tensor) -> Tensor:
-        """Computes the penalty.
-
-        Args:
-            radii: Tensor of any shape.
-
-        Returns:
-            A scalar tensor.
-        """
+        """Computes the penalty of radii of any shape, a scalar."""
         return self.strength * ops.sum(ops.square(radii - 1.0))
 
     def get_config(self) -> dict[str, Any]:

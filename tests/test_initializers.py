@@ -1,3 +1,5 @@
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -9,25 +11,23 @@ from tests import reference
 
 pytestmark = pytest.mark.backends
 
+NAN = float("nan")
+NO_CLASSES = {"FreeInitializer", "check_array", "get", "independent"}
 
-def cayley_angles(entries, n):
-    eigenvalues = np.linalg.eigvals(reference.scaled_cayley(entries, np.ones(n)))
-    return np.sort(np.abs(np.angle(eigenvalues)))
+
+def drawn(initializer, *shape, dtype="float32"):
+    return ops.convert_to_numpy(initializer(shape, dtype=dtype))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 16, 17])
 def test_henaff_skew_rotates_pairs(n):
     initializer = initializers.HenaffSkew(seed=1)
-    entries = ops.convert_to_numpy(initializer((n * (n - 1) // 2,), dtype="float64"))
+    entries = drawn(initializer, n * (n - 1) // 2, dtype="float64")
     skew = reference.skew(entries, n)
     pairs = skew[np.arange(0, n - 1, 2), np.arange(1, n, 2)]
     # Nothing but the pairs; an odd order leaves the last unit alone.
     assert np.count_nonzero(skew) == 2 * (n // 2)
     assert np.all((pairs > 0) & (pairs < 1))  # tan(t / 2) for t below pi / 2
-    angles = np.sort(2 * np.arctan(np.concatenate([pairs, pairs, [0] * (n % 2)])))
-    np.testing.assert_allclose(
-        cayley_angles(entries, n), angles, atol=100 * np.finfo("float64").eps
-    )
     # With all their digits: none but 0 has those of float32 alone.
     assert n < 2 or np.any(pairs.astype("float32") != pairs)
 
@@ -35,7 +35,7 @@ def test_henaff_skew_rotates_pairs(n):
 def test_henaff_skew_is_uniform_in_its_bounds():
     n = 2000
     initializer = initializers.HenaffSkew(minval=-1.0, maxval=3.0, seed=0)
-    entries = ops.convert_to_numpy(initializer((n * (n - 1) // 2,), "float32"))
+    entries = drawn(initializer, n * (n - 1) // 2)
     angles = 2 * np.arctan(entries[entries != 0])
     assert len(angles) == n // 2
     # The mean and the spread of a uniform draw of 1 000, to five standard errors.
@@ -44,27 +44,30 @@ def test_henaff_skew_is_uniform_in_its_bounds():
     assert angles.max() == pytest.approx(3.0, abs=0.05)
 
 
-def test_small_uniform():
-    values = ops.convert_to_numpy(initializers.SmallUniform(seed=0)((100, 100)))
-    assert np.abs(values).max() < 0.01
-    assert values.std() == pytest.approx(0.02 / np.sqrt(12), rel=0.05)
-
-
 @pytest.mark.parametrize(
-    "name",
+    ("make", "shape", "deviation", "kurtosis"),
     [
-        "antisymmetric_normal",
-        "fan_in_normal",
-        "forget_bias",
-        "henaff_skew",
-        "normal_reflectors",
-        "small_uniform",
-        "state_uniform",
-        "uniform_phases",
-        "uniform_reflectors",
+        (initializers.SmallUniform, (100, 100), 0.01 / np.sqrt(3), 1.8),
+        (initializers.StateUniform, (600,), 0.05 / np.sqrt(3), 1.8),
+        (initializers.UniformReflectors, (10_000,), None, 1.8),
+        (initializers.NormalReflectors, (10_000,), None, 3.0),
+        (initializers.FanInNormal, (25, 400), 0.2, 3.0),
+        (lambda seed: initializers.AntisymmetricNormal(4, seed), (4950,), 0.4, 3.0),
+        (lambda seed: initializers.AntisymmetricNormal(4, seed), (100, 100), 0.4, 3.0),
     ],
 )
-def test_names_and_configs(name):
+def test_distribution(make, shape, deviation, kurtosis):
+    values = drawn(make(seed=1), *shape)
+    spread = values.std()
+    assert abs(values.mean()) <= 5 * spread / np.sqrt(values.size)
+    assert deviation is None or spread == pytest.approx(deviation, rel=0.1)
+    # Of a uniform or a normal draw, which is not truncated.
+    assert np.mean(values**4) / spread**4 == pytest.approx(kurtosis, rel=0.1)
+
+
+@pytest.mark.parametrize("public", sorted(set(initializers.__all__) - NO_CLASSES))
+def test_names_and_configs(public):
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "_", public).lower()
     initializer = initializers.get(name)
     config = keras.initializers.serialize(initializer)
     assert config["registered_name"].startswith("keras_ortho>")
@@ -73,48 +76,15 @@ def test_names_and_configs(name):
     assert again.get_config() == initializer.get_config()
 
 
-@pytest.mark.parametrize("shape", [(100 * 99 // 2,), (100, 100)])
-def test_antisymmetric_normal(shape):
-    values = ops.convert_to_numpy(initializers.AntisymmetricNormal(4.0)(shape))
-    # Five standard errors of the mean and the deviation of the draws.
-    assert values.mean() == pytest.approx(0, abs=5 * 0.4 / np.sqrt(values.size))
-    assert values.std() == pytest.approx(0.4, rel=5 / np.sqrt(2 * values.size))
-    silent = initializers.AntisymmetricNormal(0)((3,), "float64")
-    np.testing.assert_array_equal(silent, 0)
-    config = initializers.AntisymmetricNormal(4.0, seed=3).get_config()
-    assert config == {"sigma_w": 4.0, "seed": 3}
-
-
-def test_fan_in_normal():
-    values = ops.convert_to_numpy(initializers.FanInNormal(seed=1)((25, 400)))
-    assert values.std() == pytest.approx(0.2, rel=5 / np.sqrt(2 * 10_000))
-    assert np.abs(values).max() > 3 * 0.2  # Not truncated at two deviations.
-
-
 @pytest.mark.parametrize("name", ["normal_reflectors", "uniform_reflectors"])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_reflectors_of_unit_length(name, dtype):
     initialize = unit_length(initializers.get(name), 40)
-    packed = ops.convert_to_numpy(initialize((40 + 39 + 38,), dtype=dtype))
+    packed = drawn(initialize, 40 + 39 + 38, dtype=dtype)
     assert packed.dtype == dtype
-    eps = np.finfo(dtype).eps
     for reflector in np.split(packed.astype("float64"), [40, 79]):
-        assert np.linalg.norm(reflector) == pytest.approx(1, abs=float(10 * eps))
-        # About as many of each sign, to five standard errors.
-        assert abs(np.sign(reflector).sum()) <= 5 * np.sqrt(40)
-
-
-def test_reflectors_in_every_direction():
-    values = ops.convert_to_numpy(initializers.NormalReflectors(seed=0)((10_000,)))
-    # A normal draw, for which no direction is special: 3 for its fourth moment.
-    assert np.mean(values**4) / np.mean(values**2) ** 2 == pytest.approx(3, abs=0.5)
-    values = ops.convert_to_numpy(initializers.UniformReflectors(seed=0)((10_000,)))
-    assert np.mean(values**4) / np.mean(values**2) ** 2 == pytest.approx(1.8, abs=0.1)
-
-
-def test_state_uniform():
-    values = ops.convert_to_numpy(initializers.StateUniform(seed=0)((600,)))
-    assert 0.9 * 0.05 < np.abs(values).max() <= 0.05  # sqrt(3 / 1200)
+        atol = 10 * float(np.finfo(dtype).eps)
+        assert np.linalg.norm(reflector) == pytest.approx(1, abs=atol)
 
 
 @pytest.mark.parametrize("seed", [None, 3, keras.random.SeedGenerator(0)])
@@ -128,28 +98,17 @@ def test_independent_draws(seed):
         np.testing.assert_array_equal(second((5, 5)), again((5, 5)))
 
 
-@pytest.mark.parametrize("initializer", ["zeros", "identity", np.eye(3), ops.zeros])
+@pytest.mark.parametrize("initializer", ["zeros", np.eye(3), ops.zeros])
 def test_independent_of_what_draws_nothing(initializer):
     if not callable(initializer):
         initializer = initializers.get(initializer)
     assert initializers.independent(initializer) is initializer
 
 
-def test_two_of_one_name_differ():
-    first, second = (initializers.get("small_uniform")((20,)) for _ in range(2))
-    assert not np.array_equal(first, second)
-
-
 def test_arrays_survive_a_config():
     array = np.random.default_rng(0).normal(size=(3, 3)).astype("float32")
-    initializer = initializers.get(array)
-    config = keras.initializers.serialize(initializer)
-    again = initializers.get(config)
-    np.testing.assert_array_equal(again((3, 3), "float32"), array)
-
-
-NUMBER = r"`\w+` must be a finite number.* Received: "
-NAN = float("nan")
+    config = keras.initializers.serialize(initializers.get(array))
+    np.testing.assert_array_equal(drawn(initializers.get(config), 3, 3), array)
 
 
 @pytest.mark.parametrize(
@@ -157,30 +116,14 @@ NAN = float("nan")
     [
         *(
             (initializers.HenaffSkew, bounds, "Received: m(in|ax)val=")
-            for bounds in ((-4, 1), (0, 3.2), (1, 0), (0, NAN))
+            for bounds in ((-4, 1), (0, 3.2), (1, 0), (0, NAN), ("a",))
         ),
         (initializers.HenaffSkew(), ((3, 3),), r"Received: shape=\(3, 3\)"),
-        *(
-            (initializers.AntisymmetricNormal, (sigma,), "`sigma_w` must .*Received: ")
-            for sigma in (-1, NAN, float("inf"), "one", None)
-        ),
-        *(
-            (initializers.AntisymmetricNormal(), (shape,), "Received: (shape|entries)=")
-            for shape in ((3, 4), (2, 2, 2), (4,))
-        ),
-        *(
-            (initializers.ForgetBias(), (shape,), "Received: shape=")
-            for shape in ((6,), (4, 4))
-        ),
-        (initializers.AntisymmetricNormal, (True,), NUMBER),
-        (initializers.ForgetBias, (None,), NUMBER),
-        (initializers.HenaffSkew, ("a",), NUMBER),
-        (initializers.UniformPhases, (NAN,), NUMBER),
-        (initializers.SmallUniform, ("a",), NUMBER),
-        (initializers.ScaledRotations, (None,), NUMBER),
-        (initializers.ScaledRotations, (1.0, "a"), NUMBER),
+        (initializers.AntisymmetricNormal, (-1,), "`sigma_w` must .*Received: "),
+        (initializers.AntisymmetricNormal(), ((3, 4),), "Received: shape="),
+        (initializers.ForgetBias, (None,), "`value` must be a finite number"),
         (initializers.SmallUniform, (1.0, 0.5), "`minval`.* minval=1.0, maxval=0.5"),
-        (initializers.UniformPhases, (1.0, 0.5), "`minval`.* minval=1.0, maxval=0.5"),
+        (initializers.UniformPhases, (NAN,), "`minval` must be a finite number"),
         (initializers.get, ("no_such",), "no_such"),
     ],
 )

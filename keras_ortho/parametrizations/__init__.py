@@ -10,11 +10,9 @@ from keras_ortho.parametrizations.antisymmetric import (
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import (
     ScaledCayley,
+    ScaledCayleyUnitary,
     scaled_cayley,
     scaled_cayley_inverse,
-)
-from keras_ortho.parametrizations.cayley_unitary import (
-    ScaledCayleyUnitary,
     scaled_cayley_unitary,
     scaled_cayley_unitary_inverse,
 )

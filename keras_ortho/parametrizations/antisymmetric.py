@@ -1,11 +1,6 @@
-"""Antisymmetric matrices with diffusion, from their free entries.
+"""Antisymmetric matrices with diffusion, `W = M - gamma I` with a skew-symmetric `M`.
 
-    W = M - gamma I
-
-where `M` is skew-symmetric, given by the `n (n - 1) / 2` entries of its strict upper
-triangle in row order, and the diffusion `gamma` is not trained. All eigenvalues of `W`
-have the real part `-gamma`. Chang, Chen, Haber and Chi, "AntisymmetricRNN: A
-dynamical system view on recurrent neural networks", ICLR 2019.
+All eigenvalues of `W` have the real part `-gamma`. The diffusion is not trained.
 """
 
 import math
@@ -16,20 +11,14 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import (
-    check_number,
-    check_real,
-    check_real_square,
-    check_square,
-)
+from keras_ortho.checks import check_number, check_real, check_real_square, check_square
 from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free_initializers import FreeInitializer
 from keras_ortho.parametrizations.skew import matrix_size, num_entries, skew_matrix
 
 
-def diffused(matrix: Tensor, diffusion: float) -> Tensor:
-    """Subtracts the diffusion from the diagonal of a matrix."""
+def _diffused(matrix: Tensor, diffusion: float) -> Tensor:
     return matrix - diffusion * ops.eye(matrix.shape[0], dtype=matrix.dtype)
 
 
@@ -37,39 +26,33 @@ def antisymmetric(entries: Tensor, diffusion: float = 0.0) -> Tensor:
     """Makes `W = M - gamma I` with a skew-symmetric `M`.
 
     Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)` and a floating dtype: the strict
-            upper triangle of `M` in row order.
+        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle of `M`
+            in row order.
         diffusion: Diffusion `gamma`. Default: 0.
 
     Returns:
         Tensor of shape `(n, n)` and the dtype of `entries`.
-
-    Raises:
-        ValueError: If the number of entries is not `n (n - 1) / 2` for any `n`.
 
     Example:
     >>> antisymmetric(np.array([2.0]), diffusion=0.5)
     [[-0.5, 2], [-2, -0.5]]
 
     Reference:
-
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
     """
-    return diffused(skew_matrix(entries), diffusion)
+    return _diffused(skew_matrix(entries), diffusion)
 
 
 def antisymmetry_error(matrix: Tensor, diffusion: float = 0.0) -> float:
     """Computes `||M + M^T||_F`, how far `M = W + gamma I` is from skew-symmetric.
-
-    For a matrix from `antisymmetric`, the error is exactly 0 without diffusion, in any
-    precision. With diffusion, it is the rounding error of the diagonal.
 
     Args:
         matrix: Tensor or array of shape `(n, n)`, the matrix `W`.
         diffusion: Diffusion `gamma`. Default: 0.
 
     Returns:
-        A float, computed in float64.
+        A float, computed in float64. For a matrix from `antisymmetric`, it is the
+        rounding error of the diagonal.
 
     Raises:
         ValueError: If the matrix is not square or is complex.
@@ -90,16 +73,14 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
 
     Args:
         matrix: Real array `W` of shape `(n, n)`. `W + gamma I` must be skew-symmetric
-            up to `100 n` times the machine epsilon of the dtype, relative to the larger
-            of `max |W|` and `gamma`. The skew-symmetric part is used.
+            up to `100 n` times the machine epsilon of its dtype.
         diffusion: Diffusion `gamma`. Default: 0.
 
     Returns:
         Array of shape `(n (n - 1) / 2,)`, float64.
 
     Raises:
-        ValueError: If the matrix is not square, real and finite, or `W + gamma I` is
-            not skew-symmetric.
+        ValueError: If the matrix is not finite, or `W + gamma I` not skew-symmetric.
 
     Example:
     >>> antisymmetric_inverse(np.array([[-0.5, 2.0], [-2.0, -0.5]]), diffusion=0.5)
@@ -108,7 +89,7 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
     matrix = np.asarray(matrix)
     skew = check_real_square("matrix", matrix)
     error = antisymmetry_error(skew, diffusion)
-    largest = max(np.abs(matrix).max(initial=0.0), diffusion)
+    largest = max(np.abs(matrix).max(), diffusion)
     tolerance = rounding_tolerance(len(matrix), matrix.dtype) * largest
     if error > tolerance:
         raise ValueError(
@@ -123,9 +104,8 @@ def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndar
 class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
     """Initializer that draws free entries from `N(0, sigma_w^2 / n)` for `n` units.
 
-    The entries are the strict upper triangle of an antisymmetric matrix, or all entries
-    of an unstructured matrix. The eigenvalues of the antisymmetric matrix then lie on
-    the imaginary axis, between about `-2 sigma_w i` and `2 sigma_w i`.
+    The eigenvalues of an antisymmetric matrix then lie on the imaginary axis, between
+    about `-2 sigma_w i` and `2 sigma_w i`.
 
     Args:
         sigma_w: Standard deviation of the entries times `sqrt(n)`, at least 0. The
@@ -139,7 +119,6 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
     >>> entries = AntisymmetricNormal(4.0, seed=0)((8128,))  # for n = 128 units
 
     Reference:
-
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
     """
 
@@ -152,12 +131,7 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Draws free entries: `(n (n - 1) / 2,)`, or `(n, n)` if unstructured."""
         square = len(shape) == 2 and shape[0] == shape[1]
-        if not square and len(shape) != 1:
-            raise ValueError(
-                "`shape` must be that of the free entries, (n (n - 1) / 2,), or of a "
-                f"square matrix. Received: shape={shape}"
-            )
-        size = shape[0] if square else matrix_size(shape[0])
+        size = shape[0] if square else matrix_size(shape)
         return self.normal(shape, dtype=dtype) * (self.sigma_w / math.sqrt(size))
 
     def get_config(self) -> dict[str, Any]:
@@ -165,17 +139,45 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
         return {"sigma_w": self.sigma_w, "seed": self.normal.get_config()["seed"]}
 
 
-class _Diffused(Parametrization):
-    """Base class of parametrizations `M - diffusion I`."""
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class Unstructured(Parametrization):
+    """All real matrices, as `W = M - diffusion I` with all entries of `M` free.
+
+    Args:
+        diffusion: Diffusion `gamma`, at least 0. Default: 0.
+
+    Example:
+    >>> Unstructured().distance(np.ones((3, 3)))
+    0.0
+    """
 
     takes = "skew entries"
 
     def __init__(self, diffusion: float = 0.0) -> None:
         self.diffusion = check_number("diffusion", diffusion)
 
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Returns one variable, the matrix `M`."""
+        make = initializer or AntisymmetricNormal()
+        return [FreeVariable("recurrent_kernel", (size, size), make, group="others")]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = M - diffusion I`."""
+        return _diffused(*values, self.diffusion)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds `M`."""
+        matrix = check_real_square("matrix", matrix)
+        return (matrix + self.diffusion * np.eye(len(matrix)),)
+
+    def distance(self, matrix: np.ndarray) -> float:
+        """Returns 0: the set contains every real matrix."""
+        check_real_square("matrix", matrix)
+        return 0.0
+
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
-class Antisymmetric(_Diffused):
+class Antisymmetric(Unstructured):
     """Antisymmetric matrices with diffusion, `W = M - diffusion I`.
 
     Args:
@@ -188,13 +190,12 @@ class Antisymmetric(_Diffused):
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Returns one variable, the free entries of `M`."""
-        initializer = initializer or AntisymmetricNormal()
-        return [FreeVariable("recurrent_skew", (num_entries(size),), initializer)]
+        make = initializer or AntisymmetricNormal()
+        return [FreeVariable("recurrent_skew", (num_entries(size),), make)]
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes `W = M - diffusion I`."""
-        (entries,) = values
-        return antisymmetric(entries, self.diffusion)
+        return antisymmetric(*values, self.diffusion)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the free entries of `M`, see `antisymmetric_inverse`."""
@@ -203,38 +204,3 @@ class Antisymmetric(_Diffused):
     def distance(self, matrix: np.ndarray) -> float:
         """Computes `||M + M^T||_F`, see `antisymmetry_error`."""
         return antisymmetry_error(matrix, self.diffusion)
-
-
-@keras.saving.register_keras_serializable(package="keras_ortho")
-class Unstructured(_Diffused):
-    """All real matrices, as `W = M - diffusion I` with all entries of `M` free.
-
-    Args:
-        diffusion: Diffusion `gamma`, at least 0. Default: 0.
-
-    Example:
-    >>> Unstructured().distance(np.ones((3, 3)))
-    0.0
-    """
-
-    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Returns one variable, the matrix `M`."""
-        initializer = initializer or AntisymmetricNormal()
-        return [
-            FreeVariable("recurrent_kernel", (size, size), initializer, group="others")
-        ]
-
-    def matrix(self, *values: Tensor) -> Tensor:
-        """Makes `W = M - diffusion I`."""
-        (matrix,) = values
-        return diffused(matrix, self.diffusion)
-
-    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds `M`."""
-        matrix = check_real_square("matrix", matrix)
-        return (matrix + self.diffusion * np.eye(len(matrix)),)
-
-    def distance(self, matrix: np.ndarray) -> float:
-        """Returns 0: the set contains every real matrix."""
-        check_real_square("matrix", matrix)
-        return 0.0

@@ -1,16 +1,15 @@
 """Arithmetic of matrices: safe at zero, infinity and NaN, complex, and of blocks.
 
-A row vector `a + ib` of `n` complex numbers is stored as the `2n` real numbers
-`[a | b]`, and so is each row of a matrix: its *rows* `[Re M | Im M]` have the shape
-`(m, 2n)`. For multiplication by row vectors, a matrix is expanded to its *block*
-`[[Re M, Im M], [-Im M, Re M]]`: `[a | b] @ block` is `(a + ib) M`.
+A row vector `a + ib` is stored as `[a | b]`, and so is each row of a complex matrix:
+its *rows* are `[Re M | Im M]`, of shape `(m, 2n)`. Row vectors multiply its *block*,
+`[[Re M, Im M], [-Im M, Re M]]`.
 
 The blocks of a block-diagonal matrix are one tensor of shape `(heads, k, k)`, or with
 complex units `(heads, 2, k, 2, k)`: each appears in four places of the real form.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -21,7 +20,7 @@ from keras_ortho.backend.types import Tensor
 
 
 def frobenius_norm(tensor: Tensor) -> Tensor:
-    """Computes the Frobenius norm of a tensor, over all its entries."""
+    """Computes the norm of all entries of a tensor."""
     return ops.sqrt(ops.sum(tensor * tensor))
 
 
@@ -119,13 +118,10 @@ def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
             f"a complex matrix, {(2 * units, 2 * units)}. "
             f"Received: {name}.shape={matrix.shape}"
         )
-    (real, imaginary), (lower, right) = (
-        np.split(half, 2, axis=1) for half in np.split(matrix, 2)
-    )
-    # A block contains exact copies of both parts, including any NaN of a model that has
-    # diverged.
-    same = np.array_equal(real, right, equal_nan=True)
-    if not (same and np.array_equal(imaginary, -lower, equal_nan=True)):
+    real, imaginary = np.split(matrix[:units], 2, axis=1)
+    lower = np.concatenate([-imaginary, real], axis=1)
+    # The copies are exact, including any NaN of a model that has diverged.
+    if not np.array_equal(matrix[units:], lower, equal_nan=True):
         raise ValueError(
             f"`{name}` of twice the units must be the real form of a complex matrix, "
             "[[Re W, Im W], [-Im W, Re W]]. Received: another matrix"
@@ -133,16 +129,14 @@ def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
     return real + 1j * imaginary
 
 
+def real_form(matrix: np.ndarray) -> np.ndarray:
+    """Returns the block of a complex array."""
+    return np.block([[matrix.real, matrix.imag], [-matrix.imag, matrix.real]])
+
+
 def blocks_shape(heads: int, order: int, is_complex: bool) -> tuple[int, ...]:
     """Returns the shape of the blocks of a matrix."""
     return (heads, *((2, order) if is_complex else (order,)) * 2)
-
-
-def stacked_blocks(blocks: Sequence[Tensor], is_complex: bool) -> Tensor:
-    """Stacks blocks into one tensor."""
-    order = blocks[0].shape[0] // (2 if is_complex else 1)
-    shape = blocks_shape(len(blocks), order, is_complex)
-    return ops.reshape(ops.stack(list(blocks)), shape)
 
 
 def block_diagonal(blocks: Tensor) -> Tensor:
@@ -155,17 +149,16 @@ def block_diagonal(blocks: Tensor) -> Tensor:
     return ops.reshape(spread, (size, size))
 
 
-def diagonal_blocks(
-    matrix: np.ndarray, heads: int
-) -> tuple[list[np.ndarray], np.ndarray]:
+def diagonal_blocks(matrix: np.ndarray, heads: int) -> tuple[np.ndarray, np.ndarray]:
     """Splits a matrix into its diagonal blocks and the rest."""
-    size = len(matrix)
-    head = np.arange(size) // (size // heads)
-    blocks = [matrix[np.ix_(head == i, head == i)] for i in range(heads)]
-    return blocks, np.where(head[:, None] == head, 0, matrix)
+    order = len(matrix) // heads
+    head = np.arange(len(matrix)) // order
+    inside = head[:, None] == head
+    blocks = matrix[inside].reshape(heads, order, order)
+    return blocks, np.where(inside, 0, matrix)
 
 
-def only_blocks(matrix: np.ndarray, heads: int) -> list[np.ndarray]:
+def only_blocks(matrix: np.ndarray, heads: int) -> np.ndarray:
     """Returns the blocks of a block-diagonal matrix."""
     blocks, rest = diagonal_blocks(matrix, heads)
     largest = np.abs(rest).max()

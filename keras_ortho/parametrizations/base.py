@@ -24,8 +24,8 @@ class FreeVariable:
     """Specification of a variable that a layer creates for its matrix.
 
     Attributes:
-        name: Name of the weight in the layer. It also becomes an attribute of the
-            cell, so it must not be a name that the cell already has, such as "kernel".
+        name: Name of the weight, and of an attribute of the cell. It must not be one
+            that the cell already has, such as "kernel".
         shape: Shape of the variable.
         initializer: Initializer for the variable.
         trainable: Whether the variable is trained. Default: `True`.
@@ -34,8 +34,7 @@ class FreeVariable:
         dtype: Dtype of the variable. Default: `None`, that of the layer.
         constraint: Constraint for the variable. Default: `None`.
         exact: Whether to store the variable in the dtype in which the matrix is
-            computed, at least float32. A variable that is rounded repeatedly needs
-            this. Default: `False`.
+            computed, at least float32. Default: `False`.
     """
 
     name: str
@@ -46,12 +45,6 @@ class FreeVariable:
     dtype: str | None = None
     constraint: Any = None
     exact: bool = False
-
-    def weight_arguments(self, dtype: str) -> dict[str, Any]:
-        """Returns the arguments for `add_weight` of a layer."""
-        names = ("name", "shape", "initializer", "trainable", "dtype", "constraint")
-        arguments = {name: getattr(self, name) for name in names}
-        return {**arguments, "dtype": dtype} if self.exact else arguments
 
 
 def check_parametrization(parametrization: Any) -> "Parametrization":
@@ -69,20 +62,16 @@ def check_parametrization(parametrization: Any) -> "Parametrization":
 class Parametrization:
     """Base class of parametrizations: maps from free variables to a square matrix.
 
-    A parametrization defines how a layer makes its matrix. `keras_ortho.OrthoRNN` and
-    `keras_ortho.OrthoDense` accept any parametrization, and each architecture of the
-    package has its own. A subclass implements `variables` and `matrix`; `inverse`, if
-    the map has an inverse; and `distance` and `parts`, if its matrices are not
-    orthogonal as a whole. Like every class that is part of a saved model, it must be
-    registered with Keras. It must store its arguments as attributes of the same names,
-    or override `get_config` and `from_config`.
+    A subclass, which `keras_ortho.OrthoRNN` and `keras_ortho.OrthoDense` accept,
+    implements `variables` and `matrix`; `inverse`, if the map has one; and `distance`
+    and `parts`, if its matrices are not orthogonal as a whole. It must be registered
+    with Keras, and store its arguments as attributes of the same names.
 
     With complex units (`is_complex`), `matrix` returns the real form
     `[[Re W, Im W], [-Im W, Re W]]`, of shape `(2n, 2n)`; `inverse` and `distance`
     take the complex matrix, of shape `(n, n)`.
 
     Example:
-
     >>> @keras.saving.register_keras_serializable(package="mine")
     ... class Rotation(Parametrization):
     ...     def variables(self, size, initializer=None):
@@ -121,23 +110,11 @@ class Parametrization:
 
         Returns:
             A list of variables, in the order in which `matrix` takes their values.
-
-        Raises:
-            ValueError: If the set has no matrix of that order.
         """
         raise NotImplementedError(f"`{type(self).__name__}` must have `variables`")
 
     def check(self, size: int) -> None:
-        """Checks that the set has matrices of a given order.
-
-        By default, it has matrices of any order.
-
-        Args:
-            size: Number of units `n`.
-
-        Raises:
-            ValueError: If the set has no matrix of that order.
-        """
+        """Raises a `ValueError` if no matrix of the set has the order `size`."""
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes the matrix, which row vectors multiply from the left.
@@ -156,13 +133,10 @@ class Parametrization:
         raise NotImplementedError
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds values of the variables that make a given matrix.
+        """Finds values of the variables, in their order, that make a given matrix.
 
         Args:
             matrix: Array of shape `(n, n)`.
-
-        Returns:
-            The values, in the order of `variables`.
 
         Raises:
             ValueError: If the matrix is not in the set, or the map has no inverse.
@@ -173,42 +147,28 @@ class Parametrization:
         )
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
-        """Returns the parts of the matrix that are kept orthogonal or unitary.
+        """Returns the parts of the matrix that are kept orthogonal or unitary, by name.
 
-        Args:
-            *values: Values of the variables, as for `matrix`.
-
-        Returns:
-            A dictionary of parts by name. `keras_ortho.diagnostics` shows how far each
-            part is from orthogonal or unitary. By default, the only part is the whole
-            matrix, whose name is `""`.
+        By default, the only part is the whole matrix, whose name is `""`.
         """
         return {"": self.matrix(*values)}
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Measures how far a matrix is from the set.
+        """Measures how far a matrix of shape `(n, n)` is from the set.
 
-        Args:
-            matrix: Array of shape `(n, n)`.
-
-        Returns:
-            The distance, 0 up to rounding for a matrix of the set. Default:
-            `||W* W - I||_F`, the error of orthogonality or unitarity.
+        The default is `||W* W - I||_F`, the error of orthogonality or unitarity.
         """
         return orthogonality_error(matrix)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws a matrix of the set.
+        """Draws a matrix of the set, complex if the units are.
+
+        By default, the trainable variables are drawn from the standard normal
+        distribution, and the others have their initial values.
 
         Args:
             size: Order `n`.
             seed: Random seed. Default: `None`, a new seed at each call.
-
-        Returns:
-            Array of shape `(n, n)`, complex if the units are. By default, the trainable
-            variables are drawn from the standard normal distribution, and the others
-            have their initial values. The matrix is computed in float64 if the backend
-            supports it.
         """
         random = np.random.default_rng(seed)
         with eagerly():
@@ -224,11 +184,9 @@ class Parametrization:
         return self._of_units(matrix, size)
 
     def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
-        """Updates non-trainable variables before a layer makes its matrix.
+        """Updates non-trainable variables, once in each training call of a layer.
 
-        A layer calls this once in each training call, within the compiled training
-        step, with the dtype in which it computes the matrix. By default, it does
-        nothing.
+        `dtype` is the one in which the layer then computes the matrix.
         """
 
     def rebase(self, variables: Sequence[Any], dtype: str) -> None:
@@ -245,7 +203,7 @@ class Parametrization:
         """Returns the variables, with the initializer given to a layer."""
         if initializer is None or isinstance(initializer, FreeInitializer):
             return self.variables(size, initializer)
-        # A placeholder: it is replaced below, and draws no seed.
+        # `Zeros` is replaced below, and draws no seed.
         variables = self.variables(size, keras.initializers.Zeros())
         initializers = initializers_from_matrix(
             name,
@@ -276,24 +234,18 @@ class Parametrization:
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the parametrization: its arguments, serialized."""
-        names = configs.argument_names(type(self))
-        missing = [name for name in names if not hasattr(self, name)]
-        if missing:
-            raise ValueError(
-                f"`{type(self).__name__}` must store its arguments as attributes of "
-                "the same names, or override `get_config` and `from_config`. "
-                f"Received: a class without {', '.join(missing)}"
-            )
-        return {
-            name: keras.saving.serialize_keras_object(getattr(self, name))
-            for name in names
-        }
+        config = {}
+        for name in configs.argument_names(type(self)):
+            if not hasattr(self, name):
+                raise ValueError(
+                    f"`{type(self).__name__}` must store its arguments as attributes "
+                    f"of the same names. Received: a class without {name}"
+                )
+            config[name] = keras.saving.serialize_keras_object(getattr(self, name))
+        return config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "Parametrization":
         """Creates a parametrization from its config."""
-        arguments = {
-            name: keras.saving.deserialize_keras_object(value)
-            for name, value in config.items()
-        }
-        return cls(**arguments)
+        load = keras.saving.deserialize_keras_object
+        return cls(**{name: load(value) for name, value in config.items()})

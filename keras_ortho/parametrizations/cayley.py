@@ -1,16 +1,16 @@
-"""The scaled Cayley transform: from free entries to an orthogonal matrix.
+"""The scaled Cayley transform: from free entries to an orthogonal or unitary matrix.
 
     W = (I + A)^-1 (I - A) D
 
-where `A` is skew-symmetric, given by the `n (n - 1) / 2` entries of its strict upper
-triangle in row order, and `D` is a diagonal matrix of signs. Helfrich, Willmott and Ye,
-"Orthogonal recurrent neural networks with scaled Cayley transform", ICML 2018.
+`A` is skew-symmetric and `D` a diagonal matrix of signs; or `A = S + i Y` is
+skew-Hermitian, with a skew-symmetric `S` and a symmetric `Y`, and `D` has phases.
 
-The inverse follows Kahan's theorem: every orthogonal matrix has this form, for some `D`
-and an `A` whose entries are at most 1 in absolute value. W. Kahan, "Is there a small
-skew Cayley transform with zero diagonal?", Linear Algebra and its Applications 417,
-2006; E. O'Dorney, "Minimizing the Cayley transform of an orthogonal matrix by
-multiplying by signature matrices", ibid. 448, 2014.
+The inverse follows Kahan's theorem: every orthogonal or unitary matrix has this form,
+for some `D` and an `A` whose entries are at most 1 in modulus. Such a `D` maximizes
+`|det(I + W D*)|`. W. Kahan, "Is there a small skew Cayley transform with zero
+diagonal?", Linear Algebra and its Applications 417, 2006; E. O'Dorney, "Minimizing the
+Cayley transform of an orthogonal matrix by multiplying by signature matrices", ibid.
+448, 2014.
 """
 
 import math
@@ -22,37 +22,52 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import is_integer
-from keras_ortho.parametrizations.arithmetic import factorized, limited
+from keras_ortho.parametrizations.arithmetic import (
+    adjoint,
+    block,
+    factorized,
+    limited,
+    of_left_half,
+    product,
+    turn,
+)
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.free_initializers import next_seed
 from keras_ortho.parametrizations.orthogonality import (
     nearest_orthogonal,
+    nearest_unitary,
     random_orthogonal,
+    random_unitary,
 )
 from keras_ortho.parametrizations.skew import (
     HenaffSkew,
     num_entries,
     skew_matrix,
+    symmetric_matrix,
     upper_entries,
 )
 
-# Bound on the diagonal entries of `A`, which are zero if it is real.
-DIAGONAL_BOUND = 0.5
+# Bounds on the entries of a complex `A` on its diagonal and off it. While one is
+# exceeded, a step multiplies the determinant, of 1 at the start and 2^n at most, by at
+# least sqrt(1 + 1/4) or 25/16 - 1/4; the theorem's bound is reached only in the limit.
+_DIAGONAL_BOUND = 0.5
+_COMPLEX_BOUND = 1.25
 
 
-def polished(
+def _polished(
     inverse: Tensor,
     adjoint: Callable[[Tensor], Tensor] = ops.transpose,
     product: Callable[[Tensor, Tensor], Tensor] = ops.matmul,
 ) -> Tensor:
     """Takes two Newton-Schulz steps that bring `X = (I + A)^-1` nearer to its form.
 
-    `X + X* = 2 X* X` holds up to rounding. If `A` is large, the defect is most of the
-    error of the inverse, at most a few percent with `limited`. A step towards
-    `W W* = I`, `W (3 I - W* W) / 2`, squares it; it is written in terms of
-    `X = (I + W) / 2` so that small terms stay small.
+    If `A` is large, the defect of `X + X* = 2 X* X` is most of the error of the
+    inverse, at most a few percent with `limited`. A step `W (3 I - W* W) / 2` squares
+    it; in terms of `X = (I + W) / 2`, small terms stay small.
     """
     for _ in range(2):
         transpose = adjoint(inverse)
@@ -61,18 +76,22 @@ def polished(
     return inverse
 
 
+def _to_skew(change: Tensor) -> Tensor:
+    """Returns the gradient `G` of a real skew `A` for which `dL = tr(change dA)`."""
+    return upper_entries(ops.transpose(change) - change)
+
+
 def _forward(entries: Tensor) -> tuple[Tensor, Tensor]:
     skew = skew_matrix(entries)
     identity = ops.eye(skew.shape[0], dtype=skew.dtype)
-    inverse = polished(factorized(ops.inv, identity + skew))
+    inverse = _polished(factorized(ops.inv, identity + skew))
     return inverse, inverse
 
 
 def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor]:
-    # dX = -X dA X: no new factorization is needed (theorem 3.2 of the paper).
-    transpose = ops.transpose(inverse)
-    product = ops.matmul(ops.matmul(transpose, upstream), transpose)
-    return (upper_entries(ops.transpose(product) - product),)
+    # dX = -X dA X: no new factorization is needed (theorem 3.2 of Helfrich et al.).
+    change = ops.matmul(ops.matmul(inverse, ops.transpose(upstream)), inverse)
+    return (_to_skew(-change),)
 
 
 # X = (I + A)^-1
@@ -82,46 +101,91 @@ _shifted_inverse = with_gradient(_forward, _backward)
 def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     """Computes the scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
 
-    A single matrix inverse serves both the value and the gradient (theorem 3.2). Two
-    Newton-Schulz steps remove most of its rounding error: for finite entries of any
-    size, `||W^T W - I||_F` is at most about `n eps`. Rounding hides `I` beside a larger
-    `A`, so an `A` with `||A||_F > 1 / (8 eps)`, 1e6 in float32, is scaled to that norm.
-    Entries that are not finite give NaN. The signs are treated as constants.
-    `orthogonality_error` measures how far `W` is from orthogonal.
+    For finite entries of any size, `||W^T W - I||_F` is at most about `n eps`. An `A`
+    with `||A||_F > 1 / (8 eps)`, 1e6 in float32, is scaled to that norm.
 
     Args:
         entries: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict
             upper triangle of `A` in row order.
-        signs: Tensor of shape `(n,)`: the diagonal of `D`, entries 1 and -1.
+        signs: Tensor of shape `(n,)`: the diagonal of `D`, 1 and -1, a constant.
 
     Returns:
         The orthogonal matrix, of shape `(n, n)` and the dtype of `entries`.
 
     Raises:
-        ValueError: If the shapes do not match, or the dtype of `entries` is neither
-            float32 nor float64.
+        ValueError: If `entries` does not have such a shape and dtype.
 
     Example:
     >>> scaled_cayley(np.array([1.0]), np.array([1.0, 1.0]))
     [[0, -1], [1, 0]]
 
     Reference:
-
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
     entries = wide_tensor("entries", entries)
-    signs = ops.cast(signs, entries.dtype)
-    size = math.prod(signs.shape)
-    if (entries.shape, signs.shape) != ((num_entries(size),), (size,)):
-        raise ValueError(
-            "`entries` must have n (n - 1) / 2 entries for n `signs`. Received: "
-            f"entries.shape={tuple(entries.shape)}, signs.shape={tuple(signs.shape)}"
-        )
     inverse = _shifted_inverse(*limited(entries))
     # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I. The rounding error of the right side is
     # smaller: by a factor of ten if A is large.
-    identity = ops.eye(size, dtype=inverse.dtype)
-    return (2.0 * inverse - identity) * ops.stop_gradient(signs)
+    identity = ops.eye(inverse.shape[0], dtype=inverse.dtype)
+    signs = ops.stop_gradient(ops.cast(signs, inverse.dtype))
+    return (2.0 * inverse - identity) * signs
+
+
+def _complex_forward(skew: Tensor, symmetric: Tensor) -> tuple[Tensor, Tensor]:
+    # [Re A | Im A], the rows of `A`. The block of `A` is real and skew-symmetric.
+    rows = ops.concatenate([skew_matrix(skew), symmetric_matrix(symmetric)], axis=1)
+    size = rows.shape[0]
+    identity = ops.eye(2 * size, dtype=rows.dtype)
+    half = factorized(ops.solve, identity + block(rows), identity[:, :size])
+    inverse = _polished(of_left_half(half), adjoint, product)
+    return inverse, inverse
+
+
+def _complex_backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
+    # With G = dL/dRe X + i dL/dIm X, a change of A changes L by Re tr(-X G* X dA).
+    change = -product(product(inverse, adjoint(upstream)), inverse)
+    real, imaginary = ops.split(change, 2, axis=1)
+    # An off-diagonal entry appears twice in the matrix.
+    places = 1.0 - 0.5 * ops.eye(inverse.shape[0], dtype=inverse.dtype)
+    symmetric = -places * (imaginary + ops.transpose(imaginary))
+    return _to_skew(real), upper_entries(symmetric, diagonal=True)
+
+
+# The rows of X = (I + A)^-1
+_complex_shifted_inverse = with_gradient(_complex_forward, _complex_backward)
+
+
+def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Tensor:
+    """Computes the unitary scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
+
+    It is unitary up to rounding for finite arguments of any size, as `scaled_cayley`.
+
+    Args:
+        skew: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict upper
+            triangle of `Re A` in row order.
+        symmetric: Tensor of shape `(n (n + 1) / 2,)`: the upper triangle of `Im A`.
+        phases: Tensor of shape `(n,)`: the angles of the diagonal of `D`.
+
+    Returns:
+        The unitary matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, of shape
+        `(2n, 2n)` and the dtype of the arguments.
+
+    Raises:
+        ValueError: If an argument does not have such a shape and dtype.
+
+    Example:
+    >>> scaled_cayley_unitary(np.zeros(0), np.array([1.0]), np.array([0.0]))  # -i
+    [[0, -1], [1, 0]]
+
+    Reference:
+    - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142), theorem 1
+    """
+    skew = wide_tensor("skew", skew)
+    symmetric = wide_tensor("symmetric", symmetric)
+    phases = wide_tensor("phases", phases)
+    inverse = _complex_shifted_inverse(*limited(skew, symmetric))
+    identity = ops.eye(*inverse.shape, dtype=inverse.dtype)
+    return block(turn(2.0 * inverse - identity, cos(phases), sin(phases)))
 
 
 def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
@@ -143,53 +207,92 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
 def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given matrix.
 
-    Works for every orthogonal matrix, including those with the eigenvalue -1, for which
-    the plain Cayley transform has no inverse. The pair is not unique.
+    They exist for every orthogonal matrix, also with the eigenvalue -1, for which the
+    plain Cayley transform has no inverse, and are not unique.
 
     Args:
         matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            machine epsilon of its dtype. The nearest orthogonal matrix is used.
+            machine epsilon of its dtype.
 
     Returns:
-        A pair `(entries, signs)` of float64 arrays. `entries`, of shape
-        `(n (n - 1) / 2,)`, is the strict upper triangle of `A` in row order, at most 1
-        in absolute value up to rounding. `signs`, of shape `(n,)`, is the diagonal of
-        `D`.
+        Float64 arrays `(entries, signs)`, the arguments of `scaled_cayley`. The entries
+        are at most 1 in absolute value, up to rounding.
 
     Raises:
-        ValueError: If the matrix is not square, not finite or not orthogonal, or its
-            dtype is not float16, float32, float64 or an integer dtype.
+        ValueError: If the matrix is not real, finite and orthogonal.
 
     Example:
     >>> scaled_cayley_inverse(-np.eye(2))
     (array([0.]), array([-1., -1.]))
     """
-    skew, signs = small_transform(nearest_orthogonal(matrix), bound=1.0)
+    skew, signs = _small_transform(nearest_orthogonal(matrix), bound=1.0)
     return skew[np.triu_indices(len(skew), 1)], signs
 
 
-def small_transform(matrix: np.ndarray, bound: float) -> tuple[np.ndarray, np.ndarray]:
-    """Finds an `A` whose entries do not exceed a bound, and `D`, for a given matrix."""
+def scaled_cayley_unitary_inverse(
+    matrix: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given unitary matrix.
+
+    Args:
+        matrix: Real or complex array of shape `(n, n)`, unitary up to `100 n` times
+            the machine epsilon of its dtype.
+
+    Returns:
+        Float64 arrays `(skew, symmetric, phases)`, the arguments of
+        `scaled_cayley_unitary`. Up to rounding, the entries of `A` are at most 1.25 in
+        modulus, those on the diagonal at most 0.5.
+
+    Raises:
+        ValueError: If the matrix is not finite and unitary.
+
+    Example:
+    >>> scaled_cayley_unitary_inverse(-np.eye(1))
+    (array([], dtype=float64), array([0.]), array([3.14159265]))
+    """
+    skew, diagonal = _small_transform(nearest_unitary(matrix), bound=_COMPLEX_BOUND)
+    size = len(skew)
+    return (
+        skew.real[np.triu_indices(size, 1)],
+        skew.imag[np.triu_indices(size)],
+        np.angle(diagonal),
+    )
+
+
+def _small_transform(matrix: np.ndarray, bound: float) -> tuple[np.ndarray, np.ndarray]:
+    """Finds an `A` whose entries do not exceed a bound, and `D`, for a given matrix.
+
+    Rotating one phase such that `a_jj = iy` becomes zero multiplies `|det(I + W D*)|`
+    by `sqrt(1 + y^2)`. Rotating two phases by pi multiplies it by
+    `||a_ij|^2 - y_i y_j|`. The determinant is bounded, so the loop ends.
+    """
+    size = len(matrix)
     diagonal = _pivoting_phases(matrix)
+    # An entry may exceed its bound by rounding alone. No step improves that.
+    slack = 100 * size * np.finfo("float64").eps
     while True:
         # (I + W D*)^-1 = (I + A) / 2
-        inverse = np.linalg.inv(np.eye(len(matrix)) + matrix * diagonal.conj())
-        turned = _turn_to_small_entries(inverse, diagonal, bound)
-        if turned is diagonal:
-            skew = 2.0 * inverse - np.eye(len(matrix))
+        inverse = np.linalg.inv(np.eye(size) + matrix * diagonal.conj())
+        skew = 2.0 * inverse - np.eye(size)
+        heights = skew.diagonal().imag  # Zero, if the matrix is real.
+        sizes = np.abs(np.triu(skew, 1))
+        i, j = np.unravel_index(sizes.argmax(), sizes.shape)
+        highest = np.abs(heights).argmax()
+        if abs(heights[highest]) > _DIAGONAL_BOUND + slack:
+            y = heights[highest]
+            diagonal[highest] *= (1 - 1j * y) / (1 + 1j * y)
+        elif sizes[i, j] > bound + slack:
+            diagonal[[i, j]] *= -1
+        else:
             return (skew - skew.conj().T) / 2, diagonal
-        # Steps update the inverse without a new solve, so rounding errors accumulate.
-        # Solve again, and repeat the check.
-        diagonal = turned
 
 
 def _pivoting_phases(matrix: np.ndarray) -> np.ndarray:
     """Chooses phases or signs such that `I + W D*` needs no pivoting in elimination.
 
-    Column j of `I` is zero except in row j, so the row operations for the previous
-    columns do not change its entry there. The pivot of `I + W D*` is therefore 1 plus
-    `conj(d_j)` times the entry of `W` after the same operations. If `d_j` has the phase
-    of that entry, the pivot is at least 1.
+    The row operations for the previous columns do not change column j of `I` in row j.
+    The pivot of `I + W D*` is therefore 1 plus `conj(d_j)` times the entry of `W` after
+    the same operations. If `d_j` has the phase of that entry, it is at least 1.
     """
     reduced = matrix.copy()
     diagonal = np.ones(len(matrix), matrix.dtype)
@@ -200,40 +303,6 @@ def _pivoting_phases(matrix: np.ndarray) -> np.ndarray:
         factors = diagonal[j].conj() * reduced[j + 1 :, j] / (1.0 + modulus)
         reduced[j + 1 :] -= np.outer(factors, reduced[j])
     return diagonal
-
-
-def _turn_to_small_entries(
-    inverse: np.ndarray, diagonal: np.ndarray, bound: float
-) -> np.ndarray:
-    """Rotates phases until no entry of `A` exceeds its bound.
-
-    Rotating one phase such that `a_jj = iy` becomes zero multiplies `|det(I + W D*)|`
-    by `sqrt(1 + y^2)`. Rotating two phases by pi multiplies it by
-    `||a_ij|^2 - y_i y_j|`. The determinant is bounded, so the loop ends.
-    """
-    size = len(inverse)
-    # An entry may exceed its bound by rounding alone. No step improves that.
-    slack = 100 * size * np.finfo("float64").eps
-    while True:
-        skew = 2.0 * inverse - np.eye(size)
-        heights = skew.diagonal().imag  # Zero, if the matrix is real.
-        sizes = np.abs(skew)
-        np.fill_diagonal(sizes, 0)
-        i, j = np.unravel_index(sizes.argmax(), sizes.shape)
-        if np.abs(heights).max() > DIAGONAL_BOUND + slack:
-            chosen = [int(np.abs(heights).argmax())]
-            y = heights[chosen]
-            turns = (1 + 1j * y) / (1 - 1j * y)
-        elif sizes[i, j] > bound + slack:
-            chosen, turns = [int(i), int(j)], np.array([-1.0, -1.0])
-        else:
-            return diagonal
-        diagonal = diagonal.copy()
-        diagonal[chosen] *= turns.conj()
-        # Sherman-Morrison-Woodbury formula, with (I + Z)^-1 Z = I - (I + Z)^-1.
-        columns = np.eye(size)[:, chosen] - inverse[:, chosen]
-        small = np.diag(1 / (turns - 1)) + columns[chosen]
-        inverse = inverse - columns @ np.linalg.solve(small, inverse[chosen])
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -252,6 +321,9 @@ class ScaledCayley(Parametrization):
 
     takes = "skew entries"
     full_at_zero = True
+    matrix = staticmethod(scaled_cayley)
+    inverse = staticmethod(scaled_cayley_inverse)
+    sample = staticmethod(random_orthogonal)
 
     def __init__(self, negative_ones: int | float = 0.5) -> None:
         self.negative_ones = negative_ones
@@ -262,22 +334,40 @@ class ScaledCayley(Parametrization):
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Returns the variables: the free entries of `A` and the signs `D`."""
+        initializer = initializer or HenaffSkew()
         signs = keras.initializers.Constant(diagonal_signs(size, self.negative_ones))
         return [
-            FreeVariable(
-                "recurrent_skew", (num_entries(size),), initializer or HenaffSkew()
-            ),
+            FreeVariable("recurrent_skew", (num_entries(size),), initializer),
             FreeVariable("recurrent_signs", (size,), signs, trainable=False),
         ]
 
-    def matrix(self, *values: Tensor) -> Tensor:
-        """Makes `W = (I + A)^-1 (I - A) D`."""
-        return scaled_cayley(*values)
 
-    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds `A` and `D` for any orthogonal matrix, see `scaled_cayley_inverse`."""
-        return scaled_cayley_inverse(matrix)
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ScaledCayleyUnitary(Parametrization):
+    """All unitary matrices, by the scaled Cayley transform, as in scuRNN.
 
-    def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws an orthogonal matrix uniformly (Haar measure)."""
-        return random_orthogonal(size, seed)
+    Example:
+    >>> ScaledCayleyUnitary().distance(1j * np.eye(3))
+    0.0
+    """
+
+    is_complex = True
+    takes = "skew entries"
+    full_at_zero = True
+    matrix = staticmethod(scaled_cayley_unitary)
+    inverse = staticmethod(scaled_cayley_unitary_inverse)
+    sample = staticmethod(random_unitary)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Returns the variables: the free entries of `A` and the phases of `D`."""
+        skew, symmetric = num_entries(size), num_entries(size + 1)
+        initializer = initializer or HenaffSkew()
+        zeros = keras.initializers.Zeros()
+        phases = keras.initializers.RandomUniform(
+            0.0, 2 * math.pi, seed=next_seed(initializer)
+        )
+        return [
+            FreeVariable("recurrent_skew_real", (skew,), initializer),
+            FreeVariable("recurrent_skew_imag", (symmetric,), zeros),
+            FreeVariable("recurrent_phases", (size,), phases),
+        ]

@@ -2,11 +2,10 @@
 
     exp(A) = r(A / 2^s)^(2^s)
 
-with the diagonal Pade approximant `r = q(-X)^-1 q(X)` of degree 7, and a number of
-squarings `s` that depends on the norm of `A` (N. J. Higham, "The scaling and squaring
-method for the matrix exponential revisited", SIAM Journal on Matrix Analysis and
-Applications 26, 2005). This takes one inverse and `5 + s` products, and two products
-for each Newton-Schulz step. For a skew-symmetric matrix, `r` is orthogonal by itself.
+with the diagonal Pade approximant `r = q(-X)^-1 q(X)` of degree 7, which is orthogonal
+by itself, and a number of squarings `s` that depends on the norm of `A` (N. J. Higham,
+"The scaling and squaring method for the matrix exponential revisited", SIAM Journal on
+Matrix Analysis and Applications 26, 2005).
 """
 
 import math
@@ -34,8 +33,8 @@ _PADE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
 _LARGEST_NORM = {"float32": 3.9257, "float64": 0.9504}
 # More than the norms of `limited` need, in either dtype.
 _MAX_SQUARINGS = 64
-# Squarings between two Newton-Schulz steps. Each squaring doubles the distance from
-# orthogonality. A step removes it while its square is still at rounding level.
+# Squarings between two Newton-Schulz steps, as each doubles the distance from
+# orthogonality, of which a step leaves the square.
 _BETWEEN_POLISHES = 8
 
 
@@ -45,8 +44,10 @@ def _pade(skew: Tensor) -> Tensor:
     fourth = ops.matmul(second, second)
     sixth = ops.matmul(fourth, second)
     powers = (identity, second, fourth, sixth)
-    even = sum(c * power for c, power in zip(_PADE[0::2], powers, strict=True))
-    odd = sum(c * power for c, power in zip(_PADE[1::2], powers, strict=True))
+    even, odd = (
+        sum(c * power for c, power in zip(_PADE[first::2], powers, strict=True))
+        for first in (0, 1)
+    )
     odd = ops.matmul(skew, odd)
     # (even - odd)^-1 (even + odd) = I + 2 (even - odd)^-1 odd: small terms stay small.
     # The gradient of an inverse takes only products, that of a solve another solve.
@@ -79,11 +80,10 @@ def _squared(matrix: Tensor, times: Tensor) -> tuple[Tensor, tuple[Tensor, Tenso
 def _squared_gradient(
     saved: tuple[Tensor, Tensor], upstream: Tensor
 ) -> tuple[Tensor, Tensor]:
-    # A squaring of R maps the upstream gradient G to R^T G + G R^T. The matrices R of
-    # all squarings are powers of one matrix, so these maps commute: they can be applied
-    # in the order in which the powers arise, and no power has to be stored. The
-    # Newton-Schulz steps remove only rounding errors. They are ignored here: for a
-    # change along the orthogonal matrices, such a step is the identity.
+    # A squaring of R maps the upstream gradient G to R^T G + G R^T. All R are powers of
+    # one matrix, so these maps commute: they can be applied in the order in which the
+    # powers arise, and none has to be stored. For a change along the orthogonal
+    # matrices, a Newton-Schulz step is the identity.
     matrix, times = saved
 
     def step(i: Tensor, power: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
@@ -116,8 +116,7 @@ def _squarings(skew: Tensor, largest: float) -> Tensor:
 def skew_exponential(entries: Tensor) -> Tensor:
     """Computes the exponential of a skew-symmetric matrix `A`, an orthogonal matrix.
 
-    The result is orthogonal up to rounding for any norm of `A`: a Newton-Schulz step
-    follows the last squaring and every eighth one before it. The error is about
+    The result is orthogonal up to rounding for any norm of `A`. Its error is about
     `eps ||A||_2`, the effect of a change of `A` by one unit in the last place. An `A`
     with `||A||_F > 1 / (8 eps)`, of which hardly a digit would be left, is scaled to
     that norm. Only first-order gradients in reverse mode are supported.
@@ -127,24 +126,22 @@ def skew_exponential(entries: Tensor) -> Tensor:
             upper triangle of `A` in row order.
 
     Returns:
-        Orthogonal tensor of shape `(n, n)`, determinant 1 and the dtype of `entries`.
+        Tensor of shape `(n, n)` and the dtype of `entries`, with determinant 1.
 
     Raises:
-        ValueError: If the number of entries is not `n (n - 1) / 2` for any `n`, or
-            their dtype is neither float32 nor float64.
+        ValueError: If the number or the dtype of the entries is another.
 
     Example:
     >>> skew_exponential(np.array([np.pi / 2]))
     [[0, 1], [-1, 0]]
 
     Reference:
-
     - [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
     """
     skew = skew_matrix(*limited(wide_tensor("entries", entries)))
     largest = _LARGEST_NORM[keras.backend.standardize_dtype(skew.dtype)]
     squarings = _squarings(ops.stop_gradient(skew), largest)
-    # From a table: no function computes powers of two exactly on every backend.
+    # No function computes powers of two exactly on every backend.
     halves = ops.convert_to_tensor(0.5 ** np.arange(_MAX_SQUARINGS + 1), skew.dtype)
     scale = ops.take(halves, ops.cast(squarings, "int32"))
     return _square(_pade(skew * scale), squarings)
@@ -157,17 +154,15 @@ def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
 
     Args:
         matrix: Real array of shape `(n, n)` and determinant 1, orthogonal up to `100 n`
-            times the machine epsilon of its dtype. The nearest orthogonal matrix is
-            used.
+            times the machine epsilon of its dtype.
 
     Returns:
         Float64 array of shape `(n (n - 1) / 2,)`: the strict upper triangle of `A` in
         row order. The eigenvalues of `A` are at most pi in modulus.
 
     Raises:
-        ValueError: If the matrix is not square, not real, not finite or not orthogonal,
-            or its determinant is -1.
-        ImportError: If SciPy is not installed.
+        ValueError: If the matrix is not finite and orthogonal, or its determinant is
+            -1.
 
     Example:
     >>> skew_logarithm(np.array([[0.0, 1.0], [-1.0, 0.0]]))
@@ -196,32 +191,24 @@ def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
 class SkewExponential(Parametrization):
     """All rotations, `W = exp(A)` with a skew-symmetric `A`, as in expRNN.
 
-    The default initializer is that of scoRNN, which the paper calls Cayley
-    initialization.
-
     Example:
-    >>> from keras_ortho import OrthoRNN
     >>> layer = OrthoRNN(8, SkewExponential())
 
     Reference:
-
     - [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
     """
 
     takes = "skew entries"
     full_at_zero = True
+    matrix = staticmethod(skew_exponential)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Returns one variable, the free entries of `A`."""
         initializer = initializer or HenaffSkew()
         return [FreeVariable("recurrent_skew", (num_entries(size),), initializer)]
 
-    def matrix(self, *values: Tensor) -> Tensor:
-        """Makes `W = exp(A)`."""
-        return skew_exponential(*values)
-
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the smallest `A`, see `skew_logarithm`. Requires SciPy."""
+        """Finds the smallest `A`, see `skew_logarithm`."""
         return (skew_logarithm(matrix),)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:

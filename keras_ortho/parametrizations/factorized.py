@@ -1,11 +1,4 @@
-"""A matrix in factorized form, with singular vectors by the Cayley transform.
-
-    W = L diag(sigma) R^T
-
-Vorontsov, Trabelsi, Kadoury and Pal, "On orthogonality and learning recurrent networks
-with long term dependencies", ICML 2017. In the paper, the optimizer keeps `L` and `R`
-orthogonal; here the scaled Cayley transform makes them.
-"""
+"""A matrix in factorized form, with singular vectors by the Cayley transform."""
 
 from typing import Any
 
@@ -24,6 +17,8 @@ from keras_ortho.parametrizations.svd import BoundedSpectrum
 class FactorizedCayley(BoundedSpectrum):
     """Matrices `L diag(sigma) R^T` with `L` and `R` by the scaled Cayley transform.
 
+    In the paper, the optimizer keeps `L` and `R` orthogonal.
+
     Args:
         spectral_margin: Largest distance of a singular value from the center, at
             least 0. With 0, the singular values are not trained. Default: 0.1.
@@ -36,6 +31,9 @@ class FactorizedCayley(BoundedSpectrum):
     Example:
     >>> FactorizedCayley().distance(np.eye(3))
     0.0
+
+    Reference:
+    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
     takes = "skew entries"

@@ -12,19 +12,16 @@ from keras import ops
 from keras_ortho import checks
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
+from keras_ortho.parametrizations.arithmetic import real_form
 
 
 class FreeInitializer:
     """Marks initializers that make the free variables of a recurrent matrix.
 
-    A cell calls such an initializer with the shape of the variable. It calls any other
-    initializer with the shape `(n, n)` of the matrix, and converts the result by the
-    inverse of its parametrization.
-
-    `makes` names the kind of the values. A cell with free variables of another kind
-    rejects the initializer; if `makes` is empty, every cell accepts it. `seeds` is the
-    number of consecutive seeds that the initializer uses. An independent initializer
-    must start after them.
+    A cell calls such an initializer with the shape of the variable, and any other one
+    with the shape `(n, n)` of the matrix, from which the variables then follow. `makes`
+    names the kind of the values, by which a cell rejects it if it takes another; an
+    empty one fits every cell. `seeds` is the number of consecutive seeds in use.
     """
 
     makes: ClassVar[str] = ""
@@ -32,11 +29,9 @@ class FreeInitializer:
 
 
 class SeedOnly:
-    """Mixin that turns a Keras initializer into one whose only argument is the seed.
+    """Mixin that turns a Keras initializer into one whose only argument is the seed."""
 
-    `settings` contains the other arguments of the Keras initializer.
-    """
-
+    # The other arguments of the Keras initializer.
     settings: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, seed: Any = None) -> None:
@@ -63,7 +58,6 @@ class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
     >>> angles = UniformPhases(seed=0)((1, 511))
 
     Reference:
-
     - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
     """
 
@@ -94,9 +88,8 @@ def get(identifier: Any) -> Any:
             `keras.initializers.get` accepts.
 
     Returns:
-        For a name or a config, a new initializer. For an array, a `Constant` with its
-        values, or those of the real form `[[Re W, Im W], [-Im W, Re W]]` if it is
-        complex. Otherwise, the initializer itself.
+        For a name or a config, a new initializer. For an array, a `Constant` of it, or
+        of its real form if it is complex. Otherwise, the initializer itself.
 
     Raises:
         ValueError: If no such initializer exists.
@@ -116,9 +109,9 @@ def get(identifier: Any) -> Any:
         # Keras would make a function of it, and a config can contain neither
         # functions nor complex numbers.
         array = ops.convert_to_numpy(identifier)
-        if np.iscomplexobj(array):
-            array = np.block([[array.real, array.imag], [-array.imag, array.real]])
-        return keras.initializers.Constant(array)
+        return keras.initializers.Constant(
+            real_form(array) if np.iscomplexobj(array) else array
+        )
     return keras.initializers.get(identifier)
 
 
@@ -126,16 +119,14 @@ def independent(initializer: Any) -> Any:
     """Returns an initializer with the same settings that draws different values.
 
     A random initializer of Keras returns the same values at every call, unless its seed
-    is a `keras.random.SeedGenerator`. Two weights that share an argument such as
-    `kernel_initializer` therefore need separate initializers.
+    is a `keras.random.SeedGenerator`, so weights must not share it.
 
     Args:
         initializer: An initializer of Keras or of this package, or a function.
 
     Returns:
-        If the initializer was given an int seed, a copy with the next seed. If it was
-        given none, a copy with a new random seed. Otherwise the initializer itself: it
-        is not random, or it draws new values at each call.
+        A copy with the next seed, or with a new random one if none was given. The
+        initializer itself if it is not random, or draws new values at each call.
 
     Example:
     >>> independent(keras.initializers.GlorotUniform(seed=1)).get_config()["seed"]
@@ -177,16 +168,14 @@ def initializers_from_matrix(
     check_shape: bool = True,
 ) -> list[Callable[..., Tensor]]:
     """Splits an initializer for a matrix into initializers for the free variables."""
-    given = None
-    if isinstance(initializer, keras.initializers.Constant):
-        given = np.asarray(initializer.value)
-        if check_shape:
-            checks.check_shape(name, given, shape)
+    if check_shape:
+        check_array(name, initializer, shape)
 
     @functools.cache  # All variables must come from the same random matrix.
     def values() -> tuple[np.ndarray, ...]:
-        matrix = given
-        if matrix is None:
+        if isinstance(initializer, keras.initializers.Constant):
+            matrix = np.asarray(initializer.value)
+        else:
             # Inverses branch on the values of the matrix, which must be concrete even
             # if the layer is built while a function is traced.
             with eagerly():
@@ -205,9 +194,7 @@ def initializers_from_matrix(
 
 
 def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None:
-    """Checks the shape of an initializer that is an array.
-
-    Keras would broadcast a smaller array.
+    """Checks the shape of an initializer that is an array, which Keras would broadcast.
 
     Args:
         argument: Name of the argument, for error messages.

@@ -1,27 +1,21 @@
-"""Heads: block-diagonal matrices whose blocks are parametrized separately.
-
-    W = diag(W_1, ..., W_h)
-
-With blocks of order `k = n / h`, a step costs `n k` multiplications instead of `n^2`,
-and computing the blocks costs `h k^3` instead of `n^3`. The units of one head do not
-see those of another: only the inputs, and the layer that reads the state, mix heads.
-"""
+"""Heads: block-diagonal matrices `diag(W_1, ..., W_h)` of separate parametrizations."""
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_count, check_shape, check_square
+from keras_ortho.checks import check_count, check_square
 from keras_ortho.parametrizations.arithmetic import (
     block_diagonal,
+    blocks_shape,
     diagonal_blocks,
     only_blocks,
-    stacked_blocks,
 )
 from keras_ortho.parametrizations.base import (
     FreeVariable,
@@ -39,9 +33,7 @@ class Heads(Parametrization):
     other layers use the full matrix. Each head has its own free variables, named
     `head_0_recurrent_skew` and so on, with different initial values. An initializer
     that returns a matrix, such as `"orthogonal"`, makes each block; an array is the
-    whole matrix.
-
-    In `Heads(Rebased(...))`, each head has its own base.
+    whole matrix. In `Heads(Rebased(...))`, each head has its own base.
 
     Args:
         parametrization: Parametrization of the blocks, from this package or your own.
@@ -50,12 +42,10 @@ class Heads(Parametrization):
             multiple of it.
         mix_inputs: Whether every head of a recurrent layer reads all inputs. Otherwise
             the input kernel is block-diagonal, too: each head reads an equal part of
-            the inputs, and nothing in the layer mixes the heads. `False` is meant for a
-            layer on top of another one with as many units. Default: `True`.
+            the inputs. Default: `True`.
 
     Raises:
-        ValueError: If `parametrization` is not a parametrization or has heads itself,
-            or `heads` is not a positive integer.
+        ValueError: If an argument is not of these.
 
     Example:
     >>> from keras_ortho.parametrizations import ScaledCayley
@@ -68,12 +58,6 @@ class Heads(Parametrization):
         self, parametrization: Any, heads: int, mix_inputs: bool = True
     ) -> None:
         self.parametrization = check_parametrization(parametrization)
-        if self.parametrization.heads > 1:
-            raise ValueError(
-                "`parametrization` must not have heads itself. Received: "
-                f"{type(self.parametrization).__name__} with "
-                f"heads={self.parametrization.heads}"
-            )
         self.heads = check_count("heads", heads)
         self.mix_inputs = mix_inputs
         self.input_heads = 1 if mix_inputs else self.heads
@@ -92,18 +76,7 @@ class Heads(Parametrization):
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the variables of all heads."""
-        self.check(size)
-        order = size // self.heads
-        return _named(
-            self.parametrization.variables(order, own)
-            for own in self._of_each_head(initializer, order)
-        )
-
-    def _of_each_head(self, initializer: Any, order: int) -> list[Any]:
-        """Returns initializers of the heads, with seeds that no other head uses."""
-        drawn = getattr(initializer, "seeds", 1)
-        step = max(len(self.parametrization.variables(order)), drawn)
-        return independents(initializer, self.heads * step)[::step]
+        return self._of_heads(size, initializer, self.parametrization.variables)
 
     def start(
         self, name: str, initializer: Any, size: int, dtype: str
@@ -111,11 +84,26 @@ class Heads(Parametrization):
         """Lists the variables of all heads, with their initializers."""
         if isinstance(initializer, keras.initializers.Constant):  # An array.
             return super().start(name, initializer, size, dtype)
+
+        def make(order: int, own: Any) -> list[FreeVariable]:
+            return self.parametrization.start(name, own, order, dtype)
+
+        return self._of_heads(size, initializer, make)
+
+    def _of_heads(
+        self, size: int, initializer: Any, make: Callable[[int, Any], list[Any]]
+    ) -> list[FreeVariable]:
+        """Makes the variables of each head, with seeds that no other head uses."""
+        self.check(size)
         order = size // self.heads
-        return _named(
-            self.parametrization.start(name, own, order, dtype)
-            for own in self._of_each_head(initializer, order)
-        )
+        drawn = getattr(initializer, "seeds", 1)
+        step = max(len(self.parametrization.variables(order)), drawn)
+        each = independents(initializer, self.heads * step)[::step]
+        return [
+            dataclasses.replace(variable, name=f"head_{head}_{variable.name}")
+            for head, own in enumerate(each)
+            for variable in make(order, own)
+        ]
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes the full matrix, including its zeros."""
@@ -123,17 +111,19 @@ class Heads(Parametrization):
 
     def blocks(self, *values: Tensor) -> Tensor:
         """Makes the blocks."""
-        blocks = [self.parametrization.matrix(*own) for own in self._split(values)]
-        return stacked_blocks(blocks, self.is_complex)
+        made = [self.parametrization.matrix(*own) for own in self._split(values)]
+        order = made[0].shape[0] // (1 + self.is_complex)
+        shape = blocks_shape(self.heads, order, self.is_complex)
+        return ops.reshape(ops.stack(made), shape)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the values for each block, if the rest of the matrix is zero."""
-        matrix = np.asarray(matrix)
-        check_shape("matrix", matrix, (len(matrix), len(matrix)))
+        check_square("matrix", matrix)
         self.check(len(matrix))
-        blocks = only_blocks(matrix, self.heads)
         return tuple(
-            value for block in blocks for value in self.parametrization.inverse(block)
+            value
+            for block in only_blocks(matrix, self.heads)
+            for value in self.parametrization.inverse(block)
         )
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
@@ -157,12 +147,9 @@ class Heads(Parametrization):
         self.check(size)
         order = size // self.heads
         seeds = np.random.default_rng(seed).integers(2**31, size=self.heads)
-        matrices = [self.parametrization.sample(order, int(own)) for own in seeds]
-        matrix = np.zeros((size, size), np.result_type(*matrices))
-        for head, own in enumerate(matrices):
-            place = slice(head * order, (head + 1) * order)
-            matrix[place, place] = own
-        return matrix
+        blocks = [self.parametrization.sample(order, int(own)) for own in seeds]
+        spread = np.einsum("hij,hg->higj", np.stack(blocks), np.eye(self.heads))
+        return spread.reshape(size, size)
 
     def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
         """Begins a training pass for each block."""
@@ -178,14 +165,6 @@ class Heads(Parametrization):
         """Returns the variables, or values, of each head."""
         count = len(values) // self.heads
         return [values[i : i + count] for i in range(0, len(values), count)]
-
-
-def _named(variables: Iterable[list[FreeVariable]]) -> list[FreeVariable]:
-    return [
-        dataclasses.replace(variable, name=f"head_{head}_{variable.name}")
-        for head, own in enumerate(variables)
-        for variable in own
-    ]
 
 
 def in_heads(

@@ -3,9 +3,7 @@
     W = D_1 F R_1 P D_2 F^-1 R_2 D_3
 
 for row vectors, with diagonals of phases `D`, the unitary discrete Fourier transform
-`F`, complex Householder reflections `R = I - 2 v v* / |v|^2` and a fixed permutation
-`P`. Arjovsky, Shah and Bengio, "Unitary evolution recurrent neural networks", ICML
-2016.
+`F`, complex Householder reflections `R = I - 2 v v* / |v|^2` and a permutation `P`.
 """
 
 from typing import Any
@@ -17,35 +15,26 @@ from keras import ops
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.arithmetic import block, divide, product, turn
+from keras_ortho.parametrizations.arithmetic import (
+    adjoint,
+    block,
+    divide,
+    product,
+    turn,
+)
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free_initializers import UniformPhases
 from keras_ortho.parametrizations.householder import scaled_rows
 
 
-def _fourier_rows(size: int) -> np.ndarray:
-    """Returns `[Re F | Im F]` of the matrix `F = exp(-2 pi i j k / n) / sqrt(n)`."""
-    index = np.arange(size)
-    # `j k` is reduced modulo n so that the angles stay accurate.
-    angles = 2 * np.pi * (np.outer(index, index) % size) / size
-    return np.concatenate([np.cos(angles), -np.sin(angles)], axis=1) / np.sqrt(size)
-
-
 def _reflect(rows: Tensor, vector: Tensor) -> Tensor:
     """Computes `M (I - 2 v v* / |v|^2)` as a rank-one update of `M`."""
     real, imaginary = ops.split(vector, 2)
-    # [a | b] times this matrix is the real and imaginary part of (a + ib) v. These two
-    # numbers times its transpose are [Re | Im] of the multiple of v*.
-    columns = ops.stack(
-        [
-            ops.concatenate([real, -imaginary]),
-            ops.concatenate([imaginary, real]),
-        ],
-        axis=1,
-    )
-    along = ops.matmul(rows, columns)
+    # The block of the row v*, whose transpose is that of the column v.
+    row = block(ops.concatenate([real, -imaginary])[None])
+    along = ops.matmul(rows, ops.transpose(row))
     along = divide(2.0 * along, ops.sum(vector * vector))
-    return rows - ops.matmul(along, ops.transpose(columns))
+    return rows - ops.matmul(along, row)
 
 
 def restricted_unitary(
@@ -53,31 +42,25 @@ def restricted_unitary(
 ) -> Tensor:
     """Computes the composition `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` as a matrix.
 
-    The diagonals and reflections cost `O(n^2)` each. Of the two transforms, `F^-1` is a
-    matrix product, and `D_1 F` only scales the rows of `F`.
-
     Args:
-        phases: Angles of the diagonals in radians, a float32 or float64 tensor of shape
-            `(3, n)`.
-        reflectors: `[Re v | Im v]` of the two reflections, a float32 or float64 tensor
-            of shape `(2, 2n)`. The norms do not matter; zeros give the identity.
+        phases: Angles of the diagonals, a float32 or float64 tensor of shape `(3, n)`.
+        reflectors: `[Re v | Im v]` of the two reflections, a tensor of shape `(2, 2n)`.
+            The norms do not matter; zeros give the identity.
         permutation: Integer tensor of shape `(n,)`: entry `j` of `z P` is entry
             `permutation[j]` of `z`.
 
     Returns:
-        Tensor of shape `(2n, 2n)`, the unitary matrix in its real form
-        `[[Re W, Im W], [-Im W, Re W]]`, in the dtype of `phases`.
+        The unitary matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, of shape
+        `(2n, 2n)` and the dtype of `phases`.
 
     Raises:
-        ValueError: If the shapes do not agree, or the dtype of the phases or the
-            reflectors is not float32 or float64.
+        ValueError: If the phases or reflectors are not of float32 or float64.
 
     Example:
     >>> restricted_unitary(np.zeros((3, 4)), np.ones((2, 8)), np.arange(4)).shape
     (8, 8)
 
     Reference:
-
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
       equation 6
     """
@@ -85,23 +68,16 @@ def restricted_unitary(
     reflectors = wide_tensor("reflectors", reflectors)
     permutation = ops.convert_to_tensor(permutation)
     size = permutation.shape[0]
-    found = (tuple(phases.shape), tuple(reflectors.shape))
-    if found != ((3, size), (2, 2 * size)):
-        raise ValueError(
-            "`phases` must have the shape (3, n), and `reflectors` the shape (2, 2n), "
-            f"for a permutation of n. Received: phases.shape={found[0]}, "
-            f"reflectors.shape={found[1]}, permutation.shape={(size,)}"
-        )
     reflectors = scaled_rows(reflectors)
     cosine, sine = cos(phases), sin(phases)
-    fourier = ops.cast(_fourier_rows(size), phases.dtype)
-    real, imaginary = ops.split(fourier, 2, axis=1)
+    transform = np.fft.fft(np.eye(size), norm="ortho")
+    fourier = ops.cast(np.hstack([transform.real, transform.imag]), phases.dtype)
     rows = turn(fourier, cosine[0][:, None], sine[0][:, None])
     rows = _reflect(rows, reflectors[0])
     both = ops.concatenate([permutation, permutation + size])
     rows = ops.take(rows, both, axis=1)
     rows = turn(rows, cosine[1], sine[1])
-    rows = product(rows, ops.concatenate([real, -imaginary], axis=1))
+    rows = product(rows, adjoint(fourier))
     rows = _reflect(rows, reflectors[1])
     return block(turn(rows, cosine[2], sine[2]))
 
@@ -110,9 +86,9 @@ def restricted_unitary(
 class UnitaryComposition(UniformPhases):
     """Initializer for the factors of the uRNN's unitary matrix, or for the matrix.
 
-    The phases of `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` are uniform, the reflectors are
-    Glorot-uniform as a matrix of shape `(2, 2n)`, and all permutations are equally
-    likely. The shape determines which of these is drawn.
+    The phases are uniform, the reflectors are Glorot-uniform as a matrix of shape
+    `(2, 2n)`, and all permutations are equally likely. The shape determines which of
+    these is drawn.
 
     Args:
         minval: Lower bound of the phases, in radians. Default: -pi.
@@ -123,7 +99,6 @@ class UnitaryComposition(UniformPhases):
     >>> matrix = UnitaryComposition(seed=0)((2, 8, 8))  # its real and imaginary part
 
     Reference:
-
     - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
       section 4.1 and the released code
     """
@@ -132,11 +107,10 @@ class UnitaryComposition(UniformPhases):
     seeds = 3
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Draws free variables or a matrix, by the shape.
+        """Draws phases `(3, n)`, reflectors `(2, 2n)`, a permutation or a matrix.
 
-        It is `(3, n)` for the phases, `(2, 2n)` for the reflectors, `(n,)` and an
-        integer dtype or `None` for the permutation, and `(2, n, n)` for the real and
-        imaginary parts of a matrix composed of these.
+        The permutation has the shape `(n,)` and an integer dtype or `None`; of the
+        matrix, the real and imaginary parts are drawn, `(2, n, n)`.
         """
         dtype = None if dtype is None else keras.backend.standardize_dtype(dtype)
         kind = (len(shape), *shape[:1])
@@ -168,9 +142,7 @@ class UnitaryComposition(UniformPhases):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class RestrictedUnitary(Parametrization):
-    """Unitary matrices `D_1 F R_1 P D_2 F^-1 R_2 D_3`, as in the uRNN.
-
-    They are a small subset of the unitary matrices, and the map has no inverse here.
+    """Unitary matrices `D_1 F R_1 P D_2 F^-1 R_2 D_3`, as in the uRNN, a small subset.
 
     Example:
     >>> [variable.shape for variable in RestrictedUnitary().variables(8)]
@@ -179,6 +151,7 @@ class RestrictedUnitary(Parametrization):
 
     is_complex = True
     takes = "a unitary composition"
+    matrix = staticmethod(restricted_unitary)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the phases, the reflectors and the permutation."""
@@ -189,10 +162,6 @@ class RestrictedUnitary(Parametrization):
             # `"int"` is the backend's integer dtype that a GPU can store.
             FreeVariable("permutation", (size,), make, trainable=False, dtype="int"),
         ]
-
-    def matrix(self, *values: Tensor) -> Tensor:
-        """Computes the composition in its real form."""
-        return restricted_unitary(*values)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
         """Draws a matrix from the paper's initial distribution."""

@@ -1,8 +1,4 @@
-"""Skew-symmetric matrices: their free entries, and the papers' initializer for them.
-
-A matrix of order `n` has `n (n - 1) / 2` free entries, those of its strict upper
-triangle in row order.
-"""
+"""Skew-symmetric matrices from their strict upper triangles, and an initializer."""
 
 import math
 from typing import Any
@@ -22,32 +18,38 @@ def num_entries(size: int) -> int:
     return size * (size - 1) // 2
 
 
-def matrix_size(entries: int) -> int:
-    """Returns the order of the skew-symmetric matrix with this many free entries."""
+def matrix_size(shape: tuple[int, ...]) -> int:
+    """Returns the order of the skew-symmetric matrix with free entries of a shape."""
+    entries = shape[0] if len(shape) == 1 else -1
     size = (1 + math.isqrt(1 + 8 * max(entries, 0))) // 2
     if num_entries(size) != entries:
         raise ValueError(
-            "The number of `entries` must be n (n - 1) / 2 for some order n. "
-            f"Received: entries={entries}"
+            "Free entries must have the shape (n (n - 1) / 2,) for some order n. "
+            f"Received: shape={tuple(shape)}"
         )
     return size
 
 
 def skew_matrix(entries: Tensor) -> Tensor:
     """Builds a skew-symmetric matrix from its strict upper triangle."""
-    if len(entries.shape) != 1:
-        raise ValueError(
-            "`entries` must have the shape (n (n - 1) / 2,). "
-            f"Received: entries.shape={tuple(entries.shape)}"
-        )
-    size = matrix_size(entries.shape[0])
-    rows, columns = np.triu_indices(size, 1)
-    # Index of each element in [0, entries, -entries].
-    position = np.zeros((size, size), "int32")
-    position[rows, columns] = np.arange(1, len(rows) + 1)
-    position[columns, rows] = position[rows, columns] + len(rows)
+    upper = _positions(matrix_size(entries.shape), 1)
+    lower = np.where(upper > 0, upper + entries.shape[0], 0).T
     zero = ops.zeros((1,), dtype=entries.dtype)
-    return ops.take(ops.concatenate([zero, entries, -entries]), position)
+    return ops.take(ops.concatenate([zero, entries, -entries]), upper + lower)
+
+
+def symmetric_matrix(entries: Tensor) -> Tensor:
+    """Builds a symmetric matrix from its upper triangle."""
+    upper = _positions(matrix_size(entries.shape) - 1, 0)
+    return ops.take(entries, np.maximum(upper, upper.T) - 1)
+
+
+def _positions(size: int, diagonal: int) -> np.ndarray:
+    """Numbers the elements of an upper triangle from 1 in row order."""
+    position = np.zeros((size, size), "int32")
+    rows, columns = np.triu_indices(size, diagonal)
+    position[rows, columns] = np.arange(1, len(rows) + 1)
+    return position
 
 
 def upper_entries(matrix: Tensor, *, diagonal: bool = False) -> Tensor:
@@ -63,8 +65,8 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     """Initializer for skew-symmetric matrices whose Cayley transform rotates planes.
 
     The matrix has diagonal blocks `[[0, s_j], [-s_j, 0]]` with `s_j = tan(t_j / 2)` and
-    uniform angles `t_j`. Its Cayley transform has the eigenvalues `exp(+-i t_j)`. If
-    the order is odd, the last row and column are zero.
+    uniform angles `t_j`. Its Cayley transform has the eigenvalues `exp(+-i t_j)`, and 1
+    if the order is odd.
 
     Args:
         minval: Lower bound of the angles, in radians. Default: 0.
@@ -79,7 +81,6 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     >>> entries = HenaffSkew(seed=0)((14365,))  # for n = 170 units
 
     Reference:
-
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 4.2, after
       [Henaff et al., 2016](https://proceedings.mlr.press/v48/henaff16.html)
@@ -100,12 +101,7 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Draws the free entries in row order, for a shape `(n (n - 1) / 2,)`."""
-        if len(shape) != 1:
-            raise ValueError(
-                "`shape` must be that of the free entries, (n (n - 1) / 2,). "
-                f"Received: shape={shape}"
-            )
-        size = matrix_size(shape[0])
+        size = matrix_size(shape)
         if size < 2:
             return ops.zeros(shape, dtype=dtype)
         angles = super().__call__((size // 2,), dtype=dtype)

@@ -17,7 +17,7 @@ from keras_ortho.parametrizations.arithmetic import (
     block_diagonal,
     blocks_shape,
     only_blocks,
-    stacked_blocks,
+    real_form,
 )
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.orthogonality import nearest_unitary, random_unitary
@@ -28,10 +28,7 @@ _KEPT = contextvars.ContextVar("kept_unitary", default=False)
 
 @contextlib.contextmanager
 def keeping_unitary() -> Iterator[None]:
-    """Marks the updates in its context as ones that keep unitary matrices unitary.
-
-    A custom optimizer that does so calls the `apply` of its base class in this context.
-    """
+    """Marks the updates in its context as ones that keep unitary matrices unitary."""
     token = _KEPT.set(True)
     try:
         yield
@@ -48,7 +45,7 @@ class KeptUnitary(keras.constraints.Constraint):
     """
 
     def __call__(self, value: Any) -> Any:
-        """Warns, unless the update keeps the matrix unitary: see `keeping_unitary`."""
+        """Warns, unless in `keeping_unitary`."""
         if not _KEPT.get():
             warnings.warn(
                 "The optimizer does not keep the recurrent matrix of `FullURNN`, "
@@ -65,9 +62,9 @@ class KeptUnitary(keras.constraints.Constraint):
 class FullUnitary(Parametrization):
     """All unitary matrices, stored directly, as in the full-capacity uRNN.
 
-    Unlike the other parametrizations, this one needs an optimizer that keeps the matrix
-    unitary, such as `keras_ortho.optimizers.StiefelDescent`. The first step of any
-    other optimizer issues a warning.
+    The optimizer must keep the matrix unitary, as
+    `keras_ortho.optimizers.StiefelDescent` does. The first step of any other one issues
+    a warning.
 
     Args:
         half_gradient: Whether the gradient with respect to the matrix omits what
@@ -80,19 +77,18 @@ class FullUnitary(Parametrization):
 
     is_complex = True
     takes = "a unitary composition"
+    sample = staticmethod(random_unitary)
 
     def __init__(self, half_gradient: bool = False) -> None:
         self.half_gradient = half_gradient
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Returns one variable, the real and the imaginary part of the matrix."""
+        shape, make = (2, size, size), initializer or UnitaryComposition()
+        kept = KeptUnitary()
         return [
             FreeVariable(
-                "recurrent_unitary",
-                (2, size, size),
-                initializer or UnitaryComposition(),
-                group="unitary",
-                constraint=KeptUnitary(),
+                "recurrent_unitary", shape, make, group="unitary", constraint=kept
             )
         ]
 
@@ -109,10 +105,6 @@ class FullUnitary(Parametrization):
         """Returns the real and imaginary parts of any unitary matrix."""
         unitary = nearest_unitary(matrix)
         return (np.stack([unitary.real, unitary.imag]),)
-
-    def sample(self, size: int, seed: int | None = None) -> np.ndarray:
-        """Draws a unitary matrix uniformly (Haar measure)."""
-        return random_unitary(size, seed)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -131,11 +123,9 @@ class PlainMatrix(Parametrization):
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the matrix, or its blocks."""
-        shape: tuple[int, ...] = (size, size)
+        shape: tuple[int, ...] = (size * (1 + self.is_complex),) * 2
         if self.heads > 1:
             shape = blocks_shape(self.heads, size // self.heads, self.is_complex)
-        elif self.is_complex:
-            shape = (2 * size, 2 * size)
         return [FreeVariable("recurrent_kernel", shape, "zeros", group="others")]
 
     def start(
@@ -155,13 +145,9 @@ class PlainMatrix(Parametrization):
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Returns the matrix, or its blocks if it is zero outside of them."""
         check_all_finite("matrix", matrix)
-        if self.heads == 1:
-            return (self._as_held(matrix),)
-        blocks = [self._as_held(b) for b in only_blocks(matrix, self.heads)]
-        return (ops.convert_to_numpy(stacked_blocks(blocks, self.is_complex)),)
-
-    def _as_held(self, matrix: np.ndarray) -> np.ndarray:
-        """Returns the real form of a complex matrix, or a real matrix itself."""
-        if not self.is_complex:
-            return matrix
-        return np.block([[matrix.real, matrix.imag], [-matrix.imag, matrix.real]])
+        blocks = [
+            real_form(part) if self.is_complex else part
+            for part in only_blocks(matrix, self.heads)
+        ]
+        (variable,) = self.variables(len(matrix))
+        return (np.reshape(blocks, variable.shape),)

@@ -1,6 +1,5 @@
 """The warning of an optimizer that does not keep a unitary matrix unitary."""
 
-import re
 import warnings
 
 import keras
@@ -11,8 +10,6 @@ from keras import ops
 from keras_ortho import FullURNN
 from keras_ortho.optimizers import StiefelDescent, paper_optimizer
 from keras_ortho.parametrizations import unitarity_error
-from keras_ortho.parametrizations.stored_matrices import keeping_unitary
-from tests.gradients import weight_gradients
 
 pytestmark = pytest.mark.backends
 
@@ -44,44 +41,28 @@ def test_fit_warns_of_what_leaves_the_manifold():
     assert error < 100 * np.finfo("float32").eps
     # Also where the other was there before, and within it.
     for wrong in ("adam", paper_optimizer(unitary=keras.optimizers.SGD(0.1))):
-        messages = fit(model, wrong)  # One for each time the step is traced.
-        assert messages
-        assert all(re.search(WARNING, message) for message in messages)
+        assert fit(model, wrong)  # One for each time the step is traced.
     assert unitarity_error(model.layers[0].recurrent_matrix()) > 100 * error
-
-
-@pytest.mark.slow_on_jax
-def test_what_wraps_the_right_one_is_right():
-    def accumulating():
-        unitary = StiefelDescent(0.1, gradient_accumulation_steps=2)
-        return paper_optimizer(unitary=unitary)
-
-    scaled = keras.optimizers.LossScaleOptimizer(accumulating(), initial_scale=2.0)
-    assert not fit(make_model(), scaled)
-    assert not fit(make_model(), accumulating(), run_eagerly=True)
-
-
-def test_a_frozen_matrix_stays():
     model = make_model()
     model.layers[0].cell.recurrent_unitary.trainable = False
     assert not fit(model, "sgd")
 
 
+@pytest.mark.slow_on_jax
+def test_what_wraps_the_right_one_is_right():
+    unitary = StiefelDescent(0.1, gradient_accumulation_steps=2)
+    optimizer = paper_optimizer(unitary=unitary)
+    scaled = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=2.0)
+    assert not fit(make_model(), scaled)
+
+
 def test_a_step_of_ones_own():
     layer = FullURNN(3)
     layer(X)
-    _, found = weight_gradients(layer, ops.sum, X)
-    gradient = ops.convert_to_tensor(found["recurrent_unitary"])
     matrix = layer.cell.recurrent_unitary
-
-    class Own(keras.optimizers.SGD):
-        def apply(self, *args, **kwargs):
-            with keeping_unitary():
-                super().apply(*args, **kwargs)
-
-    for right in (StiefelDescent(0.1), Own(0.1)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            right.apply([gradient], [matrix])
+    gradient = ops.ones(matrix.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        StiefelDescent(0.1).apply([gradient], [matrix])
     with pytest.warns(UserWarning, match=WARNING):
         keras.optimizers.SGD(0.1).apply([gradient], [matrix])
