@@ -76,6 +76,7 @@ def decode_audio(
     try:
         if not data:
             raise ValueError("The file is empty.")
+        data = _with_length(data)
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             samples = _read(file, data)
         if mono and samples.shape[1] != 1:
@@ -132,6 +133,19 @@ def resample_to_int16(
 def _to_int16(samples: np.ndarray) -> np.ndarray:
     limits = np.iinfo(np.int16)
     return np.clip(np.rint(samples), limits.min, limits.max).astype(np.int16)
+
+
+def _with_length(data: bytes) -> bytes:
+    """Writes its length into a RIFF file whose writer could not seek back to do so."""
+    start = data.find(b"data", 12) + 8
+    if not data.startswith(b"RIFF") or not 8 < start <= len(data):
+        return data
+    stated = int.from_bytes(data[start - 4 : start], "little")
+    # SoX, ffmpeg and others leave the largest number, Kaldi leaves zeros.
+    if stated <= LARGEST and (stated or any(data[4:8])):
+        return data
+    length = (len(data) - start).to_bytes(4, "little")
+    return data[: start - 4] + length + data[start:]
 
 
 def _read(file: Any, data: bytes) -> np.ndarray:

@@ -68,6 +68,22 @@ def test_whole_files_are_read_and_no_others(container, endian):
                 decode_audio(data[:-missing], name="x")
 
 
+@pytest.mark.parametrize(
+    ("whole", "size"),
+    [
+        (2**32 - 1, 2**32 - 1),
+        (0x7FFFF024, 0x7FFFF000),
+        (0x7FFFF020, 0x7FFFEFFC),
+        (0, 0),
+    ],
+)
+def test_a_writer_that_could_not_seek(whole, size):
+    """ffmpeg, SoX with one channel and several, Kaldi."""
+    data = bytearray(written("WAV", "PCM_16"))
+    data[4:8], data[40:44] = whole.to_bytes(4, "little"), size.to_bytes(4, "little")
+    np.testing.assert_array_equal(decoded(bytes(data)), SAMPLES)
+
+
 def test_channels_and_floating_point():
     two = np.stack([SAMPLES, -SAMPLES // 2], axis=1)
     np.testing.assert_array_equal(decoded(written("WAV", samples=two)), SAMPLES)
