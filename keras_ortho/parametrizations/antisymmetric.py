@@ -163,7 +163,7 @@ class Unstructured(Parametrization):
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes `W = M - diffusion I`."""
-        return _diffused(*values, self.diffusion)
+        return _diffused(values[0], self.diffusion)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds `M`."""
@@ -195,7 +195,7 @@ class Antisymmetric(Unstructured):
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes `W = M - diffusion I`."""
-        return antisymmetric(*values, self.diffusion)
+        return antisymmetric(values[0], self.diffusion)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the free entries of `M`, see `antisymmetric_inverse`."""

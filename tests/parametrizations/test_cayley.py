@@ -132,7 +132,7 @@ def special_matrices(n):
     yield random_orthogonal(n, 2).astype("float32")
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 65, 200])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 65])
 def test_inverse_of_every_matrix(n):
     """By the complex transform, and by the real one if the matrix is real."""
     slack = 100 * n * EPS
