@@ -3,18 +3,31 @@
 The short-term kernel of Helfrich and Ye, "Eigenvalue normalized recurrent neural
 networks for short term memory", AAAI 2020, is `T / (rho(T) + epsilon)`.
 
-`dominant_subspace` returns orthonormal bases `Q` and `Z`, of one or two columns, of the
-right and the left dominant invariant subspace. The dominant eigenvalues are those of
-`H = Q^T T Q`, of order at most two, and `d H = (Z^T Q)^-1 Z^T dT Q` up to a change of
-basis. The eigenvalues, the eigenvectors and the gradient follow in closed form, without
-complex numbers or factorizations.
+Repeated squaring gives a multiple of `T^N`, `N = 2^k`, in which only the eigenvalues of
+largest modulus survive. `T^N V` and `(T^N)^T V` with two columns `V` then contain the
+dominant right and left invariant subspaces: lines if the dominant eigenvalue is real,
+planes if it belongs to a complex pair. The residual `||T Q - Q (Q^T T Q)||` shows which
+case it is: in a power of rank one, the second column is noise.
+
+Rounding spoils the powers of a matrix far from normal. If no residual is small, the
+matrix is projected onto a block of columns by subspace iteration, the projection is
+squared instead, and Newton's method improves the eigenvalue that it has. Golub and Van
+Loan, "Matrix Computations", section 7.3.
+
+The dominant eigenvalues are those of `H = Q^T T Q`, of order at most two. They, their
+eigenvectors and the gradient follow in closed form, without complex numbers.
 """
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Iterable
+from typing import Any
 
+import keras
+import numpy as np
 from keras import ops
 
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.compile import compiled, traced_once
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_number, check_square
@@ -23,82 +36,341 @@ from keras_ortho.parametrizations.arithmetic import (
     frobenius_norm,
     machine_epsilon,
 )
-from keras_ortho.parametrizations.dominant import Subspace, dominant_subspace
-from keras_ortho.parametrizations.order_two import (
-    determinant,
-    eigenvector,
-    inverse,
-    larger,
-    mean_and_discriminant,
-    order_two,
-    radius_and_slope,
-)
+
+# Squarings before the first look for a subspace; there is one after every two more.
+FIRST_SQUARINGS = 6
+# Enough to amplify a gap of a few eps between moduli to order one.
+MOST_SQUARINGS = {"float32": 24, "float64": 48}
+# Steps before the first look for a subspace in a block; they double with each look.
+FIRST_STEPS, MOST_STEPS = 16, 1024
+# The iteration ends if doubling the steps leaves this fraction of the residual, twice
+# in a row: rounding sets a floor, or more eigenvalues tie than the block has columns.
+LEAST_GAIN = 0.8
+NEWTON_STEPS = 3
 
 
-def _restriction(matrix: Tensor, basis: Tensor, planar: Tensor) -> Tensor:
-    # If the subspace is a line, this is [[h, 0], [0, 0]].
-    small = ops.matmul(ops.transpose(basis), ops.matmul(matrix, basis))
-    zero = ops.zeros_like(small[0, 0])
-    return ops.where(planar, small, order_two(small[0, 0], zero, zero, zero))
+def _rounding(matrix: Tensor) -> float:
+    # Rounding level of sums of n products, relative to ||T||_F.
+    return math.sqrt(matrix.shape[0]) * machine_epsilon(matrix)
 
 
-def _overlap(subspace: Subspace) -> Tensor:
-    # Z^T Q. If the subspace is a line, diag(z^T q, 1).
-    overlap = ops.matmul(ops.transpose(subspace.left), subspace.right)
-    zero, one = ops.zeros_like(overlap[0, 0]), ops.ones_like(overlap[0, 0])
-    return ops.where(
-        subspace.planar, overlap, order_two(overlap[0, 0], zero, zero, one)
+def _normalize(tensor: Tensor) -> Tensor:
+    return divide(tensor, frobenius_norm(tensor))
+
+
+def _better(is_better: Tensor, new: Iterable, old: Iterable) -> tuple[Tensor, ...]:
+    return tuple(ops.where(is_better, x, y) for x, y in zip(new, old, strict=True))
+
+
+def _start(size: int, columns: int, dtype: str) -> Tensor:
+    # Random columns, in no special position to any subspace. Both sides use the same
+    # ones, so that the two subspaces of a symmetric matrix agree.
+    drawn = np.random.default_rng(0).normal(size=(columns, size))
+    return ops.convert_to_tensor(drawn.T, dtype=dtype)
+
+
+def _orthonormal(columns: Tensor) -> Tensor:
+    # If the two columns are dependent, the second becomes zero.
+    first = _normalize(columns[:, 0])
+    second = columns[:, 1]
+    for _ in range(2):  # A single pass would leave rounding errors.
+        second = second - first * ops.sum(first * second)
+    return ops.stack([first, _normalize(second)], axis=1)
+
+
+def _residuals(matrix: Tensor, basis: Tensor) -> Tensor:
+    # That of the first column, and that of both.
+    image = ops.matmul(matrix, basis)
+    small = ops.matmul(ops.transpose(basis), image)
+    line = frobenius_norm(image[:, 0] - basis[:, 0] * small[0, 0])
+    plane = frobenius_norm(image - ops.matmul(basis, small))
+    return ops.stack([line, ops.where(_is_line(basis), math.inf, plane)])
+
+
+def _is_line(basis: Tensor) -> Tensor:
+    return ops.all(basis[:, 1] == 0)
+
+
+def _subspaces(matrix: Tensor, right: Tensor, left: Tensor) -> tuple[Tensor, ...]:
+    # The larger residual, and the two bases. The second column of a line is zero.
+    right, left = _orthonormal(right), _orthonormal(left)
+    line, plane = ops.unstack(
+        ops.maximum(_residuals(matrix, right), _residuals(ops.transpose(matrix), left)),
+        2,
     )
+    # If both residuals are at rounding level, the plane is safer: if two eigenvalues
+    # nearly tie, it contains both eigenvectors, but the line is a mixture of them.
+    planar = (plane < line) | (plane <= _rounding(matrix))
+    residual = ops.where(planar, plane, line)
+    columns = ops.stack([ops.ones_like(residual), ops.cast(planar, residual.dtype)])
+    # A power may vanish, and reveal no subspace.
+    vanishes = (frobenius_norm(right) == 0) | (frobenius_norm(left) == 0)
+    residual = ops.where(vanishes, math.inf, residual)
+    return residual, right * columns, left * columns
 
 
-def _two_sided(matrix: Tensor, subspace: Subspace, overlap: Tensor) -> Tensor:
+def _search(matrix: Tensor) -> tuple[Tensor, ...]:
+    """Searches the powers of a matrix for its dominant subspaces.
+
+    Returns the residual, relative to `||T||_F`, the two bases, `T^64`, the logarithm of
+    the growth `||T^N||_F^(1 / N)`, and the number of squarings.
+    """
+    dtype = keras.backend.standardize_dtype(matrix.dtype)
+    norm = frobenius_norm(matrix)
+    matrix = divide(matrix, norm)
+    start = _start(matrix.shape[0], 2, dtype)
+
+    def square(power: Tensor, growth: Tensor, share: Tensor) -> tuple[Tensor, ...]:
+        squared = ops.matmul(power, power)
+        norm, share = frobenius_norm(squared), 0.5 * share
+        # If the square vanishes, the growth so far is kept, as an upper bound.
+        found = (divide(squared, norm), growth + share * ops.log(norm))
+        return *_better(norm == 0, (power, growth), found), share
+
+    def look(power: Tensor) -> tuple[Tensor, ...]:
+        # Low powers suffer least from rounding: the last factor is one of them.
+        both = [
+            ops.matmul(b, _orthonormal(ops.matmul(a, start)))
+            for a, b in ((power, first), (ops.transpose(power), ops.transpose(first)))
+        ]
+        return _subspaces(matrix, *both)
+
+    def step(count: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+        powers, best = square(*square(*values[:3])), values[3:]
+        found = look(powers[0])
+        return count + 2, *powers, *_better(found[0] < best[0], found, best)
+
+    def goes_on(count: Tensor, *values: Tensor) -> Tensor:
+        # With NaN, the loop runs to its end.
+        converged = values[3] <= _rounding(matrix)
+        return (count < MOST_SQUARINGS[dtype]) & ops.logical_not(converged)
+
+    # The power, the log of the growth, and 1 / N, the weight of the last log norm.
+    powers = (matrix, ops.log(norm), ops.ones_like(norm))
+    for _ in range(FIRST_SQUARINGS):
+        powers = square(*powers)
+    first = powers[0]
+    count = ops.convert_to_tensor(FIRST_SQUARINGS, dtype="int32")
+    count, _, growth, _, *best = ops.while_loop(
+        goes_on, step, (count, *powers, *look(first))
+    )
+    return *best, first, growth, count
+
+
+@traced_once
+def _by_block(matrix: Tensor, first: Tensor) -> tuple[Tensor, ...]:
+    """Finds the subspaces of a matrix of norm 1 by subspace iteration.
+
+    Each step multiplies an orthonormal block by the matrix, so that its rounding errors
+    are those of a single product, however large the powers of the matrix grow. Returns
+    the residual, the two bases and the number of steps.
+    """
+    size, dtype = matrix.shape[0], keras.backend.standardize_dtype(matrix.dtype)
+    columns = min(size, 16 if size < 300 else 32)
+    start = _start(size, columns, dtype)
+
+    def look(block: Tensor) -> tuple[Tensor, ...]:
+        small = _projected(matrix, block)
+        # Of eigenvalues that tie, a shift at rounding level makes one the largest.
+        shift = 64.0 * 0.5 ** MOST_SQUARINGS[dtype] * frobenius_norm(small)
+        small = small + shift * ops.eye(columns, dtype=dtype)
+        inner = _search(small)[1]
+        right = ops.matmul(block, inner)
+        residuals = _residuals(matrix, right)
+        residual = ops.where(_is_line(inner), residuals[0], residuals[1])
+        mean, root, imaginary = _eigenvalues(_projected(small, inner))
+        value = ops.stack([mean + root - shift, imaginary])
+        return residual, ops.transpose(right), value
+
+    def step(
+        taken: Tensor, idle: Tensor, block: Tensor, *best: Tensor
+    ) -> tuple[Tensor, ...]:
+        more = ops.maximum(taken, FIRST_STEPS)
+        block = ops.fori_loop(
+            0, more, lambda _, block: ops.qr(ops.matmul(matrix, block))[0], block
+        )
+        found = look(block)
+        idle = ops.where(found[0] > LEAST_GAIN * best[0], idle + 1, 0 * idle)
+        best = _better(found[0] < best[0], found, best)
+        return taken + more, idle, block, *best
+
+    def goes_on(taken: Tensor, idle: Tensor, block: Tensor, *best: Tensor) -> Tensor:
+        # A block of all columns makes none better after more steps.
+        most = MOST_STEPS if columns < size else FIRST_STEPS
+        return (taken < most) & (idle < 2) & (best[0] > machine_epsilon(matrix) ** 0.75)
+
+    zero = ops.convert_to_tensor(0, dtype="int32")
+    block = ops.qr(ops.matmul(first, start))[0]
+    nothing = ops.zeros((2, size), dtype=dtype)
+    best = (math.inf + nothing[0, 0], nothing, nothing[:, 0])
+    taken, _, _, _, right, value = ops.while_loop(
+        goes_on, step, (zero, zero, block, *best)
+    )
+    left = ops.stack([start[:, 0], 0.0 * start[:, 0]])
+    _, right, left = ops.fori_loop(
+        0, NEWTON_STEPS, lambda _, x: _newton(matrix, *x), (value, right, left)
+    )
+    found = _subspaces(matrix, ops.transpose(right), ops.transpose(left))
+    return *found, taken
+
+
+def _newton(matrix: Tensor, value: Tensor, right: Tensor, left: Tensor) -> tuple:
+    """Improves an eigenvalue and its eigenvectors, `(2, n)`: real and imaginary parts.
+
+    The matrix `[[T - lambda I, v], [u*, 0]]` is regular at a simple eigenvalue, and the
+    last entry of the solution of `M x = e` is zero there. Spence and Poulton, "Photonic
+    band structure calculations using nonlinear eigenvalue techniques", 2005.
+    """
+    size = matrix.shape[0]
+    identity = ops.eye(size, dtype=matrix.dtype)
+    shifted, turned = matrix - value[0] * identity, value[1] * identity
+
+    def border(vector: Tensor) -> Tensor:
+        columns = ops.stack([vector, ops.stack([-vector[1], vector[0]])], axis=2)
+        return ops.reshape(columns, (2 * size, 2))
+
+    upper = ops.concatenate([shifted, turned, border(left)[:size]], axis=1)
+    lower = ops.concatenate([-turned, shifted, border(left)[size:]], axis=1)
+    last = ops.pad(ops.transpose(border(right)), ((0, 0), (0, 2)))
+    system = ops.concatenate([upper, lower, last])
+    unit = ops.convert_to_tensor(np.eye(2 * size + 2, 1, -2 * size), matrix.dtype)
+
+    def solve(system: Tensor) -> Tensor:
+        # `ops.solve` may raise an error for a matrix that is singular.
+        basis, triangle = ops.qr(system)
+        pivots = ops.abs(ops.diagonal(triangle))
+        least = machine_epsilon(matrix) * ops.max(pivots)
+        triangle = triangle + ops.diag(ops.where(pivots < least, 2.0 * least, 0.0))
+        found = 0.0 * unit
+        for _ in range(2):  # The rounding of `qr` is corrected once.
+            rest = ops.matmul(ops.transpose(basis), unit - ops.matmul(system, found))
+            found = found + ops.solve_triangular(triangle, rest)
+        return found[:, 0]
+
+    x, y = solve(system), solve(ops.transpose(system))
+    right, left = (ops.reshape(each[: 2 * size], (2, size)) for each in (x, y))
+    # The derivative of the last entry is y* x.
+    a, b = x[2 * size], x[2 * size + 1]
+    c, d = ops.sum(left * right), ops.sum(left[0] * right[1] - left[1] * right[0])
+    change = divide(ops.stack([a * c + b * d, b * c - a * d]), c * c + d * d)
+    change = ops.where(value == 0, 0.0 * change, change)  # A real one stays real.
+    return value - change, _normalize(right), _normalize(left)
+
+
+def _determinant(small: Tensor) -> Tensor:
+    return small[0, 0] * small[1, 1] - small[0, 1] * small[1, 0]
+
+
+def _inverse(small: Tensor) -> Tensor:
+    # The adjugate, if the matrix is singular.
+    a, b, c, d = small[0, 0], small[0, 1], small[1, 0], small[1, 1]
+    adjugate = ops.stack([ops.stack([d, -b]), ops.stack([-c, a])])
+    return divide(adjugate, _determinant(small))
+
+
+def _projected(matrix: Tensor, basis: Tensor) -> Tensor:
+    return ops.matmul(ops.transpose(basis), ops.matmul(matrix, basis))
+
+
+def _eigenvalues(small: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Finds `m`, `r` and `i` so that the eigenvalues are `m +- r` or `m +- i`.
+
+    `m + r` has the larger modulus, and in a tie is the positive one.
+    """
+    mean = 0.5 * (small[0, 0] + small[1, 1])
+    half = 0.5 * (small[0, 0] - small[1, 1])
+    discriminant = half * half + small[0, 1] * small[1, 0]
+    root = ops.sqrt(ops.maximum(discriminant, 0.0))
+    imaginary = ops.sqrt(ops.maximum(-discriminant, 0.0))
+    return mean, ops.where(mean < 0, -root, root), imaginary
+
+
+def _radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
+    """Computes the spectral radius of a matrix `H` and its logarithmic derivative.
+
+    A complex pair has the modulus `sqrt(det H)`, whose logarithm has the derivative
+    `H^-1 / 2`. A real eigenvalue `a` beside another one `b` has the spectral projector
+    `(H - b I) / (a - b)`. Two real eigenvalues that differ only by rounding are treated
+    as a pair.
+    """
+    mean, root, imaginary = _eigenvalues(small)
+    identity = ops.eye(2, dtype=small.dtype)
+    value = mean + root
+    of_one = divide(divide(small - (mean - root) * identity, 2.0 * root), value)
+    # Rounding in H changes the discriminant, the square of half the gap, by at most as
+    # much as is on the right: it hides a relative gap of some eps in a symmetric
+    # matrix, and one of about sqrt(eps) in a nearly defective one.
+    error = 4.0 * machine_epsilon(small) * frobenius_norm(small)
+    discriminant = root * root - imaginary * imaginary
+    is_pair = discriminant <= error * (error + frobenius_norm(small - mean * identity))
+    modulus = ops.sqrt(ops.abs(mean * mean - discriminant))
+    radius = ops.where(is_pair, modulus, ops.abs(value))
+    return radius, ops.where(is_pair, 0.5 * _inverse(small), of_one)
+
+
+@compiled
+def _dominant(matrix: Tensor) -> tuple[Tensor, ...]:
+    # The residual, the two bases, the growth, the squarings, the steps with a block.
+    *best, first, growth, squarings = _search(matrix)
+
+    def by_block() -> tuple[Tensor, ...]:
+        *found, steps = _by_block(_normalize(matrix), first)
+        return *_better(found[0] <= best[0], found, best), steps
+
+    needed = (best[0] > _rounding(matrix)) & ops.any(matrix != 0)  # Not if it is NaN.
+    *best, steps = ops.cond(
+        needed, by_block, lambda: (*best, ops.convert_to_tensor(-1, dtype="int32"))
+    )
+    return *best, ops.exp(growth), squarings, steps
+
+
+def _radius(scaled: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
+    # The radius; whether it has the gradient `sensitivity Q^T`; the sensitivity; Q.
+    eps = machine_epsilon(scaled)
+    residual, right, left, growth, squarings, steps = _dominant(scaled)
+    # Z^T Q. If the subspace is a line, diag(z^T q, 1).
+    overlap = ops.matmul(ops.transpose(left), right)
+    is_line = ops.cast(_is_line(right), scaled.dtype)
+    overlap = overlap + ops.diag(ops.stack([0.0 * is_line, is_line]))
     # (Z^T Q)^-1 Z^T T Q has the product of the errors of Q and Z as its error, but
     # rounding contributes eps / |Z^T Q|. If the subspaces are nearly orthogonal, as for
     # a defective eigenvalue, Q^T T Q is used instead: it is exact for a matrix that
     # differs from T by the residual.
-    one_sided = _restriction(matrix, subspace.right, subspace.planar)
-    image = ops.matmul(matrix, subspace.right)
-    small = ops.matmul(ops.transpose(subspace.left), image)
-    zero = ops.zeros_like(small[0, 0])
-    small = ops.where(subspace.planar, small, order_two(small[0, 0], zero, zero, zero))
-    regular = ops.abs(determinant(overlap)) > machine_epsilon(matrix) ** 0.5
-    return ops.where(regular, ops.matmul(inverse(overlap), small), one_sided)
-
-
-class _Radius(NamedTuple):
-    radius: Tensor
-    # The gradient of the radius is `sensitivity Q^T`, and `condition` is its norm.
-    sensitivity: Tensor
-    condition: Tensor
-    # Whether this gradient is used.
-    found: Tensor
-    subspace: Subspace
-
-
-def _radius(scaled: Tensor) -> _Radius:
-    size, eps = scaled.shape[0], machine_epsilon(scaled)
-    subspace = dominant_subspace(scaled)
-    overlap = _overlap(subspace)
-    radius, slope = radius_and_slope(_two_sided(scaled, subspace, overlap))
+    small = ops.matmul(ops.transpose(left), ops.matmul(scaled, right))
+    small = ops.where(
+        ops.abs(_determinant(overlap)) > eps**0.5,
+        ops.matmul(_inverse(overlap), small),
+        _projected(scaled, right),
+    )
+    radius, slope = _radius_and_slope(small)
     # If very many eigenvalues tie, there may be no subspace to find.
-    found = subspace.residual <= eps**0.5
-    radius = ops.where(found, radius, subspace.growth)
-    factor = ops.transpose(ops.matmul(slope, inverse(overlap)))
-    sensitivity = radius * ops.matmul(subspace.left, factor)
+    found = residual <= eps**0.5
+    radius = ops.where(found, radius, growth)
+    factor = ops.transpose(ops.matmul(slope, _inverse(overlap)))
+    sensitivity = radius * ops.matmul(left, factor)
     # The norm of the gradient is the condition number of the eigenvalue.
     condition = frobenius_norm(sensitivity)
-    found = found & (condition <= 1.0 / (size * eps))
-    return _Radius(radius, sensitivity, condition, found, subspace)
+    found = found & (condition <= 1.0 / (scaled.shape[0] * eps))
+    report = {
+        "radius": radius,
+        "gradient_found": found,
+        "residual": residual,
+        "condition": condition,
+        "planar": ops.logical_not(_is_line(right)),
+        "squarings": squarings,
+        "block_steps": steps,
+    }
+    return radius, found, sensitivity, right, report
 
 
 def _forward(matrix: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     largest = ops.max(ops.abs(matrix))
     scaled = divide(matrix, largest)
-    radius, sensitivity, _, found, subspace = _radius(scaled)
+    radius, found, sensitivity, right, _ = _radius(scaled)
     sensitivity = ops.where(found, sensitivity, ops.zeros_like(sensitivity))
     radial = divide(radius, ops.sum(scaled * scaled))
     radial = ops.where(found, ops.zeros_like(radial), radial)
-    return radius * largest, (scaled, radial, sensitivity, subspace.right)
+    return radius * largest, (scaled, radial, sensitivity, right)
 
 
 def _backward(saved: tuple[Tensor, ...], upstream: Tensor) -> tuple[Tensor]:
@@ -122,24 +394,17 @@ def spectral_radius(matrix: Tensor) -> Tensor:
     The gradient is `(alpha Re S + beta Im S) / rho`, with the dominant eigenvalue
     `lambda = alpha + i beta`, its eigenvectors `T u = lambda u`, `v* T = lambda v*`,
     and `S = conj(v) u^T / (v* u)`. The function can be differentiated once, in reverse
-    mode.
+    mode. Where `rho` has no gradient, or it cannot be computed:
 
-    If `rho` has no gradient, or it cannot be computed, another value takes its place:
-
-    - Of two real eigenvalues with the same modulus and opposite signs, the positive one
-      is used.
+    - Of two real eigenvalues with opposite signs, the positive one is used.
     - Two real eigenvalues that are equal up to rounding are treated as a pair, with the
-      geometric mean of their moduli. If they are defective, the true gradient tends to
-      infinity. Rounding hides a relative gap of some eps if their eigenvectors are
-      orthogonal, and one of `sqrt(eps)` if these nearly agree.
-    - If more than two eigenvalues tie, one of them is used, and rounding decides which
-      one. The gradient is one of the subgradients.
-    - If more eigenvalues tie than fit in the block of `block_iteration`, as in many
-      orthogonal matrices of order above 16, or if the condition number of the dominant
-      eigenvalue exceeds `1 / (n eps)`, the gradient is `rho T / ||T||_F^2`, which only
-      changes the scale of `T`. For an orthogonal matrix, this is the mean over the
-      eigenvalues. `eigenpair_report` tells whether this gradient is used.
-    - If a matrix is so far from normal that its powers reveal no subspace, the value is
+      geometric mean of their moduli.
+    - Of more than two that tie, one is used. The gradient is a subgradient.
+    - If more tie than a block of 16 columns parts, as in large orthogonal matrices, or
+      the condition number of the eigenvalue exceeds `1 / (n eps)`, the gradient is
+      `rho T / ||T||_F^2`, which only changes the scale of `T`. `eigenpair_report` tells
+      whether it is used.
+    - If a matrix is so far from normal that no subspace is found, the value is
       `||T^N||_F^(1 / N)`, which is at least the radius, with the same gradient.
     - A zero matrix has radius 0 and gradient 0.
 
@@ -168,10 +433,8 @@ def normalize_spectral_radius(
 ) -> tuple[Tensor, Tensor]:
     """Divides a matrix by its spectral radius, `T / (rho(T) + epsilon)`.
 
-    With the upstream gradient `G` of the result `W` and `r = rho + epsilon`, the
-    gradient is `(G - sum(G * W) (alpha Re S + beta Im S) / rho) / r`. For the notation
-    and the cases without a gradient, see `spectral_radius`. If `rho` and `epsilon` are
-    both zero, the matrix is returned unchanged.
+    For the gradient, see `spectral_radius`. If `rho` and `epsilon` are both zero, the
+    matrix is returned unchanged.
 
     Args:
         matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
@@ -211,19 +474,12 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
         matrix: `T`, a tensor of shape `(n, n)`, float32 or float64, not symbolic.
 
     Returns:
-        A dictionary with these entries:
-
-        - `radius`: Spectral radius.
-        - `gradient_found`: Whether `spectral_radius` uses the gradient of the
-          eigenvalue, rather than `rho T / ||T||_F^2`.
-        - `residual`: The larger of `||T Q - Q H||_F / ||T||_F` for the right and the
-          left subspace.
-        - `condition`: Norm of the gradient, the condition number of the eigenvalue.
-        - `planar`: Whether the subspace is a plane, of a complex pair or of two
-          eigenvalues that nearly tie.
-        - `squarings`: Number of times that the matrix was squared.
-        - `block_steps`: Number of steps of block iteration that followed, or -1 if
-          none were needed.
+        A dictionary: `radius`; `gradient_found`, whether `spectral_radius` uses the
+        gradient of the eigenvalue, rather than `rho T / ||T||_F^2`; `residual`, the
+        larger of `||T Q - Q H||_F / ||T||_F` for the right and the left subspace;
+        `condition`, the condition number of the eigenvalue; `planar`, whether the
+        subspace is a plane; `squarings`, how often the matrix was squared; and
+        `block_steps`, the steps of subspace iteration, or -1 if none were needed.
 
     Raises:
         ValueError: If the matrix is not square, or its dtype is not float32 or float64.
@@ -234,16 +490,9 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
     """
     matrix = ops.stop_gradient(_check_square(matrix))
     largest = ops.max(ops.abs(matrix))
-    radius, _, condition, found, subspace = _radius(divide(matrix, largest))
-    return {
-        "radius": float(radius * largest),
-        "gradient_found": bool(found),
-        "residual": float(subspace.residual),
-        "condition": float(condition),
-        "planar": bool(subspace.planar),
-        "squarings": int(subspace.squarings),
-        "block_steps": int(subspace.block_steps),
-    }
+    report = _radius(divide(matrix, largest))[-1]
+    report["radius"] = report["radius"] * largest
+    return {name: ops.convert_to_numpy(each).item() for name, each in report.items()}
 
 
 def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -269,19 +518,20 @@ def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     [2, 0]
     """
     matrix = ops.stop_gradient(_check_square(matrix))
-    subspace = dominant_subspace(matrix)
-    small = _restriction(matrix, subspace.right, subspace.planar)
-    mean, discriminant = mean_and_discriminant(small)
-    value, gap = larger(mean, discriminant)
-    imaginary = ops.sqrt(ops.maximum(-discriminant, 0.0))
-    other = (value - gap, -imaginary)
-    right = eigenvector(small, other)
-    transposed = ops.transpose(matrix)
-    small = _restriction(transposed, subspace.left, subspace.planar)
-    conjugate = eigenvector(small, other)
-    left = ops.stack([conjugate[0], -conjugate[1]])
-    return (
-        ops.stack([value, imaginary]),
-        ops.matmul(right, ops.transpose(subspace.right)),
-        ops.matmul(left, ops.transpose(subspace.left)),
-    )
+    _, right, left, *_ = _dominant(matrix)
+    mean, root, imaginary = _eigenvalues(_projected(matrix, right))
+
+    def vector(matrix: Tensor, basis: Tensor) -> Tensor:
+        # The columns of H - b I, with the other eigenvalue b, are eigenvectors or zero;
+        # if H = b I, all vectors are.
+        identity = ops.eye(2, dtype=matrix.dtype)
+        small = _projected(matrix, basis)
+        columns = ops.stack([small - (mean - root) * identity, imaginary * identity])
+        norms = ops.sum(columns * columns, axis=(0, 1))
+        column = ops.where(norms[0] >= norms[1], columns[:, :, 0], columns[:, :, 1])
+        any_one = ops.stack([identity[0], 0.0 * identity[0]])
+        column = ops.where(ops.max(norms) == 0, any_one, column)
+        return ops.matmul(_normalize(column), ops.transpose(basis))
+
+    u, v = vector(matrix, right), vector(ops.transpose(matrix), left)
+    return ops.stack([mean + root, imaginary]), u, ops.stack([v[0], -v[1]])
