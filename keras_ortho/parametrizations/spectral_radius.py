@@ -26,8 +26,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.backend import with_gradient
-from keras_ortho.backend.compile import compiled, traced_once
+from keras_ortho.backend import compiled, traced_once, with_gradient
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_number, check_square
