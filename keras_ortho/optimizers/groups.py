@@ -4,20 +4,17 @@ A cell assigns its variables to groups when it creates them. Optimizers are chos
 group, whatever the names of the variables.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import keras
 
+from keras_ortho.backend.replicas import clip_over_replicas
 from keras_ortho.checks import check_choice
 
-# Free variables that make a recurrent matrix, trained without constraints.
-RECURRENT = "recurrent"
-# Recurrent matrices that are variables themselves, and must be kept unitary.
-UNITARY = "unitary"
-# All other variables.
-OTHERS = "others"
-GROUPS = (RECURRENT, UNITARY, OTHERS)
+# Free variables that make a recurrent matrix; recurrent matrices that are variables
+# themselves, and must be kept unitary; all other variables.
+GROUPS = RECURRENT, UNITARY, OTHERS = "recurrent", "unitary", "others"
 
 
 def set_group(variable: Any, group: str) -> None:
@@ -45,7 +42,7 @@ def group_of(variable: Any) -> str:
         variable: A Keras variable.
 
     Returns:
-        The group that `set_group` assigned, or `"others"` if it assigned none.
+        The group that `set_group` assigned, or `"others"`.
 
     Example:
     >>> group_of(keras.Variable([1.0]))
@@ -58,8 +55,7 @@ def group_of(variable: Any) -> str:
 class OptimizerGroups(keras.optimizers.OptimizerMap):
     """Maps each variable to the optimizer of its group, for a `GroupOptimizer`.
 
-    The optimizers are named after their groups, so that Keras's callbacks log
-    `learning_rate_recurrent` and `learning_rate_others`.
+    The optimizers are named after their groups.
 
     Args:
         default_optimizer: Optimizer for the variables of all other groups.
@@ -67,15 +63,12 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
 
     Raises:
         TypeError: If `default_optimizer` is not a Keras optimizer.
-        ValueError: If a group does not exist, or its optimizer is not a Keras optimizer
-            or wraps other optimizers.
+        ValueError: If a group does not exist, or its optimizer is not a single one.
 
     Example:
     >>> from keras_ortho.optimizers import GroupOptimizer
-    >>> groups = OptimizerGroups(
-    ...     keras.optimizers.Adam(), {"recurrent": keras.optimizers.RMSprop()}
-    ... )
-    >>> optimizer = GroupOptimizer(groups)
+    >>> adam, rmsprop = keras.optimizers.Adam(), keras.optimizers.RMSprop()
+    >>> optimizer = GroupOptimizer(OptimizerGroups(adam, {"recurrent": rmsprop}))
     """
 
     # A subclass may distinguish more groups.
@@ -100,3 +93,100 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
     def __call__(self, variable: Any) -> keras.optimizers.Optimizer:
         """Returns the optimizer of a variable."""
         return self[group_of(variable)]
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class GroupOptimizer(keras.optimizers.MultiOptimizer):
+    """A `MultiOptimizer` whose optimizers may have nothing to train.
+
+    A model may have no recurrent matrix, or one that is not trained. Gradients of the
+    replicas of a `tf.distribute` strategy are added up before they are clipped.
+
+    Args:
+        optimizer_map: A `keras.optimizers.OptimizerMap`, such as `OptimizerGroups`.
+        loss_scale_factor: See `keras.optimizers.MultiOptimizer`. Default: `None`.
+        name: Name of the optimizer. Default: `None`, derived from the class name.
+
+    Raises:
+        ValueError: In training, if the optimizer was built for other variables.
+
+    Example:
+    >>> from keras_ortho.optimizers import GroupOptimizer, OptimizerGroups
+    >>> adam, rmsprop = keras.optimizers.Adam(), keras.optimizers.RMSprop()
+    >>> groups = OptimizerGroups(adam, {"recurrent": rmsprop})
+    >>> model.compile(GroupOptimizer(groups), "mse")
+    """
+
+    def build(self, var_list: Sequence[Any]) -> None:
+        """Creates the variables of all optimizers."""
+        super().build(var_list)
+        for optimizer in self._inner_optimizers:
+            if not optimizer.built:  # Keras sets the weights of built ones only.
+                optimizer.build([])
+
+    @property
+    def optimizers(self) -> list[keras.optimizers.Optimizer]:
+        """The optimizers by groups, the last one for the others.
+
+        Once built, only those that have variables to train.
+        """
+        return [x for x in self._inner_optimizers if x._trainable_variables] or list(
+            self._inner_optimizers
+        )
+
+    def apply(
+        self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None
+    ) -> None:
+        """Updates the variables with their gradients."""
+        variables = trainable_variables
+        if variables is None and self.built:
+            variables = self._trainable_variables
+        if not variables or len(grads) != len(variables):
+            super().apply(grads, variables)  # There is nothing to do, or an error.
+            return
+        if not self.built:
+            self.build(variables)
+        self._check_known(variables)
+        # As Keras does, which takes all variables only, each with a gradient in its
+        # group: a model may be trained in part, as when its first layers are frozen.
+        groups: dict[int, list[tuple[Any, Any]]] = {}
+        with_gradients = self._filter_empty_gradients(grads, variables)
+        for grad, variable in zip(*with_gradients, strict=True):
+            index = self._var_to_optimizer_idx[self._var_key(variable)]
+            groups.setdefault(index, []).append((grad, variable))
+        for index, pairs in groups.items():
+            optimizer = self._inner_optimizers[index]
+            gradients, trained = map(list, zip(*pairs, strict=True))
+            gradients = clip_over_replicas(optimizer, gradients)
+            decay = optimizer.weight_decay
+            if not any(map(optimizer._use_weight_decay, trained)):
+                # Keras on PyTorch fails if there is nothing to multiply.
+                optimizer.weight_decay = None
+            optimizer.apply(gradients, trained)
+            optimizer.weight_decay = decay
+        self.iterations.assign_add(1)
+
+    def finalize_variable_values(self, var_list: Sequence[Any]) -> None:
+        """Sets the variables to their averages, if there are any, after training."""
+        # On JAX, the first method that a model calls with its variables.
+        self._check_known(var_list)
+        super().finalize_variable_values(var_list)
+
+    def exclude_from_weight_decay(
+        self,
+        var_list: Sequence[Any] | None = None,
+        var_names: Sequence[str] | None = None,
+    ) -> None:
+        """Excludes variables from the weight decay of all optimizers."""
+        super().exclude_from_weight_decay(var_list, var_names)
+        for optimizer in self._inner_optimizers:
+            optimizer.exclude_from_weight_decay(var_list, var_names)
+
+    def _check_known(self, variables: Sequence[Any]) -> None:
+        for variable in variables:
+            if self._var_key(variable) not in self._var_to_optimizer_idx:
+                raise ValueError(
+                    "`trainable_variables` must be those for which the optimizer was "
+                    "built: each model needs its own optimizer. Received: "
+                    f"{variable.path}"
+                )

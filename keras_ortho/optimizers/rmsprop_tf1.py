@@ -15,9 +15,7 @@ class RMSpropTF1(keras.optimizers.RMSprop):
 
     The update is `v <- rho v + (1 - rho) g^2`, `w <- w - lr g / sqrt(v + eps)`.
     Keras starts `v` at 0, so that with `rho=0.9` its first step changes every entry by
-    `3.16 lr`, whatever the gradient. Here, the first steps are about `lr g`: the
-    effective learning rate warms up by itself until `rho^k` falls below `g^2`, over
-    about a hundred steps.
+    `3.16 lr`, whatever the gradient. Here, the first steps are about `lr g`.
 
     Args:
         learning_rate: Learning rate, a float or a schedule. Default: 0.001.
@@ -30,8 +28,7 @@ class RMSpropTF1(keras.optimizers.RMSprop):
         **kwargs: Other arguments of `keras.optimizers.RMSprop`.
 
     Raises:
-        ValueError: If `initial_accumulator_value` or `epsilon` is negative, or `rho` is
-            not in `[0, 1)`.
+        ValueError: If an argument is out of range.
 
     Example:
     >>> optimizer = RMSpropTF1(learning_rate=1e-4)

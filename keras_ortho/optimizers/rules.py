@@ -1,13 +1,16 @@
 """Functions that combine optimizers for the groups of variables."""
 
-import contextlib
 from typing import Any, TypeAlias
 
 import keras
 
-from keras_ortho.checks import check_count, check_fraction, check_number
-from keras_ortho.optimizers.group_optimizer import GroupOptimizer
-from keras_ortho.optimizers.groups import RECURRENT, UNITARY, OptimizerGroups
+from keras_ortho.checks import check_fraction, check_number
+from keras_ortho.optimizers.groups import (
+    RECURRENT,
+    UNITARY,
+    GroupOptimizer,
+    OptimizerGroups,
+)
 from keras_ortho.optimizers.rmsprop_tf1 import RMSpropTF1
 from keras_ortho.optimizers.stiefel import StiefelDescent
 
@@ -26,13 +29,10 @@ def paper_optimizer(
     The papers train the free variables of the recurrent matrix with a smaller learning
     rate than the other variables, and often with another algorithm. If the matrix
     itself is the variable, as in `FullURNN`, its optimizer keeps it unitary. Each
-    optimizer has its own schedule and clipping; `global_clipnorm` covers only the
-    variables of that optimizer. The learning rates are those of the `optimizers` of the
-    result: `recurrent`, `unitary` and `others`, in this order, and once it is built,
-    those that the model has. Callbacks log them as `learning_rate_recurrent` and so on.
-
-    Every cell of the package assigns its variables to these groups, and so does a
-    `RecurrentCell` of your own: see its `optimizer_groups`.
+    optimizer has its own schedule and clipping. The `optimizers` of the result are
+    `recurrent`, `unitary` and `others`, in this order, once it is built those that the
+    model needs; callbacks log `learning_rate_recurrent` and so on. A `RecurrentCell` of
+    your own assigns its variables by `optimizer_groups`.
 
     Args:
         recurrent: Optimizer for the free variables of the recurrent matrices, or its
@@ -46,8 +46,7 @@ def paper_optimizer(
         A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
 
     Raises:
-        ValueError: If an argument is neither a Keras optimizer nor the name of one, if
-            it wraps other optimizers, or if it has its own `loss_scale_factor`.
+        ValueError: If an argument is not a single Keras optimizer or the name of one.
 
     Example:
     >>> model.compile(paper_optimizer(), loss="mse")
@@ -58,15 +57,13 @@ def paper_optimizer(
       section 5
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5
     """
-    return GroupOptimizer(
-        OptimizerGroups(
-            default_optimizer=_optimizer("others", others, keras.optimizers.Adam(1e-3)),
-            optimizer_map={
-                RECURRENT: _optimizer("recurrent", recurrent, RMSpropTF1(1e-4)),
-                UNITARY: _optimizer("unitary", unitary, StiefelDescent(1e-3)),
-            },
-        )
-    )
+    get = keras.optimizers.get
+    groups = {
+        RECURRENT: get(recurrent or RMSpropTF1(1e-4)),
+        UNITARY: get(unitary or StiefelDescent(1e-3)),
+    }
+    others = get(others or keras.optimizers.Adam(1e-3))
+    return GroupOptimizer(OptimizerGroups(others, groups))
 
 
 def two_rate_adam(
@@ -80,35 +77,28 @@ def two_rate_adam(
 ) -> GroupOptimizer:
     """Makes Adam with a smaller learning rate for recurrent matrices, for `compile`.
 
-    With it, `ScoRNN` learned copying and adding in less than half of the updates that
-    it took with the papers' settings: see `docs/settings.md`. A change of the recurrent
-    matrix acts at every time step, so use `recurrent_learning_rate=1e-4` for sequences
-    of a thousand steps. A single large gradient, which is common in recurrent networks,
-    slows Adam down for about `1 / (1 - beta_2)` updates: 20 here, but 1 000 with
-    Keras's default of 0.999.
+    With it, `ScoRNN` learned copying and adding in less than half of the updates of the
+    papers' settings: see `docs/settings.md`. A change of the recurrent matrix acts at
+    every time step, so use `recurrent_learning_rate=1e-4` for sequences of a thousand
+    steps. A single large gradient slows Adam down for about `1 / (1 - beta_2)` updates.
 
-    The result is that of `paper_optimizer` with two Adams: see there for the groups of
-    variables. A matrix that is a variable itself, as in `FullURNN`, is trained by
-    `StiefelDescent(1e-3)`.
+    The result is that of `paper_optimizer` with two Adams, and `StiefelDescent(1e-3)`
+    for a matrix that is a variable itself.
 
     Args:
         learning_rate: Learning rate of all variables except those of the recurrent
             matrices, a positive float or a schedule. Default: 3e-3.
-        recurrent_learning_rate: Learning rate of the free variables of the recurrent
-            matrices, a positive float or a schedule. Default: 3e-4.
+        recurrent_learning_rate: That of the free variables of the recurrent matrices.
+            Default: 3e-4.
         beta_2: Decay rate of the mean square of the gradients, at least 0 and less than
             1. Default: 0.95.
         global_clipnorm: Largest norm of the gradients of all variables that one of the
             two Adams trains, a positive float, or `None` for no clipping. Default: 1.
         ema_momentum: Momentum of a moving average of the weights, at least 0 and less
-            than 1. With 0.95, it averages about the last 20 updates. An average of the
-            free variables yields a recurrent matrix that is as orthogonal. Add
-            `keras.callbacks.SwapEMAWeights` to the callbacks to validate with the
-            average; after `fit`, the model has the averaged weights. Default: `None`,
-            no average.
+            than 1, which the model has after `fit`. Validate with the average by the
+            callback `keras.callbacks.SwapEMAWeights`. Default: `None`, no average.
         gradient_accumulation_steps: Number of batches whose gradients are averaged for
-            one update, an integer of at least 2. With `ema_momentum`, Keras still
-            averages the weights after each batch. Default: `None`, one batch.
+            one update, an integer of at least 2. Default: `None`, one batch.
 
     Returns:
         A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
@@ -123,57 +113,19 @@ def two_rate_adam(
 
     - [Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980), algorithm 1
     """
+    if global_clipnorm is not None:
+        check_number("global_clipnorm", global_clipnorm, positive=True)
     options: dict[str, Any] = {
         "beta_2": check_fraction("beta_2", beta_2),
         "global_clipnorm": global_clipnorm,
         "gradient_accumulation_steps": gradient_accumulation_steps,
     }
-    if global_clipnorm is not None:
-        check_number("global_clipnorm", global_clipnorm, positive=True)
-    if gradient_accumulation_steps is not None:
-        check_count("gradient_accumulation_steps", gradient_accumulation_steps)
     if ema_momentum is not None:
-        options["ema_momentum"] = check_fraction("ema_momentum", ema_momentum)
-        options["use_ema"] = True
-    rates = {
-        "learning_rate": learning_rate,
-        "recurrent_learning_rate": recurrent_learning_rate,
-    }
-    others, recurrent = (
-        keras.optimizers.Adam(_rate(name, rate), **options)
-        for name, rate in rates.items()
+        options |= {"use_ema": True, "ema_momentum": ema_momentum}
+    return paper_optimizer(
+        recurrent=keras.optimizers.Adam(recurrent_learning_rate, **options),
+        others=keras.optimizers.Adam(learning_rate, **options),
+        unitary=StiefelDescent(
+            1e-3, gradient_accumulation_steps=gradient_accumulation_steps
+        ),
     )
-    unitary = StiefelDescent(
-        1e-3, gradient_accumulation_steps=gradient_accumulation_steps
-    )
-    return paper_optimizer(recurrent=recurrent, others=others, unitary=unitary)
-
-
-def _rate(name: str, rate: Rate) -> Rate:
-    if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
-        return rate
-    return check_number(name, rate, positive=True)
-
-
-def _optimizer(
-    name: str, given: Optimizer | None, usual: keras.optimizers.Optimizer
-) -> keras.optimizers.Optimizer:
-    """Returns the optimizer for an argument, after checking it."""
-    if given is None:
-        return usual
-    known = None
-    if isinstance(given, str | keras.optimizers.Optimizer):
-        with contextlib.suppress(ValueError):  # Keras knows no such name.
-            known = keras.optimizers.get(given)
-    several = keras.optimizers.MultiOptimizer | keras.optimizers.LossScaleOptimizer
-    if known is None or isinstance(known, several):
-        raise ValueError(
-            f"`{name}` must be one optimizer of Keras, or the name of one, as in "
-            f"`compile`. Received: {name}={given!r}"
-        )
-    if known.loss_scale_factor is not None:
-        raise ValueError(
-            f"`{name}` must not have a `loss_scale_factor`: set that of the returned "
-            f"optimizer. Received: loss_scale_factor={known.loss_scale_factor}"
-        )
-    return known

@@ -29,30 +29,24 @@ class StiefelDescent(keras.optimizers.Optimizer):
 
         W <- (I + lr/2 B)^-1 (I - lr/2 B) W,
 
-    the product of a unitary matrix and `W`. In exact arithmetic, `W` stays unitary.
-    Rounding moves it away by about `n eps` per step, and only `reproject` corrects
-    that.
-
-    The variables must have the shape `(2, n, n)`, for the real and the imaginary part,
-    as in `FullURNN`. `paper_optimizer` assigns such variables to this optimizer and the
-    others to other optimizers.
+    which keeps `W` unitary but for rounding, of about `n eps` per step. The variables
+    must have the shape `(2, n, n)`, for the real and the imaginary part, as in
+    `FullURNN`; `paper_optimizer` trains the others by other optimizers.
 
     Args:
         learning_rate: Learning rate, a float or a schedule. Default: 0.001.
         rms_scaling: Whether to divide each entry of the gradient by the root of a
-            moving average of its squares before the step. The learning rate must then
-            be much lower: the authors use 1e-6. Default: `False`.
+            moving average of its squares. The authors then use a learning rate of 1e-6.
+            Default: `False`.
         rho: Decay rate of the moving average. Default: 0.9.
         epsilon: Number added to the root. Default: 1e-8.
         reproject: Whether to move `W` back to the unitary matrices after each step,
-            by a Newton-Schulz iteration, `W (3 I - W* W) / 2`. The authors do not do
-            so. Default: `False`.
+            as `W (3 I - W* W) / 2`. The authors do not do so. Default: `False`.
         **kwargs: Other arguments of `keras.optimizers.Optimizer`, except for
             `weight_decay` and `use_ema`, which would leave the manifold.
 
     Raises:
-        ValueError: If an argument is out of range, or, in `build`, if a variable has
-            the wrong shape.
+        ValueError: If an argument is out of range, or a variable has another shape.
 
     Example:
     >>> optimizer = StiefelDescent(1e-6, rms_scaling=True)
@@ -93,11 +87,9 @@ class StiefelDescent(keras.optimizers.Optimizer):
             shape = tuple(variable.shape)
             if len(shape) != 3 or shape[0] != 2 or shape[1] != shape[2]:
                 raise ValueError(
-                    "`StiefelDescent` updates square matrices, given as real and "
-                    "imaginary parts: `variables` of shape (2, n, n). Other variables "
-                    "require another optimizer, as "
-                    "`keras_ortho.optimizers.paper_optimizer` has. Received: "
-                    f"{variable.path} of shape {shape}"
+                    "`StiefelDescent` updates `variables` of shape (2, n, n); "
+                    "`keras_ortho.optimizers.paper_optimizer` has other optimizers for "
+                    f"other ones. Received: {variable.path} of shape {shape}"
                 )
         super().build(variables)
         if self.rms_scaling:

@@ -64,9 +64,8 @@ def test_which_variables_make_a_recurrent_matrix(name):
     assert groups["others"] == {"kernel", "bias"} | trained | others
 
 
-@pytest.mark.parametrize("make", [SVDDense, keras.layers.SimpleRNN])
-def test_other_layers_have_no_recurrent_group(make):
-    groups = groups_of(make(4))
+def test_other_layers_have_no_recurrent_group():
+    groups = groups_of(SVDDense(4))
     assert not groups["recurrent"] | groups["unitary"]
     assert groups["others"]
 
@@ -94,43 +93,20 @@ def test_configs():
         assert name == f"keras_ortho>{type(optimizer).__name__}"
 
 
-def wrong_shape(shape):
-    StiefelDescent().build([keras.Variable(np.zeros(shape), name="it")])
+def wrong_shape():
+    StiefelDescent().build([keras.Variable(np.zeros((2, 3, 4)), name="it")])
 
 
 ERRORS = [
-    *(
-        (lambda n=n: two_rate_adam(**n), f"`{next(iter(n))}` must be")
-        for n in (
-            {"learning_rate": 0.0},
-            {"recurrent_learning_rate": "adam"},
-            {"beta_2": 1.0},
-            {"global_clipnorm": 0.0},
-            {"ema_momentum": 1.0},
-            {"gradient_accumulation_steps": 0},
-        )
-    ),
-    (lambda: paper_optimizer("adams"), "`recurrent` must be"),
-    (lambda: paper_optimizer(others=1e-3), "`others` must be"),
-    (lambda: paper_optimizer(unitary=adam), "`unitary` must be"),
-    (lambda: paper_optimizer(others=paper_optimizer()), "`others` must be"),
-    (
-        lambda: paper_optimizer(others=adam(loss_scale_factor=128.0)),
-        "`others` must not have a `loss_scale_factor`",
-    ),
+    (lambda: two_rate_adam(beta_2=1.0), "`beta_2` must be"),
+    (lambda: two_rate_adam(global_clipnorm=0.0), "`global_clipnorm` must be"),
     (lambda: OptimizerGroups(adam(), {"input": adam()}), "`group` must be"),
     (lambda: set_group(keras.Variable([1.0]), "skew"), "`group` must be"),
     (lambda: RMSpropTF1(initial_accumulator_value=-1), "`initial_accumulator_value`"),
     (lambda: RMSpropTF1(rho=2), "`rho`"),
-    (lambda: RMSpropTF1(epsilon=-1), "`epsilon`"),
-    (lambda: StiefelDescent(rho=1.0), "`rho`"),
     (lambda: StiefelDescent(epsilon=-1e-9), "`epsilon`"),
-    (lambda: StiefelDescent(weight_decay=0.1), "`weight_decay`"),
     (lambda: StiefelDescent(use_ema=True), "`use_ema`"),
-    *(
-        (lambda shape=shape: wrong_shape(shape), "of shape (2, n, n)")
-        for shape in [(3, 3), (2, 3, 4), (3, 3, 3), (2,)]
-    ),
+    (wrong_shape, "of shape (2, n, n)"),
 ]
 
 
@@ -138,3 +114,10 @@ ERRORS = [
 def test_errors(call, message):
     with pytest.raises(ValueError, match=f"{re.escape(message)}.*Received: "):
         call()
+
+
+def test_what_is_no_optimizer():
+    with pytest.raises(ValueError, match="adams"):
+        paper_optimizer("adams")
+    with pytest.raises(ValueError, match="MultiOptimizer"):
+        paper_optimizer(recurrent=paper_optimizer())

@@ -58,12 +58,6 @@ def test_step(n, rate):
     # The rate itself is a float32.
     expected = step_by_definition(w, g, float(np.float32(rate)))
     np.testing.assert_allclose(value_of(variable), expected, atol=100 * n * EPS64)
-    # The step from the other side is the same.
-    b = w.conj().T @ g - g.conj().T @ w
-    half = np.float32(rate) / 2 * b
-    identity = np.eye(n)
-    other = w @ np.linalg.solve(identity + half, identity - half)
-    np.testing.assert_allclose(value_of(variable), other, atol=100 * n * EPS64)
     assert orthogonality_error(value_of(variable)) <= 10 * n * EPS64
 
 
