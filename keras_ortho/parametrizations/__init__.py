@@ -27,10 +27,8 @@ from keras_ortho.parametrizations.givens import (
     GivensOrthogonal,
     GivensUnitary,
     givens_orthogonal,
-    givens_unitary,
-)
-from keras_ortho.parametrizations.givens_inverse import (
     givens_orthogonal_inverse,
+    givens_unitary,
     givens_unitary_inverse,
 )
 from keras_ortho.parametrizations.heads import Heads

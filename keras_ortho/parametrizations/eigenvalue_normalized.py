@@ -15,12 +15,12 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks
-from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import ScaledCayley
 from keras_ortho.parametrizations.free_initializers import check_array, get
+from keras_ortho.parametrizations.schur import rotation_blocks
 from keras_ortho.parametrizations.spectral_radius import normalize_spectral_radius
 
 
@@ -68,35 +68,15 @@ class ScaledRotations(keras.initializers.RandomUniform):
         self.max_radius = max_radius
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
-        """Draws the matrix.
-
-        Args:
-            shape: `(n, n)`.
-            dtype: Floating dtype. Default: `None`, that of Keras.
-
-        Returns:
-            Tensor of that shape and dtype.
-
-        Raises:
-            ValueError: If the shape is not that of a square matrix.
-        """
+        """Draws the matrix, of shape `(n, n)`."""
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(
                 f"`shape` must be that of a square matrix. Received: shape={shape}"
             )
         size = shape[0]
         drawn = super().__call__((2, (size + 1) // 2), dtype=dtype)
-        # If the last row is a block by itself, its angle is zero.
-        angles = self.max_angle * drawn[0] * (np.arange(1, size + 1, 2) < size)
-        factors = self.max_radius * (2.0 * drawn[1] - 1.0)
-        cosines = ops.repeat(factors * cos(angles), 2)[:size]
-        sines = ops.repeat(factors * sin(angles), 2)[: size - 1]
-        # No sines between two blocks.
-        sines = sines * (np.arange(size - 1) % 2 == 0)
-        matrix = ops.diag(cosines)
-        if size > 1:
-            matrix = matrix + ops.diag(sines, k=-1) - ops.diag(sines, k=1)
-        return matrix
+        angles = self.max_angle * drawn[0, : size // 2]
+        return rotation_blocks(self.max_radius * (2.0 * drawn[1] - 1.0), angles)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the initializer."""
@@ -204,15 +184,7 @@ class EigenvalueNormalized(Parametrization):
         return self.with_short_term(kernel, *values)
 
     def with_short_term(self, kernel: Tensor, *values: Tensor) -> Tensor:
-        """Assembles the matrix with a given `W_S`.
-
-        Args:
-            kernel: `W_S`, a tensor of shape `(s, s)`.
-            *values: Values of the variables. Those of `T` and `normalize` are not used.
-
-        Returns:
-            Tensor of shape `(q + s, q + s)`.
-        """
+        """Assembles the matrix with a given `W_S`, rather than that of `T`."""
         skew, signs, _, *coupling, _ = values
         q, s = self.long_term_units, self.short_term_units
         upper = [self._long_term.matrix(skew, signs), ops.zeros((q, s), kernel.dtype)]
@@ -224,17 +196,7 @@ class EigenvalueNormalized(Parametrization):
     def normalized(
         self, short_term: Tensor, normalize: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Makes `W_S` from `T`.
-
-        Args:
-            short_term: `T`, a tensor of shape `(s, s)`.
-            normalize: Boolean scalar: whether to divide `T` whatever its spectral
-                radius. Otherwise, `T` is divided only if the radius exceeds 1.
-
-        Returns:
-            A pair of `W_S`, of shape `(s, s)`, and a boolean scalar, whether `T` was
-            divided: see `keras_ortho.parametrizations.normalize_spectral_radius`.
-        """
+        """Makes `W_S` from `T`: see `normalize_spectral_radius`."""
         return normalize_spectral_radius(short_term, normalize, self.epsilon)
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
@@ -245,19 +207,6 @@ class EigenvalueNormalized(Parametrization):
         """Finds the values of the variables, with `T = W_S` and `normalize = False`.
 
         With an `epsilon`, a `W_S` of spectral radius 1 is scaled to slightly less.
-
-        Args:
-            matrix: Array `[[W_L, 0], [W_C, W_S]]` of shape `(q + s, q + s)`. `W_L` must
-                be orthogonal, `W_S` must have a spectral radius of at most 1, up to
-                `100 s` times the machine epsilon of its dtype, and without coupling
-                `W_C` must be zero.
-
-        Returns:
-            The values, in the order of `variables`.
-
-        Raises:
-            ValueError: If the matrix has another shape, is not finite, or is not of
-                that form.
         """
         matrix = np.asarray(matrix)
         q, s = self.long_term_units, self.short_term_units
@@ -280,19 +229,11 @@ class EigenvalueNormalized(Parametrization):
             # If rounding made the radius exceed 1, `T` would be divided by
             # `1 + epsilon`.
             short_term = short_term * ((1 - rounding) / radius)
-        return (
-            *self._long_term.inverse(matrix[:q, :q]),
-            short_term,
-            *([coupling] if self.coupling else []),
-            np.asarray(False),
-        )
+        others = [short_term, coupling] if self.coupling else [short_term]
+        return *self._long_term.inverse(matrix[:q, :q]), *others, np.asarray(False)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Returns the largest of the distances of the blocks from their sets.
-
-        These are the distance of `W_L` from the orthogonal matrices, the norms of the
-        blocks that must be zero, and the excess of the spectral radius of `W_S` over 1.
-        """
+        """Returns the largest distance of a block from its set."""
         checks.check_square("matrix", matrix)
         checks.check_all_finite("matrix", matrix)
         self.check(len(matrix))

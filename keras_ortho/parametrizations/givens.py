@@ -11,28 +11,42 @@ neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. The `"fft"` style has
 `log2(n)` layers, which pair units at the distances `n / 2`, `n / 4` ... 1 within blocks
 of twice that size. Jing et al., "Tunable efficient unitary neural networks (EUNN) and
 their application to RNNs", ICML 2017.
+
+The layers are applied to the identity, each by a few elementwise operations on the
+matrix. The backward pass needs no intermediate results: it undoes each rotation by its
+inverse, which also carries the gradient back.
+
+With `n` tunable layers, every unitary matrix is reached. In the inverse, rotations
+eliminate the entries below the diagonal, one diagonal after another from the lower left
+corner, alternating between neighboring rows and neighboring columns. The diagonal that
+is left is moved to the right of all rotations. W. R. Clements et al., "Optimal design
+for universal multiport interferometers", Optica 3, 2016.
 """
 
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho.backend import scan, stack, with_gradient
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_choice, check_count
+from keras_ortho.checks import check_choice, check_count, check_shape
 from keras_ortho.parametrizations.arithmetic import block, turn
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free_initializers import UniformPhases, independent
-from keras_ortho.parametrizations.givens_inverse import (
-    givens_orthogonal_inverse,
-    givens_unitary_inverse,
+from keras_ortho.parametrizations.orthogonality import (
+    nearest_orthogonal,
+    nearest_unitary,
 )
-from keras_ortho.parametrizations.givens_layers import pair_table, rotations
 
 STYLES = ("tunable", "fft")
+# Largest number of layers that are unrolled rather than run as a loop.
+MAX_UNROLLED = 16
 
 
 def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int]:
@@ -55,6 +69,138 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
     return count // 2, units - 1
 
 
+@functools.cache
+def _pairs(units: int, style: str, layers: int) -> tuple[np.ndarray, ...]:
+    """Returns three arrays `(layers, n)`: which partner each unit has in each layer.
+
+    The second array numbers the angles of the pairs, from 1; a unit without a partner
+    has itself, and the number 0. The third one tells the second units of the pairs.
+    """
+    unit, layer = np.arange(units), np.arange(layers)[:, None]
+    if style == "fft":
+        distance = units >> (layer + 1)
+        second = unit // distance % 2
+        first = unit - second * distance
+        pair = first // (2 * distance) * distance + first % distance
+        return first + distance * (1 - second), 1 + layer * (units // 2) + pair, second
+    second = (unit + layer) % 2
+    partner = unit + 1 - 2 * second
+    row, column = layer // 2, (unit - second) // 2 + (units // 2) * (layer % 2)
+    alone = (partner < 0) | (partner == units)
+    number = np.where(alone, 0, 1 + row * (units - 1) + column)
+    return np.where(alone, unit, partner), number, second
+
+
+def _of_units(values: Tensor, numbers: np.ndarray) -> Tensor:
+    """Gives each unit the angle or phase of its pair."""
+    zero = ops.zeros((1,), dtype=values.dtype)
+    return ops.take(ops.concatenate([zero, ops.reshape(values, (-1,))]), numbers)
+
+
+def _turn(values: Tensor, phases: Tensor) -> Tensor:
+    """Multiplies the rows of complex numbers, pairs of reals, by `exp(i p)`."""
+    real, imaginary = values[0], values[1]
+    cosine, sine = cos(phases)[:, None], sin(phases)[:, None]
+    return ops.stack(
+        [cosine * real - sine * imaginary, sine * real + cosine * imaginary]
+    )
+
+
+# The matrices below are transposed, `(parts, n, n)`, with one row for each unit: the
+# operands of the rotations are then contiguous. The angle of the first unit of a pair
+# is negative, so that both units become `cos(t) h + sin(t) partner`.
+def _rotate(
+    matrix: Tensor, partner: Tensor, angles: Tensor, *phases: Tensor
+) -> tuple[Tensor, tuple[()]]:
+    """Applies a layer."""
+    if phases:
+        matrix = _turn(matrix, *phases)
+    cosine, sine = cos(angles)[:, None], sin(angles)[:, None]
+    return cosine * matrix + sine * ops.take(matrix, partner, axis=1), ()
+
+
+def _rotate_back(
+    both: Tensor, partner: Tensor, angles: Tensor, *phases: Tensor
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Undoes a layer, and computes the gradients of its angles and phases."""
+    size = both.shape[1]
+    swapped = ops.take(both, partner, axis=1)
+    gradients = [ops.sum(both[..., size:] * swapped[..., :size], axis=(0, 2))]
+    both = cos(angles)[:, None] * both - sin(angles)[:, None] * swapped
+    if phases:
+        value, upstream = both[..., :size], both[..., size:]
+        along = upstream[1] * value[0] - upstream[0] * value[1]
+        gradients.append(ops.sum(along, axis=1))
+        both = _turn(both, -phases[0])
+    return both, tuple(gradients)
+
+
+def _over_layers(
+    step: Callable[..., Any],
+    matrix: Tensor,
+    partners: np.ndarray,
+    tables: Sequence[Tensor],
+    backward: bool = False,
+) -> tuple[Tensor, list[Tensor]]:
+    """Takes a step for each layer, and stacks what the steps return."""
+    layers, size = partners.shape
+    if layers > MAX_UNROLLED:
+
+        def of_scan(carry: Any, _: Tensor, layer: Any) -> tuple[Any, Any]:
+            matrix, found = step(carry[0], *layer)
+            return (matrix,), found
+
+        (matrix,), found = scan(
+            of_scan,
+            (matrix,),
+            (ops.convert_to_tensor(partners, dtype="int32"), *tables),
+            length=layers,
+            collect=(((size,), matrix.dtype),) * len(tables) * backward,
+            reverse=backward,
+        )
+        return matrix, [stack(each) for each in found]
+    collected: list[tuple[Tensor, ...]] = [()] * layers
+    for i in reversed(range(layers)) if backward else range(layers):
+        matrix, collected[i] = step(
+            matrix, partners[i], *(table[i] for table in tables)
+        )
+    return matrix, [ops.stack(column) for column in zip(*collected, strict=True)]
+
+
+@functools.cache
+def _rotations(style: str) -> Callable[..., Tensor]:
+    """Makes the function that maps angles of the units to the product of all layers."""
+
+    def partners(table: Tensor) -> np.ndarray:
+        layers, units = table.shape
+        return _pairs(units, style, layers)[0]
+
+    def forward(*tables: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        eye = ops.eye(tables[0].shape[1], dtype=tables[0].dtype)
+        matrix = ops.stack([eye, ops.zeros_like(eye)][: len(tables)])
+        matrix, _ = _over_layers(_rotate, matrix, partners(tables[0]), tables)
+        return matrix, (matrix, *tables)
+
+    def backward(saved: tuple[Tensor, ...], upstream: Tensor) -> list[Tensor]:
+        matrix, *tables = saved
+        both = ops.concatenate([matrix, upstream], axis=2)
+        return _over_layers(
+            _rotate_back, both, partners(tables[0]), tables, backward=True
+        )[1]
+
+    return with_gradient(forward, backward)
+
+
+def _product(style: str, angles: Tensor, *phases: Tensor) -> Tensor:
+    """Returns the product of all layers, transposed."""
+    rows, columns = angles.shape
+    units, layers = (2 * columns, rows) if style == "fft" else (columns + 1, 2 * rows)
+    _, numbers, second = _pairs(units, style, layers)
+    signed = _of_units(angles, numbers) * (2.0 * second - 1.0)
+    tables = [_of_units(values, numbers * second) for values in phases]
+    return _rotations(style)(signed, *tables)
+
+
 def givens_orthogonal(
     angles: Tensor, signs: Tensor | None = None, style: str = "tunable"
 ) -> Tensor:
@@ -73,8 +219,7 @@ def givens_orthogonal(
         vectors. Its determinant is the product of the signs.
 
     Raises:
-        ValueError: If the shapes do not agree, the style is unknown, or the dtype is
-            not float32 or float64.
+        ValueError: If the shapes, the style or the dtype are not as above.
 
     Example:
     >>> givens_orthogonal(np.array([[np.pi / 2]]))
@@ -87,7 +232,7 @@ def givens_orthogonal(
     angles = wide_tensor("angles", angles)
     signs = None if signs is None else ops.cast(signs, angles.dtype)
     _check_shapes(angles, style, signs=signs)
-    matrix = ops.transpose(rotations(style)(pair_table(angles, style))[0])
+    matrix = ops.transpose(_product(style, angles)[0])
     return matrix if signs is None else matrix * signs
 
 
@@ -97,9 +242,7 @@ def givens_unitary(
     """Computes a unitary matrix from layers of complex rotations and a diagonal.
 
     Args:
-        angles: Angles in radians, a float32 or float64 tensor of shape
-            `(layers / 2, n - 1)` in the tunable style, `(log2(n), n / 2)` in the FFT
-            style.
+        angles: Angles as in `givens_orthogonal`.
         phases: Phases of the second unit of each pair, of the same shape.
         output_phases: Phases of the diagonal `D`, of shape `(n,)`.
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
@@ -109,8 +252,7 @@ def givens_unitary(
         vectors `[Re h, Im h]`.
 
     Raises:
-        ValueError: If the shapes do not agree, the style is unknown, or a dtype is
-            not float32 or float64.
+        ValueError: If the shapes, the style or a dtype are not as above.
 
     Example:
     >>> zero = np.zeros((1, 1))
@@ -126,7 +268,7 @@ def givens_unitary(
     phases = wide_tensor("phases", phases)
     output_phases = wide_tensor("output_phases", output_phases)
     _check_shapes(angles, style, phases=phases, output_phases=output_phases)
-    matrix = rotations(style)(pair_table(angles, style), pair_table(phases, style))
+    matrix = _product(style, angles, phases)
     rows = ops.concatenate([ops.transpose(matrix[0]), ops.transpose(matrix[1])], axis=1)
     return block(turn(rows, cos(output_phases), sin(output_phases)))
 
@@ -142,12 +284,140 @@ def _check_shapes(angles: Tensor, style: str, **others: Tensor | None) -> None:
             f"style={style!r}"
         )
     for name, value in others.items():
-        expected = shape if name == "phases" else (units,)
-        if value is not None and tuple(value.shape) != expected:
-            raise ValueError(
-                f"`{name}` must have the shape {expected} for angles of the shape "
-                f"{shape}. Received: {name}.shape={tuple(value.shape)}"
-            )
+        if value is not None:
+            check_shape(name, value, shape if name == "phases" else (units,))
+
+
+# (first unit of the pair, angle, phase of the second unit)
+_Rotation = tuple[int, float, float]
+
+
+def givens_unitary_inverse(
+    matrix: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Finds the angles and phases of `n` tunable layers that make a unitary matrix.
+
+    Args:
+        matrix: Real or complex array of shape `(n, n)`, `n` even, unitary up to `100 n`
+            times the machine epsilon of its dtype. It is replaced by the nearest
+            unitary matrix.
+
+    Returns:
+        A tuple `(angles, phases, output_phases)` of float64 arrays, as `givens_unitary`
+        takes them.
+
+    Raises:
+        ValueError: If the matrix is not square, of even order, finite and unitary, or
+            its dtype is not supported.
+
+    Example:
+    >>> angles, phases, output_phases = givens_unitary_inverse(1j * np.eye(2))
+
+    Reference:
+
+    - [Clements et al., 2016](https://doi.org/10.1364/OPTICA.3.001460)
+    """
+    unitary = nearest_unitary(matrix)
+    rotations, after, diagonal = _eliminate(unitary)
+    for first, angle, phase in after:
+        # diag(a, b) R(t) diag(1, exp(ip)) = diag(1, b / a) R(t) diag(a, a exp(ip))
+        a, b = diagonal[first : first + 2]
+        rotations.append((first, angle, float(np.angle(b * a.conj()))))
+        diagonal[first : first + 2] = a, a * np.exp(1j * phase)
+    angles, phases = _layers(rotations, len(unitary))
+    return angles, phases, np.angle(diagonal)
+
+
+def givens_orthogonal_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the angles and signs of `n` tunable layers that make an orthogonal matrix.
+
+    Args:
+        matrix: Real array of shape `(n, n)`, `n` even, orthogonal up to `100 n` times
+            the machine epsilon of its dtype. It is replaced by the nearest orthogonal
+            matrix.
+
+    Returns:
+        A pair `(angles, signs)` of float64 arrays, as `givens_orthogonal` takes them.
+
+    Raises:
+        ValueError: If the matrix is not square, of even order, real, finite and
+            orthogonal, or its dtype is not supported.
+
+    Example:
+    >>> angles, signs = givens_orthogonal_inverse(np.array([[0.0, -1.0], [1.0, 0.0]]))
+    >>> angles, signs
+    (array([[-1.57079633]]), array([1., 1.]))
+    """
+    orthogonal = nearest_orthogonal(matrix)
+    before, after, diagonal = _eliminate(orthogonal)
+    # Two different signs reverse the rotation: D R(t) = R(-t) D.
+    moved = [(i, t * diagonal[i] * diagonal[i + 1], 0.0) for i, t, _ in after]
+    angles, _ = _layers([*before, *moved], len(orthogonal))
+    return angles, diagonal
+
+
+def _angles(x: complex, y: complex) -> tuple[float, float]:
+    """Finds `t` and `p` with `cos(t) x = exp(-ip) sin(t) y`; `p` is 0 for reals."""
+    if np.isrealobj(x):
+        return float(np.arctan2(x, y)), 0.0
+    return float(np.arctan2(abs(x), abs(y))), float(np.angle(y * np.conj(x)))
+
+
+def _eliminate(
+    matrix: np.ndarray,
+) -> tuple[list[_Rotation], list[_Rotation], np.ndarray]:
+    """Factors a matrix into rotations, a diagonal, and more rotations.
+
+    With `R(t) = [[cos, sin], [-sin, cos]]`, the rotations before the diagonal are
+    `diag(1, exp(ip)) R(t)`, and those after it `R(t) diag(1, exp(ip))`.
+    """
+    size = len(matrix)
+    if size % 2:
+        raise ValueError(
+            f"`matrix` must be of even order. Received: matrix.shape={matrix.shape}"
+        )
+    reduced = matrix.copy()
+    before: list[_Rotation] = []
+    after: list[_Rotation] = []
+    for diagonal in range(size - 1):
+        by_rows = diagonal % 2 == 0
+        for k in range(diagonal + 1):
+            if by_rows:
+                row, column = size - 1 - diagonal + k, k
+                pair = reduced[row - 1 : row + 1]
+                # The second row becomes sin(t) x + exp(-ip) cos(t) y.
+                angle, phase = _angles(-pair[1, column], pair[0, column])
+                before.append((row - 1, angle, -phase))
+                second, sine = _turned(pair[1], phase), np.sin(angle)
+            else:
+                row, column = size - 1 - k, diagonal - k
+                pair = reduced[:, column : column + 2].T
+                # The first column becomes cos(t) x + exp(-ip) sin(t) y.
+                angle, phase = _angles(-pair[0, row], pair[1, row])
+                after.insert(0, (column, angle, phase))
+                second, sine = _turned(pair[1], -phase), -np.sin(angle)
+            first, cosine = pair[0].copy(), np.cos(angle)
+            pair[:] = cosine * first - sine * second, sine * first + cosine * second
+            reduced[row, column] = 0
+    left = np.diag(reduced).copy()
+    return before, after, left / np.abs(left)
+
+
+def _turned(values: np.ndarray, phase: float) -> np.ndarray:
+    return values if np.isrealobj(values) else values * np.exp(1j * phase)
+
+
+def _layers(rotations: list[_Rotation], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Puts each rotation into the first layer in which its pair is free."""
+    table = np.zeros((2, size // 2, size - 1))
+    free = np.zeros(size, int)  # The first free layer of each unit.
+    for first, angle, phase in rotations:
+        layer = free[first : first + 2].max()
+        layer += (layer + first) % 2  # In even layers pairs begin with even units.
+        free[first : first + 2] = layer + 1
+        column = first // 2 + (size // 2) * (first % 2)
+        table[:, layer // 2, column] = angle, phase
+    return table[0], table[1]
 
 
 class _Rotations(Parametrization):
@@ -176,10 +446,9 @@ class _Rotations(Parametrization):
                 f"represent every matrix. Received: style={self.style!r}, "
                 f"capacity={self.capacity}, units={len(matrix)}"
             )
-        invert = (
-            givens_unitary_inverse if self.is_complex else givens_orthogonal_inverse
-        )
-        return invert(matrix)
+        if self.is_complex:
+            return givens_unitary_inverse(matrix)
+        return givens_orthogonal_inverse(matrix)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

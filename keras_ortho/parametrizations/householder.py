@@ -8,14 +8,9 @@ longest first. Mhammedi et al., "Efficient orthogonal parametrisation of recurre
 neural networks using Householder reflections", ICML 2017.
 
 Two conventions define the map everywhere. A zero reflector gives the identity, as in
-Zhang, Lei and Dhillon, ICML 2018; its gradient is zero, so training does not change it.
-`H_1(u)` is the sign of `u`, and 1 at zero, as in oRNN, rather than always -1: with
-`m = n`, both determinants are then possible whatever the other reflectors are, and
-every orthogonal matrix is a product of nonzero reflectors.
-
-The inverse is Householder's QR factorization: `u_n` maps the first column of the matrix
-to `e_1`, the next reflector does so for the first column of the remaining block, and so
-on, until the identity is left.
+Zhang, Lei and Dhillon, ICML 2018; its gradient is zero. `H_1(u)` is the sign of `u`,
+and 1 at zero, as in oRNN, rather than always -1: with `m = n`, every orthogonal matrix
+is then a product of nonzero reflectors.
 """
 
 import math
@@ -30,6 +25,7 @@ from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import is_integer
+from keras_ortho.parametrizations.arithmetic import divide
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free_initializers import FreeInitializer, SeedOnly
 from keras_ortho.parametrizations.orthogonality import nearest_orthogonal
@@ -106,22 +102,7 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
 def scaled_rows(rows: Tensor) -> Tensor:
     """Scales the largest modulus in each row to 1, so that squares stay in range."""
     largest = ops.stop_gradient(ops.max(ops.abs(rows), axis=1, keepdims=True))
-    return rows / ops.where(largest > 0, largest, ops.ones_like(largest))
-
-
-def unit_rows(rows: Tensor) -> Tensor:
-    """Scales rows to norm 1, without overflow or underflow."""
-    rows = scaled_rows(rows)
-    square = ops.sum(rows * rows, axis=1, keepdims=True)
-    return rows / ops.sqrt(ops.where(square > 0, square, ops.ones_like(square)))
-
-
-def unit_reflectors(reflectors: Tensor, size: int) -> Tensor:
-    """Scales packed reflectors to norm 1, which does not change their product."""
-    rows = unit_rows(reflector_rows(reflectors, size))
-    row, column = np.triu_indices(rows.shape[0], 0, size)
-    position = (row * size + column).astype("int32")
-    return ops.take(ops.reshape(rows, (-1,)), position)
+    return divide(rows, largest)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -131,7 +112,7 @@ class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNorma
     The entries are standard normal. A cell scales each reflector to norm 1.
 
     Args:
-        seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Example:
     >>> reflectors = NormalReflectors(seed=0)((3976,))
@@ -167,7 +148,7 @@ class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUnif
 
 
 def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:
-    """Makes an initializer for reflectors of norm 1.
+    """Makes an initializer for packed reflectors of norm 1.
 
     The matrix does not depend on the lengths of the reflectors, but the steps of an
     optimizer do.
@@ -175,19 +156,22 @@ def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:
 
     def initialize(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         values = initializer(shape, dtype=dtype)
-        scaled = unit_reflectors(ops.cast(values, wide_dtype(dtype)), size)
-        return ops.cast(scaled, values.dtype)
+        rows = scaled_rows(reflector_rows(ops.cast(values, wide_dtype(dtype)), size))
+        rows = divide(rows, ops.sqrt(ops.sum(rows * rows, axis=1, keepdims=True)))
+        row, column = np.triu_indices(rows.shape[0], 0, size)
+        position = (row * size + column).astype("int32")
+        return ops.cast(ops.take(ops.reshape(rows, (-1,)), position), values.dtype)
 
     return initialize
 
 
 def _forward(gram: Tensor) -> tuple[Tensor, Tensor]:
-    size, dtype = gram.shape[0], gram.dtype
     # A zero reflector may have any length on the diagonal.
     lengths = ops.diagonal(gram)
     lengths = ops.where(lengths > 0, lengths, ops.ones_like(lengths))
     half = 0.5 * ops.diag(lengths) + ops.triu(gram, 1)
-    inverse = ops.solve_triangular(half, ops.eye(size, dtype=dtype), lower=False)
+    identity = ops.eye(gram.shape[0], dtype=gram.dtype)
+    inverse = ops.solve_triangular(half, identity, lower=False)
     return inverse, inverse
 
 
@@ -195,8 +179,7 @@ def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor]:
     # dT = -T dS T: the saved inverse replaces further triangular solves.
     transpose = ops.transpose(inverse)
     product = ops.matmul(ops.matmul(transpose, upstream), transpose)
-    diagonal = 0.5 * ops.diag(ops.diagonal(product))
-    return (-ops.triu(product, 1) - diagonal,)
+    return (-ops.triu(product, 1) - 0.5 * ops.diag(ops.diagonal(product)),)
 
 
 # T = S^-1, where S is the upper triangle of the Gram matrix with half its diagonal, so
@@ -223,13 +206,9 @@ def householder_product(
     """Computes the product `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})` of `m` reflectors.
 
     A block of reflectors, the rows of `Y`, gives `I - Y^T T Y`, where `T^-1` is the
-    upper triangle of `Y Y^T` with half its diagonal. This takes one triangular solve
-    and matrix products. The gradient reuses `T`, and has all three terms of equation 15
-    of Zhang, Lei and Dhillon. The blocks are multiplied from the last to the first.
-
-    The result does not depend on the lengths of the reflectors. A zero reflector gives
-    the identity, and one with a single entry the sign of that entry, whose gradient is
-    zero.
+    upper triangle of `Y Y^T` with half its diagonal. The result does not depend on the
+    lengths of the reflectors. A zero reflector gives the identity, and one with a
+    single entry the sign of that entry, whose gradient is zero.
 
     Args:
         reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`, float32 or float64: the
@@ -264,7 +243,6 @@ def householder_product(
         )
     reflectors = wide_tensor("reflectors", reflectors)
     rows = scaled_rows(reflector_rows(reflectors, size))
-    all_of_them = rows.shape[0] == size
     # Reflectors of the last coordinates do not change the columns before these. A
     # reflector with a single entry is applied at the end.
     count = min(rows.shape[0], columns, size - 1)
@@ -272,7 +250,7 @@ def householder_product(
     for first in reversed(range(0, count, _BLOCK)):
         end = min(first + _BLOCK, count)
         matrix = _reflect(rows[first:end, first:], _bordered(matrix, end - first))
-    if not all_of_them or columns < size:
+    if rows.shape[0] < size or columns < size:
         return matrix
     # The sign is 1 at zero. Its gradient is exactly zero; optimizers such as Adam would
     # scale up a gradient of rounding errors.
@@ -286,9 +264,7 @@ def householder_inverse(matrix: np.ndarray) -> np.ndarray:
 
     They exist for every orthogonal matrix. None of them is zero, so the last one
     determines the determinant, `det W = (-1)^(n-1) sign(u_1)`. A product of `m < n`
-    nonzero reflectors is determined by its first `m` columns and has the determinant
-    `(-1)^m`; this function does not invert it, because finding the reflectors from a
-    rounded matrix is ill-conditioned.
+    reflectors is not inverted: finding these from a rounded matrix is ill-conditioned.
 
     Args:
         matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
@@ -312,13 +288,12 @@ def householder_inverse(matrix: np.ndarray) -> np.ndarray:
 
 def frame_reflectors(frame: np.ndarray) -> np.ndarray:
     """Finds the `p` reflectors whose product has the given first columns."""
-    rest = frame
     reflectors = []
     for _ in range(frame.shape[1]):
-        reflector = _reflector(rest[:, 0])
+        # Maps the first column to `e_1`, until the identity is left.
+        reflector = _reflector(frame[:, 0])
         reflectors.append(reflector)
-        rest = rest - 2 * np.outer(reflector, reflector @ rest)
-        rest = rest[1:, 1:]
+        frame = (frame - 2 * np.outer(reflector, reflector @ frame))[1:, 1:]
     return np.concatenate(reflectors)
 
 

@@ -7,11 +7,6 @@
 `gamma`. `T` is strictly upper triangular, including the entries within the blocks.
 Kerg et al., "Non-normal recurrent neural network (nnRNN): learning long time
 dependencies while improving expressivity with transient dynamics", NeurIPS 2019.
-
-The inverse changes LAPACK's Schur form in three ways: it moves the blocks of complex
-eigenvalues to even rows, rotates every 2 x 2 block until its two diagonal entries are
-equal, and flips signs of columns of the basis until it is a rotation whose Cayley
-transform has small entries. None of these steps amplifies errors.
 """
 
 from typing import Any
@@ -37,39 +32,15 @@ from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 MAPS = ("exponential", "cayley")
 
 
-def check_map(map: str) -> None:
-    """Checks the name of a map."""
-    check_choice("map", map, MAPS)
-
-
-def orthogonal_basis(entries: Tensor, size: int, map: str) -> Tensor:
-    """Computes `P` from the free entries of a skew-symmetric matrix `A`."""
-    check_map(map)
-    if map == "exponential":
-        return skew_exponential(entries)
-    return scaled_cayley(entries, ops.ones((size,), dtype=entries.dtype))
-
-
-def _triangle(upper: Tensor, radii: Tensor, angles: Tensor) -> Tensor:
-    """Builds `Theta + T`."""
-    blocks = angles.shape[0]
-    size = blocks + radii.shape[0]
-    zero = ops.zeros((1,), dtype=upper.dtype)
-    # Index of each entry in [0, T], and in [0, cosines, sines, -sines, last].
-    triangle = np.zeros((size, size), "int32")
-    triangle[np.triu_indices(size, 1)] = np.arange(1, num_entries(size) + 1)
-    rotations = np.zeros((size, size), "int32")
-    first = 2 * np.arange(blocks)
-    rotations[first, first] = rotations[first + 1, first + 1] = 1 + np.arange(blocks)
-    rotations[first + 1, first] = 1 + blocks + np.arange(blocks)
-    rotations[first, first + 1] = 1 + 2 * blocks + np.arange(blocks)
-    if size % 2:
-        rotations[-1, -1] = 1 + 3 * blocks
-    cosines, sines = radii[:blocks] * cos(angles), radii[:blocks] * sin(angles)
-    parts = [zero, cosines, sines, -sines, radii[blocks:]]
-    return ops.take(ops.concatenate(parts), rotations) + ops.take(
-        ops.concatenate([zero, upper]), triangle
-    )
+def rotation_blocks(radii: Tensor, angles: Tensor) -> Tensor:
+    """Builds the block-diagonal `Theta`."""
+    size = radii.shape[0] + angles.shape[0]
+    angles = ops.pad(angles, ((0, size % 2),))
+    cosines = ops.repeat(radii * cos(angles), 2)[:size]
+    sines = ops.repeat(radii * sin(angles), 2)[:size, None]
+    in_block = np.eye(size, k=1, dtype=bool) & (np.arange(size) % 2 == 0)[:, None]
+    above = ops.where(in_block, sines, ops.zeros_like(sines))
+    return ops.diag(cosines) + ops.transpose(above) - above
 
 
 def schur_matrix(
@@ -79,9 +50,7 @@ def schur_matrix(
     angles: Tensor,
     map: str = "exponential",
 ) -> Tensor:
-    """Computes the general matrix `W = P (Theta + T) P^T`.
-
-    Every real matrix has this form, and all values of the variables are valid.
+    """Computes the general matrix `W = P (Theta + T) P^T`, a form of every real matrix.
 
     Args:
         entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle, in row
@@ -116,8 +85,16 @@ def schur_matrix(
             f"2) and `angles` floor(n / 2). Received: entries.shape={found[0]}, "
             f"upper.shape={found[1]}, radii.shape={found[2]}, angles.shape={found[3]}"
         )
-    basis = orthogonal_basis(entries, size, map)
-    product = ops.matmul(basis, _triangle(upper, radii, angles))
+    check_choice("map", map, MAPS)
+    if map == "exponential":
+        basis = skew_exponential(entries)
+    else:
+        basis = scaled_cayley(entries, ops.ones((size,), dtype=entries.dtype))
+    position = np.zeros((size, size), "int32")
+    position[np.triu_indices(size, 1)] = np.arange(1, count + 1)
+    zero = ops.zeros((1,), dtype=upper.dtype)
+    triangle = ops.take(ops.concatenate([zero, upper]), position)
+    product = ops.matmul(basis, rotation_blocks(radii, angles) + triangle)
     return ops.matmul(product, ops.transpose(basis))
 
 
@@ -150,7 +127,7 @@ def schur_inverse(
 
     - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
-    check_map(map)
+    check_choice("map", map, MAPS)
     triangle, basis = _aligned_schur(check_real_square("matrix", matrix))
     size = len(triangle)
     cayley, signs = scaled_cayley_inverse(basis)
@@ -164,12 +141,8 @@ def schur_inverse(
     triangle[first, first + 1] += sines  # `Theta` has `-sines` there.
     if size % 2:
         radii = np.append(radii, triangle[-1, -1])
-    return (
-        entries,
-        triangle[np.triu_indices(size, 1)],
-        radii,
-        np.arctan2(sines, cosines),
-    )
+    upper = triangle[np.triu_indices(size, 1)]
+    return entries, upper, radii, np.arctan2(sines, cosines)
 
 
 def _aligned_schur(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -251,7 +224,7 @@ class RealSchur(Parametrization):
         radii_initializer: Any = None,
         upper_initializer: Any = None,
     ) -> None:
-        check_map(map)
+        check_choice("map", map, MAPS)
         self.map = map
         self.angles_initializer = get(angles_initializer)
         self.radii_initializer = get(radii_initializer)

@@ -39,9 +39,8 @@ from keras_ortho.parametrizations.householder import (
 def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Tensor:
     """Computes bounded singular values `center + 2 margin (sigmoid(s) - 1/2)`.
 
-    They lie in the open interval `(center - margin, center + margin)`; for large
-    logits, rounding moves them to its ends. If the margin is at least the center, they
-    can be zero or negative, and are then singular values up to sign.
+    If the margin is at least the center, they can be zero or negative, and are then
+    singular values up to sign.
 
     Args:
         logits: Tensor `s`, float32 or float64.
@@ -88,9 +87,8 @@ def svd_matrix(
 ) -> Tensor:
     """Computes the matrix `L Sigma R^T` from singular vectors and singular values.
 
-    This is equation 17 for a matrix of any shape `(m, n)`. `Sigma` is diagonal, so only
-    the first `p = min(m, n)` columns of `L` and `R` are computed, and more than `p`
-    reflectors would have no effect (lemma 1).
+    Only the first `p = min(m, n)` columns of `L` and `R` are computed, and more than
+    `p` reflectors would have no effect (lemma 1).
 
     Args:
         left: Packed reflectors of `L`, of order `m`: see `householder_product`.
@@ -99,12 +97,10 @@ def svd_matrix(
         shape: Shape `(m, n)` of the matrix.
 
     Returns:
-        Tensor of shape `(m, n)` and the dtype of the reflectors.
+        Tensor of that shape and the dtype of the reflectors.
 
     Raises:
-        ValueError: If a number of entries does not match any number of reflectors, the
-            dtype of the reflectors is not float32 or float64, or the singular values do
-            not have the shape `(p,)`.
+        ValueError: If a shape or the dtype of the reflectors is not as above.
 
     Example:
     >>> svd_matrix(np.array([0.0, 1.0]), np.array([1.0]), np.array([3.0]), (2, 1))
@@ -159,8 +155,7 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
         center: Center of the singular values. Default: 1.
 
     Returns:
-        The largest distance, which is 0 for an orthogonal matrix and the center 1. NaN
-        if an entry is not finite.
+        The largest distance, or NaN if an entry is not finite.
 
     Raises:
         ValueError: If it is not a nonempty real matrix.
@@ -191,19 +186,7 @@ def _float64(matrix: np.ndarray) -> np.ndarray:
 
 
 class BoundedSpectrum(Parametrization):
-    """Base class of matrices `L diag(sigma) R^T` with singular values in an interval.
-
-    A given matrix must have its singular values in the interval, up to a relative
-    `100 n` times the machine epsilon of its dtype.
-
-    Args:
-        spectral_margin: As in `SVD`. Default: 0.01.
-        spectral_center: As in `SVD`. Default: 1.
-
-    Example:
-    >>> round(BoundedSpectrum(0.25).distance(np.diag([1.0, 1.75])), 6)
-    0.5
-    """
+    """Base class of matrices `L diag(sigma) R^T`, of bounded singular values."""
 
     def __init__(
         self, spectral_margin: float = 0.01, spectral_center: float = 1.0
@@ -281,13 +264,11 @@ class SVD(BoundedSpectrum):
             (num_reflector_entries(size, number),)
             for number in check_pair(self.reflections, size)
         )
-        zeros = keras.initializers.Zeros()
+        second = unit_length(independent(make), size)
         return [
             FreeVariable("left_reflectors", left, unit_length(make, size)),
-            FreeVariable(
-                "right_reflectors", right, unit_length(independent(make), size)
-            ),
-            FreeVariable("singular_logits", (size,), zeros),
+            FreeVariable("right_reflectors", right, second),
+            FreeVariable("singular_logits", (size,), keras.initializers.Zeros()),
         ]
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:

@@ -3,14 +3,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.parametrizations import givens, orthogonality_error
-from keras_ortho.parametrizations.givens_inverse import (
-    givens_orthogonal_inverse,
-    givens_unitary_inverse,
-)
-from keras_ortho.parametrizations.givens_layers import MAX_UNROLLED
+from keras_ortho.parametrizations import givens
 from tests import reference
-from tests.reference import random_unitary
+from tests.reference import random_orthogonal, random_unitary
 
 pytestmark = pytest.mark.backends
 
@@ -19,13 +14,6 @@ EPS = np.finfo("float64").eps
 # size: there, a few do.
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 ORDERS = [2, 4, 6, 16, 60] if ON_TENSORFLOW else [6]
-
-
-def draw(style, n, capacity, seed=0):
-    random = np.random.default_rng(seed)
-    shape = givens.angles_shape(n, style, capacity)
-    angles, phases = random.uniform(-4, 4, size=(2, *shape))
-    return angles, phases, random.uniform(-4, 4, size=n)
 
 
 @pytest.mark.parametrize("n", [2, 8, 32] if ON_TENSORFLOW else [8])
@@ -40,27 +28,28 @@ def test_fft_style_holds_the_butterflies_of_the_fft(n):
     np.testing.assert_allclose(found, expected, atol=10 * n * EPS)
 
 
+def assert_reached(matrix, eps=EPS):
+    units = len(matrix)
+    free = givens.givens_unitary_inverse(matrix)
+    assert free[0].shape == free[1].shape == (units // 2, units - 1)
+    np.testing.assert_allclose(
+        givens.givens_unitary(*free),
+        reference.complex_block(matrix),
+        atol=10 * units * eps,
+    )
+    if np.isrealobj(matrix):
+        angles, signs = givens.givens_orthogonal_inverse(matrix)
+        assert np.prod(signs) == np.sign(np.linalg.det(matrix))
+        found = givens.givens_orthogonal(angles, signs)
+        np.testing.assert_allclose(found, matrix, atol=10 * units * eps)
+
+
 @pytest.mark.parametrize("n", ORDERS)
 @pytest.mark.parametrize("seed", range(2))
-def test_every_unitary_matrix_is_reached(n, seed):
-    matrix = random_unitary(n, seed)
-    angles, phases, output_phases = givens_unitary_inverse(matrix)
-    assert angles.shape == phases.shape == (n // 2, n - 1)
-    found = givens.givens_unitary(angles, phases, output_phases)
-    np.testing.assert_allclose(
-        found, reference.complex_block(matrix), atol=10 * n * EPS
-    )
-
-
-@pytest.mark.parametrize("n", ORDERS)
-@pytest.mark.parametrize("determinant", [-1, 1])
-def test_every_orthogonal_matrix_is_reached(n, determinant):
-    matrix = np.linalg.qr(np.random.default_rng(n).normal(size=(n, n)))[0]
-    matrix[0] *= determinant * np.sign(np.linalg.det(matrix))
-    angles, signs = givens_orthogonal_inverse(matrix)
-    assert np.prod(signs) == determinant
-    found = givens.givens_orthogonal(angles, signs)
-    np.testing.assert_allclose(found, matrix, atol=10 * n * EPS)
+def test_every_matrix_is_reached(n, seed):
+    orthogonal = random_orthogonal(n, seed)
+    for matrix in (random_unitary(n, seed), orthogonal, orthogonal[::-1]):
+        assert_reached(matrix)
 
 
 @pytest.mark.parametrize(
@@ -69,29 +58,22 @@ def test_every_orthogonal_matrix_is_reached(n, determinant):
     ids=["identity", "minus", "backwards", "cycles"],
 )
 def test_matrices_with_many_zeros_are_reached(matrix):
-    found = givens.givens_orthogonal(*givens_orthogonal_inverse(matrix))
-    np.testing.assert_allclose(found, matrix, atol=60 * EPS)
-    found = givens.givens_unitary(*givens_unitary_inverse(1j * matrix))
-    np.testing.assert_allclose(
-        found, reference.complex_block(1j * matrix), atol=60 * EPS
-    )
+    assert_reached(matrix)
+    assert_reached(1j * matrix)
 
 
 def test_a_matrix_of_low_precision_is_reached_in_its_precision():
-    matrix = random_unitary(8).astype("complex64")
-    found = ops.convert_to_numpy(givens.givens_unitary(*givens_unitary_inverse(matrix)))
-    assert orthogonality_error(found) <= 200 * EPS
-    np.testing.assert_allclose(
-        found, reference.complex_block(matrix), atol=8 * np.finfo("float32").eps
-    )
+    assert_reached(random_unitary(8).astype("complex64"), np.finfo("float32").eps)
 
 
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="JAX compiles with XLA always")
-@pytest.mark.parametrize("capacity", [2, 2 * MAX_UNROLLED])
+@pytest.mark.parametrize("capacity", [2, 2 * givens.MAX_UNROLLED])
 def test_compiles_and_many_layers_are_one_loop(capacity):
     import tensorflow as tf
 
-    free = [tf.constant(x) for x in draw("tunable", 6, capacity)]
+    random = np.random.default_rng(0)
+    shape = givens.angles_shape(6, "tunable", capacity)
+    free = [tf.constant(random.uniform(-4, 4, size)) for size in (shape, shape, 6)]
 
     def value_and_gradient(*free):
         with tf.GradientTape() as tape:
@@ -107,4 +89,4 @@ def test_compiles_and_many_layers_are_one_loop(capacity):
         np.testing.assert_allclose(found, expected, atol=1e4 * EPS)
     nodes = graph.get_concrete_function(*free).graph.as_graph_def().node
     loops = [node for node in nodes if "While" in node.op]
-    assert len(loops) == (2 if capacity > MAX_UNROLLED else 0)
+    assert len(loops) == (2 if capacity > givens.MAX_UNROLLED else 0)

@@ -12,7 +12,7 @@ from keras import ops
 from keras_ortho import OrthoRNN, ScoRNN, ScuRNN
 from keras_ortho import parametrizations as sets
 from keras_ortho.initializers import FreeInitializer
-from keras_ortho.parametrizations.givens_layers import MAX_UNROLLED
+from keras_ortho.parametrizations.givens import MAX_UNROLLED
 from tests import reference
 from tests.gradients import gradients, second_derivative
 from tests.saving import saved_copy
