@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,19 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
     """Reads a whole file of at most `largest` bytes."""
-    size = os.path.getsize(path)
-    if size > largest:
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(
+            f"The path must be that of a file. Received: {os.fspath(path)}"
+        )
+    if not stat.S_ISREG(status.st_mode):  # Opening a pipe would wait for its other end.
+        raise ValueError(
+            f"The path must be that of a regular file. Received: {os.fspath(path)}"
+        )
+    if status.st_size > largest:
         raise ValueError(
             f"The file must have at most {largest} bytes. Received: {os.fspath(path)} "
-            f"of {size} bytes"
+            f"of {status.st_size} bytes"
         )
     return Path(path).read_bytes()
 
