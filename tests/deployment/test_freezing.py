@@ -200,8 +200,8 @@ def test_regularizers_and_constraints():
 class Doubled(OrthoDense):
     """A dense layer that does more."""
 
-    def call(self, *args):
-        return 2.0 * super().call(*args)
+    def call(self, inputs):
+        return 2.0 * super().call(inputs)
 
 
 class Hidden(layers.Layer):

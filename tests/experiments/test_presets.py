@@ -343,8 +343,7 @@ def test_outputs_and_classes_of_ucr(name, data_dir):
     """The published outputs go up to the highest label: some are no class."""
     if not (data_dir / "ucr" / name / f"{name}_TEST.tsv").exists():
         pytest.skip(f"There is no whole {name}")
-    paths = ucr._files(name, data_dir / "ucr")
-    labels = [ucr.read_series(path).labels for path in paths]
+    labels = [series.labels for series in ucr._read(name, data_dir / "ucr")]
     _, _, outputs, _ = UCR_COUNTS[name]
     assert max(labels[0]) + 1 == outputs or name == "FiftyWords"
     if name in ("ECG200", "Lightning2"):
