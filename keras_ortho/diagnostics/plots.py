@@ -60,7 +60,8 @@ def plot_curves(
         for name, level in (baselines or {}).items():
             axis.axhline(level, color="gray", linestyle="--", linewidth=1)
             place = {"transform": axis.get_yaxis_transform(), "va": "bottom"}
-            axis.text(0.99, level, name, ha="right", color="gray", **place)
+            label = axis.text(0.99, level, name, ha="right", color="gray", **place)
+            label.set_in_layout(False)  # It may lie far outside of the axes.
         axis.set(xlabel=xlabel, ylabel=ylabel)
         if log and any(np.any(np.asarray(v) > 0) for v in curves.values()):
             axis.set_yscale("log")
