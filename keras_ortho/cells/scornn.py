@@ -99,7 +99,8 @@ class ScoRNNCell(RecurrentCell):
 
         Raises:
             ValueError: If the cell is not built, an array has the wrong shape, `A` is
-                not skew-symmetric, or `D` has entries other than signs.
+                not skew-symmetric, or `D` has entries other than signs. No weight has
+                then changed.
 
         Example:
         >>> cell = ScoRNNCell(2)
@@ -120,6 +121,11 @@ class ScoRNNCell(RecurrentCell):
             )
         if np.any(np.abs(D) != 1):
             raise ValueError(f"The entries of `D` must be 1 or -1. Received: D={D}")
+        if U is not None:
+            checks.check_shape("U", np.asarray(U), tuple(self.kernel.shape))
+        if b is not None:
+            own = (n,) if self.use_bias else ()
+            checks.check_shape("b", np.asarray(b), own)
         entries = A[np.triu_indices(n, 1)]
         if self.rebase_every is None and self.heads == 1 and not self.frozen:
             self.recurrent_skew.assign(entries)

@@ -25,7 +25,7 @@ from keras_ortho.backend import with_gradient
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import is_integer
+from keras_ortho.checks import check_fits, is_integer
 from keras_ortho.parametrizations.arithmetic import (
     adjoint,
     block,
@@ -128,6 +128,7 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     # smaller: by a factor of ten if A is large.
     identity = ops.eye(inverse.shape[0], dtype=inverse.dtype)
     signs = ops.stop_gradient(ops.cast(signs, inverse.dtype))
+    check_fits("signs", signs, inverse.shape[:1], "`entries`")
     return (2.0 * inverse - identity) * signs
 
 

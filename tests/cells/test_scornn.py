@@ -85,6 +85,8 @@ def test_author_weights():
         ({"A": np.full((5, 5), np.nan)}, "`A` must be skew"),
         ({"D": np.zeros(5)}, "entries of `D` must be 1 or -1. Received: D="),
         ({"D": np.ones((4, 4))}, r"Received: D.shape=\(4,\)"),
+        ({"U": np.ones((1, 4))}, r"Received: U.shape=\(1, 4\)"),
+        ({"b": np.ones(4)}, r"Received: b.shape=\(4,\)"),
     ],
 )
 def test_author_weights_that_do_not_fit(change, message):
