@@ -90,7 +90,7 @@ def carry_out(
             path = folders.results / result
             remove_asides(path)
             if run.table:
-                write_json(path, brief(read_record(folder / file)), one_line=True)
+                write_json(path, brief(read_record(folder / file)), indent=None)
                 continue
             with replacing(path) as aside:
                 shutil.copyfile(folder / file, aside)

@@ -1,7 +1,6 @@
 """Activations for orthogonal and unitary networks: modReLU, OPLU and leaky ReLU."""
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -136,9 +135,7 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
 
     At `z = 0`, the value is 0, and the derivative is that of the identity if `b >= 0`,
     and 0 if `b < 0`. Near 0, if `b > 0`, the derivative grows as `b / |z|`, without a
-    bound: see `smoothed_modrelu`. A modulus counts as 0 if underflow costs it, or its
-    square, digits: up to 1e-146 in float64, 3e-16 in float32 and bfloat16, 6e-5 in
-    float16.
+    bound: see `smoothed_modrelu`. Moduli whose squares underflow count as 0.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
@@ -190,9 +187,7 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     """Applies complex modReLU, smoothed at zero as by the uRNN's and scuRNN's authors.
 
     Computes `z relu(m + b) / (m + 1e-5)` with the modulus `m = sqrt(|z|^2 + 1e-5)`, in
-    at least float32. The derivative is bounded, by about `1 + 300 b`. The result is
-    slightly too small: with `b = 0`, a number of modulus 1 loses 1e-5 of it, and one of
-    modulus 0.1 loses 1e-4.
+    at least float32. The derivative is bounded, by about `1 + 300 b`.
 
     Args:
         inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
@@ -250,10 +245,8 @@ def oplu(inputs: Tensor) -> Tensor:
     smaller one to the second. If `n` is odd, the last unit is unchanged. With complex
     units, real parts before imaginary parts, the two parts of a unit form a pair.
 
-    The Jacobian is a permutation matrix at every point; where the values of a pair are
-    equal, it leaves the pair alone. OPLU therefore preserves the norms of states and
-    gradients exactly, yet is nonlinear. It is also known as MaxMin, and as GroupSort
-    with groups of two.
+    The Jacobian is a permutation matrix at every point: OPLU preserves the norms of
+    states and gradients exactly, yet is nonlinear. It is also known as MaxMin.
 
     Args:
         inputs: Tensor of shape `(..., n)`.
@@ -341,26 +334,16 @@ class LeakyReLU:
 PAPER_LEAKY_RELU = LeakyReLU(0.1)
 
 
-def _gelu(inputs: Tensor) -> Tensor:
-    if keras.backend.standardize_dtype(inputs.dtype) != "float64":
-        # Keras's GELU keeps the digits that the sum below loses far below zero.
-        return keras.activations.gelu(inputs)
-    return 0.5 * inputs * (1.0 + ops.erf(inputs * math.sqrt(0.5)))
-
-
-# Keras computes a few in float32 for any input: tanh on JAX; on TensorFlow leaky ReLU,
-# whose slope is a float32, and GELU, whose square root of two is one. A layer stores
-# the activation that it was given, for its config, and computes with `precise`.
-_PRECISE: list[tuple[Callable[..., Tensor], Callable[[Tensor], Tensor]]] = [
-    (keras.activations.tanh, tanh),
-    (keras.activations.leaky_relu, LeakyReLU(0.2)),
-    (keras.activations.gelu, _gelu),
-]
-
-
 def precise(activation: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Returns an equivalent of an activation that has the precision of its inputs."""
-    return next((own for known, own in _PRECISE if known is activation), activation)
+    """Returns an equivalent of an activation that has the precision of its inputs.
+
+    Keras computes tanh in float32 on JAX, and leaky ReLU with a float32 slope on
+    TensorFlow. A layer stores the activation that it was given, for its config.
+    """
+    if activation is keras.activations.tanh:
+        return tanh
+    is_leaky = activation is keras.activations.leaky_relu
+    return LeakyReLU(0.2) if is_leaky else activation
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

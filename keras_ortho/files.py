@@ -1,7 +1,6 @@
-"""Atomic, durable writes: files appear whole or not at all, and survive a power cut."""
+"""Writes and reads of files that are whole or not there at all."""
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -12,46 +11,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-# A list or object that contains no other. JSON strings contain no line breaks.
-_INNERMOST = re.compile(r"([\[{])\n([^\[\]{}]*)\n\s*([\]}])")
-
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yields a path to write to; on exit, the file written there replaces `path`.
-
-    The content is on disk before the file is renamed, and the new name is on disk when
-    the context exits.
-    """
+    """Yields a path to write to; on exit, the file written there replaces `path`."""
     place = Path(os.path.realpath(path))
     # Not the process ID: two processes on different machines may write the same file.
     aside = place.with_name(f"tmp-{secrets.randbits(63)}-{Path(path).name}")
     try:
         yield aside
-        flush(aside)
+        with open(aside, "rb+") as file:
+            os.fsync(file.fileno())  # Else a power cut may leave the name, but no data.
         if place.exists():
             shutil.copymode(place, aside)
         os.replace(aside, place)
-        flush(place.parent)
     finally:
         aside.unlink(missing_ok=True)
-
-
-def flush(path: str | os.PathLike[str]) -> None:
-    """Flushes written data to disk."""
-    is_folder = os.path.isdir(path)
-    if is_folder and not hasattr(os, "O_DIRECTORY"):
-        return
-    # Windows flushes only what is open for writing, other systems open no folder so.
-    file = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
-    try:
-        os.fsync(file)
-    except OSError as error:
-        # Some network file systems do not support this for folders.
-        if not (error.errno == errno.EINVAL and is_folder):
-            raise
-    finally:
-        os.close(file)
 
 
 def remove_asides(path: str | os.PathLike[str]) -> None:
@@ -63,17 +38,11 @@ def remove_asides(path: str | os.PathLike[str]) -> None:
 
 
 def write_json(
-    path: str | os.PathLike[str], values: Mapping[str, Any], *, one_line: bool = False
+    path: str | os.PathLike[str], values: Mapping[str, Any], indent: int | None = 1
 ) -> None:
-    """Writes values as JSON, innermost lists and objects on one line each."""
-    text = json.dumps(values, indent=None if one_line else 1)
+    """Writes values as JSON."""
     with replacing(path) as aside:
-        aside.write_text(_INNERMOST.sub(_on_one_line, text) + "\n", "utf-8")
-
-
-def _on_one_line(innermost: re.Match[str]) -> str:
-    opening, values, closing = innermost.groups()
-    return opening + " ".join(line.strip() for line in values.split("\n")) + closing
+        aside.write_text(json.dumps(values, indent=indent) + "\n", "utf-8")
 
 
 def read_json(

@@ -200,21 +200,3 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("KERAS_ORTHO_DATA is unset: it names the folder of real data")
     return Path(folder)
-
-
-@pytest.fixture
-def disk(monkeypatch) -> list[tuple[str, ...]]:
-    """What is flushed to the disk and renamed, in order: the last names of paths."""
-    events: list[tuple[str, ...]] = []
-
-    def note(function, name_of):
-        def call(*arguments):
-            paths = [os.path.basename(os.fspath(name_of(a))) for a in arguments]
-            events.append((function.__name__, *paths))
-            return function(*arguments)
-
-        monkeypatch.setattr(os, function.__name__, call)
-
-    note(os.fsync, lambda file: os.readlink(f"/proc/self/fd/{file}"))
-    note(os.replace, lambda path: path)
-    return events

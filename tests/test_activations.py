@@ -33,7 +33,7 @@ def after_bias(activation):
     return lambda z, b: precise(activation)(z + b)
 
 
-# Each with its definition, and the parts of a unit. The last three Keras computes in
+# Each with its definition, and the parts of a unit. The last two Keras computes in
 # float32 on one backend or another.
 FORMS = {
     "modrelu": (modrelu, reference.modrelu, 1),
@@ -52,11 +52,6 @@ FORMS = {
     "leaky": (after_bias(LeakyReLU(0.3)), leaky(0.3), 1),
     "leaky_relu": (after_bias(keras.activations.leaky_relu), leaky(0.2), 1),
     "tanh": (after_bias(keras.activations.tanh), lambda z, b: np.tanh(z + b), 1),
-    "gelu": (
-        after_bias(keras.activations.gelu),
-        lambda z, b: (z + b) / 2 * np.vectorize(math.erfc)(-(z + b) * math.sqrt(0.5)),
-        1,
-    ),
 }
 
 

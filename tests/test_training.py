@@ -33,7 +33,7 @@ def recurrent():
     return model
 
 
-def dense():
+def dense(optimizer=None, loss="mse"):
     """For what concerns the files alone: nothing is compiled."""
     model = keras.Sequential(
         [
@@ -43,7 +43,7 @@ def dense():
             keras.layers.Dense(1),
         ]
     )
-    model.compile(keras.optimizers.Adam(0.03), "mse", run_eagerly=True)
+    model.compile(optimizer or keras.optimizers.Adam(0.03), loss, run_eagerly=True)
     return model
 
 
@@ -248,29 +248,22 @@ def lose_settings(folder):
     (folder / "settings.json").write_text("{")
 
 
-def amsgrad():
-    model = dense()
-    model.compile(keras.optimizers.Adam(0.03, amsgrad=True), "mse")
-    return model
-
-
-def of_another_loss():
-    model = dense()
-    model.compile("adam", keras.losses.MeanAbsoluteError())
-    return model
-
-
 @pytest.mark.slow_on_jax
 def test_a_folder_that_does_not_fit_is_left_alone(tmp_path):
     run_dense(tmp_path / "run", epochs=2, settings={"a": float("nan"), "b": [1]})
     same = {"b": (1,), "a": float("nan")}
+    amsgrad = keras.optimizers.Adam(0.03, amsgrad=True)
     run_dense(tmp_path / "run", epochs=2, settings=same)
     for change, arguments, message in (
         (None, {"epochs": 1}, "at least 2: .* Received: epochs=1"),
         (None, {"settings": {"b": [1]}}, r"Received: a=None \(the run has nan\)$"),
         (None, {"monitor": "loss"}, r"monitor=loss \(the run has val_loss\)"),
-        (None, {"make": amsgrad}, r"Received: optimizer_variables=\d+ \("),
-        (None, {"make": of_another_loss}, "loss=mean_absolute_error"),
+        (
+            None,
+            {"make": lambda: dense(amsgrad)},
+            r"Received: optimizer_variables=\d+ \(",
+        ),
+        (None, {"make": lambda: dense(loss="mae")}, "loss=mean_absolute_error"),
         (damage, {}, "state.weights.h5 cannot be read: .*Received"),
         (lose_settings, {}, "`folder` must contain a run .* Received: .*best.keras"),
     ):
@@ -397,13 +390,9 @@ def test_the_same_model_goes_on_with_its_loss_scale(tmp_path):
     """And what it saves is what a new process goes on from."""
 
     def scaled():
-        model = dense()
         # Grows after ten updates: two epochs, from which on it is another one.
-        optimizer = keras.optimizers.LossScaleOptimizer(
-            keras.optimizers.Adam(0.03), initial_scale=8.0, dynamic_growth_steps=10
-        )
-        model.compile(optimizer, "mse", run_eagerly=True)
-        return model
+        adam, growth = keras.optimizers.Adam(0.03), {"dynamic_growth_steps": 10}
+        return dense(keras.optimizers.LossScaleOptimizer(adam, 8.0, **growth))
 
     unbroken, expected = run(tmp_path / "unbroken", epochs=4, make=scaled)
     model, _ = run(tmp_path / "broken", epochs=2, make=scaled)
@@ -415,10 +404,7 @@ def test_the_same_model_goes_on_with_its_loss_scale(tmp_path):
 
 
 def averaging():
-    model = dense()
-    optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
-    model.compile(optimizer, "mse", run_eagerly=True)
-    return model
+    return dense(keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5))
 
 
 @pytest.mark.slow_on_jax
