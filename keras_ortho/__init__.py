@@ -1,4 +1,3 @@
-# ruff: noqa: F405 (names beside a star import)
 """Recurrent Keras layers whose recurrent matrix stays orthogonal or unitary.
 
 Importing the package registers every class that a saved model may contain. What serves
@@ -27,18 +26,8 @@ from keras_ortho.deployment import freeze, initial_states, step_model
 from keras_ortho.layers import BNPDense, OrthoDense, SVDDense
 from keras_ortho.version import __version__
 
-_WHEN_NAMED = (
-    "audio",
-    "baselines",
-    "data_prep",
-    "diagnostics",
-    "executors",
-    "metrics",
-    "networks",
-    "tasks",
-    "training",
-    "training_callbacks",
-)
+_WHEN_NAMED = ["audio", "baselines", "data_prep", "diagnostics", "executors", "metrics"]
+_WHEN_NAMED += ["networks", "tasks", "training", "training_callbacks"]
 
 __all__ = [
     "BNPDense",
@@ -47,29 +36,20 @@ __all__ = [
     "SVDDense",
     "__version__",
     "activations",
-    "audio",
-    "baselines",
     "cells",
-    "data_prep",
     "deployment",
-    "diagnostics",
-    "executors",
     "freeze",
     "initial_states",
     "initializers",
     "layers",
     "losses",
-    "metrics",
-    "networks",
     "optimizers",
     "parametrizations",
     "recurrence",
     "regularizers",
     "step_model",
-    "tasks",
-    "training",
-    "training_callbacks",
 ]
+__all__ += _WHEN_NAMED
 __all__ += cells.CLASSES
 
 
