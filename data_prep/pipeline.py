@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_ortho.checks import is_integer
-from keras_ortho.executors.parallel import in_parallel
+from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
 from keras_ortho.reading import read_json

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS
-from keras_ortho.executors.parallel import check_shared
+from keras_ortho.executors import check_shared
 from keras_ortho.files import file_sha256, json_sha256, replacing
 from keras_ortho.locks import LOCK
 from keras_ortho.reading import read_bytes, read_json

@@ -2,27 +2,23 @@
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from experiments.programs import ProgramFailedError, resuming, run_program, wait_for
 from keras_ortho.checks import check_count
-from keras_ortho.executors.parallel import open_cluster
-from keras_ortho.executors.programs import (
-    Program,
-    ProgramFailedError,
-    run_program,
-    wait_for,
-)
+from keras_ortho.executors import open_cluster
 from keras_ortho.extras import require
 from keras_ortho.files import replacing
 from keras_ortho.locks import locked
 from keras_ortho.processors import processor_count
 
 PROGRESS, COMMAND_LOCK = "run/progress.txt", ".command.lock"
-# A file that every started run has, and the option that resumes a run.
-BEGUN, RESUME = "run/settings.json", "--resume"
+# Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
+THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _SECONDS = 0.5
 
 # Runs a script with its arguments in the folder of its run.
@@ -49,15 +45,19 @@ def run_all(
             yield name, _wrong(function, _run_here, name)
         return
     at_once = jobs or len(folders)
-    # A worker of a cluster finds out itself how many cores it has.
-    threads = None if scheduler else max(1, processor_count() // at_once)
+    # What a run needs in order to behave the same on another machine.
+    handed_on = {"KERAS_BACKEND", "PYTHONPATH"} & {*os.environ}
+    environment = {name: os.environ[name] for name in handed_on}
+    if scheduler is None:
+        own = str(max(1, processor_count() // at_once))
+        environment |= dict.fromkeys(THREADS, own)
     over = threading.Event()
     with (
         ThreadPoolExecutor(at_once) as waiting,
         _executor(scheduler) as executor,
         _display(folders) as ended,
     ):
-        run = functools.partial(_run_on, executor, threads, over.is_set)
+        run = functools.partial(_run_on, executor, environment, over.is_set)
         made = {waiting.submit(_wrong, function, run, name): name for name in folders}
         try:
             for future in as_completed(made):
@@ -89,8 +89,7 @@ def run_named(
 
 
 def _run_here(arguments: Sequence[str], folder: Path) -> None:
-    resume = [RESUME] if (folder / BEGUN).exists() else []
-    status = wait_for([*arguments, *resume])
+    status = wait_for(resuming(arguments, folder))
     if status:
         raise ProgramFailedError(f"it ended with status {status}")
 
@@ -112,25 +111,19 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 
 def _run_on(
     executor: Executor | None,
-    threads: int | None,
+    environment: Mapping[str, str],
     given_up: Callable[[], bool],
     arguments: Sequence[str],
     folder: Path,
 ) -> None:
     folder = folder.absolute()
+    given = arguments, folder, os.getcwd(), environment
     with locked(folder, COMMAND_LOCK):
-        program = Program(
-            arguments,
-            folder,
-            seen=folder / COMMAND_LOCK,
-            resume=(folder / BEGUN, RESUME),
-            threads=threads,
-        )
         try:
             if executor is None:
-                run_program(program, given_up)
+                run_program(*given, given_up)
             else:
-                executor.submit(run_program, program).result()
+                executor.submit(run_program, *given).result()
         except ProgramFailedError:
             raise
         # No failure of a run on its worker may stop the others.

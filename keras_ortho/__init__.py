@@ -26,7 +26,7 @@ from keras_ortho.deployment import freeze, initial_states, step_model
 from keras_ortho.layers import BNPDense, OrthoDense, SVDDense
 from keras_ortho.version import __version__
 
-_WHEN_NAMED = ["audio", "baselines", "data_prep", "diagnostics", "executors", "metrics"]
+_WHEN_NAMED = ["audio", "baselines", "data_prep", "diagnostics", "metrics"]
 _WHEN_NAMED += ["networks", "tasks", "training", "training_callbacks"]
 
 __all__ = [

@@ -19,7 +19,7 @@ from keras_ortho.audio.stft import (
 )
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_choice, check_count
-from keras_ortho.executors.parallel import in_parallel
+from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
 from keras_ortho.metrics.perceptual import (
     check_pesq_options,

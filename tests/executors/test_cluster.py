@@ -4,13 +4,11 @@ import functools
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import BrokenExecutor
 
 import pytest
 
-from keras_ortho.executors.parallel import check_shared, in_parallel, open_cluster
-from keras_ortho.executors.programs import task_cores
+from keras_ortho.executors import check_shared, in_parallel
 from tests.executors.clusters import ROOT, cluster
 from tests.waiting import until
 
@@ -49,19 +47,6 @@ def address(tmp_path_factory):
         yield found[0]
 
 
-def start(folder, address):
-    """Starts three runs, of which two begin."""
-    starter = subprocess.Popen(
-        [sys.executable, "-c", STARTER, address, str(folder), WORK, *NAMES],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    until(lambda: sum(len(calls(folder / name)) for name in NAMES) == 2)
-    return starter
-
-
 def calls(folder):
     path = folder / "calls.txt"
     return path.read_text().splitlines() if path.exists() else []
@@ -69,7 +54,14 @@ def calls(folder):
 
 def test_the_run_of_a_lost_worker_is_made_again(tmp_path):
     with cluster(tmp_path / "dask") as (address, workers):
-        starter = start(tmp_path, address)
+        starter = subprocess.Popen(
+            [sys.executable, "-c", STARTER, address, str(tmp_path), WORK, *NAMES],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        until(lambda: sum(len(calls(tmp_path / name)) for name in NAMES) == 2)
         lost = next(name for name in NAMES if calls(tmp_path / name))
         (call,) = calls(tmp_path / lost)
         (worker,) = (w for w in workers if w.pid == int(call.split()[0]))
@@ -85,18 +77,6 @@ def test_the_run_of_a_lost_worker_is_made_again(tmp_path):
     assert second.endswith("['--resume']")
     assert first.split()[0] != second.split()[0]
     assert sum(len(calls(tmp_path / name)) for name in NAMES) == 4
-
-
-def test_runs_end_with_the_command(tmp_path, address):
-    starter = start(tmp_path, address)
-    starter.kill()
-    starter.wait(60)
-    # Both workers are free again, before any run could end by itself.
-    with open_cluster(address) as client:
-        naps = [client.submit(time.sleep, 0.2, pure=False) for _ in range(2)]
-        assert [nap.result(30) for nap in naps] == [None, None]
-        assert client.submit(task_cores, pure=False).result(300) == 1  # Its own.
-    assert not list(tmp_path.glob("*/result.txt"))
 
 
 def test_work_on_the_workers(address, tmp_path):

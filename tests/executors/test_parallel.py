@@ -11,14 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from keras_ortho.executors.parallel import in_parallel
+from keras_ortho.executors import in_parallel
 from tests.waiting import is_running, until
 
 ROOT = Path(__file__).resolve().parents[2]
 # A shell that starts the tests in the background has them ignore the interrupt.
 STARTER = """
 import pathlib, signal, sys, time
-from keras_ortho.executors.parallel import in_parallel
+from keras_ortho.executors import in_parallel
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def work(number):
     pathlib.Path(sys.argv[1], str(number)).touch()

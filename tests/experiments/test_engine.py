@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from experiments.engine import read_progress, run_all, run_named, write_progress
-from keras_ortho.executors.programs import ProgramFailedError
+from experiments.programs import ProgramFailedError, run_program
 from keras_ortho.locks import locked
 from tests.waiting import is_running, until
 
@@ -80,6 +80,13 @@ def test_progress(tmp_path):
     assert read_progress(tmp_path) == 0
     write_progress(tmp_path, 3, 4)
     assert read_progress(tmp_path) == 0.75
+
+
+def test_a_program_runs_where_and_as_it_is_told(tmp_path):
+    # What it reads is empty, and not for the process that waits for it to write.
+    code = "import os, sys; print(os.getcwd(), os.environ['NPROC'], sys.stdin.read())"
+    run_program(script(tmp_path, code), tmp_path, str(ROOT), {"NPROC": "3"})
+    assert (tmp_path / "log.txt").read_text().split() == [str(ROOT), "3"]
 
 
 # A shell that starts the tests in the background has them ignore the interrupt.

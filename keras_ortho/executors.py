@@ -1,4 +1,4 @@
-"""Calls of a function in processes of this machine, or on a Dask cluster."""
+"""Work in processes of this machine, or on the workers of a Dask cluster."""
 
 import contextlib
 import platform

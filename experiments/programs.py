@@ -1,0 +1,61 @@
+"""Python programs that end with the process that waits for them."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from keras_ortho.executors import check_shared
+
+LOG = "log.txt"
+# A file that every started run has, and the option that resumes a run.
+BEGUN, RESUME = "run/settings.json", "--resume"
+_CHILD = Path(__file__).with_name("child.py")
+_SECONDS = 0.5
+
+
+class ProgramFailedError(Exception):
+    """Raised if a program fails or is terminated."""
+
+
+def run_program(
+    arguments: Sequence[str],
+    folder: Path,
+    cwd: str,
+    environment: Mapping[str, str],
+    given_up: Callable[[], bool] = lambda: False,
+) -> None:
+    """Starts or resumes a run, whose output is appended to a file in its folder."""
+    check_shared(folder)
+    with open(folder / LOG, "ab") as log:
+        own = {"cwd": cwd, "env": {**os.environ, **environment}}
+        status = wait_for(
+            resuming(arguments, folder), given_up, **own, stdout=log, stderr=log
+        )
+    if status:
+        log_text = (folder / LOG).read_text("utf-8", "replace").strip()
+        last = log_text.rpartition("\n")[2]
+        raise ProgramFailedError(f"it ended with status {status}: {last}")
+
+
+def resuming(arguments: Sequence[str], folder: Path) -> list[str]:
+    """Adds the option that resumes a run, if it was started before."""
+    return [*arguments, *[RESUME] * (folder / BEGUN).exists()]
+
+
+def wait_for(
+    arguments: Sequence[str], given_up: Callable[[], bool] = lambda: False, **own: Any
+) -> int:
+    """Runs Python in a process that ends with this one, and returns its exit status."""
+    command = [sys.executable, str(_CHILD), *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, **own) as process:
+        try:
+            while not given_up():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(_SECONDS)
+            raise ProgramFailedError("it was given up")
+        finally:
+            process.terminate()

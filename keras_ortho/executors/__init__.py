@@ -1,1 +1,0 @@
-"""Work in processes of this machine, or on the workers of a Dask cluster."""
