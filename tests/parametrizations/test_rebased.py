@@ -200,7 +200,7 @@ def test_what_the_callback_refuses(layer, optimizer, message):
     ("together", "accumulated", "every", "batches", "epochs", "expected"),
     [
         (1, None, 5, 8, 2, [5, 10, 15]),
-        (2, None, 5, 8, 2, [6, 12]),
+        (2, None, 5, 8, 2, [6, 10, 16]),
         (2, None, 3, 3, 4, [3, 6, 9, 12]),  # Two executions of three batches.
         (1, 2, 3, 14, 1, [3, 6]),  # Every six batches.
     ],
