@@ -98,10 +98,9 @@ def modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     [-1, 0, 4]
 
     Reference:
-
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      equation 8, after
-      [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+    equation 8, after
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
     """
     inputs = _checked(inputs, bias, 1)
     return _modrelu(inputs, ops.cast(bias, inputs.dtype))
@@ -153,9 +152,8 @@ def complex_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     [1.8, 2.4]
 
     Reference:
-
-    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
-      equation 8
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
+    equation 8
     """
     inputs = _checked(inputs, bias, 2)
     return scale_units(inputs, exact_scale(inputs, bias))
@@ -205,9 +203,8 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     [1.799997, 2.399997]
 
     Reference:
-
-    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
-      equation 8, and the authors' code
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
+    equation 8, and the authors' code
     """
     inputs = _checked(inputs, bias, 2)
     return scale_units(inputs, modulus_scale(inputs, bias)[0])
@@ -304,9 +301,8 @@ class LeakyReLU:
     [-0.2, 3]
 
     Reference:
-
-    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html),
-      whose code uses the slope 0.1
+    [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html),
+    whose code uses the slope 0.1
     """
 
     negative_slope: float = 0.1
@@ -373,9 +369,8 @@ class ModReLU(keras.layers.Layer):
     [[-1, 0, 2]]
 
     Reference:
-
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      equation 8
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+    equation 8
     """
 
     def __init__(

@@ -40,8 +40,7 @@ def rnn(
     (32, 32)
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
     layer = keras.layers.SimpleRNN(units, **kwargs)
     if trainable_initial_state:
@@ -78,8 +77,7 @@ def irnn(
     (32, 100)
 
     Reference:
-
-    - [Le et al., 2015](https://arxiv.org/abs/1504.00941)
+    [Le et al., 2015](https://arxiv.org/abs/1504.00941)
     """
     gain = checks.check_number("gain", gain, positive=True)
     start = keras.initializers.Identity(gain)
@@ -117,8 +115,7 @@ def lstm(
     (28, 158)
 
     Reference:
-
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
     forget_bias = checks.check_finite("forget_bias", forget_bias)
     layer = keras.layers.LSTM(

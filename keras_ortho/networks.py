@@ -82,8 +82,7 @@ def mlp(
     (2, 10)
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
     checks.check_choice("kind", kind, MLP_KINDS)
     layers = checks.check_count("layers", layers)
@@ -149,8 +148,7 @@ def bnp_network(
     (60, 10)
 
     Reference:
-
-    - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), section 3.4
+    [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), section 3.4
     """
     checks.check_choice("kind", kind, BNP_KINDS)
     hidden = checks.check_count("hidden", hidden)

@@ -118,8 +118,7 @@ class Rebase(PeriodicCallback):
     >>> callback = Rebase(every=100)
 
     Reference:
-
-    - [Lezcano-Casado, 2019](https://arxiv.org/abs/1909.09501), algorithm 1
+    [Lezcano-Casado, 2019](https://arxiv.org/abs/1909.09501), algorithm 1
     """
 
     def __init__(self, every: int = 100) -> None:
