@@ -18,8 +18,7 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
     In Keras's metric each row of a batch has the same weight, whatever its length.
 
     Args:
-        from_logits: Whether the outputs are logits rather than probabilities.
-            Default: `True`.
+        from_logits: Whether the outputs are logits, not probabilities. Default: `True`.
         name: Name of the metric. Default: `"bits_per_character"`.
         dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
 
@@ -45,10 +44,8 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
 
         Args:
             y_true: The characters, integers of shape `(batch, time)`.
-            y_pred: Tensor of shape `(batch, time, classes)`. If it carries a Keras
-                mask, masked characters do not count.
-            sample_weight: Weights of shape `(batch, time)` or `(batch,)`. Default:
-                `None`.
+            y_pred: Tensor of shape `(batch, time, classes)`, possibly with a mask.
+            sample_weight: Weights, `(batch, time)` or `(batch,)`. Default: `None`.
         """
         y_pred = ops.convert_to_tensor(y_pred)
         weights = ops.ones_like(y_pred[..., 0], dtype=self.dtype)
@@ -104,9 +101,8 @@ class ErrorRate(keras.metrics.SparseCategoricalAccuracy):
 class ValidFrameMSE(keras.metrics.MeanSquaredError):
     """Mean squared error over all frames of all batches that are not padding.
 
-    Unlike in `keras.metrics.MeanSquaredError`, a frame has the same weight in a batch
-    of long sequences as in one of short sequences. Pass it to `compile` in
-    `weighted_metrics`; metrics in `metrics` do not get the weights.
+    Pass it to `compile` in `weighted_metrics`; metrics in `metrics` do not get the
+    weights.
 
     Args:
         name: Name of the metric. Default: `"valid_frame_mse"`.
@@ -134,8 +130,7 @@ class ValidFrameMSE(keras.metrics.MeanSquaredError):
 class PaddedFrameMSE(keras.metrics.Mean):
     """Mean squared error over all frames of all batches, with zero error in padding.
 
-    It is what Wisdom et al. (2016) report of batches padded to the longest utterance of
-    the split. Pass it to `compile` in `weighted_metrics`.
+    Pass it to `compile` in `weighted_metrics`, as `ValidFrameMSE`.
 
     Args:
         name: Name of the metric. Default: `"padded_frame_mse"`.

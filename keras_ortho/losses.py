@@ -17,31 +17,16 @@ from keras_ortho.keras_internals import get_keras_mask
 def flatten_frames(
     y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None, dtype: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Flattens the batch and time axes into one axis of frames, with their weights.
+    """Returns the frames of a batch, `[frames, bins]`, and their weights, `[frames]`.
 
-    Args:
-        y_true: Targets of shape `[batch, time, bins]`.
-        y_pred: Predictions of the same shape, possibly with a Keras mask.
-        sample_weight: Weights of shape `[batch, time]`, or `None`.
-        dtype: Dtype of the results.
-
-    Returns:
-        A triple `(y_true, y_pred, weights)` of shapes `[frames, bins]`,
-        `[frames, bins]` and `[frames]`; the weights are the product of the mask of
-        `y_pred` and `sample_weight`.
-
-    Raises:
-        ValueError: If a shape does not fit, or `y_true` or `y_pred` is complex.
+    A weight is the product of the mask of `y_pred` and `sample_weight`.
     """
     mask = get_keras_mask(y_pred)
     y_true, y_pred = _real_pair(y_true, y_pred, dtype)
     weights = _joined_weights(y_pred[..., 0], mask, sample_weight)
-    bins = y_pred.shape[-1]
-    return (
-        ops.reshape(y_true, (-1, bins)),
-        ops.reshape(y_pred, (-1, bins)),
-        ops.reshape(weights, (-1,)),
-    )
+    shape = (-1, y_pred.shape[-1])
+    frames = (ops.reshape(y, shape) for y in (y_true, y_pred))
+    return *frames, ops.reshape(weights, (-1,))
 
 
 def _real_pair(y_true: Tensor, y_pred: Tensor, dtype: str) -> tuple[Tensor, Tensor]:
@@ -65,7 +50,17 @@ def _joined_weights(like: Tensor, *factors: Tensor | None) -> Tensor:
 
 
 class _FrameMSE(keras.losses.MeanSquaredError):
-    """Base class of mean squared errors over the frames from `flatten_frames`."""
+    """Mean squared error over the frames from `flatten_frames`."""
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        """Computes the mean over a batch; see the class for the arguments."""
+        frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
+        loss = super().__call__(*frames)
+        if self.reduction == "sum_over_batch_size":
+            return loss
+        return loss * share_among_replicas(ops.sum(frames[-1]))
 
     def get_config(self) -> dict[str, str]:
         return {"name": self.name, "dtype": self.dtype}
@@ -98,28 +93,17 @@ class ValidFrameMSE(_FrameMSE):
     def __init__(self, name: str = "valid_frame_mse", dtype: str | None = None) -> None:
         super().__init__(reduction="mean_with_sample_weight", name=name, dtype=dtype)
 
-    def __call__(
-        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
-        """Computes the mean over a batch; see the class for the arguments."""
-        frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
-        loss = super().__call__(*frames)
-        return loss * share_among_replicas(ops.sum(frames[-1]))
-
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class PaddedFrameMSE(_FrameMSE):
     """Mean squared error over all frames including padding, whose error is zero.
 
     It is what Wisdom et al. (2016) report of utterances padded to the longest of the
-    split.
+    split. The arguments are those of `ValidFrameMSE`.
 
     Args:
         name: Name of the loss. Default: `"padded_frame_mse"`.
         dtype: Dtype of the computation. Default: `None`, Keras's `floatx`.
-
-    Call arguments:
-        Those of `ValidFrameMSE`.
 
     Example:
     >>> y_true, y_pred = np.zeros((1, 4, 2)), np.full((1, 4, 2), 3.0)
@@ -133,13 +117,6 @@ class PaddedFrameMSE(_FrameMSE):
     ) -> None:
         super().__init__(reduction="sum_over_batch_size", name=name, dtype=dtype)
 
-    def __call__(
-        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
-        """Computes the mean over a batch; see the class for the arguments."""
-        frames = flatten_frames(y_true, y_pred, sample_weight, self.dtype)
-        return super().__call__(*frames)
-
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class NegativeSISDR(keras.losses.Loss):
@@ -150,8 +127,7 @@ class NegativeSISDR(keras.losses.Loss):
     below the prediction: the loss is never below -120 dB, and its gradient is finite.
 
     Args:
-        zero_mean: Whether to subtract the mean from both signals first. Default:
-            `False`.
+        zero_mean: Whether to subtract the means first. Default: `False`.
         name: Name of the loss. Default: `"negative_si_sdr"`.
         dtype: Dtype of the computation, at least float32. Default: `None`, Keras's
             `floatx`.
@@ -168,7 +144,6 @@ class NegativeSISDR(keras.losses.Loss):
     -18.4
 
     Reference:
-
     - [Le Roux et al., 2019](https://arxiv.org/abs/1811.02508)
     """
 

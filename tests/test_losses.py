@@ -25,53 +25,48 @@ def frames(lengths, time=7):
     return y_true, y_pred, mask
 
 
-def valid_frame_mse(y_true, y_pred, mask):
-    return np.mean((y_true - y_pred)[mask] ** 2)
-
-
-def padded_frame_mse(y_true, y_pred, mask):
+def definition(loss, y_true, y_pred, mask):
     errors = np.where(mask[..., None], y_true - y_pred, 0)
-    return np.sum(errors**2) / errors.size
+    count = BINS * (mask.sum() if loss is ValidFrameMSE else mask.size)
+    return np.sum(errors**2) / count, -2 * errors / count
 
 
-DEFINITIONS = {ValidFrameMSE: valid_frame_mse, PaddedFrameMSE: padded_frame_mse}
-mse = pytest.mark.parametrize(("loss", "definition"), DEFINITIONS.items())
+mse = pytest.mark.parametrize("loss", [ValidFrameMSE, PaddedFrameMSE])
 
 
 @mse
-def test_keras_mask(loss, definition):
+def test_keras_mask(loss):
     y_true, y_pred, mask = frames([7, 1, 4, 2])
     weights = frames([7, 7, 3, 7])[2]
     inputs = keras.Input((None, BINS))
     model = keras.Model(inputs, keras.layers.Masking()(inputs))
     model.compile(loss=loss())
     outputs = np.where(mask[..., None], y_pred, 0)
-    result = model.evaluate(outputs, y_true, batch_size=4, verbose=0)
-    np.testing.assert_allclose(result, definition(y_true, y_pred, mask), rtol=RTOL)
-    result = model.evaluate(outputs, y_true, 4, 0, sample_weight=weights)
-    expected = definition(y_true, y_pred, mask & weights)
-    np.testing.assert_allclose(result, expected, rtol=RTOL)
+    for weights, counted in ((None, mask), (weights, mask & weights)):
+        result = model.evaluate(outputs, y_true, 4, 0, sample_weight=weights)
+        expected, _ = definition(loss, y_true, y_pred, counted)
+        np.testing.assert_allclose(result, expected, rtol=RTOL)
 
 
 @mse
-def test_gradient_of_the_definition(loss, definition):
+def test_gradient_of_the_definition(loss):
     y_true, y_pred, mask = frames([7, 1, 4, 2])
     (found,) = gradients(lambda y: loss()(y_true, y, sample_weight=mask), y_pred)
-    count = BINS * (mask.sum() if loss is ValidFrameMSE else mask.size)
-    expected = 2 * (y_pred - y_true) * mask[..., None] / count
+    _, expected = definition(loss, y_true, y_pred, mask)
     np.testing.assert_allclose(found, expected, rtol=RTOL)
 
 
 @mse
-def test_low_precision_outputs_are_compared_in_float32(loss, definition):
+def test_low_precision_outputs_are_compared_in_float32(loss):
     y_true, _, mask = frames([7, 1])
     y_true = 300 * y_true  # squares overflow float16
     outputs = ops.zeros(y_true.shape, "float16")
     result = loss()(y_true, outputs, sample_weight=mask)
-    np.testing.assert_allclose(result, definition(y_true, 0, mask), rtol=RTOL)
+    expected, _ = definition(loss, y_true, 0 * y_true, mask)
+    np.testing.assert_allclose(result, expected, rtol=RTOL)
 
 
-@pytest.mark.parametrize("loss", [*DEFINITIONS, NegativeSISDR])
+@pytest.mark.parametrize("loss", [ValidFrameMSE, PaddedFrameMSE, NegativeSISDR])
 def test_config(loss):
     for made in (loss(), loss(name="mine", dtype="float64")):
         assert saved_copy(made).reduction == made.reduction
@@ -115,29 +110,27 @@ def test_gradient_of_si_sdr(zero_mean):
     weight = ops.convert_to_tensor(mask)
     (found,) = gradients(lambda y: loss(y_true, y, sample_weight=weight), y_pred)
     np.testing.assert_array_equal(found[mask == 0], 0)
-    step, random = 1e-5, np.random.default_rng(1)
-    for _ in range(3):
-        direction = random.normal(size=y_pred.shape)
-        ahead, behind = (
-            float(loss(y_true, y_pred + s * direction, sample_weight=mask))
-            for s in (step, -step)
-        )
-        # The third derivative is a few hundred; a value of 10 dB has 1e-15.
-        expected = (ahead - behind) / (2 * step)
-        assert np.sum(found * direction) == pytest.approx(expected, abs=1e-6)
+    direction = np.random.default_rng(1).normal(size=y_pred.shape)
+    ahead, behind = (
+        float(loss(y_true, y_pred + step * direction, sample_weight=mask))
+        for step in (1e-5, -1e-5)
+    )
+    # The third derivative is a few hundred; a value of 10 dB has 1e-15.
+    expected = (ahead - behind) / 2e-5
+    assert np.sum(found * direction) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_silence_and_perfection_are_finite(dtype):
     y_true = np.array([[0.0] * 8, [1.0, -2.0] * 4, [1.0, -2.0] * 4], dtype)
-    y_pred = np.array([[1.0] * 8, [0.0] * 8, [2.0, -4.0] * 4], dtype)
+    y_pred = np.array([[1.0] * 8, [0.0] * 8, [1024.0, -2048.0] * 4], dtype)
     loss = NegativeSISDR(dtype=dtype)
-    values = ops.convert_to_numpy(
-        loss.call(*map(ops.convert_to_tensor, (y_true, y_pred)))
-    )
-    assert np.isfinite(values).all()
-    assert values[1] == pytest.approx(0.0, abs=1e-4)
-    assert -126.1 < values[2] <= -110  # Of twice as loud a signal six dB more.
+    both = map(ops.convert_to_tensor, (y_true, y_pred))
+    silent, silence, perfect = ops.convert_to_numpy(loss.call(*both))
+    assert np.isfinite(silent)
+    assert silence == pytest.approx(0.0, abs=1e-4)
+    # However loud: 60 dB above the reference.
+    assert perfect == pytest.approx(-120, abs=0.1)
     (found,) = gradients(lambda y: loss(y_true, y), y_pred)
     assert np.isfinite(found).all()
 
@@ -150,12 +143,3 @@ def test_half_precision_is_computed_in_single(dtype):
     assert float(found) == float(expected)
     policy = keras.DTypePolicy(f"mixed_{dtype}")
     assert NegativeSISDR(dtype=policy).dtype == "float32"
-
-
-@pytest.mark.parametrize("scale", [1.0, 2.0**20])
-def test_ends_at_120_db_however_loud(scale):
-    y_true = waveforms()[0].astype("float32")
-    # The scale is a power of two: what is lost is the rounding of the projection, some
-    # 1e-14 of the energy.
-    found = float(NegativeSISDR()(y_true, scale * y_true))
-    assert found == pytest.approx(-120, abs=0.1)

@@ -1,8 +1,4 @@
-"""Audio files: NIST SPHERE, RIFF, FLAC and others that libsndfile reads.
-
-TIMIT's `.WAV` files are NIST SPHERE. libsndfile reads a truncated file of most formats
-as if it were whole; here it is an error.
-"""
+"""Audio files, such as TIMIT's NIST SPHERE: what is truncated is an error."""
 
 import io
 import math
@@ -17,9 +13,7 @@ from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.reading import read_bytes
 
-LARGEST = 2**30  # bytes of a file
-# Samples, of all channels, of a compressed file of any size: ten minutes at 192 kHz.
-DECODED = 2**27
+LARGEST = 2**30  # bytes of a file, and samples in it
 # Fraction of floating-point samples that may exceed full scale, and are clipped.
 CLIPPED = 0.01
 # Encodings that libsndfile does not scale to 16 bits, or lets wrap around there.
@@ -33,23 +27,20 @@ def read_audio(
 ) -> tuple[np.ndarray, int]:
     """Reads the first channel of an audio file as 16-bit samples.
 
-    A file may have at most 1 GiB, a compressed one 256 MiB of samples of 16 bits.
     Floating-point samples have a full scale of 1 and are clipped to it.
 
     Args:
-        path: A NIST SPHERE, RIFF, FLAC, MP3, Ogg, AIFF, AU, CAF or RF64 file,
-            identified by its contents. Its header must state its length, or it may be
-            truncated.
-        mono: Whether a file with more than one channel is an error. Default: `False`,
-            the first channel is read.
+        path: A NIST SPHERE, RIFF, FLAC, MP3, Ogg, AIFF, AU, CAF or RF64 file of at most
+            1 GiB, whose header must state its length.
+        mono: Whether a file with more than one channel is an error. Default: `False`.
 
     Returns:
         The samples, int16 `[samples]`, and the sampling rate in Hz.
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If the file is empty, not audio, truncated or too large, has more
-            channels than it may, or floating-point samples far beyond full scale.
+        ValueError: If it is empty, not audio, truncated or too large, has more channels
+            than it may, or floating-point samples far beyond full scale.
 
     Example:
     ```python
@@ -104,8 +95,7 @@ def resample_to_int16(
         target_rate: Sampling rate of the result in Hz. Default: 8000.
 
     Returns:
-        int16 `[ceil(samples * target_rate / rate)]`, clipped where the filter
-        overshoots full scale.
+        int16 `[ceil(samples * target_rate / rate)]`, clipped to full scale.
 
     Raises:
         ValueError: If an argument is not as described.
@@ -150,11 +140,9 @@ def _with_length(data: bytes) -> bytes:
 
 def _read(file: Any, data: bytes) -> np.ndarray:
     """Returns all samples of an open file, int16 `[samples, channels]`."""
-    allowed = max(DECODED, len(data)) // file.channels
-    if file.frames > allowed:  # Before memory is allocated for them.
+    if file.frames > LARGEST:  # Before memory is allocated for them.
         raise ValueError(
-            f"The file is damaged or too long: its header states {file.frames} samples "
-            f"in {file.channels} channels; at most {allowed} samples are read."
+            f"The file is damaged or too long: its header states {file.frames} samples."
         )
     promised = _promised(file, data)
     floating = file.subtype in FLOATING
@@ -168,13 +156,13 @@ def _read(file: Any, data: bytes) -> np.ndarray:
         raise ValueError("The file contains no samples.")
     if not floating:
         return samples
-    if not np.isfinite(samples).all():
-        raise ValueError("The file contains samples that are NaN or infinite.")
-    beyond = np.count_nonzero(np.abs(samples) > 1)
-    if file.format not in CODED and beyond > CLIPPED * samples.size:
+    beyond = np.count_nonzero(~(np.abs(samples) <= 1))  # NaN, too.
+    if not np.isfinite(samples).all() or (
+        file.format not in CODED and beyond > CLIPPED * samples.size
+    ):
         raise ValueError(
-            "Floating-point samples must lie between -1 and 1, except for a few peaks, "
-            f"but {beyond} of {samples.size} samples do not."
+            "Floating-point samples must be finite and, but for a few peaks, between "
+            f"-1 and 1: {beyond} of {samples.size} samples are not."
         )
     return _to_int16(samples * 32768.0)
 
@@ -191,13 +179,10 @@ def _promised(file: Any, data: bytes) -> int:
                 f"The SPHERE file is compressed, with the coding {coding[1]}: convert "
                 "it with `sph2pipe -f wav` or NIST's `w_decode -o pcm`."
             )
-        counts = re.findall(r"^sample_count[ \t]+-i[ \t]+(\d+)", header, re.M)
-        if len(counts) != 1:
-            raise ValueError(
-                "A SPHERE header must state the number of samples once, as "
-                f"`sample_count -i` and an integer, not {counts}."
-            )
-        return int(counts[0])
+        count = re.search(r"^sample_count[ \t]+-i[ \t]+(\d+)", header, re.M)
+        if not count:
+            raise ValueError("A SPHERE header must state the number of samples once.")
+        return int(count[1])
     # Of others, libsndfile reads as many samples as the header states, or there are.
     with type(file)(io.BytesIO(data + bytes(4096))) as longer:
         if longer.frames != file.frames:

@@ -1,7 +1,7 @@
 """Synthetic noises, and speech mixed with them, at a given level, or in a room.
 
 Each of `NOISES` takes the number of samples, at 8 kHz, and a random generator, from
-which it also draws the noise's parameters. The level is arbitrary: `mix` sets it.
+which it also draws the noise's parameters. Its level is arbitrary.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ def babble(
         voices: Speech to draw from, with replacement; each as for `excerpt`.
 
     Returns:
-        float64 `[samples]`.
+        float64 `[samples]`, at any level.
     """
     chosen = random.integers(len(voices), size=random.integers(3, 9))
     return np.sum([excerpt(voices[n], samples, random) for n in chosen], axis=0)
@@ -92,8 +92,7 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
         random: Random generator.
 
     Returns:
-        float64 `[samples]`, scaled by the factor that gives the whole sound a power of
-        1. It is never silent.
+        float64 `[samples]`, never silent, on the scale that gives `sound` a power of 1.
 
     Raises:
         ValueError: If `sound` is silent, or not a single finite channel.
@@ -122,8 +121,8 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
         float64 `[samples]`, with the speech at its original level.
 
     Raises:
-        ValueError: If a signal is silent, or not a single finite channel, they differ
-            in length, or `snr` is out of its range.
+        ValueError: If a signal is silent or not a single finite channel, their lengths
+            differ, or `snr` is out of its range.
 
     Example:
     >>> speech, noise = np.array([3.0, 4.0]), np.array([0.0, 1.0])
@@ -147,8 +146,7 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
         float64 `[samples]`, where full scale is 1.
 
     Raises:
-        ValueError: If `speech` is silent, or not a single finite channel, or `level` is
-            out of its range.
+        ValueError: If `speech` is silent, or an argument is not as described.
 
     Example:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
@@ -163,18 +161,16 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
     """Computes the reverberation of speech in a room, 50 ms after the direct sound on.
 
     The room's impulse response follows Polack's model, `h(t) = n(t) 10^(-3 t / T)`:
-    white Gaussian noise `n` that decays by 60 dB in the reverberation time `T`, drawn
-    from 0.3 to 1 s. Earlier reflections help to understand speech.
+    white Gaussian noise `n` that decays by 60 dB in a time `T` of 0.3 to 1 s.
 
     Args:
         speech: `[samples]` at 8 kHz, int16 or floating point.
         random: Random generator, from which `T` is drawn, too.
 
     Returns:
-        float64 `[samples]`, without the speech itself; `mix` sets its level.
+        float64 `[samples]`, without the speech itself.
 
     Reference:
-
     - Polack, "La transmission de l'énergie sonore dans les salles", 1988
     """
     speech = to_float(speech, "speech")
@@ -186,7 +182,6 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
 
 
 def _loud(name: str, sound: np.ndarray) -> np.ndarray:
-    """Converts a sound that must not be silent to floats."""
     sound = to_float(sound, name)
     if not sound.any():
         raise ValueError(f"`{name}` must not be silent. Received: {len(sound)} samples")

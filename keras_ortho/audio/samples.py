@@ -19,7 +19,7 @@ def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
         name: Name of the argument for error messages. Default: `"samples"`.
 
     Returns:
-        float64 `[samples]`: int16 is divided by 32768, floating point is not scaled.
+        float64 `[samples]`: int16 divided by 32768, or floating point as it is.
 
     Raises:
         ValueError: If `samples` is not a single finite channel of either type.
@@ -47,15 +47,12 @@ def to_int16(samples: np.ndarray) -> np.ndarray:
     If the peak is above 1, the signal is divided by it; then 1 becomes 32767.
 
     Args:
-        samples: `[samples]`, floating point with a full scale of 1, or int16, which is
-            copied.
+        samples: `[samples]`, floating point with a full scale of 1, or int16.
 
     Returns:
         int16 `[samples]`, rounded to nearest.
 
     Example:
-    >>> to_int16(np.array([0.5, -0.25])).tolist()
-    [16384, -8192]
     >>> to_int16(np.array([2.0, -1.0])).tolist()
     [32767, -16384]
     """

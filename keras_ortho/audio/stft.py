@@ -1,24 +1,11 @@
-"""The short-time Fourier transform of the TIMIT experiments, and back to waveforms.
-
-Wisdom et al. (2016) and Helfrich et al. (2018) predict the next frame of 8 kHz speech:
-Hann windows of 256 samples with 50% overlap, as log power in 129 bins. The network
-reads frame `t` and predicts frame `t + 1`; its last output predicts the silence after
-the utterance and is dropped.
-"""
+"""The short-time Fourier transform of the TIMIT experiments, and back to waveforms."""
 
 from typing import Literal
 
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import (
-    check_all_finite,
-    check_choice,
-    check_count,
-    check_seed,
-    check_shape,
-    is_integer,
-)
+from keras_ortho.checks import check_all_finite, check_choice, check_shape
 from keras_ortho.extras import require
 from keras_ortho.frames import (
     FRAME_LENGTH,
@@ -47,12 +34,11 @@ def stft(
     Args:
         signal: `[samples]`, int16, or floating point with a full scale of 1.
         frame_length: Even number of samples under the window. Default: 256.
-        hop_length: Number of samples from one frame to the next; a divisor of
-            `frame_length`. Default: 128.
+        hop_length: Samples from frame to frame, a divisor of it. Default: 128.
 
     Returns:
-        complex64 `[frames, frame_length // 2 + 1]`. With the default lengths there are
-        `ceil(samples / 128) + 3` frames.
+        complex64 `[frames, frame_length // 2 + 1]`, by default of `ceil(samples / 128)
+        + 3` frames.
 
     Raises:
         ValueError: If `signal` is not a single finite channel, or a length is invalid.
@@ -76,10 +62,7 @@ def istft(
     frame_length: int = FRAME_LENGTH,
     hop_length: int = HOP_LENGTH,
 ) -> np.ndarray:
-    """Inverts `stft`, by windowed overlap-add divided by the sum of squared windows.
-
-    Of a spectrum that no signal has, it is the signal whose transform is closest in the
-    least-squares sense (Griffin and Lim, 1984).
+    """Inverts `stft`, in the least-squares sense of Griffin and Lim (1984).
 
     Args:
         spectrum: `[frames, frame_length // 2 + 1]`, complex, as from `stft`.
@@ -102,10 +85,10 @@ def istft(
     spectrum = np.asarray(spectrum)
     check_shape("spectrum", spectrum, (len(spectrum), frame_length // 2 + 1))
     longest = (len(spectrum) - 1) * hop_length - frame_length
-    if not is_integer(length) or not 0 <= length <= longest:
+    if not 0 <= length <= longest:
         raise ValueError(
-            f"`length` must be an integer in 0 .. {longest} for {len(spectrum)} "
-            f"frames. Received: {length!r}"
+            f"`length` must lie in 0 .. {longest} for {len(spectrum)} frames. "
+            f"Received: {length}"
         )
     padded = require("librosa", extra="speech").istft(
         spectrum.astype(np.complex64, copy=False).T,
@@ -117,7 +100,7 @@ def istft(
 
 
 def log_power(spectrum: np.ndarray) -> np.ndarray:
-    """Computes the log power `10 log10(1e-5 + |X|^2)` in dB, the experiments' feature.
+    """Computes the log power `10 log10(1e-5 + |X|^2)` in dB.
 
     Args:
         spectrum: `[frames, bins]`, complex.
@@ -137,10 +120,8 @@ def log_power(spectrum: np.ndarray) -> np.ndarray:
 def magnitude(log_power: np.ndarray) -> np.ndarray:
     """Computes the magnitude `sqrt(10^(dB / 10))` of a log power.
 
-    The floor of `log_power` is not subtracted, as in Wisdom et al.
-
     Args:
-        log_power: `[frames, bins]`, in dB.
+        log_power: `[frames, bins]`, in dB; its floor is not subtracted.
 
     Returns:
         float32 `[frames, bins]`.
@@ -166,11 +147,10 @@ def resynthesize(
     and the phase of the reference, which flatters every score, or one reconstructed.
 
     Args:
-        log_power: `[frames - 1, 129]` or `[frames, 129]`, in dB. Row `t` is the
-            prediction of frame `t + 1` of the reference, which has `frames =
-            ceil(samples / 128) + 3` frames. With `frames` rows, the last is dropped.
+        log_power: `[frames - 1, 129]`, in dB, row `t` predicting frame `t + 1` of the
+            reference's; or `[frames, 129]`, of which the last is dropped.
         reference: The reference utterance at 8 kHz, `[samples]`, as for `stft`.
-        phase: `"reference"`, as Wisdom et al. score it, or `"griffin_lim"`. Default:
+        phase: `"reference"` as in the papers, or `"griffin_lim"`. Default:
             `"reference"`.
         iterations: Number of iterations of Griffin-Lim. Default: 32.
         seed: Seed of the phases that Griffin-Lim starts from. Default: 0.
@@ -179,8 +159,7 @@ def resynthesize(
         float32 `[samples]`.
 
     Raises:
-        ValueError: If the shape of `log_power` does not fit the reference, or an
-            argument is not finite or not allowed.
+        ValueError: If `log_power` does not fit the reference, or is not finite.
 
     Example:
     >>> speech = np.sin(np.arange(1000) / 5)
@@ -189,7 +168,6 @@ def resynthesize(
     (1000,)
 
     Reference:
-
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5.4
     - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
       Transform", 1984
@@ -208,11 +186,11 @@ def resynthesize(
         return istft(spectrum, length=len(signal))
     padded = require("librosa", extra="speech").griffinlim(
         magnitudes.T,
-        n_iter=check_count("iterations", iterations),
+        n_iter=iterations,
         hop_length=HOP_LENGTH,
         n_fft=FRAME_LENGTH,
         center=False,
-        random_state=check_seed("seed", seed),
+        random_state=seed,
     )
     return padded[FRAME_LENGTH : FRAME_LENGTH + len(signal)]
 

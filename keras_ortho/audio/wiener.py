@@ -18,13 +18,12 @@ NO_POWER = 1e-100
 def wiener(noisy: np.ndarray) -> np.ndarray:
     """Removes noise with a Wiener filter, frame by frame and causally.
 
-    In each bin of `stft`, the noise power is tracked by averaging its expected power
-    over the presence and absence of speech (Gerkmann and Hendriks). The a priori SNR
-    is estimated by the decision-directed rule (Ephraim and Malah).
+    In each bin of `stft`, the noise power is tracked as by Gerkmann and Hendriks, and
+    the a priori SNR as by Ephraim and Malah.
 
     Args:
-        noisy: `[samples]` at 8 kHz, int16 or floating point. Its first tenth of a
-            second should be noise alone.
+        noisy: `[samples]` at 8 kHz, int16 or floating point, at first 0.1 s of noise
+            alone.
 
     Returns:
         float32 `[samples]`.
@@ -35,7 +34,6 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
     (8000,)
 
     Reference:
-
     - Gerkmann and Hendriks, "Unbiased MMSE-Based Noise Power Estimation with Low
       Complexity and Low Tracking Delay", 2012, section V
     - Ephraim and Malah, "Speech Enhancement Using a Minimum Mean-Square Error

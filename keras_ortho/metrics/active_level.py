@@ -1,8 +1,7 @@
-"""Active speech level of ITU-T P.56, and where speech is active.
+"""Active speech level of ITU-T P.56, with filters and bins as in the VOICEBOX toolbox.
 
-The filters, the bins of 3 dB and the interpolation are those of `v_activlev` in the
-VOICEBOX toolbox. Until January 2022 the edges of its bins were at powers of two. Since
-then the envelope is first scaled so that the mean power of the filtered signal is 1.
+Until January 2022 the edges of its bins were at powers of two. Since then the envelope
+is first scaled so that the mean power of the filtered signal is 1.
 """
 
 import math
@@ -55,11 +54,8 @@ def active_level(
     Args:
         signal: `[samples]`, speech with little noise, floating point or int16.
         sample_rate: Sampling rate in Hz, at least 1000.
-        voicebox: Version of VOICEBOX: `"2019"`, as until January 2022, or `"2022"`, as
-            since then. Default: `"2019"`.
-
-    Returns:
-        An `ActiveLevel`.
+        voicebox: `"2019"`, as VOICEBOX until January 2022, or `"2022"`, as since then.
+            Default: `"2019"`.
 
     Raises:
         ValueError: If `signal` is not a single finite channel, or an option is invalid.
@@ -71,7 +67,6 @@ def active_level(
     True
 
     Reference:
-
     - ITU-T Recommendation P.56, "Objective measurement of active speech level"
     - Brookes, "VOICEBOX: A speech processing toolbox for MATLAB", `v_activlev`
     """
@@ -87,9 +82,7 @@ def active_level(
         [(1 - decay) ** 2], [1, -2 * decay, decay**2], np.abs(filtered)
     )
     energy = np.sum(filtered**2)
-    scale = 1.0
-    if voicebox == "2022" and energy > 0:
-        scale = len(padded) / energy
+    scale = len(padded) / energy if voicebox == "2022" and energy > 0 else 1.0
     # The base-2 logarithm of the power, rounded to bins of 3 dB.
     mantissas, exponents = np.frexp(scale * envelope**2)
     bins = np.where(mantissas == 0, -np.inf, exponents)
@@ -105,10 +98,7 @@ def active_level(
 
 
 def _filtered(
-    signal: np.ndarray,
-    edge: float,
-    kind: Literal["highpass", "lowpass"],
-    sample_rate: int,
+    signal: np.ndarray, edge: float, kind: str, sample_rate: int
 ) -> np.ndarray:
     """Applies an inverse Chebyshev filter, with `PASSBAND_LOSS` at `edge`."""
     scipy_signal = require("scipy.signal", extra="speech")
@@ -121,9 +111,8 @@ def _filtered(
     edge = math.tan(math.pi * edge / sample_rate)
     edge = edge / ratio if kind == "highpass" else edge * ratio
     stop = sample_rate / math.pi * math.atan(edge)
-    sections = scipy_signal.cheby2(
-        FILTER_ORDER, STOPBAND_LOSS, stop, kind, fs=sample_rate, output="sos"
-    )
+    options = {"btype": kind, "fs": sample_rate, "output": "sos"}
+    sections = scipy_signal.cheby2(FILTER_ORDER, STOPBAND_LOSS, stop, **options)
     return scipy_signal.sosfilt(sections, signal)
 
 
@@ -141,8 +130,7 @@ def _level(depths: np.ndarray, top: float, energy: float, scale: float) -> float
     active = np.cumsum(np.bincount(depths, minlength=NUM_BINS + 1)[1:])
     levels = 10 * np.log10(energy / active)
     thresholds = 10 * math.log10(2) * (top - np.arange(1, NUM_BINS + 1) - 1)
-    thresholds -= 10 * math.log10(scale)
-    excess = levels - thresholds - MARGIN
+    excess = levels - thresholds + 10 * math.log10(scale) - MARGIN
     crossings = np.flatnonzero((excess[:-1] < 0) & (excess[1:] >= 0))
     if not len(crossings):
         return float(levels[-1] if excess[-1] <= 0 else levels[0])

@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 import keras
 import numpy as np
 
-from keras_ortho.audio.samples import to_float
-from keras_ortho.audio.stft import (
+from keras_ortho.audio import (
     istft,
     log_power,
     magnitude,
     resynthesize_reference,
     stft,
+    to_float,
 )
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_choice, check_count
@@ -39,16 +39,7 @@ SCORES: dict[str, Score] = {
     "pesq": pesq,
     "si_sdr": si_sdr,
 }
-REPORTED: dict[str, Score] = {
-    "segmental_snr": segmental_snr,
-    "si_sdr": si_sdr,
-    "stoi": stoi,
-    "pesq_mos_lqo": pesq,
-}
 Pair = tuple[np.ndarray, np.ndarray]
-# Utterances for each process, which takes seconds to start; those of a callback then
-# serve all epochs.
-OF_A_CALL, OF_A_CALLBACK = 256, 32
 
 
 def score_speech(
@@ -65,15 +56,13 @@ def score_speech(
         estimates: Waveforms; int16, or floating point on the scale of the references.
         references: As `estimates`, in the same order.
         sample_rate: 8000 or 16000 Hz. Default: 8000.
-        processes: Number of processes. Default: `None`, one for every 256 utterances,
-            but at most one for each CPU.
-        progress: Whether to show a progress bar, or its title, such as `"LSTM (2/3)"`.
-            Default: `True`, a bar titled "Scoring".
+        processes: Number of processes. Default: `None`, one for 256 utterances each.
+        progress: Whether to show a progress bar, or its title. Default: `True`.
 
     Returns:
-        A dictionary with a float64 array `[utterances]` for each score, NaN where an
-        utterance has none: `"segmental_snr"`, `"global_snr"` and `"si_sdr"` in dB,
-        `"stoi"`, and the narrow-band `"pesq_mos_lqo"` and `"pesq_raw"`.
+        The float64 arrays `[utterances]`, NaN where there is no score,
+        `"segmental_snr"`, `"global_snr"` and `"si_sdr"` in dB, `"stoi"`, and the
+        narrow-band `"pesq_mos_lqo"` and `"pesq_raw"`.
 
     Raises:
         ValueError: If an argument is not as described.
@@ -83,15 +72,23 @@ def score_speech(
     print(mean_scores(score_speech(estimates, references)))
     ```
     """
+    reported = {
+        "segmental_snr": segmental_snr,
+        "si_sdr": si_sdr,
+        "stoi": stoi,
+        "pesq_mos_lqo": pesq,
+    }
     pairs = list(zip(estimates, references, strict=True))
-    processes = _process_number(processes, len(pairs), OF_A_CALL)
-    evaluator = Evaluator(REPORTED, sample_rate, processes=processes)
-    tqdm = require("tqdm", extra="speech").tqdm
-    title = progress if isinstance(progress, str) else "Scoring"
-    evaluator._score_pairs(
-        pairs,
-        partial(tqdm, total=len(pairs), desc=title, unit="utt", disable=not progress),
+    processes = _process_number(processes, len(pairs), each=256)
+    evaluator = Evaluator(reported, sample_rate, processes=processes)
+    bar = partial(
+        require("tqdm", extra="speech").tqdm,
+        total=len(pairs),
+        desc=progress if isinstance(progress, str) else "Scoring",
+        unit="utt",
+        disable=not progress,
     )
+    evaluator._score(pairs, bar)
     scores = evaluator.per_item
     scores["global_snr"] = np.array([found["global_snr"] for found in evaluator._found])
     scores["pesq_raw"] = np.array([*map(mos_lqo_to_raw, scores["pesq_mos_lqo"])])
@@ -99,6 +96,7 @@ def score_speech(
 
 
 def _process_number(given: int | None, utterances: int, each: int) -> int:
+    """Returns one process, which takes seconds to start, for `each` utterances."""
     if given is not None:
         return check_count("processes", given)
     return max(1, min(-(-utterances // each), processor_count()))
@@ -125,7 +123,7 @@ def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
         scores: Arrays `[utterances]` by name, NaN where there is no score.
 
     Returns:
-        A dictionary with a `MeanScore` for each score.
+        A `MeanScore` by name.
 
     Example:
     >>> mean_scores({"stoi": np.array([0.5, np.nan, 1.0])})["stoi"]
@@ -140,10 +138,7 @@ def mean_scores(scores: Mapping[str, np.ndarray]) -> dict[str, MeanScore]:
 
 
 class Evaluator:
-    """Scores pairs of waveforms, batch by batch.
-
-    It scores whole waveforms with NumPy and C code, and is no `keras.metrics.Metric`:
-    `SpeechScores` is its form for `model.fit`.
+    """Scores pairs of waveforms, batch by batch, in a loop of one's own.
 
     Args:
         scores: Names of scores: `"segsnr"` (`segmental_snr`), `"stoi"`, `"pesq"`
@@ -154,8 +149,7 @@ class Evaluator:
         processes: Number of processes that score. Default: 1, the calling process.
 
     Raises:
-        ValueError: If there is no such score, the sampling rate does not fit PESQ, or
-            `processes` is not positive.
+        ValueError: If there is no such score, or another argument is invalid.
 
     Example:
     >>> from functools import partial
@@ -195,8 +189,7 @@ class Evaluator:
         Args:
             estimates: Waveforms, or `[batch, samples]`; as for `score_speech`.
             references: As `estimates`, in the same order.
-            lengths: Number of samples of each pair; the rest is padding. Default:
-                `None`, no padding.
+            lengths: Samples of each pair before its padding. Default: `None`, all.
 
         Raises:
             ValueError: If the batch is not as described; none of it is scored.
@@ -204,7 +197,7 @@ class Evaluator:
         pairs = list(zip(estimates, references, strict=True))
         if lengths is not None:
             pairs = [(x[:n], y[:n]) for (x, y), n in zip(pairs, lengths, strict=True)]
-        self._score_pairs(pairs)
+        self._score(pairs)
 
     def result(self) -> dict[str, float]:
         """Returns the mean of each score over the utterances that have it, or NaN."""
@@ -216,22 +209,19 @@ class Evaluator:
 
     @property
     def per_item(self) -> dict[str, np.ndarray]:
-        """Each score's values in the order of the updates, float64 `[items]`.
-
-        They are NaN for an utterance without the score; `mean_scores` counts those.
-        """
+        """Each score of each utterance in their order, float64 `[items]`, or NaN."""
         return {
             name: np.array([scores[name] for scores in self._found], np.float64)
             for name in self.scores
         }
 
-    def _score_pairs(
+    def _score(
         self,
         pairs: Iterable[Pair],
         bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
     ) -> None:
         pairs = [signal_pair(*pair, self.sample_rate) for pair in pairs]
-        score = partial(_score, self.scores, self.sample_rate)
+        score = partial(_scores_of, self.scores, self.sample_rate)
         results = list(bar(in_parallel(score, pairs, self.processes)))
         for index, (scores, reasons) in enumerate(results):
             self._found.append(scores)
@@ -240,7 +230,7 @@ class Evaluator:
                 warnings.warn(said, UnscoredWarning, stacklevel=3)
 
 
-def _score(
+def _scores_of(
     functions: Mapping[str, Score], sample_rate: int, pair: Pair
 ) -> tuple[dict[str, float], list[str]]:
     """Returns the scores of a pair by name, and the reasons for missing scores."""
@@ -264,28 +254,24 @@ class SpeechScores(keras.callbacks.Callback):
 
     Args:
         utterances: The records of `keras_ortho.tasks.timit.utterances`, or pairs
-            `(noisy, clean)` of waveforms, int16 or floating point, `[samples]` each. A
-            record is both.
+            `(noisy, clean)` of waveforms, int16 or floating point, `[samples]` each.
         predicts: What the model puts out: `"next_frame"`, the log power of the
             following frame in dB, as in TIMIT's task; `"log_power"`, that of the same
             frame; `"mask"`, a gain for each bin of the noisy frame; or `"waveform"`.
             Frames, `[frames, 129]`, get the phase of the noisy waveform. Otherwise a
-            function from an output of the model, with the padding at its end, and the
-            noisy waveform to the estimated waveform. Default: `"next_frame"`.
+            function from a padded output and the noisy waveform to the estimated
+            waveform. Default: `"next_frame"`.
         scores: As for `Evaluator`. Default: all four.
-        every: Number of epochs between two scorings, the first and the last of which
-            are always scored; in between, the logs repeat the last scores. Default: 1.
-        number: Number of utterances to score, evenly spread over all; also an
-            attribute. Default: `None`, all.
+        every: Epochs between two scorings, beside the first and the last epoch; in
+            between, the logs repeat the last scores. Default: 1.
+        number: Number of utterances to score, spread over all. Default: `None`, all.
         features: Function from a noisy waveform to what the model reads, `[steps,
             ...]`. Default: `None`, the waveform itself for `"waveform"`, otherwise
             its log power in dB, `[frames, 129]`.
         sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
-        batch_size: Number of utterances that the model gets at once, all padded with
-            silence to the longest. With 1, none is padded, as a model that reads
-            backwards requires. Default: 16.
-        processes: Number of processes that score. Default: `None`, one for every 32
-            utterances, but at most one for each CPU.
+        batch_size: Number of utterances that the model gets at once, padded with
+            silence to the longest of all; with 1, none is padded. Default: 16.
+        processes: Number of processes. Default: `None`, one for 32 utterances each.
 
     Raises:
         ValueError: If an argument is invalid; when used, if the outputs do not fit
@@ -313,22 +299,21 @@ class SpeechScores(keras.callbacks.Callback):
         processes: int | None = None,
     ) -> None:
         super().__init__()
-        known = ("next_frame", "log_power", "mask", "waveform")
         if not callable(predicts):
+            known = ("next_frame", "log_power", "mask", "waveform")
             check_choice("predicts", predicts, known)
         self.predicts = predicts
         self.every = check_count("every", every)
         pairs = [_pair(utterance) for utterance in utterances]
         if not pairs:
             raise ValueError("`utterances` must not be empty. Received: none")
-        if number is not None:
-            number = min(check_count("number", number), len(pairs))
-            places = np.linspace(0, len(pairs) - 1, number).round().astype(int)
-            pairs = [pairs[place] for place in places]
         self.number = len(pairs)
-        processes = _process_number(processes, len(pairs), OF_A_CALLBACK)
+        if number is not None:
+            self.number = min(check_count("number", number), self.number)
+        places = np.linspace(0, len(pairs) - 1, self.number).round().astype(int)
+        processes = _process_number(processes, self.number, each=32)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
-        self._noisy, self._clean = zip(*pairs, strict=True)
+        self._noisy, self._clean = zip(*(pairs[place] for place in places), strict=True)
         if predicts == "next_frame":
             self._clean = tuple(map(resynthesize_reference, self._clean))
         if features is None:
@@ -362,11 +347,7 @@ class SpeechScores(keras.callbacks.Callback):
             logs.update({f"val_{name}": score for name, score in self._last.items()})
 
     def score(self, predict: Callable[[np.ndarray], Any]) -> dict[str, float]:
-        """Scores a model, or any other function, on the utterances.
-
-        Args:
-            predict: Function from a batch of inputs to the outputs, such as
-                `model.predict_on_batch`; for a baseline, `lambda noisy: noisy`.
+        """Scores a function from a batch of inputs to outputs, as `predict_on_batch`.
 
         Returns:
             The mean of each score over the utterances.

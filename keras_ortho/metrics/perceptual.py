@@ -27,22 +27,21 @@ def pesq(
 ) -> float:
     """Computes the perceptual evaluation of speech quality (PESQ), by the package pesq.
 
-    There are two scales, which must not be compared: the raw score of P.862, which
-    MATLAB tools print and Wisdom et al. report of TIMIT, and the listening quality
-    (MOS-LQO) of P.862.1 and P.862.2, which most libraries return.
+    The raw score of P.862, which MATLAB tools print and Wisdom et al. report of TIMIT,
+    and the listening quality (MOS-LQO) of P.862.1 and P.862.2, which most libraries
+    return, must not be compared.
 
     Args:
         estimate: Estimated signal, as for `segmental_snr`.
         reference: Reference signal, as for `segmental_snr`.
         sample_rate: 8000 or 16000 Hz.
-        mode: `"nb"` (narrow band, P.862) or `"wb"` (wide band, P.862.2, 16 kHz only).
-            Default: `"nb"`.
+        mode: `"nb"` (narrow band) or `"wb"` (wide band, 16 kHz only). Default: `"nb"`.
         scale: `"mos_lqo"`, or `"raw"`, for narrow band only. Default: `"mos_lqo"`.
 
     Returns:
         The score, about 1 to 4.5 (MOS-LQO) or -0.5 to 4.5 (raw). NaN with an
         `UnscoredWarning` if a signal is silent, too short or too faint, or the
-        reference has more than 25 utterances, about a minute: score it in parts.
+        reference has more than 25 utterances, about a minute.
 
     Raises:
         ValueError: If a signal is not a single finite channel, or an option is invalid.
@@ -53,14 +52,13 @@ def pesq(
     ```
 
     Reference:
-
     - ITU-T Recommendations P.862, P.862.1 and P.862.2
     """
     check_pesq_options(sample_rate, mode, scale)
     estimate, reference = signal_pair(estimate, reference, sample_rate)
     if not (estimate.any() and reference.any()):
         return unscored("the reference or the estimate is silent or empty")
-    utterances = count_utterances(reference, sample_rate)
+    utterances = _count_utterances(reference, sample_rate)
     if utterances > MOST_UTTERANCES:
         return unscored(
             f"the reference has {utterances} utterances, but PESQ allows "
@@ -92,10 +90,7 @@ def mos_lqo_to_raw(mos_lqo: float) -> float:
     """Converts a narrow-band MOS-LQO to a raw P.862 score, the inverse of P.862.1.
 
     Args:
-        mos_lqo: Strictly between 0.999 and 4.999; or NaN, for an unscored utterance.
-
-    Returns:
-        The raw score; NaN for NaN.
+        mos_lqo: Strictly between 0.999 and 4.999; or NaN, which is returned.
 
     Example:
     >>> round(mos_lqo_to_raw(1.2955202), 4)
@@ -110,9 +105,6 @@ def raw_to_mos_lqo(raw: float) -> float:
     Args:
         raw: Raw score, -0.5 to 4.5.
 
-    Returns:
-        The MOS-LQO.
-
     Example:
     >>> round(raw_to_mos_lqo(4.5), 3)
     4.549
@@ -120,7 +112,7 @@ def raw_to_mos_lqo(raw: float) -> float:
     return 0.999 + 4 / (1 + math.exp(-1.4945 * raw + 4.6607))
 
 
-def count_utterances(speech: np.ndarray, sample_rate: int) -> int:
+def _count_utterances(speech: np.ndarray, sample_rate: int) -> int:
     """Counts stretches of speech between pauses, about as P.862 detects them."""
     window = int(sample_rate) // _RATE
     whole = len(speech) // window * window
@@ -140,8 +132,7 @@ def count_utterances(speech: np.ndarray, sample_rate: int) -> int:
     active = power > threshold
     active[[0, -1]] = False
     for start, end in _runs(active):
-        if end - start < _BURST:
-            active[start:end] = False
+        active[start:end] = end - start >= _BURST
     for start, end in _runs(~active):
         if end - start < _PAUSE and start and end < len(active):
             active[start:end] = True
@@ -166,15 +157,12 @@ def stoi(
     Args:
         estimate: Estimated signal, as for `segmental_snr`.
         reference: Reference signal, as for `segmental_snr`.
-        sample_rate: Sampling rate in Hz, at least 1000; resampled to 10 kHz.
+        sample_rate: Sampling rate in Hz, at least 1000.
         extended: Whether to compute the extended measure (ESTOI). Default: `False`.
 
     Returns:
         The intelligibility, from about 0 to 1. NaN with an `UnscoredWarning` if the
         reference is silent, or has no more than 0.41 s of speech.
-
-    Raises:
-        ValueError: If a signal is not a single finite channel, or the rate is too low.
 
     Example:
     >>> reference = np.random.default_rng(0).standard_normal(8000)
@@ -182,7 +170,6 @@ def stoi(
     1.0
 
     Reference:
-
     - Taal et al., "An Algorithm for Intelligibility Prediction of Time-Frequency
       Weighted Noisy Speech", 2011; Jensen and Taal, 2016, for the extended measure
     """
@@ -195,7 +182,6 @@ def stoi(
         # than a frame it fails with an index error.
         warnings.filterwarnings("error", "Not enough STFT frames", RuntimeWarning)
         try:
-            score = package.stoi(reference, estimate, int(sample_rate), extended)
+            return float(package.stoi(reference, estimate, int(sample_rate), extended))
         except (RuntimeWarning, IndexError):
             return unscored("the reference has no more than 0.41 s of speech")
-    return float(score)

@@ -38,27 +38,25 @@ def segmental_snr(
 ) -> SNRScores:
     """Computes the segmental SNR as defined by VOICEBOX, with which TIMIT was scored.
 
-    Frames have 10 ms, rounded to whole samples (halves up), without overlap or window.
-    The ratio of a frame is `10 log10(sum(r^2) / sum((r - s)^2))` dB; it is 100 dB if
-    the error is exactly zero, and otherwise -100 dB if the reference `r` is all zero.
-    The defaults are VOICEBOX's own (mode `Vq`).
+    Frames have 10 ms, without overlap or window. The ratio of a frame is
+    `10 log10(sum(r^2) / sum((r - s)^2))` dB; it is 100 dB if the error is exactly zero,
+    and otherwise -100 dB if the reference is. The defaults are VOICEBOX's (mode `Vq`).
 
     Args:
         estimate: Estimated signal `s`, `[samples]`, int16 or floating point. The longer
             of the two signals is cut to the length of the shorter.
-        reference: Reference signal, `[samples]`, on the same scale.
+        reference: Reference signal `r`, `[samples]`, on the same scale.
         sample_rate: Sampling rate in Hz, at least 1000.
         activity: `"p56"` scores the frames more than half of which is active speech in
             the reference (VOICEBOX's `V`), `"all"` all frames (`w`). Default: `"p56"`.
         interpolate: Whether the error is the smallest over shifts of the estimate by up
             to a sample, linearly interpolated (`q`, otherwise `z`). Default: `True`.
-        clamp: Lower and upper limit of a frame's ratio in dB, such as `(-10, 35)`.
-            Default: `None`, no limits.
+        clamp: Limits of a frame's ratio in dB, such as `(-10, 35)`. Default: `None`.
         voicebox: Version of the active level, as for `active_level`. Default: `"2019"`.
 
     Returns:
-        An `SNRScores`, whose ratios are NaN, with an `UnscoredWarning`, if the
-        reference is silent, never active, or shorter than a frame.
+        The ratios: NaN, with an `UnscoredWarning`, if the reference is silent, never
+        active, or shorter than a frame.
 
     Raises:
         ValueError: If a signal is not a single finite channel, or an option is invalid.
@@ -70,12 +68,11 @@ def segmental_snr(
     (20.0, 20.0)
 
     Reference:
-
     - Brookes, "VOICEBOX: A speech processing toolbox for MATLAB", `v_snrseg`
     """
     check_choice("activity", activity, ("p56", "all"))
     estimate, reference = signal_pair(estimate, reference, sample_rate)
-    size = _round(0.01 * sample_rate)
+    size = math.floor(0.01 * sample_rate + 0.5)  # Halves go up, as in MATLAB.
     margin = int(interpolate)
     count = max(0, (len(reference) - 2 * margin) // size)
 
@@ -115,11 +112,6 @@ def _least_error(error: np.ndarray, step: np.ndarray) -> np.ndarray:
     return np.sum((error - part.clip(0, 1)[:, None] * step) ** 2, axis=1)
 
 
-def _round(value: float) -> int:
-    """Rounds to the nearest integer, halves up as in MATLAB; Python's go to even."""
-    return math.floor(value + 0.5)
-
-
 def segmental_snr_loizou(
     estimate: np.ndarray,
     reference: np.ndarray,
@@ -136,12 +128,11 @@ def segmental_snr_loizou(
         estimate: Estimated signal, as for `segmental_snr`.
         reference: Reference signal, as for `segmental_snr`.
         sample_rate: Sampling rate in Hz, at least 1000.
-        clamp: Lower and upper limit of a frame's ratio in dB, or `None`. Default:
-            `(-10.0, 35.0)`.
+        clamp: Limits of a frame's ratio in dB, or `None`. Default: `(-10.0, 35.0)`.
 
     Returns:
-        The mean of the frames' ratios in dB; NaN with an `UnscoredWarning` if the
-        reference is silent, or shorter than a frame and a step, 37.5 ms.
+        The mean ratio in dB; NaN with an `UnscoredWarning` if the reference is silent
+        or shorter than 37.5 ms.
 
     Example:
     >>> reference = np.sin(np.arange(8000) / 5)
@@ -149,11 +140,10 @@ def segmental_snr_loizou(
     20.0
 
     Reference:
-
     - Loizou, "Speech Enhancement: Theory and Practice", 2nd edition, 2013, 11.1.1
     """
     estimate, reference = signal_pair(estimate, reference, sample_rate)
-    size = _round(0.03 * sample_rate)
+    size = math.floor(0.03 * sample_rate + 0.5)
     step = int(0.25 * 0.03 * sample_rate)
     count = (len(reference) - size) // step
     if count < 1 or not reference.any():
@@ -181,22 +171,17 @@ def si_sdr(
 ) -> float:
     """Computes the scale-invariant signal-to-distortion ratio (SI-SDR), in dB.
 
-    The estimate is split into a multiple of the reference and a remainder orthogonal to
-    it; the result is the ratio of their energies.
+    It is the energy of the estimate's projection onto the reference over that of the
+    remainder.
 
     Args:
         estimate: Estimated signal, as for `segmental_snr`.
         reference: Reference signal, as for `segmental_snr`.
         sample_rate: Sampling rate in Hz, which has no effect. Default: 8000.
-        zero_mean: Whether to subtract the mean of each signal first, which some call
-            SI-SNR. Default: `False`.
+        zero_mean: Whether to subtract the means first (SI-SNR). Default: `False`.
 
     Returns:
-        The ratio in dB; up to rounding, infinite for a multiple of the reference. NaN
-        with an `UnscoredWarning` if either signal is silent.
-
-    Raises:
-        ValueError: If a signal is not a single finite channel.
+        The ratio in dB; NaN with an `UnscoredWarning` if either signal is silent.
 
     Example:
     >>> reference = np.array([3.0, -0.5, 2.0, 7.0])
@@ -204,7 +189,6 @@ def si_sdr(
     18.4
 
     Reference:
-
     - [Le Roux et al., 2019](https://arxiv.org/abs/1811.02508)
     """
     estimate, reference = signal_pair(estimate, reference, sample_rate)

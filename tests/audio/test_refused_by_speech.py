@@ -7,7 +7,7 @@ import pytest
 
 from keras_ortho import audio, baselines, layers, losses, metrics, networks
 
-ONES, RANDOM = np.ones(800), np.random.default_rng(0)
+ONES = np.ones(800)
 FRAMES = np.zeros((9, audio.NUM_BINS))
 WHOLE = np.zeros(10, np.int16)
 PAIR = (ONES, ONES)
@@ -21,9 +21,8 @@ CASES = [
     *(
         (partial(function, sound), message)
         for function in (
-            *(audio.to_float, audio.to_int16, audio.stft, audio.wiener),
+            *(audio.stft, partial(metrics.active_level, sample_rate=8000)),
             *(partial(score, reference=ONES, sample_rate=8000) for score in SCORES),
-            partial(metrics.active_level, sample_rate=8000),
         )
         for sound, message in (
             (np.zeros((2, 3)), r"Received: float64 of shape \(2, 3\)$"),
@@ -33,17 +32,14 @@ CASES = [
     ),
     (partial(audio.write_wav, "a.wav", ONES, 0), "`sample_rate`.*sample_rate=0$"),
     (partial(audio.mix, ONES, 0 * ONES, 0.0), "`noise` must not be silent"),
-    (partial(audio.mix, 0 * ONES, ONES, 0.0), "`speech` must not be silent"),
     (partial(audio.mix, ONES, ONES, 1e5), "`snr` must be from -200 .* snr=100000.0$"),
     (partial(audio.at_level, 0 * ONES, 0.0), "`speech` must not be silent. Received"),
     (partial(audio.at_level, ONES, -300), "`level` must be from -200 .* level=-300$"),
-    (partial(audio.excerpt, ONES[:0], 3, RANDOM), "`sound` must not be silent"),
     (partial(audio.resample_to_int16, ONES, 16000), "must be int16"),
     (partial(audio.resample_to_int16, WHOLE, 0), "`rate` must be a pos.*: rate=0$"),
-    (partial(audio.stft, ONES, frame_length=7), "`frame_length`.* 7$"),
+    (partial(audio.stft, ONES, frame_length=7), "`frame_length` .*=7, "),
     (partial(audio.istft, FRAMES, length=10, hop_length=256), "`hop_length`.* 256$"),
     (partial(audio.istft, FRAMES, length=769), "`length` .* 0 .. 768 .*: 769$"),
-    (partial(audio.istft, FRAMES.T, length=10), "`spectrum` must have the shape"),
     (partial(audio.resynthesize, FRAMES[1:], ONES), r"\(9, 129\).*\(8, 129\)$"),
     (partial(audio.resynthesize, FRAMES + np.nan, ONES), "must be finite"),
     (partial(audio.resynthesize, FRAMES, ONES, phase="zero"), "`phase` .*'zero'$"),
@@ -52,9 +48,7 @@ CASES = [
     (partial(metrics.segmental_snr, *PAIR, 8000, activity="vad"), "activity='vad'$"),
     (partial(metrics.pesq, *PAIR, 10000), "one of .8000, 16000. .* Received: 10000$"),
     (partial(metrics.pesq, *PAIR, 8000, mode="wb"), "one of .16000,. .*: 8000$"),
-    (partial(metrics.pesq, *PAIR, 16000, mode="swb"), "Received: mode='swb'$"),
     (partial(metrics.pesq, *PAIR, 16000, mode="wb", scale="raw"), "scale='raw'$"),
-    (partial(metrics.score_speech, [ONES], [ONES], 11025), "`sample_rate`"),
     (partial(metrics.score_speech, [ONES], []), "shorter"),
     (partial(metrics.Evaluator, ["mos"]), "`scores` .* Received: scores='mos'$"),
     (partial(callback, sample_rate=11025), "`sample_rate` .*PESQ .* Received: 11025$"),
@@ -80,8 +74,7 @@ CASES = [
     (partial(losses.NegativeSISDR(), WAVES, WAVES, np.ones(2)), "`sample_weight`"),
     # Each sample would be a perfect waveform.
     (partial(losses.NegativeSISDR(), *[WAVES[..., None]] * 2), r"`y_pred`.*2, 5, 1"),
-    (partial(layers.STFT, 7), "`frame_length` .* 7$"),
-    (partial(layers.InverseSTFT, 8, 8), "`hop_length` .* 8$"),
+    (partial(layers.STFT, 7), "`frame_length` .*=7, "),
     (partial(layers.STFT(), TARGETS), "ndim=2"),
     (partial(layers.InverseSTFT(), np.ones((2, 9, 33, 2))), "129"),
     (partial(baselines.irnn, 4, 0), "gain=0$"),

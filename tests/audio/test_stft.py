@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_ortho.audio.stft import (
+from keras_ortho.audio import (
     istft,
     log_power,
     magnitude,
@@ -13,10 +13,6 @@ from keras_ortho.audio.stft import (
 )
 
 EPS = np.finfo(np.float32).eps
-
-
-def noise(samples):
-    return np.random.default_rng(0).uniform(-1, 1, samples).astype(np.float32)
 
 
 def transform_by_definition(signal, frame_length, hop_length):
@@ -33,11 +29,11 @@ def transform_by_definition(signal, frame_length, hop_length):
 
 @pytest.mark.parametrize(
     ("samples", "frame_length", "hop_length"),
-    [(0, 256, 128), (1000, 256, 128), (77, 8, 2), (5, 256, 64), (50, 6, 3)],
+    [(0, 256, 128), (1000, 256, 128), (77, 8, 2), (50, 6, 3)],
 )
 def test_there_and_back(samples, frame_length, hop_length):
     lengths = {"frame_length": frame_length, "hop_length": hop_length}
-    signal = noise(samples)
+    signal = np.random.default_rng(0).uniform(-1, 1, samples).astype(np.float32)
     expected = transform_by_definition(signal, frame_length, hop_length)
     spectrum = stft(signal, **lengths)
     # A sum of frame_length terms below 1, each rounded, in any order.

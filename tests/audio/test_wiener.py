@@ -9,10 +9,7 @@ from keras_ortho.metrics import si_sdr
 
 
 def by_the_papers(power, noise):
-    """Gerkmann and Hendriks, equations 18, 22 to 24, 8; Ephraim and Malah, 51.
-
-    Bin by bin, with the names of the papers.
-    """
+    """Gerkmann and Hendriks, equations 18, 22 to 24, 8; Ephraim and Malah, 51."""
     frames, bins = power.shape
     gains = np.zeros((frames, bins))
     xi_h1 = 10 ** (15 / 10)
@@ -61,6 +58,4 @@ def test_removes_steady_noise():
 @pytest.mark.parametrize("samples", [1, 5000])
 def test_silence_and_short_signals(samples):
     np.testing.assert_array_equal(wiener(np.zeros(samples)), np.zeros(samples))
-    after_silence = np.pad(np.ones(samples), (2000, 0))
-    for signal in (np.ones(samples), after_silence):
-        assert np.isfinite(wiener(signal)).all()
+    assert np.isfinite(wiener(np.pad(np.ones(samples), (2000, 0)))).all()

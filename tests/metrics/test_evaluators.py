@@ -41,71 +41,55 @@ def means(estimates, references):
     return {name: np.mean([each[name] for each in found]) for name in found[0]}
 
 
-def noisy_and_clean(speech):
-    """Of three lengths, one of which is a whole number of hops."""
+@pytest.fixture
+def sounds(speech):
+    """Noisy and clean, of three lengths, one of which is a whole number of hops."""
     random = np.random.default_rng(0)
     clean = [speech(seconds, seed=i) for i, seconds in enumerate((1.3, 1.024, 0.9))]
     return [x + 0.02 * random.normal(size=len(x)) for x in clean], clean
 
 
-def test_batches_accumulate_without_their_padding(speech):
-    noisy, clean = noisy_and_clean(speech)
-    lengths = list(map(len, noisy))
-    padded = [[np.pad(x, (0, 11000 - len(x))) for x in part] for part in (noisy, clean)]
+def test_batches_accumulate_without_their_padding(sounds):
+    lengths = list(map(len, sounds[0]))
+    noisy, clean = ([np.pad(x, (0, 11000 - len(x))) for x in part] for part in sounds)
     evaluator = Evaluator()
-    evaluator.update(np.stack(padded[0][:2]), np.stack(padded[1][:2]), lengths[:2])
-    evaluator.update(padded[0][2:], padded[1][2:], lengths[2:])
-    for place, pair in enumerate(zip(noisy, clean, strict=True)):
+    evaluator.update(np.stack(noisy[:2]), np.stack(clean[:2]), lengths[:2])
+    evaluator.update(noisy[2:], clean[2:], lengths[2:])
+    for place, pair in enumerate(zip(*sounds, strict=True)):
         found = {name: values[place] for name, values in evaluator.per_item.items()}
         assert found == scores_of(*pair)
-    assert evaluator.result() == pytest.approx(means(noisy, clean))
-    with pytest.raises(ValueError, match="finite"):
-        evaluator.update([*noisy[:2], np.nan * noisy[2]], clean)
-    assert len(evaluator.per_item["stoi"]) == 3
+    assert evaluator.result() == pytest.approx(means(*sounds))
     evaluator.reset()
     assert np.isnan([*evaluator.result().values()]).all()
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_score_speech(speech, processes, capfd):
-    noisy, clean = noisy_and_clean(speech)
+def test_score_speech(sounds, processes, capfd):
+    noisy, clean = sounds
     noisy[1] = np.zeros_like(noisy[1])
     with pytest.warns(UnscoredWarning, match="Utterance 1: .*estimate is silent"):
         scores = score_speech(noisy, clean, processes=processes)
     assert "Scoring: 100%" in capfd.readouterr().err
-    with pytest.warns(UnscoredWarning):
-        expected = [
-            [
-                *segmental_snr(*pair, 8000)[:2],
-                si_sdr(*pair),
-                stoi(*pair, 8000),
-                pesq(*pair, 8000),
-                pesq(*pair, 8000, scale="raw"),
-            ]
-            for pair in zip(noisy, clean, strict=True)
-        ]
-    names = [
-        "segmental_snr",
-        "global_snr",
-        "si_sdr",
-        "stoi",
-        "pesq_mos_lqo",
-        "pesq_raw",
-    ]
-    assert set(scores) == set(names)
-    # Sums of some hundred squares, in the order that their place in memory gives.
-    np.testing.assert_allclose(
-        np.transpose([scores[name] for name in names]), expected, rtol=1e-13
-    )
-    assert mean_scores(scores)["stoi"] == (np.mean(scores["stoi"]), 0, 3)
+    for place in (0, 2):
+        pair = noisy[place], clean[place]
+        expected = scores_of(*pair) | {
+            "global_snr": segmental_snr(*pair, 8000).overall,
+            "pesq_raw": pesq(*pair, 8000, scale="raw"),
+        }
+        renamed = {"segmental_snr": "segsnr", "pesq_mos_lqo": "pesq"}
+        for name, values in scores.items():
+            # Sums of some hundred squares, in the order that memory gives.
+            wanted = pytest.approx(expected[renamed.get(name, name)], rel=1e-13)
+            assert values[place] == wanted
+    assert len(scores) == 6
     quality = scores["pesq_mos_lqo"]
     assert mean_scores(scores)["pesq_mos_lqo"] == (np.mean(quality[[0, 2]]), 1, 3)
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 16])
-def test_what_a_model_predicts_is_resynthesized(speech, batch_size):
+@pytest.mark.parametrize("batch_size", [1, 2])
+def test_what_a_model_predicts_is_resynthesized(sounds, batch_size):
     """By a function of each step alone, which padding behind does not change."""
-    noisy, clean = noisy_and_clean(speech)
+    noisy, clean = sounds
     masked = []
     for x in noisy:
         gains = 1 / (1 + np.exp(-log_power(stft(x)) / 10))
@@ -134,8 +118,8 @@ def test_what_a_model_predicts_is_resynthesized(speech, batch_size):
             assert score == pytest.approx(expected[name], abs=1e-2), (predicts, name)
 
 
-def test_next_frames_of_records(speech):
-    audio = [(32767 * x).astype("int16") for x in noisy_and_clean(speech)[1]]
+def test_next_frames_of_records(sounds):
+    audio = [(32767 * x).astype("int16") for x in sounds[1]]
     records = [SimpleNamespace(audio=x) for x in audio]
     callback = SpeechScores(records, batch_size=2)
     repeated = [resynthesize(log_power(stft(x)), x) for x in audio]
@@ -146,16 +130,17 @@ def test_next_frames_of_records(speech):
     assert perfect["pesq"] > 4.5
 
 
-@pytest.mark.parametrize("value", [np.nan, 1e30])
-@pytest.mark.parametrize("predicts", ["next_frame", "mask", "waveform"])
-def test_a_network_that_puts_out_no_sound_has_no_score(speech, predicts, value):
+@pytest.mark.parametrize(
+    ("predicts", "value"),
+    [("next_frame", np.nan), ("next_frame", 1e30), ("mask", np.inf)],
+)
+def test_a_network_that_puts_out_no_sound_has_no_score(sounds, predicts, value):
     def one_bad(x):
         outputs = np.array(x, "float32")
-        outputs[-1, 5] = value * (np.inf if predicts != "next_frame" else 1)
+        outputs[-1, 5] = value
         return outputs
 
-    pairs = list(zip(*noisy_and_clean(speech), strict=True))
-    callback = SpeechScores(pairs, predicts, ["stoi", "pesq"])
+    callback = SpeechScores(list(zip(*sounds, strict=True)), predicts, ["stoi", "pesq"])
     assert np.isnan(list(callback.score(one_bad).values())).all()
 
 
@@ -208,9 +193,8 @@ def test_every_callback_sees_the_scores(tmp_path):
 @pytest.mark.backends
 def test_every_second_epoch():
     callback = level(every=2)
-    history = fit(6, callback)
     expected = [0.1, 0.1, 0.5, 0.5, 0.4, 0.9]
-    assert history["val_level"] == pytest.approx(expected)
+    assert fit(6, callback)["val_level"] == pytest.approx(expected)
     # A run that goes on at another epoch has scores at once.
     history = fit(5, callback, initial_epoch=3)
     assert history["val_level"] == pytest.approx([0.2, 0.4])

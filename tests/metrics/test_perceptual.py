@@ -29,17 +29,14 @@ def test_real_speech(scored_pairs):
         assert stoi(*signals, extended=True) == extended
 
 
+# As the packages pesq and pysepm publish them, and torchmetrics and pysepm.
+PESQ = [1.0832337141036987, 1.1624178886413574, 1.0594704151153564]
+STOI = [0.6739177, 0.8389211808320151, 0.661152205056174]
+
+
 @pytest.mark.parametrize(
     ("score", "published", "atol"),
-    [
-        # As the packages pesq and pysepm publish them, and torchmetrics and pysepm.
-        (
-            partial(pesq, mode="wb"),
-            [1.0832337141036987, 1.1624178886413574, 1.0594704151153564],
-            1e-5,
-        ),
-        (stoi, [0.6739177, 0.8389211808320151, 0.661152205056174], 1e-7),
-    ],
+    [(partial(pesq, mode="wb"), PESQ, 1e-5), (stoi, STOI, 1e-7)],
 )
 def test_published(scored_pairs, score, published, atol):
     found = [score(x["estimate"], x["reference"], x["fs"]) for x in scored_pairs[:3]]
@@ -54,12 +51,10 @@ def test_scales_are_inverse(raw):
 @pytest.mark.parametrize(
     ("estimate", "reference", "samples", "reason"),
     [
-        (1.0, 0.0, 16000, "silent"),
         (0.0, 1.0, 16000, "silent"),
         (1e-30, 1.0, 16000, "faint"),
         (1.0, 1e-30, 16000, "no utterance"),
         (1.0, 1.0, 1000, "short"),
-        (1.0, 1.0, 0, "empty"),
     ],
 )
 def test_no_pesq(estimate, reference, samples, reason, speech):
