@@ -42,8 +42,8 @@ def test_keras_mask(loss):
     model = keras.Model(inputs, keras.layers.Masking()(inputs))
     model.compile(loss=loss())
     outputs = np.where(mask[..., None], y_pred, 0)
-    for weights, counted in ((None, mask), (weights, mask & weights)):
-        result = model.evaluate(outputs, y_true, 4, 0, sample_weight=weights)
+    for given, counted in ((None, mask), (weights, mask & weights)):
+        result = model.evaluate(outputs, y_true, 4, 0, sample_weight=given)
         expected, _ = definition(loss, y_true, y_pred, counted)
         np.testing.assert_allclose(result, expected, rtol=RTOL)
 

@@ -26,7 +26,8 @@ def white(samples: int, random: np.random.Generator) -> np.ndarray:
 
 def pink(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates pink noise, whose power density falls as `1 / f` above 20 Hz."""
-    return _colored(samples, random, lambda f: 1 / np.sqrt(np.maximum(f, 20.0)))
+    noise = white(samples, random)
+    return _colored(noise, lambda f: 1 / np.sqrt(np.maximum(f, 20.0)))
 
 
 def hum(samples: int, random: np.random.Generator) -> np.ndarray:
@@ -50,10 +51,9 @@ def clicks(samples: int, random: np.random.Generator) -> np.ndarray:
 def wind(samples: int, random: np.random.Generator) -> np.ndarray:
     """Generates wind on a microphone: low-pass noise in gusts of about a second."""
     edge = random.uniform(100.0, 400.0)
-    noise = _colored(samples, random, lambda f: 1 / (1 + np.square(f / edge)))
-    seconds = samples / SAMPLE_RATE
-    gusts = random.normal(size=int(seconds) + 2)
-    time = np.linspace(0, seconds, samples)
+    noise = _colored(white(samples, random), lambda f: 1 / (1 + np.square(f / edge)))
+    gusts = random.normal(size=samples // SAMPLE_RATE + 2)
+    time = np.linspace(0, samples / SAMPLE_RATE, samples)
     return noise * np.exp(np.interp(time, range(len(gusts)), gusts))
 
 
@@ -152,8 +152,8 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
     [0.1, -0.1]
     """
-    speech = _loud("speech", speech)
     size = 10 ** (check_decibels("level", level) / 20)
+    speech = _loud("speech", speech)
     return speech * (size / np.sqrt(np.mean(np.square(speech))))
 
 
@@ -173,12 +173,11 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
     Reference:
     - Polack, "La transmission de l'énergie sonore dans les salles", 1988
     """
-    speech = to_float(speech, "speech")
     seconds = random.uniform(0.3, 1.0)
     time = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     fading = 10 ** (-3 * time / seconds)
     response = (time >= EARLY) * fading * random.normal(size=len(time))
-    return _convolved(speech, response)
+    return _convolved(to_float(speech, "speech"), response)
 
 
 def _loud(name: str, sound: np.ndarray) -> np.ndarray:
@@ -189,13 +188,10 @@ def _loud(name: str, sound: np.ndarray) -> np.ndarray:
 
 
 def _colored(
-    samples: int,
-    random: np.random.Generator,
-    magnitude: Callable[[np.ndarray], np.ndarray],
+    noise: np.ndarray, magnitude: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    spectrum = np.fft.rfft(random.normal(size=samples))
-    frequencies = np.fft.rfftfreq(samples, 1 / SAMPLE_RATE)
-    return np.fft.irfft(magnitude(frequencies) * spectrum, samples)
+    frequencies = np.fft.rfftfreq(len(noise), 1 / SAMPLE_RATE)
+    return np.fft.irfft(magnitude(frequencies) * np.fft.rfft(noise), len(noise))
 
 
 def _partials(

@@ -26,10 +26,10 @@ def stft(
     frame_length: int = FRAME_LENGTH,
     hop_length: int = HOP_LENGTH,
 ) -> np.ndarray:
-    """Computes a short-time Fourier transform, with silence on both sides.
+    """Computes a short-time Fourier transform, with periodic Hann windows.
 
-    The signal is zero-padded at its end to a multiple of `hop_length`, and then by
-    `frame_length` zeros on both sides. The window is the periodic Hann window.
+    The signal is padded with zeros at its end to a multiple of `hop_length`, and then
+    with `frame_length` zeros on both sides.
 
     Args:
         signal: `[samples]`, int16, or floating point with a full scale of 1.
@@ -169,12 +169,10 @@ def resynthesize(
 
     Reference:
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5.4
-    - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
-      Transform", 1984
+    - Griffin and Lim, "Signal Estimation from Modified STFT", 1984
     """
     check_choice("phase", phase, ("reference", "griffin_lim"))
-    signal = to_float(reference, "reference")
-    true = stft(signal)
+    true = stft(reference)
     predicted = np.asarray(log_power)
     if len(predicted) == len(true):
         predicted = predicted[:-1]
@@ -183,7 +181,7 @@ def resynthesize(
     magnitudes = np.concatenate([np.abs(true[:1]), magnitude(predicted)])
     if phase == "reference":
         spectrum = magnitudes * np.exp(1j * np.angle(true))
-        return istft(spectrum, length=len(signal))
+        return istft(spectrum, length=len(reference))
     padded = require("librosa", extra="speech").griffinlim(
         magnitudes.T,
         n_iter=iterations,
@@ -192,7 +190,7 @@ def resynthesize(
         center=False,
         random_state=seed,
     )
-    return padded[FRAME_LENGTH : FRAME_LENGTH + len(signal)]
+    return padded[FRAME_LENGTH : FRAME_LENGTH + len(reference)]
 
 
 def resynthesize_reference(reference: np.ndarray) -> np.ndarray:
@@ -211,5 +209,4 @@ def resynthesize_reference(reference: np.ndarray) -> np.ndarray:
     >>> bool(np.allclose(resynthesize_reference(speech), speech, atol=1e-5))
     True
     """
-    signal = to_float(reference, "reference")
-    return istft(stft(signal), length=len(signal))
+    return istft(stft(reference), length=len(reference))

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import FRAME_LENGTH, HOP_LENGTH, SAMPLE_RATE, istft, stft
 
 FIRST = 0.1  # s at the beginning that are assumed to be noise alone
@@ -34,19 +33,17 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
     (8000,)
 
     Reference:
-    - Gerkmann and Hendriks, "Unbiased MMSE-Based Noise Power Estimation with Low
-      Complexity and Low Tracking Delay", 2012, section V
+    - Gerkmann and Hendriks, "Unbiased MMSE-Based Noise Power Estimation", 2012, V
     - Ephraim and Malah, "Speech Enhancement Using a Minimum Mean-Square Error
       Short-Time Spectral Amplitude Estimator", 1984, equation 51
     """
-    signal = to_float(noisy, "noisy")
-    spectrum = stft(signal)
+    spectrum = stft(noisy)
     power = np.square(np.abs(spectrum), dtype=np.float64)
     # The frames before `begin` contain zeros from before the signal.
     begin = FRAME_LENGTH // HOP_LENGTH
     end = begin + round(FIRST * SAMPLE_RATE / HOP_LENGTH)
     gains = wiener_gains(power, power[begin:end].mean(axis=0))
-    return istft(gains * spectrum, length=len(signal))
+    return istft(gains * spectrum, length=len(noisy))
 
 
 def wiener_gains(power: np.ndarray, noise: np.ndarray) -> np.ndarray:

@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import (
-    Task,
-    check_sizes,
-    make_random_task,
-)
+from keras_ortho.tasks.pipeline import Task, check_sizes, make_random_task
 
 # Variance of the sum of two numbers uniform on (0, 1): the loss of always answering 1.
 BASELINE = 1 / 6
@@ -27,8 +23,7 @@ def generate(
         seed: Seed, at least 0. Default: 0.
 
     Returns:
-        The inputs, `(num_sequences, T, 2)`, and the targets, `(num_sequences, 1)`, both
-        float32.
+        The inputs, `(num_sequences, T, 2)`, and targets, `(num_sequences, 1)`, float32.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -37,7 +32,6 @@ def generate(
     >>> x, y = generate(100_000, length=200, seed=0)
 
     Reference:
-
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 5.2, markers as in the authors' released code
     """
@@ -46,17 +40,15 @@ def generate(
         raise ValueError(f"`length` must be at least 3. Received: length={length}")
     random = np.random.default_rng(seed)
     half = (length - 1) // 2
-    rows = np.arange(num_sequences)
     markers = [
         random.integers(0, half, num_sequences),
         random.integers(half, length, num_sequences),
     ]
+    places = np.arange(num_sequences)[:, None], np.transpose(markers)
     inputs = np.zeros((num_sequences, length, 2), "float32")
     inputs[:, :, 0] = random.random((num_sequences, length), "float32")
-    for marker in markers:
-        inputs[rows, marker, 1] = 1.0
-    targets = sum(inputs[rows, marker, 0] for marker in markers)
-    return inputs, targets[:, None]
+    inputs[*places, 1] = 1.0
+    return inputs, inputs[*places, 0].sum(axis=1, keepdims=True)
 
 
 def load(

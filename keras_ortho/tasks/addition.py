@@ -1,7 +1,6 @@
-"""Addition of numbers as text: from `"12+345"` to `"357"`.
+"""Addition of numbers as text: from `"12+345"` to `"357"`, as in an example of Keras.
 
-This is the problem of Zaremba and Sutskever, "Learning to execute", 2014, as in an
-example of Keras.
+It is a problem of Zaremba and Sutskever, "Learning to execute", 2014.
 """
 
 import numpy as np
@@ -16,8 +15,6 @@ from keras_ortho.tasks.pipeline import (
 
 # The characters that the integers of a text stand for; it is padded with spaces.
 CHARACTERS = "0123456789+ "
-# Default number of questions in all, if there are so many.
-_QUESTIONS = 50_000
 
 
 def num_questions(digits: int) -> int:
@@ -25,9 +22,6 @@ def num_questions(digits: int) -> int:
 
     Args:
         digits: Maximum number of digits of a number.
-
-    Returns:
-        The number of unordered pairs of numbers.
 
     Example:
     >>> num_questions(2)
@@ -42,9 +36,9 @@ def generate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws questions and their answers.
 
-    A number has 1 to `digits` digits; all counts are equally likely, as are all digits,
-    and leading zeros are dropped. No two questions have the same numbers, in either
-    order. Both are padded with spaces; questions are then reversed.
+    A number has 1 to `digits` digits, all counts and digits equally likely, and leading
+    zeros are dropped. No two questions have the same numbers, in either order. Texts
+    are padded with spaces; questions are then reversed.
 
     Args:
         num_sequences: Number of questions, at most `num_questions(digits)`.
@@ -72,7 +66,7 @@ def generate(
             f"questions with {digits} digits. Received: num_sequences={num_sequences}"
         )
     random = np.random.default_rng(seed)
-    pairs = np.empty((0, 2), "int64")
+    pairs = np.empty((0, 2), int)
     while len(pairs) < num_sequences:
         powers = 10 ** random.integers(1, digits + 1, (2 * num_sequences, 2))
         pairs = np.concatenate([pairs, random.integers(0, powers)])
@@ -97,10 +91,9 @@ def load(
     test_size: int | None = None,
     seed: int = 0,
 ) -> Task:
-    """Makes the addition problem.
+    """Makes the addition problem, without the same two numbers in two data sets.
 
-    The loss is the cross-entropy of the characters of the answer. No two data sets have
-    the same two numbers.
+    The loss is the cross-entropy of the characters of the answer.
 
     Args:
         digits: Maximum number of digits `D` of a number. Default: 3.
@@ -113,8 +106,7 @@ def load(
 
     Returns:
         A `Task` of one-hot float32 inputs `(batch, 2 D + 1, 12)` and integer targets
-        `(batch, D + 1)`. Its baseline is the error rate of the most frequent character
-        at each place.
+        `(batch, D + 1)`.
 
     Raises:
         ValueError: If an argument is out of range, or there are not enough questions.
@@ -123,17 +115,16 @@ def load(
     >>> task = load(digits=2)
     """
     (digits,) = check_sizes(digits=digits)
-    usual = min(_QUESTIONS, num_questions(digits) * 99 // 100)
+    usual = min(50_000, num_questions(digits) * 99 // 100)
     sizes = check_sizes(
         train_size=usual * 9 // 10 if train_size is None else train_size,
         valid_size=usual // 20 if valid_size is None else valid_size,
         test_size=usual // 20 if test_size is None else test_size,
     )
     drawn, order = np.random.SeedSequence(seed).spawn(2)
-    inputs, targets = generate(sum(sizes), digits, drawn)
     ends = np.cumsum(sizes)[:-1]
-    parts = zip(np.split(inputs, ends), np.split(targets, ends), strict=True)
-    train, valid, test = parts
+    parts = (np.split(array, ends) for array in generate(sum(sizes), digits, drawn))
+    train, valid, test = zip(*parts, strict=True)
     errors = [constant_error(a, b) for a, b in zip(train[1].T, test[1].T, strict=True)]
     return make_task(
         train,

@@ -13,8 +13,6 @@ from keras_ortho.extras import require
 from keras_ortho.reading import naming
 from keras_ortho.tasks.pipeline import check_sizes
 
-PARTS = ("train", "valid", "test")
-
 
 @dataclass(frozen=True)
 class Characters:
@@ -24,7 +22,7 @@ class Characters:
     batch is the initial state of the next.
 
     Attributes:
-        train: `tf.data.Dataset` of the characters, and those that follow them, both
+        train: `tf.data.Dataset` of characters, and those that follow them, both
             integers of shape `(batch_size, unroll)`.
         valid: As `train`, to choose epochs and settings on.
         test: As `train`, to report figures on.
@@ -47,9 +45,8 @@ def windows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cuts a text into rows that are read side by side, a window at a time.
 
-    The text is cut into `batch_size` rows of equal length, and these into windows. What
-    does not fill a row or a window is left out: fewer than `batch_size (unroll + 1)`
-    characters.
+    What does not fill one of the `batch_size` rows of equal length, or a window of it,
+    is left out.
 
     Args:
         symbols: Integers of shape `(characters,)`.
@@ -98,13 +95,12 @@ def load(
 
     The loss is the cross-entropy of the next character; divided by `ln 2`, it is the
     bits per character. All batches have the same shape, as required to carry a state
-    from batch to batch, so some characters at the end are left out (see `windows`): of
-    the whole texts, 1 482 of 5 017 482, 1 042 of 393 042, and 823 of 442 423.
+    from batch to batch; see `windows`.
 
     Args:
         data_dir: Folder of the files `ptb.train.txt`, `ptb.valid.txt` and
-            `ptb.test.txt`, or with one character at a time, `ptb.char.train.txt` and so
-            on, each with or without `.gz`; or the parent of such a folder `ptb`.
+            `ptb.test.txt`, or `ptb.char.train.txt` and so on, each with or without
+            `.gz`; or the parent of such a folder `ptb`.
         batch_size: Number of rows that are read side by side. Default: 32.
         unroll: Number of characters of a row in a batch. Default: 50.
         train_size: Number of the first training characters. Default: `None`, all.
@@ -115,11 +111,10 @@ def load(
         The texts in batches, with the sorted vocabulary of the whole training text.
 
     Raises:
-        ValueError: If a size is not positive, or a text is too short for a batch, is
-            damaged, or has a symbol that the training text lacks.
+        ValueError: If an argument is not positive, or a text is too short, is damaged,
+            or has a symbol that the training text lacks.
 
     Reference:
-
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section 4
     - [Mikolov et al., 2010](https://www.isca-archive.org/interspeech_2010/), the text
     """
@@ -128,7 +123,7 @@ def load(
     check_sizes(**{f"{part}_size": n for part, n in sizes.items() if n is not None})
     vocabulary: list[str] = []
     parts = {}
-    for part in PARTS:
+    for part, size in sizes.items():
         text = _read(data_dir, part)
         vocabulary = vocabulary or sorted(set(text))
         if new := sorted(set(text).difference(vocabulary)):
@@ -136,21 +131,18 @@ def load(
                 f"The {part} text must not contain symbols that are not in the "
                 f"training text. Received: {new}"
             )
-        codes = np.frombuffer(text.encode("utf-32-le"), "<u4")[: sizes[part]]
-        known = np.array([ord(symbol) for symbol in vocabulary])
-        symbols = np.searchsorted(known, codes).astype("int32")
-        # The windows of all rows are a batch.
-        arrays = (
-            x.reshape(-1, batch_size, unroll)
-            for x in windows(symbols, batch_size, unroll)
+        codes, known = (
+            np.frombuffer(symbols.encode("utf-32-le"), "<u4")
+            for symbols in (text[:size], "".join(vocabulary))
         )
-        data = tf.data.Dataset.from_tensor_slices(tuple(arrays))
-        parts[part] = data.prefetch(tf.data.AUTOTUNE)
+        symbols = np.searchsorted(known, codes).astype("int32")
+        data = tf.data.Dataset.from_tensor_slices(windows(symbols, batch_size, unroll))
+        # The windows of all rows are a batch.
+        parts[part] = data.batch(batch_size, True).prefetch(tf.data.AUTOTUNE)
     return Characters(**parts, vocabulary=vocabulary)
 
 
 def _read(data_dir: str | os.PathLike[str], part: str) -> str:
-    """Reads a part of the Penn Treebank."""
     folders = (Path(data_dir), Path(data_dir, "ptb"))
     for folder, kind, end in product(folders, ("", "char."), ("", ".gz")):
         path = folder / f"ptb.{kind}{part}.txt{end}"
@@ -163,8 +155,7 @@ def _read(data_dir: str | os.PathLike[str], part: str) -> str:
             lines = text.removesuffix("\n").split("\n")
             return "".join(line.strip(" ") + "\n" for line in lines)
     raise FileNotFoundError(
-        f"There is no `ptb.{part}.txt` and no `ptb.char.{part}.txt`, with or without "
-        "`.gz`, in the folder. They are the Penn Treebank (LDC99T42, licensed by the "
-        "Linguistic Data Consortium) as T. Mikolov prepared it (simple-examples.tgz of "
-        f"the RNNLM toolkit, ./data). Received: data_dir={os.fspath(data_dir)!r}"
+        f"The folder must have the file `ptb.{part}.txt` or `ptb.char.{part}.txt`, of "
+        "the Penn Treebank (LDC99T42) as T. Mikolov prepared it (simple-examples.tgz "
+        f"of the RNNLM toolkit, ./data). Received: data_dir={os.fspath(data_dir)!r}"
     )

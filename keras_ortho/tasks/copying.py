@@ -4,12 +4,7 @@ import math
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import (
-    Task,
-    check_sizes,
-    make_random_task,
-    one_hot,
-)
+from keras_ortho.tasks.pipeline import Task, check_sizes, make_random_task, one_hot
 
 NUM_SYMBOLS = 10  # to remember
 ALPHABET = 8  # symbols 1 .. 8
@@ -57,7 +52,6 @@ def generate(
     >>> x, y = generate(20_000, delay=1000, seed=0)
 
     Reference:
-
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 5.1, layout as in the authors' released code
     """
@@ -92,8 +86,7 @@ def load(
         train_size: Number of training sequences. Default: 20 000.
         valid_size: Number of validation sequences. Default: 1 000.
         test_size: Number of test sequences. Default: 1 000.
-        shuffle: Whether each epoch has another order, unlike in the papers. Default:
-            `False`.
+        shuffle: Whether each epoch has another order. Default: `False`, as in papers.
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
@@ -106,7 +99,6 @@ def load(
     Example:
     >>> task = load(delay=1000)
     """
-    (delay,) = check_sizes(delay=delay)
     return make_random_task(
         lambda num, seed: generate(num, delay, seed),
         (train_size, valid_size, test_size),

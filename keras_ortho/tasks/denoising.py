@@ -1,8 +1,7 @@
 """Denoising: from noisy speech to the clean speech in it, frame by frame.
 
 Training draws new mixtures all the time; validation and test have each utterance in
-each kind of noise. Babble comes from speakers of the same split, and no excerpt of a
-noise is in two splits. Some kinds of noise are only in the test.
+each kind of noise, some of which are only in the test.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,23 +57,20 @@ def training_passes(
     tf = require("tensorflow")
     check_count("batch_size", batch_size)
     samples = check_count("seconds * 8000", round(seconds * SAMPLE_RATE))
+    late = round(EARLY * SAMPLE_RATE)
     noises = Noises(records, recordings)
     for kind in kinds:
         noises.check_kind(kind)
 
     def draw(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        record, kind = one_of(records, random), one_of(kinds, random)
-        level, snr = random.uniform(*LEVELS), random.uniform(*snrs)
-        while True:
-            speech = excerpt(record.audio, samples, random)
-            if np.mean(np.square(speech)) < PAUSE:
-                continue
-            # If all but the last 50 ms are silent, nothing reverberates.
-            before = speech[: -round(EARLY * SAMPLE_RATE)]
-            if before.any() or not before.size:
-                break
+        kind, level = one_of(kinds, random), random.uniform(*LEVELS)
+        power = 0.0
+        while power < PAUSE:
             record = one_of(records, random)
-        clean = at_level(speech, level)
+            speech = excerpt(record.audio, samples, random)
+            # What sounds in the last 50 ms alone does not reverberate.
+            power = np.mean(np.square(speech[: max(1, samples - late)]))
+        clean, snr = at_level(speech, level), random.uniform(*snrs)
         return noises.mix(kind, clean, record.speaker, snr, random), clean
 
     def batch(number: int, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -98,12 +94,11 @@ def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
 
     Args:
         pairs: The mixtures.
-        batch_size: Mixtures in a batch; the last one may be smaller.
+        batch_size: Mixtures of similar length in a batch; the last may have fewer.
 
     Returns:
         A `tf.data.Dataset` of `(noisy, clean, sample_weight)`, float32 `[batch,
-        samples]`. The weight of padding is 0. Mixtures of similar length share a
-        batch.
+        samples]`. The weight of padding is 0.
 
     Raises:
         ValueError: If `batch_size` is not a positive integer.

@@ -12,13 +12,13 @@ from keras_ortho.checks import check_choice
 from keras_ortho.reading import naming
 
 _SHAPES: dict[str, tuple[int, ...]] = {"mnist": (28, 28), "cifar10": (32, 32, 3)}
-_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-_IDX_FILES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
+# Files of MNIST, and the bytes of their headers.
+_IDX_FILES = {
+    "train-images-idx3-ubyte": 16,
+    "train-labels-idx1-ubyte": 8,
+    "t10k-images-idx3-ubyte": 16,
+    "t10k-labels-idx1-ubyte": 8,
+}
 
 
 class Images(NamedTuple):
@@ -48,8 +48,7 @@ def read_images(
             `x_test` and `y_test`, such as Keras's own `mnist.npz`, or a folder with a
             single one; for MNIST also a folder with its four files
             `train-images-idx3-ubyte` and so on, each with or without `.gz`. Default:
-            `None`, `keras.datasets`, which downloads the data once (11 MB or 170 MB)
-            and keeps them in `~/.keras/datasets`.
+            `None`, `keras.datasets`, which downloads the data once (11 MB or 170 MB).
 
     Returns:
         The images, and classes from 0 to 9.
@@ -65,18 +64,7 @@ def read_images(
     (4, 28, 28)
     """
     check_choice("name", name, _SHAPES)
-    source = f"keras.datasets.{name}" if data_dir is None else os.fspath(data_dir)
-    if data_dir is None:
-        try:
-            train, test = getattr(keras.datasets, name).load_data()
-        except Exception as error:  # Keras raises it without a type of its own.
-            raise FileNotFoundError(
-                f"`data_dir` must be the location of {name} where `{source}` cannot "
-                f"download it. Received: data_dir=None, and from Keras: {error}"
-            ) from error
-        arrays = [*train, *test]
-    else:
-        arrays = _from_files(name, Path(data_dir))
+    arrays = _downloaded(name) if data_dir is None else _stored(name, Path(data_dir))
     # Keras's labels of CIFAR-10 are a column.
     arrays[1::2] = (labels.reshape(-1) for labels in arrays[1::2])
     images = Images(*arrays)
@@ -85,31 +73,38 @@ def read_images(
             raise ValueError(
                 f"Images must be uint8 of shape {('images', *_SHAPES[name])}, with a "
                 f"class for each. Received: {x.dtype} of shape {x.shape} and {len(y)} "
-                f"classes from {source}"
+                f"classes from data_dir={data_dir}"
             )
     return images
 
 
-def _from_files(name: str, path: Path) -> list[np.ndarray]:
-    if name == "mnist" and any(path.glob(f"{_IDX_FILES[0]}*")):
-        return [_read_idx(path, file) for file in _IDX_FILES]
+def _downloaded(name: str) -> list[np.ndarray]:
+    try:
+        train, test = getattr(keras.datasets, name).load_data()
+    except Exception as error:  # Keras raises it without a type of its own.
+        raise FileNotFoundError(
+            f"`data_dir` must be the location of {name}, which Keras cannot download. "
+            f"Received: data_dir=None, and from Keras: {error}"
+        ) from error
+    return [*train, *test]
+
+
+def _stored(name: str, path: Path) -> list[np.ndarray]:
+    if name == "mnist" and any(path.glob("train-images-idx3-ubyte*")):
+        return [_read_idx(path / file, start) for file, start in _IDX_FILES.items()]
     archives = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if len(archives) != 1 or not archives[0].is_file():
         raise FileNotFoundError(
             "`data_dir` must be a .npz file, or a folder with a single one or, for "
-            f"MNIST, with its four files; if it is `None`, `keras.datasets.{name}` "
-            f"downloads the data. Received: data_dir={path}"
+            f"MNIST, with its four files. Received: data_dir={path}"
         )
     with naming(archives[0]), np.load(archives[0], allow_pickle=False) as file:
-        return [file[array] for array in _ARRAYS]
+        return [file[array] for array in ("x_train", "y_train", "x_test", "y_test")]
 
 
-def _read_idx(folder: Path, name: str) -> np.ndarray:
-    """Reads the bytes after a header: four bytes, and four for each dimension."""
-    packed = (folder / f"{name}.gz").is_file()
-    path = folder / (f"{name}.gz" if packed else name)
-    with naming(path), (gzip.open if packed else open)(path, "rb") as file:
-        content = file.read()
-        if "images" in name:
-            return np.frombuffer(content, np.uint8, offset=16).reshape(-1, 28, 28)
-        return np.frombuffer(content, np.uint8, offset=8)
+def _read_idx(path: Path, start: int) -> np.ndarray:
+    packed = path.with_name(f"{path.name}.gz")
+    opener, path = (gzip.open, packed) if packed.is_file() else (open, path)
+    with naming(path), opener(path, "rb") as file:
+        data = np.frombuffer(file.read(), np.uint8, offset=start)
+        return data.reshape(-1, 28, 28) if start == 16 else data

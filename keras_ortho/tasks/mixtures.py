@@ -52,8 +52,7 @@ class Noises:
     """Noises to mix with the speech of a split.
 
     Args:
-        records: The utterances of the split, of at least two speakers, whose voices
-            are the babble.
+        records: The utterances of the split, of at least two speakers, for babble.
         recordings: Recorded noises, each int16 or floating point `[samples]` at
             8 kHz. Default: none.
 
@@ -99,15 +98,14 @@ class Noises:
             ValueError: If there is no such kind, or an argument is invalid.
         """
         self.check_kind(kind)
-        samples = len(speech)
         if kind == "babble":
-            noise = babble(samples, random, self.others[speaker])
+            noise = babble(len(speech), random, self.others[speaker])
         elif kind == "reverberation":
             noise = late_reverberation(speech, random)
         elif kind == RECORDED:
-            noise = excerpt(one_of(self.recordings, random), samples, random)
+            noise = excerpt(one_of(self.recordings, random), len(speech), random)
         else:
-            noise = NOISES[kind](samples, random)
+            noise = NOISES[kind](len(speech), random)
         return mix(speech, noise, snr)
 
     def check_kind(self, kind: str) -> None:
@@ -148,7 +146,7 @@ def mixtures(
         The mixtures, with speech at -26 dB.
 
     Raises:
-        ValueError: If an argument is invalid, once the first mixture is asked for.
+        ValueError: If an argument is invalid.
 
     Example:
     ```python
@@ -174,13 +172,11 @@ def read_recordings(
     """Reads recorded noises, and reserves some of the files for the test.
 
     Args:
-        folder: A folder with at least two audio files, directly or in subfolders.
-            Every fifth in the order of their paths, from the second on, is for the
-            test.
+        folder: A folder with at least two audio files, directly or in subfolders. Of
+            their sorted paths, the second and then every fifth is for the test.
 
     Returns:
-        The noises for training and those for the test, each int16 `[samples]` at
-        8 kHz.
+        The noises for training and for the test, each int16 `[samples]` at 8 kHz.
 
     Raises:
         ValueError: If there are fewer than two files, or one is not audio or silent.

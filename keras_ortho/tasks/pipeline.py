@@ -27,13 +27,10 @@ class Task:
         passes: `train` for `keras_ortho.training.train`. If the task shuffles, a
             function from the number of a pass, an int64 tensor, to a
             `tf.data.Dataset` in its order, which depends only on that number.
-        baseline: Loss of the best answer that ignores the inputs. For addition and
-            the classification of images and series, the error rate on the test data
-            of the most frequent class in training. Default: `None`, not known.
-        num_classes: Number of classes, which the targets number from 0 on. Default:
-            `None`, if the targets are not classes.
-        controls: Other data sets on which to evaluate a trained network, by
-            description. Default: none.
+        baseline: Loss of the best answer that ignores the inputs; for addition,
+            images and series, the error rate of the most frequent class in training.
+        num_classes: Number of classes, or `None`, if the targets are not classes.
+        controls: Other data sets to evaluate a trained network on, by description.
     """
 
     train: Any
@@ -126,16 +123,15 @@ def _passes(
     finish: Finish = lambda x, y, _: (x, y),
 ) -> Callable[[Any], Any]:
     tf = require("tensorflow")
-    check_sizes(batch_size=batch_size)
+    check_count("batch_size", batch_size)
     with tf.device("CPU"):  # Batches go to the GPU one at a time.
         inputs, targets = tf.constant(inputs), tf.constant(targets)
 
     def one_pass(number: Any) -> Any:
-        # Shuffling indices and gathering whole batches costs far less than shuffling
-        # and stacking the sequences themselves.
-        order = order_of_pass(len(inputs), seed, number)
+        # Gathering whole batches costs far less than stacking shuffled sequences.
+        indices = order_of_pass(len(inputs), seed, number)
         return (
-            tf.data.Dataset.from_tensor_slices(order)
+            tf.data.Dataset.from_tensor_slices(indices)
             .batch(batch_size)
             .map(lambda i: finish(tf.gather(inputs, i), tf.gather(targets, i), number))
         )

@@ -3,16 +3,14 @@
 import dataclasses
 import os
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from keras_ortho.checks import check_choice
+from keras_ortho.checks import check_choice, check_count
 from keras_ortho.extras import require
 from keras_ortho.tasks.images import Images, read_images
 from keras_ortho.tasks.pipeline import (
-    Finish,
     Task,
     batches,
     check_sizes,
@@ -45,8 +43,7 @@ def mnist(
 
     Args:
         data_dir: As for `keras_ortho.tasks.images.read_images`. Default: `None`.
-        steps: Number of steps into which the 784 pixels, row by row, are divided, such
-            as 112 or 28. Default: 784, one pixel per step.
+        steps: Number of steps into which the 784 pixels are divided. Default: 784.
         permuted: Whether to permute the pixels as the papers do, by
             `numpy.random.RandomState(92916).permutation(784)`. Default: `False`.
         batch_size: Images in a batch. Default: 50.
@@ -68,14 +65,12 @@ def mnist(
     ```
 
     Reference:
-
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 5.3, split and permutation as in the authors' released code
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
       and 112 steps
     """
-    check_sizes(steps=steps)
-    if 784 % steps:
+    if 784 % check_count("steps", steps):
         raise ValueError(f"`steps` must divide 784. Received: steps={steps}")
 
     def arrange(images: np.ndarray) -> np.ndarray:
@@ -103,11 +98,8 @@ def cifar10(
     """Makes CIFAR-10, as a sequence or a vector: classify the image.
 
     The first training images are set aside for validation; the papers train on all
-    50 000. They do not say how they scale the values: here to 0 .. 1.
-
-    The noise is independent standard Gaussian, and differs in each epoch: a network
-    that sees an image with the same noise again learns to recognize images by it. The
-    paper does not say whether it is drawn anew.
+    50 000. Values are scaled to 0 .. 1. The noise is standard Gaussian, and differs in
+    each epoch: a network would learn to recognize images by the same noise.
 
     Args:
         data_dir: As for `keras_ortho.tasks.images.read_images`. Default: `None`.
@@ -126,8 +118,8 @@ def cifar10(
     Returns:
         A `Task` of float32 inputs `(batch, 1024, 3)`, `(batch, length, 96)` or
         `(batch, 3072)`, and int32 targets `(batch,)`, the classes. With noise, it has
-        `controls`, which show what a network has learned from: the training images
-        with noise that no epoch has, and blank images with their `fixed_noise`.
+        `controls`: the training images with noise that no epoch has, and blank images
+        with their `fixed_noise`.
 
     Raises:
         ValueError: If an argument is out of range, or a file is damaged.
@@ -138,7 +130,6 @@ def cifar10(
     >>> task = cifar10("cifar10.npz", form="noise-padded", valid_size=4)
 
     Reference:
-
     - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), section 5 and
       appendix C
     """
@@ -190,7 +181,17 @@ def _make_task(
     )
     chosen = slice(valid_size, valid_size + train_size)
     train, test = (x[chosen], y[chosen]), (x_test[:test_size], y_test[:test_size])
-    finish = partial(_finish, noise=noise, seed=noise_seed)
+
+    def finish(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
+        """Makes a batch of bytes, and of labels with numbers, one for a network."""
+        tf = require("tensorflow")
+        x = tf.cast(x, tf.float32) / 255.0
+        if noise:
+            numbers = tf.cast(y[:, 1], tf.int64)
+            padding = _noise(numbers, (noise, x.shape[-1]), noise_seed, number)
+            x = tf.concat([x, padding], axis=1)
+        return x, y[:, 0]
+
     task = make_task(
         train,
         (x[:valid_size], y[:valid_size]),
@@ -201,7 +202,9 @@ def _make_task(
         batch_size=batch_size,
         finish=lambda x, y, number: finish(x, y, None if fixed_noise else number),
     )
-    controls: dict[str, Finish] = {
+    if not noise:
+        return task
+    controls = {
         # Passes count from 0 on.
         "training images with different noise": lambda x, y, _: finish(x, y, -1),
         "their noise alone": lambda x, y, _: finish(0 * x, y, None),
@@ -209,20 +212,15 @@ def _make_task(
     shown = {
         key: batches(*train, batch_size=batch_size, finish=convert)
         for key, convert in controls.items()
-        if noise
     }
     return dataclasses.replace(task, controls=shown)
 
 
-def _finish(x: Any, y: Any, number: Any, noise: int, seed: int) -> tuple[Any, Any]:
-    """Makes a network's batch of bytes, and of labels with numbers.
-
-    Bytes take a quarter of the memory, and all the noise would take 20 GB.
-    """
+def _noise(images: Any, shape: tuple[int, int], seed: int, number: Any) -> Any:
+    """Draws the noise of numbered images in a pass; all of it would take 20 GB."""
     tf = require("tensorflow")
     # Without a named algorithm, each kind of device draws different numbers.
     philox = tf.random.Algorithm.PHILOX
-    x = tf.cast(x, tf.float32) / 255.0
 
     def draw(image: Any) -> Any:
         seeds = tf.stack([tf.constant(seed, tf.int64), image])
@@ -230,10 +228,6 @@ def _finish(x: Any, y: Any, number: Any, noise: int, seed: int) -> tuple[Any, An
             seeds = tf.random.experimental.stateless_fold_in(
                 seeds, tf.cast(number, tf.int64), alg=philox
             )
-        return tf.random.stateless_normal((noise, x.shape[-1]), seeds, alg=philox)
+        return tf.random.stateless_normal(shape, seeds, alg=philox)
 
-    if noise:
-        images = tf.cast(y[:, 1], tf.int64)
-        padding = tf.map_fn(draw, images, fn_output_signature=tf.float32)
-        x = tf.concat([x, padding], axis=1)
-    return x, y[:, 0]
+    return tf.map_fn(draw, images, fn_output_signature=tf.float32)

@@ -64,9 +64,8 @@ def training_share(data: Any, share: Share) -> Any:
 def evaluation_share(data: Any, share: Share) -> Any:
     """Takes the part of a process from each evaluation batch.
 
-    A batch that the replicas do not divide evenly is padded with copies of its last
-    example, of weight zero. All others have one weight, with which Keras's losses, and
-    `weighted_metrics` that are means, equal those of the whole data.
+    A batch that the replicas do not divide evenly is padded with examples of weight
+    zero, so that Keras's losses and the means of `weighted_metrics` stay the same.
 
     Args:
         data: `tf.data.Dataset` of batches `(x, y)` or `(x, y, sample_weight)`, the same
@@ -106,8 +105,8 @@ def evaluation_share(data: Any, share: Share) -> Any:
             return x, y, own
 
         def weighed(given: Any) -> Any:
-            shape = tf.concat([tf.shape(own), tf.ones_like(tf.shape(given)[1:])], 0)
-            return tf.cast(given, own.dtype) * tf.reshape(own, shape)
+            ones = [1] * (len(given.shape) - 1)
+            return tf.cast(given, own.dtype) * tf.reshape(own, [-1, *ones])
 
         return x, y, tf.nest.map_structure(weighed, weight[0])
 
@@ -134,9 +133,8 @@ def _rows(batch: Any) -> Any:
 
 def _part_of(rows: Any, share: Share) -> Any:
     """Returns the indices of the rows of a process."""
-    tf = require("tensorflow")
     each = rows // share.processes
-    return share.process * each + tf.range(each)
+    return share.process * each + require("tensorflow").range(each)
 
 
 def _take(batch: Any, index: Any) -> Any:

@@ -1,12 +1,9 @@
 """TIMIT: predict the next frame of speech, in dB, from all frames before it.
 
 This is the task of Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks"
-(NeurIPS 2016), on records that `keras-ortho-data` writes.
-
-The mean squared error that they and later papers report divides the squared errors of
-the valid steps by the number of *all* steps, including padding. So does Keras, with
-`loss="mse"` and the weights given here, if every batch is padded to the longest
-utterance of its split.
+(NeurIPS 2016), on records that `keras-ortho-data` writes. The error that they report
+divides the squared errors of the valid steps by the number of *all* steps; so does
+`loss="mse"`, if every batch is padded to the longest utterance of its split.
 """
 
 import os
@@ -45,7 +42,7 @@ class Timit:
             each epoch; `None` if not requested, like the other splits.
         valid: As `train`, in the order of the records or, in buckets, of length.
         test: As `valid`.
-        passes: As for `keras_ortho.tasks.pipeline.Task`; `None` if `train` is.
+        passes: As for `keras_ortho.tasks.pipeline.Task`.
         num_utterances: Number of utterances of each split.
         num_frames: Number of valid frames of each split.
         max_frames: Number of frames of the longest utterance of each split.
@@ -81,18 +78,15 @@ def load(
 
     Args:
         folder: Folder that `keras-ortho-data` wrote.
-        batch_size: Number of utterances in a batch; the last one may be smaller.
-            Default: 28.
+        batch_size: Utterances in a batch; the last may have fewer. Default: 28.
         splits: Which of `"train"`, `"valid"` and `"test"` to make. Default: all.
-        shuffle_seed: Seed of the orders of `train`; `None` keeps the order of the
-            records. A split in another order is held in memory. Default: 0.
+        shuffle_seed: Seed of the orders of `train`; `None` keeps that of the records.
+            A split in another order is held in memory. Default: 0.
         pad_to: `"split"` pads every batch to the longest utterance of the split, as
-            the papers do, `"batch"` to that of the batch. `"bucket"` batches utterances
-            of about the same length, and pads them to the next multiple of 8. Default:
-            `"split"`.
-        legacy_swapped_targets: Whether to exchange `x` and `y`, for comparison only:
-            published errors near 0.13 dB^2 fit that delay, which can be learned
-            without error, and not prediction. Default: `False`.
+            the papers do, `"batch"` to that of the batch, and `"bucket"` batches of
+            about the same length to the next multiple of 8. Default: `"split"`.
+        legacy_swapped_targets: Whether to exchange `x` and `y`: published errors near
+            0.13 dB^2 fit that delay, and not prediction. Default: `False`.
 
     Returns:
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and

@@ -18,16 +18,14 @@ FORMAT = "keras-ortho-timit"
 FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 SPLITS = ("train", "valid", "test")
-# LibriSpeech's manifest has a fifth of this size, or less than half with every file
-# rejected.
-LARGEST_MANIFEST = 2**27
+LARGEST_MANIFEST = 2**27  # bytes; LibriSpeech's has a fifth
 
 
 class Record(NamedTuple):
     """One utterance.
 
     Attributes:
-        id: `"{speaker}_{sentence}"`, or the id in a list of recordings.
+        id: Its name, for TIMIT `"{speaker}_{sentence}"`.
         speaker: The speaker.
         log_power: float32 `[frames, 129]`, in dB.
         audio: int16 `[samples]`, at 8 kHz.
@@ -47,8 +45,7 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
         split: `"train"`, `"valid"` or `"test"`.
 
     Returns:
-        An iterator, in the order of the records, which is that of the task's batches
-        unless they are shuffled or in buckets.
+        An iterator of each `Record`, in the order of the split.
 
     Raises:
         ValueError: If there is no such split, or a file is damaged.

@@ -1,6 +1,5 @@
 """Time series of the UCR archive: predict the class."""
 
-import itertools
 import math
 import os
 from pathlib import Path
@@ -10,9 +9,6 @@ import numpy as np
 
 from keras_ortho.reading import naming
 from keras_ortho.tasks.pipeline import Task, check_sizes, constant_error, make_task
-
-SOURCE = "https://www.cs.ucr.edu/~eamonn/time_series_data_2018/"
-VALIDATION = 0.2
 
 # The names of the edition of 2015, which the paper uses, and those of 2018.
 NAMES_2018 = {
@@ -39,21 +35,17 @@ def step_width(length: int) -> int:
     """Returns the number of values in a step of a series.
 
     It is the largest divisor of the length that does not exceed its square root. The
-    paper states this rule for the number of steps instead, but its numbers follow the
-    rule given here, except for 50words, which has 10 values per step.
+    paper states this for the number of steps, but its numbers follow the rule given
+    here, except for 50words, which has 10 values per step.
 
     Args:
         length: Number of values in the series, a positive integer.
-
-    Returns:
-        The number of values.
 
     Example:
     >>> step_width(150)
     10
 
     Reference:
-
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
       7.1 and table 3 of the ICLR 2018 submission
     """
@@ -82,9 +74,8 @@ def load(
         data_dir: Folder of the files `NAME_TRAIN.tsv` and `NAME_TEST.tsv` of the
             edition of 2018, or its parent folder.
         batch_size: Series in a batch. Default: 32.
-        width: Values in a step, a divisor of the length. Default: `None`,
-            `step_width(length)`.
-        swap: Whether to exchange the two files, as the editions of 2015 and 2018 do for
+        width: Values in a step. Default: `None`, `step_width(length)`.
+        swap: Whether to exchange the files, in which the editions differ for
             DistalPhalanxOutlineCorrect, DistalPhalanxTW and
             MiddlePhalanxOutlineCorrect. Default: `False`.
         seed: Seed of the choice of validation series and of the order. Default: 0.
@@ -94,8 +85,7 @@ def load(
         classes from 0 on in the order of the training file's labels.
 
     Raises:
-        ValueError: If an argument is out of range, or a file is damaged or has missing
-            values.
+        ValueError: If an argument is out of range, or a file is damaged.
 
     Example:
     >>> for part in ("TRAIN", "TEST"):
@@ -104,9 +94,8 @@ def load(
     >>> task = load("Noise", ".")
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
-      7.1 and appendix C.1 of the ICLR 2018 submission
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), appendix
+      C.1 of the ICLR 2018 submission
     - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
     """
     train, test = _read(name, data_dir)
@@ -134,8 +123,8 @@ def load(
     )
     split, order = np.random.SeedSequence(seed).spawn(2)
     mixed = np.random.default_rng(split).permutation(count)
-    parts = np.split(mixed, [max(1, round(VALIDATION * count))])
-    valid, rest = (np.sort(part) for part in parts)
+    parts = np.split(mixed, [max(1, round(0.2 * count))])
+    valid, rest = map(np.sort, parts)
     return make_task(
         (x[rest], y[rest]),
         (x[valid], y[valid]),
@@ -153,9 +142,6 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     Args:
         path: A file with one series per line, all of one length: the label and the
             values, separated by tabs.
-
-    Returns:
-        The series.
 
     Raises:
         ValueError: If the file has no such format, or missing values.
@@ -178,14 +164,14 @@ def read_series(path: str | os.PathLike[str]) -> Series:
 
 def _read(name: str, data_dir: str | os.PathLike[str] | None) -> list[Series]:
     others = [other for pair in NAMES_2018.items() if name in pair for other in pair]
-    places = [] if data_dir is None else [Path(data_dir)]
-    for stem, place in itertools.product((name, *others), places):
-        for folder in (place / stem, place):
+    for stem in (name, *others) if data_dir is not None else ():
+        for folder in (Path(data_dir, stem), Path(data_dir)):
             paths = [folder / f"{stem}_{part}.tsv" for part in ("TRAIN", "TEST")]
             if all(path.is_file() for path in paths):
                 return [read_series(path) for path in paths]
     raise FileNotFoundError(
         f"`data_dir` must contain {name}_TRAIN.tsv and {name}_TEST.tsv, or a folder "
-        f"{name} with them. The archive is available at {SOURCE}. "
-        f"Received: data_dir={data_dir and os.fspath(data_dir)}"
+        f"{name} with them, from the archive at "
+        f"https://www.cs.ucr.edu/~eamonn/time_series_data_2018/. "
+        f"Received: data_dir={data_dir}"
     )

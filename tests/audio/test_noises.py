@@ -63,17 +63,6 @@ def test_hum_is_of_the_mains(seed):
     assert len(peaks) >= 5
 
 
-@SEEDS
-def test_clicks_are_sparse(seed):
-    noise = np.abs(noise_of("clicks", seed))
-    # A click fades to e^-5 in 30 ms at most, and there are 40 a second at most.
-    loud = noise > 0.05 * noise.max()
-    starts = np.flatnonzero(loud & ~np.roll(loud, 1))
-    apart = starts[np.diff(starts, prepend=-SAMPLE_RATE) > SAMPLE_RATE // 20]
-    assert 1 <= len(apart) <= 20 * 40
-    assert np.mean(loud) < 0.5
-
-
 def test_wind_is_low_and_in_gusts():
     noise = noise_of("wind")
     frequencies, power = density(noise)  # The first bin has lost its mean.
@@ -104,12 +93,13 @@ def test_babble_is_of_its_voices():
 
 def test_excerpt():
     sound = np.arange(1.0, 101.0)
+    starts = set()
     for seed in range(20):
-        piece = excerpt(sound, 30, generator(seed)) * np.sqrt(np.mean(sound**2))
+        piece = excerpt(sound, 99, generator(seed)) * np.sqrt(np.mean(sound**2))
         start = round(piece[0]) - 1
-        np.testing.assert_allclose(piece, sound[start : start + 30], rtol=1e-12)
-    starts = {excerpt(sound, 99, generator(seed))[0] for seed in range(20)}
-    assert len(starts) == 2  # The last piece can be had, too.
+        np.testing.assert_allclose(piece, sound[start : start + 99], rtol=1e-12)
+        starts.add(start)
+    assert starts == {0, 1}  # The last piece can be had, too.
     rare = np.pad([1.0], (500, 0))
     assert all(excerpt(rare, 5, generator(seed)).any() for seed in range(5))
     repeated = excerpt(np.array([3, -3], "int16"), 5, generator())

@@ -30,10 +30,8 @@ def write_mnist(folder, train=40, test=10, zipped=True):
         header = b"\0\0\x08" + bytes([array.ndim])
         header += struct.pack(f">{array.ndim}I", *array.shape)
         content = header + array.tobytes()
-        if zipped:
-            (folder / f"{name}.gz").write_bytes(gzip.compress(content))
-        else:
-            (folder / name).write_bytes(content)
+        path = folder / (f"{name}.gz" if zipped else name)
+        path.write_bytes(gzip.compress(content) if zipped else content)
     return arrays
 
 

@@ -1,7 +1,6 @@
 """Mixtures: who is heard in them, at which ratio, and that a seed says all."""
 
 import numpy as np
-import tensorflow as tf
 
 from keras_ortho.audio import write_wav
 from keras_ortho.tasks.denoising import padded_batches, training_passes
@@ -19,8 +18,7 @@ PITCHES = {"a": 220, "b": 330, "c": 440}  # Hz
 
 
 def record(speaker, sound, number=0):
-    audio = sound.astype("int16")
-    return Record(f"{speaker}_{number}", speaker, np.zeros((1, 129)), audio)
+    return Record(f"{speaker}_{number}", speaker, None, sound.astype("int16"))
 
 
 def tone(pitch, size):
@@ -57,11 +55,7 @@ def test_each_utterance_in_each_noise_at_each_ratio():
         np.testing.assert_allclose(ratio, m.snr, atol=1e-3)
         np.testing.assert_allclose(decibels(m.clean), LEVEL, atol=1e-4)
         assert power_at(m.clean, PITCHES[m.utterance[0]]) > 0.99
-    # The noise is the same at both ratios but for its size.
-    for first, second in zip(found[::2], found[1::2], strict=True):
-        a, b = (m.noisy.astype("f8") - m.clean for m in (first, second))
-        assert np.corrcoef(a, b)[0, 1] > 0.9999
-    # Nor does it depend on what else is mixed, but on the seed.
+    # The noise does not depend on what else is mixed, but on the seed.
     every = {(m.utterance, m.noise): m.noisy for m in found[::2]}
     for m in mixtures(RECORDS[::-1], ["clicks"], snrs[:1]):
         np.testing.assert_array_equal(m.noisy, every[m.utterance, "clicks"])
@@ -82,20 +76,18 @@ def test_who_is_heard_in_the_noise():
 def test_training_passes():
     passes = training_passes(RECORDS, batch_size=3, batches=4, seconds=0.5, seed=7)
 
-    def one(number):
-        return list(passes(tf.constant(number, tf.int64)).as_numpy_iterator())
-
-    first, again, second = np.array(one(0)), np.array(one(0)), np.array(one(1))
+    first, again, second = (
+        np.array(list(passes(number).as_numpy_iterator())) for number in (0, 0, 1)
+    )
     assert first.shape == (4, 2, 3, 4000)  # Batches of noisy and clean mixtures.
     assert first.dtype == "float32"
     np.testing.assert_array_equal(first, again)
     assert (first != second).any(axis=(1, 2, 3)).all()
     assert (first[0] != first[1]).any()
-    # The ends of the ranges are not met by a dozen, but nothing is beyond them.
     noisy, clean = first.swapaxes(0, 1).reshape(2, 12, 4000).astype("f8")
-    snrs = decibels(clean) - decibels(noisy - clean)
-    assert -5.01 < snrs.min() < 2 < 8 < snrs.max() < 15.01
     levels = decibels(clean)
+    snrs = levels - decibels(noisy - clean)
+    assert -5.01 < snrs.min() < 2 < 8 < snrs.max() < 15.01
     assert -36.01 < levels.min() < -28 < -24 < levels.max() < -15.99
     # Each is of one speaker.
     shares = [[power_at(x, pitch) for pitch in PITCHES.values()] for x in clean]
@@ -104,33 +96,11 @@ def test_training_passes():
 
 def test_pauses_are_not_trained_on():
     hiss = np.random.default_rng(0).integers(-3, 3, 60_000)
-    long = []
-    for speaker, pitch in PITCHES.items():
-        sound = hiss.copy()
-        sound[30_000:34_000] += tone(pitch, 4000).astype(int)
-        long.append(record(speaker, sound))
-    options = {"batch_size": 8, "batches": 4, "seconds": 0.5, "snrs": (90.0, 90.0)}
-    passes = training_passes(long, ["white"], **options)
-    for _, clean in passes(tf.constant(0, tf.int64)).as_numpy_iterator():
-        # Of hiss it would be about a hundredth; a tone of a tenth of the piece is wide.
-        shares = [[power_at(x, pitch) for pitch in PITCHES.values()] for x in clean]
-        assert np.max(shares, axis=1).min() > 0.1
-
-
-def test_what_begins_too_late_to_reverberate_is_not_trained_on():
-    """Of a click of 10 ms in digital silence, half a second of it."""
-    click = np.zeros(9000)
-    click[7000:7080] = 20_000
-    options = {"batch_size": 40, "batches": 1, "seconds": 0.5, "seed": 1}
-    spoken = [record(speaker, click) for speaker in "ab"]
-    passes = training_passes(spoken, ["reverberation"], **options)
-    ((noisy, clean),) = passes(0).as_numpy_iterator()
-    begins = np.argmax(clean != 0, axis=1)
-    assert begins.max() < 4000 - 400
-    late = np.argmax(np.abs(noisy - clean) > 1e-6, axis=1) - begins
-    # 50 ms, and at most a sample or two of the noise are too small to be seen.
-    assert late.min() >= 400
-    assert late.max() < 420
+    hiss[30_000:34_000] += tone(220, 4000).astype(int)
+    long = [record(speaker, hiss) for speaker in "ab"]
+    options = {"batch_size": 16, "batches": 1, "seconds": 0.5, "snrs": (90.0, 90.0)}
+    ((_, clean),) = training_passes(long, ["white"], **options)(0).as_numpy_iterator()
+    assert min(len(np.unique(x)) for x in clean) > 6  # Of hiss alone they are six.
 
 
 def test_padded_batches():
@@ -156,5 +126,5 @@ def test_recordings_are_held_out_by_file(tmp_path):
     (tmp_path / "._00.wav").write_bytes(b"of macOS")
     train, test = read_recordings(tmp_path)
     assert (len(train), len(test)) == (9, 3)
-    assert all(x.dtype == np.int16 and len(x) == 1000 for x in (*train, *test))
+    assert all(len(x) == 1000 for x in (*train, *test))
     assert len({x.tobytes() for x in (*train, *test)}) == 12

@@ -1,13 +1,10 @@
 """Adding, copying and addition against their definitions, and the batches of arrays."""
 
-import keras
 import numpy as np
 import pytest
 
 from keras_ortho.tasks import adding, addition, copying
 from keras_ortho.tasks.pipeline import shuffled_batches
-
-COUNT = 23
 
 
 def texts(places):
@@ -17,16 +14,16 @@ def texts(places):
 @pytest.mark.parametrize(
     ("generate", "size", "shapes", "dtype"),
     [
-        (adding.generate, np.int32(20), [(20, 2), (1,)], "float32"),
-        (copying.generate, np.uint8(250), [(270,), (270,)], "uint8"),
+        (adding.generate, 20, [(20, 2), (1,)], "float32"),
+        (copying.generate, 250, [(270,), (270,)], "uint8"),
         (addition.generate, 3, [(7,), (4,)], "uint8"),
     ],
 )
 def test_a_seed_says_all(generate, size, shapes, dtype):
-    drawn = generate(np.int8(40), size, seed=3)
+    drawn = generate(40, size, seed=3)
     assert [array.shape for array in drawn] == [(40, *shape) for shape in shapes]
     assert [array.dtype for array in drawn] == [dtype] * 2
-    for array, again in zip(drawn, generate(40, int(size), seed=3), strict=True):
+    for array, again in zip(drawn, generate(40, size, seed=3), strict=True):
         np.testing.assert_array_equal(again, array)
     assert not np.array_equal(generate(40, size, seed=4)[0], drawn[0])
 
@@ -35,8 +32,7 @@ def test_a_seed_says_all(generate, size, shapes, dtype):
 def test_adding(length):
     x, y = adding.generate(4000, length)
     values, markers = x[..., 0], x[..., 1]
-    assert values.min() >= 0
-    assert values.max() < 1
+    assert 0 <= values.min() <= values.max() < 1
     assert set(np.unique(markers)) == {0, 1}
     assert np.all(markers.sum(axis=1) == 2)
     first, second = np.nonzero(markers)[1].reshape(-1, 2).T
@@ -121,14 +117,13 @@ def order(dataset):
 
 
 def test_a_pass_has_its_order_whatever_came_before():
-    numbers = np.arange(COUNT, dtype="float32")
+    numbers = np.arange(23, dtype="float32")
     train, passes = shuffled_batches(numbers, -numbers, batch_size=4, seed=3)
     first, second = order(passes(0)), order(passes(1))
     assert first != second
-    assert sorted(first) == sorted(second) == list(range(COUNT))
+    assert sorted(first) == sorted(second) == list(range(23))
     assert len({tuple(order(train)) for _ in range(3)}) == 3
     assert len(train) == 6
-    keras.utils.set_random_seed(8)
     assert [order(passes(1)), order(passes(0))] == [second, first]
     _, others = shuffled_batches(numbers, -numbers, batch_size=4, seed=4)
     assert order(others(0)) not in (first, second)

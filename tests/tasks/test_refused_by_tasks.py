@@ -1,7 +1,6 @@
 """What tasks and their readers refuse: arguments, and files, which they name."""
 
 import gzip
-import io
 import json
 from functools import partial
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_ortho.audio import write_wav
-from keras_ortho.tasks import adding, addition, characters, copying, pixels, timit, ucr
+from keras_ortho.tasks import adding, addition, characters, pixels, timit, ucr
 from keras_ortho.tasks.denoising import training_passes
 from keras_ortho.tasks.images import read_images
 from keras_ortho.tasks.mixtures import Noises, mixtures, read_recordings
@@ -22,17 +21,14 @@ train_on = partial(training_passes, RECORDS, batch_size=1, batches=1)
 ARGUMENTS = [
     (lambda: adding.load(2), "`length` must be at least 3. Received: length=2$"),
     (lambda: adding.load(test_size=1.5), "Received: test_size=1.5$"),
-    (lambda: copying.load(5, batch_size=0), "Received: batch_size=0$"),
     (lambda: addition.load(10), "`digits` must be at most 9"),
     (lambda: Noises(RECORDS[:1]), "`records` must have at least two .* Received: 1$"),
     (lambda: list(mixtures(RECORDS, ["rain"])), "`kind` must be .* 'rain'$"),
-    (lambda: train_on(["recorded"]), "`kind` .*: 'recorded'$"),
     (lambda: train_on(seconds=0), r"`seconds \* 8000` must be .*=0$"),
     (lambda: timit.load("x", pad_to="longest"), "Received: pad_to='longest'$"),
     (lambda: pixels.mnist(steps=5), "`steps` must divide 784. Received: steps=5$"),
     (lambda: pixels.cifar10(form="noise-padded", length=31), "`length` .*=31$"),
     (lambda: training_share([], Share(3, processes=2)), "`replicas`.*Received: "),
-    (lambda: training_share([], Share(2, 2, process=2)), "`process`.*Received: "),
 ]
 
 
@@ -42,58 +38,42 @@ def test_arguments(call, message):
         call()
 
 
-packed = io.BytesIO()
-np.savez_compressed(packed, x_train=np.ones(3))
-PIXELS = packed.getvalue()
-MANIFEST = {"format": "keras-ortho-timit", "version": 2}
-LOST = {"train": {"shards": [{"file": "lost", "bytes": 1}]}}
-mnist = partial(read_images, "mnist")
-ucr_of = partial(ucr.load, "A")
+MANIFEST = {
+    "format": "keras-ortho-timit",
+    "version": 2,
+    "splits": {"train": {"shards": [{"file": "lost", "bytes": 1}]}},
+}
+mnist, ucr_of = partial(read_images, "mnist"), partial(ucr.load, "A")
 # A file, what it holds beside the others of its folder, and what the error says.
 DAMAGED = [
-    (mnist, FILES[0], b"\0\0\x08\x03" + bytes(100), "cannot reshape"),
     (mnist, f"{FILES[0]}.gz", gzip.compress(bytes(16), mtime=0)[:-9], "ended before"),
     (mnist, FILES[1], bytes(47), "with a class for each.* 39 classes"),
-    (mnist, "images.npz", PIXELS[:-9], "images.npz: BadZipFile"),
-    (mnist, "images.npz", PIXELS, "images.npz: KeyError: .*y_train"),
-    (characters.load, "ptb.train.txt", b"\xff\xfe", "train.txt: .*'utf-8' codec"),
     (characters.load, "ptb.valid.txt", b" % z it \n", r"valid text .*: \['%', 'z'\]$"),
     (characters.load, "ptb.test.txt", None, r"ptb\.test\.txt.*LDC99T42.*Received:"),
     (ucr_of, "A_TRAIN.tsv", b"1\t2\t3\n1\t2\n", "A_TRAIN.tsv: .*row 2"),
     (ucr_of, "A_TRAIN.tsv", b"1\tNaN\n", "A_TRAIN.tsv: .*missing values"),
-    (ucr_of, "A_TRAIN.tsv", b"", "A_TRAIN.tsv: .*a label and values"),
     (ucr_of, "A_TEST.tsv", b"3\t2\n", r"trained on.*Received: \[3.0\]"),
     (ucr_of, "A_TEST.tsv", None, "https.*Received: data_dir=/"),
     (partial(ucr_of, width=2), "A_TEST.tsv", b"1\t2\n", "`width` must divide .* 1."),
-    (read_manifest, "manifest.json", {"format": "a", "version": 2}, "version 2, not"),
-    (read_manifest, "manifest.json", MANIFEST, "manifest.json: KeyError: 'splits'"),
-    (read_manifest, "manifest.json", MANIFEST | {"splits": LOST}, "lost"),
+    (read_manifest, "manifest.json", b'{"format": 1, "version": 2}', "version 2, not"),
+    (read_manifest, "manifest.json", json.dumps(MANIFEST).encode(), "lost"),
     (read_manifest, "lost", b"", "has no manifest.json.*keras-ortho-data"),
     (read_recordings, "0.wav", b"", "two files.* Received: 1"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("read", "name", "content", "message"),
-    DAMAGED,
-    # What is packed holds the time; names of tests must be the same in each process.
-    ids=lambda value: value if isinstance(value, str) else "_",
-)
-@pytest.mark.filterwarnings("ignore:loadtxt")
-def test_files(tmp_path, read, name, content, message):
-    if name in FILES or name.removesuffix(".gz") in FILES:
+@pytest.mark.parametrize("place", range(len(DAMAGED)))
+def test_files(tmp_path, place):
+    read, name, content, message = DAMAGED[place]
+    if read is mnist:
         write_mnist(tmp_path, zipped=False)
     for other in ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"):
         (tmp_path / other).write_bytes(b" a b it \n" * 300)
     for other in ("A_TRAIN.tsv", "A_TEST.tsv"):
         (tmp_path / other).write_text("1\t2\n2\t3\n")
-    path = tmp_path / name
+    (tmp_path / name).write_bytes(content or b"")
     if content is None:
-        path.unlink()
-    else:
-        path.write_bytes(content if isinstance(content, bytes) else b"")
-    if isinstance(content, dict):
-        path.write_text(json.dumps(content))
+        (tmp_path / name).unlink()
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         read(tmp_path)
 
@@ -102,8 +82,8 @@ def test_sizes_of_files(tmp_path):
     write_npz(tmp_path / "images.npz", draw((32, 32, 3), 5, 3))
     with pytest.raises(ValueError, match="There are 5 images .* valid_size=4, train_s"):
         pixels.cifar10(tmp_path, valid_size=4, train_size=2)
-    with pytest.raises(ValueError, match=r"uint8 of shape .'images', 28, 28.*images.n"):
-        read_images("mnist", tmp_path / "images.npz")
+    with pytest.raises(ValueError, match="uint8 of shape .*, 28, 28.*data_dir=/"):
+        mnist(tmp_path)
     write_wav(tmp_path / "0.wav", np.ones(9), 8000)
     write_wav(tmp_path / "1.wav", np.zeros(9), 8000)
     with pytest.raises(ValueError, match="not be silent. Received: .*1.wav"):
