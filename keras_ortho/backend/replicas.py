@@ -30,11 +30,7 @@ def sum_over_replicas(value: Any) -> Any:
 
 
 def share_among_replicas(count: Tensor) -> Tensor | float:
-    """Returns a replica's count over the mean count: a factor for a replica's mean.
-
-    Keras averages the means of the replicas, as if all had the same number of entries.
-    With this factor, the average is the mean over all entries.
-    """
+    """Returns a factor with which the mean of all means is that of all entries."""
     if replica_count() == 1:
         return 1.0
     return ops.divide_no_nan(count * replica_count(), sum_over_replicas(count))
@@ -43,8 +39,7 @@ def share_among_replicas(count: Tensor) -> Tensor | float:
 def clip_over_replicas(optimizer: Any, gradients: list[Any]) -> list[Any]:
     """Clips the sum of the replicas' gradients, and returns equal shares of it.
 
-    Keras's optimizers clip the gradients of a replica and then add up those of all. Of
-    these shares they clip nothing, as each is below the bounds.
+    Keras's optimizers clip each replica's gradient, and nothing of these shares.
     """
     replicas = replica_count()
     clips = optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue

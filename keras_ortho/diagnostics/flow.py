@@ -19,7 +19,7 @@ from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import RecurrentCell
 from keras_ortho.diagnostics.matrices import of_finite
-from keras_ortho.diagnostics.probe import Probe, Steps, compiled, entries, exact
+from keras_ortho.diagnostics.probe import Probe, Steps, entries, exact, probe_of
 from keras_ortho.keras_internals import get_keras_mask, get_loss
 from keras_ortho.parametrizations.arithmetic import divide
 
@@ -47,12 +47,11 @@ def gradient_norms(
         x: Inputs of the model: an array of shape `(batch, ...)`, or nested arrays.
         y: Targets, an array of shape `(batch, ...)`.
         layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
-        state: Index of the state of the layer. `None` selects all states. Default: 0,
+        state: Index of the state of the layer; `None` selects all states. Default: 0,
             which is `h` in an LSTM (1 is `c`).
         units: Slice that selects units of the state. Default: `None`, all units.
         loss: Keras loss, its name, or a function of `y` and the output. A scalar is
-            taken as the mean over the batch. Default: `None`, the loss that the model
-            was compiled with.
+            taken as the mean over the batch. Default: `None`, the compiled loss.
 
     Returns:
         Array of shape `(time,)`, float64, in the order in which the layer reads.
@@ -73,49 +72,11 @@ def gradient_norms(
             "`loss` must be a single loss: the model is not compiled with exactly one. "
             f"Received: loss={received!r}"
         )
-    found, mask = compiled(_gradients, model, layer, state, units, losses[0])(x, y)
+    probe = probe_of(model, layer, _gradients, state, units, losses[0])
+    found, mask = probe(x, y)
     # In float32, the squares of small gradients would underflow.
     norms = np.linalg.norm(found.astype("float64"), axis=-1)
     return (norms * mask).sum(axis=1) / np.maximum(mask.sum(axis=1), 1)
-
-
-def _gradients(model: Any, layer: Any, state: Any, units: Any, loss: Any) -> Probe:
-    def measure(probe: Probe, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-        # Only for the shapes and the mask. Values that are not used are not computed.
-        _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))
-
-        def total(shift: Tensor) -> Tensor:
-            flat = tree.flatten((y, probe.observe(x, lambda *_: None, shift)[0]))
-            if len(flat) != 2:
-                raise ValueError(
-                    "`model` must have one output, and `y` its targets. "
-                    f"Received: {len(flat)} outputs and targets"
-                )
-            return ops.sum(_losses(loss, *flat))
-
-        (found,) = gradients(total, [ops.zeros_like(before)])
-        chosen = entries(probe.layer, state, units)
-        return ops.take(exact(found), chosen, axis=-1), mask
-
-    return Probe(model, layer, measure)
-
-
-def _losses(loss: Any, y: Tensor, output: Tensor) -> Tensor:
-    """Computes the loss of each sequence, a mean over time steps not masked."""
-    mask = get_keras_mask(output)
-    # Keras would cast both to float32; this keeps the precision of the output.
-    dtype = wide_dtype(output.dtype)
-    y, output = ops.cast(y, dtype), ops.cast(output, dtype)
-    values = ops.convert_to_tensor(get_loss(loss, y, output).call(y, output))
-    size = ops.shape(output)[0]
-    if len(values.shape) == 0:  # The mean over the batch.
-        return values * size
-    if mask is None or len(values.shape) < 2:
-        return ops.mean(ops.reshape(values, (size, -1)), axis=1)
-    weights = ops.cast(mask, dtype)
-    values = ops.mean(ops.reshape(values, (*ops.shape(mask), -1)), axis=2)
-    counts = ops.maximum(ops.sum(weights, axis=1), 1)
-    return ops.sum(values * weights, axis=1) / counts
 
 
 def input_sensitivity(
@@ -133,12 +94,10 @@ def input_sensitivity(
     `x_t` is the input of the recurrent layer. Dropout is off.
 
     Args:
-        model: A built model with a recurrent layer, of this package or of Keras, or
-            such a layer. It does not change.
+        model: As in `gradient_norms`, with any outputs.
         x: Inputs of the model, of shape `(batch, ...)`; a few sequences are enough.
         layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
-        state: Index of the state of the layer. `None` selects all states. Default: 0,
-            which is `h` in an LSTM (1 is `c`).
+        state: Index of the state, as in `gradient_norms`. Default: 0.
         units: Slice that selects units of the state. Default: `None`, all units.
 
     Returns:
@@ -151,7 +110,7 @@ def input_sensitivity(
     >>> input_sensitivity(model, np.ones((2, 3, 2))).shape
     (3, 3)
     """
-    probe = compiled(_of_steps, model, _sensitivity, layer, state, units)
+    probe = probe_of(model, layer, _answer, _sensitivity, state, units)
     return probe(x).astype("float64").mean(axis=1)
 
 
@@ -165,12 +124,8 @@ def end_to_end_jacobians(
 ) -> np.ndarray:
     """Computes `dh_T/dh_0`, the Jacobian with respect to the initial state.
 
-    Args:
-        model: As in `input_sensitivity`.
-        x: As in `input_sensitivity`.
-        layer: As in `input_sensitivity`. Default: `None`.
-        state: As in `input_sensitivity`. Default: 0. The others are held fixed.
-        units: As in `input_sensitivity`. Default: `None`.
+    The arguments and errors are those of `input_sensitivity`. Other states at the
+    beginning are held fixed.
 
     Returns:
         Array of shape `(batch, n, n)`, float64, with a row for each entry of `h_T`.
@@ -179,7 +134,7 @@ def end_to_end_jacobians(
     >>> end_to_end_jacobians(model, np.ones((2, 3, 2))).shape
     (2, 4, 4)
     """
-    probe = compiled(_of_steps, model, _product, layer, state, units)
+    probe = probe_of(model, layer, _answer, _product, state, units)
     return probe(x).astype("float64")
 
 
@@ -194,14 +149,8 @@ def jacobian_eigenvalues(
     """Computes the eigenvalues of `dh_T/dh_0`, the end-to-end Jacobian.
 
     Moduli near 1 indicate that gradients neither explode nor vanish. As in
-    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2.
-
-    Args:
-        model: As in `end_to_end_jacobians`.
-        x: As in `end_to_end_jacobians`.
-        layer: As in `end_to_end_jacobians`. Default: `None`.
-        state: As in `end_to_end_jacobians`. Default: 0.
-        units: As in `end_to_end_jacobians`. Default: `None`.
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2. The
+    arguments and errors are those of `input_sensitivity`.
 
     Returns:
         Array of shape `(batch, n)`, complex128. NaN for a Jacobian that is not finite.
@@ -227,9 +176,8 @@ def trajectories(
     [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1.
 
     Args:
-        model: A built model with a recurrent layer, of this package or of Keras, or
-            such a layer. The layer must have two units, or one complex unit, and no
-            other state. An LSTM does not qualify. The model does not change.
+        model: As in `gradient_norms`; its recurrent layer has two units, or one complex
+            unit, and no other state.
         starts: Initial states, an array of shape `(starts, 2)`.
         num_steps: Number of steps, a positive integer.
         layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
@@ -247,7 +195,7 @@ def trajectories(
     (2, 11, 2)
     """
     starts = np.asarray(starts, "float64").reshape(-1, 2)
-    after = compiled(_states, model, layer, num_steps)(starts).astype("float64")
+    after = probe_of(model, layer, _states, num_steps)(starts).astype("float64")
     return np.concatenate([starts[:, None], np.swapaxes(after, 0, 1)], axis=1)
 
 
@@ -276,14 +224,49 @@ def vector_field(
     return np.diff(trajectories(model, points, 1, layer=layer), axis=1)[:, 0]
 
 
-def _of_steps(
-    model: Any, question: Callable[..., Tensor], layer: Any, state: Any, units: Any
-) -> Probe:
-    def measure(probe: Probe, x: Any) -> Tensor:
-        chosen = entries(probe.layer, state, units)
-        return probe.observe(x, partial(question, chosen))[1]
+def _gradients(
+    probe: Probe, state: Any, units: Any, loss: Any, x: Any, y: Any
+) -> tuple[Tensor, Tensor]:
+    # Only for the shapes and the mask. Values that are not used are not computed.
+    _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))
 
-    return Probe(model, layer, measure)
+    def total(shift: Tensor) -> Tensor:
+        flat = tree.flatten((y, probe.observe(x, lambda *_: None, shift)[0]))
+        if len(flat) != 2:
+            raise ValueError(
+                "`model` must have one output, and `y` its targets. "
+                f"Received: {len(flat)} outputs and targets"
+            )
+        return ops.sum(_losses(loss, *flat))
+
+    (found,) = gradients(total, [ops.zeros_like(before)])
+    chosen = entries(probe.layer, state, units)
+    return ops.take(exact(found), chosen, axis=-1), mask
+
+
+def _losses(loss: Any, y: Tensor, output: Tensor) -> Tensor:
+    """Computes the loss of each sequence, a mean over time steps not masked."""
+    mask = get_keras_mask(output)
+    # Keras would cast both to float32; this keeps the precision of the output.
+    dtype = wide_dtype(output.dtype)
+    y, output = ops.cast(y, dtype), ops.cast(output, dtype)
+    values = ops.convert_to_tensor(get_loss(loss, y, output).call(y, output))
+    size = ops.shape(output)[0]
+    if len(values.shape) == 0:  # The mean over the batch.
+        return values * size
+    if mask is None or len(values.shape) < 2:
+        return ops.mean(ops.reshape(values, (size, -1)), axis=1)
+    weights = ops.cast(mask, dtype)
+    values = ops.mean(ops.reshape(values, (*ops.shape(mask), -1)), axis=2)
+    counts = ops.maximum(ops.sum(weights, axis=1), 1)
+    return ops.sum(values * weights, axis=1) / counts
+
+
+def _answer(
+    probe: Probe, question: Callable[..., Tensor], state: Any, units: Any, x: Any
+) -> Tensor:
+    chosen = entries(probe.layer, state, units)
+    return probe.observe(x, partial(question, chosen))[1]
 
 
 def _sensitivity(
@@ -337,20 +320,16 @@ def _spectral_norms(matrices: Tensor) -> Tensor:
     return ops.where(finite[..., 0, 0], norms, np.nan)
 
 
-def _states(model: Any, layer: Any, num_steps: int) -> Probe:
-    def measure(probe: Probe, starts: Tensor) -> Tensor:
-        cell = probe.layer.cell
-        if cell.state_size not in (2, [2], (2,)):
-            raise ValueError(
-                "`layer` must have one state of two numbers. "
-                f"Received: {probe.layer.name} with state_size={cell.state_size}"
-            )
-        state = ops.cast(starts, cell.compute_dtype)
-        shape = (num_steps, starts.shape[0], math.prod(cell.kernel.shape[:-1]))
-        inputs = ops.zeros(shape, state.dtype)
-        own = isinstance(cell, RecurrentCell)
-        with cell.reading(inputs[0]) if own else contextlib.nullcontext():
-            mask = ops.ones(shape[:2], "bool")
-            return Steps(cell, [state]).run(inputs, state, mask)[1]
-
-    return Probe(model, layer, measure)
+def _states(probe: Probe, num_steps: int, starts: Tensor) -> Tensor:
+    cell = probe.layer.cell
+    if cell.state_size not in (2, [2], (2,)):
+        raise ValueError(
+            "`layer` must have one state of two numbers. "
+            f"Received: {probe.layer.name} with state_size={cell.state_size}"
+        )
+    state = ops.cast(starts, cell.compute_dtype)
+    shape = (num_steps, starts.shape[0], math.prod(cell.kernel.shape[:-1]))
+    inputs, mask = ops.zeros(shape, state.dtype), ops.ones(shape[:2], "bool")
+    own = isinstance(cell, RecurrentCell)
+    with cell.reading(inputs[0]) if own else contextlib.nullcontext():
+        return Steps(cell, [state]).run(inputs, state, mask)[1]

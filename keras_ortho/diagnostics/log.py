@@ -19,13 +19,11 @@ from keras_ortho.periodic_callback import PeriodicCallback
 class Log(keras.callbacks.Callback):
     """Writes what a function measures of the model to a CSV file during training.
 
-    It measures before the first epoch and after every `every`-th one. The table has a
-    row for each of these moments, with the number of completed `epoch`s and all that
-    was measured: columns are named by the keys of a dictionary, the indices of an array
-    from 1 on, as in `2/5`, `real` and `imag`, or `value` for a single number.
-
-    The file is complete at any moment. A run that resumes another (`initial_epoch`)
-    keeps its earlier rows. The weights that are trained stay the same, bit for bit.
+    The table has a row for the start and every `every`-th epoch, with the number of
+    completed `epoch`s and all that was measured: columns are named by the keys of a
+    dictionary, the indices of an array from 1 on, as in `2/5`, `real` and `imag`, or
+    `value` for a single number. A run that resumes another (`initial_epoch`) keeps its
+    earlier rows. The weights that are trained stay the same, bit for bit.
 
     Args:
         path: CSV file to write. Missing folders are created.
@@ -37,8 +35,8 @@ class Log(keras.callbacks.Callback):
         history: Dictionary of the columns, lists of equal length, one of them `epoch`.
 
     Raises:
-        ValueError: If `every` is not a positive integer; in a resumed run, if the file
-            has other columns.
+        ValueError: If `every` is no positive integer, or a resumed file has other
+            columns.
 
     Example:
     >>> from keras_ortho.diagnostics import gradient_norms
@@ -90,12 +88,12 @@ class Log(keras.callbacks.Callback):
         if epoch == 0 or not self.path.exists():
             return []
         with open(self.path, encoding="utf-8", newline="") as file:
-            rows = [
-                {name: float(text) for name, text in row.items()}
-                | {"epoch": int(row["epoch"])}
-                for row in csv.DictReader(file)
-            ]
-        return [row for row in rows if row["epoch"] < epoch]
+            rows = list(csv.DictReader(file))
+        return [
+            {name: float(text) for name, text in row.items()} | {"epoch": number}
+            for row in rows
+            if (number := int(row["epoch"])) < epoch
+        ]
 
     def _record(self, epoch: int) -> None:
         self._rows.append({"epoch": epoch, **_numbers(self.measure(self.model))})
@@ -136,15 +134,16 @@ def _numbers(values: Any, name: str = "") -> dict[str, float]:
 class MissingRadiusGradients(PeriodicCallback):
     """Counts ENRNN matrices `T` whose spectral radius uses a substitute gradient.
 
-    A substitute is used if too many eigenvalues tie, or the dominant one is too ill
-    conditioned: see `keras_ortho.parametrizations.spectral_radius`. The count of each
-    epoch is added to its logs as `missing_radius_gradients`, so it is printed, and
-    recorded by a `CSVLogger` or `History` that comes after this callback. The
-    attribute `count` holds the total since training began.
+    For when that is, see `keras_ortho.parametrizations.spectral_radius`. The count of
+    each epoch is added to its logs as `missing_radius_gradients`, so it is printed, and
+    recorded by a `CSVLogger` or `History` that comes after this callback.
 
     Args:
         every: Number of updates between checks, a positive integer; more with
             `steps_per_execution`, if need be. Default: 1.
+
+    Attributes:
+        count: Total since training began.
 
     Raises:
         ValueError: If `every` is not a positive integer.

@@ -1,7 +1,4 @@
-"""Recurrent matrices: distances from the manifold, singular values, eigenvalues.
-
-All are computed in NumPy in float64, from the current values of the variables.
-"""
+"""Recurrent matrices: distances from the manifold, singular values, eigenvalues."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,21 +22,20 @@ _GATES: dict[type, tuple[str, ...]] = {
 def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Returns the recurrent matrices of all recurrent layers of a model.
 
-    For a layer of this package, that is `recurrent_matrix()`, complex if its units are.
-    Other recurrent weights of its gated layers are not included. For any other layer,
-    it is `recurrent_kernel`, split into one matrix per gate for LSTM and GRU.
+    For a layer of this package, that is `recurrent_matrix()`, complex if its units are,
+    without other recurrent weights of gated layers. For any other layer, it is
+    `recurrent_kernel`, split into one matrix per gate for LSTM and GRU.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        Dictionary of arrays of shape `(n, n)`, float64 or complex128. Each key is the
-        name of the layer, followed by that of the cell in `StackedRNNCells` and by that
-        of the gate if there are several matrices, as in `"lstm/forget"`.
+        Dictionary of arrays of shape `(n, n)`, float64 or complex128, by the name of
+        the layer and, if there are several, of the cell and gate, as in
+        `"lstm/forget"`.
 
     Raises:
-        ValueError: If the model is not built, several of its recurrent layers have the
-            same name, or a `recurrent_kernel` does not consist of square matrices.
+        ValueError: If the model is not built, or two recurrent layers have one name.
 
     Example:
     >>> {name: matrix.shape for name, matrix in recurrent_matrices(model).items()}
@@ -50,7 +46,14 @@ def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
 
 def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Returns the parts of the recurrent matrices kept orthogonal or unitary."""
-    return _of_cells(model, _manifold_parts)
+
+    def parts(cell: Any) -> dict[str, Any]:
+        parametrization = getattr(cell, "parametrization", None)
+        if parametrization is None or cell.frozen:
+            return _matrices(cell)
+        return parametrization.parts(*cell.free_values())
+
+    return _of_cells(model, parts)
 
 
 def _of_cells(
@@ -77,13 +80,6 @@ def _of_cells(
     return found
 
 
-def _manifold_parts(cell: Any) -> dict[str, Any]:
-    parametrization = getattr(cell, "parametrization", None)
-    if parametrization is None or cell.frozen:
-        return _matrices(cell)
-    return parametrization.parts(*cell.free_values())
-
-
 def _matrices(cell: Any) -> dict[str, Any]:
     if isinstance(cell, RecurrentCell):
         return {"": cell.recurrent_matrix()}
@@ -106,18 +102,17 @@ class SpectralMargin(NamedTuple):
 def manifold_distances(model: keras.layers.Layer) -> dict[str, float]:
     """Measures how far each recurrent matrix is from orthogonal or unitary.
 
-    The distance is `||W* W - I||_F`, where `W` is computed as in the forward pass, as
-    in [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-    figure 4. For `SVDRNN` and `FactorizedRNN`, it is that of both orthogonal factors,
-    for `ENRNN`, of the long-term block, and otherwise of the whole matrix, whether it
-    should be orthogonal or not.
+    The distance is `||W* W - I||_F`, as in
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), figure
+    4. For `SVDRNN` and `FactorizedRNN`, it is that of both orthogonal factors, for
+    `ENRNN`, of the long-term block, and otherwise of the whole matrix.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
-        Dictionary of the distances. Its keys are those of `recurrent_matrices`,
-        followed by the name of the part if there is one, as in `"svdrnn/left"`.
+        Dictionary with the keys of `recurrent_matrices`, followed by the name of the
+        part if there is one, as in `"svdrnn/left"`.
 
     Example:
     >>> manifold_distances(model)
@@ -152,29 +147,24 @@ def spectral_margins(
 ) -> dict[str, SpectralMargin]:
     """Measures how far the singular values of the recurrent matrices are from 1.
 
-    As in [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html),
-    figure 2.
+    As in [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), fig. 2.
 
     Args:
         model: A built model, or a built recurrent layer.
         center: Value with which to compare the singular values. Default: 1.
 
     Returns:
-        Dictionary of `SpectralMargin(smallest, largest, margin)`, where `margin` is
-        `max |sigma - center|`, with the keys of `recurrent_matrices`.
+        Dictionary of `SpectralMargin`s, with the keys of `recurrent_matrices`.
 
     Example:
     >>> spectral_margins(model)
     {'sco_rnn': SpectralMargin(smallest=1.0, largest=1.0, margin=1.2e-07)}
     """
-    return {
-        name: SpectralMargin(
-            float(values.min()),
-            float(values.max()),
-            float(np.abs(values - center).max()),
-        )
-        for name, values in singular_values(model).items()
-    }
+    found = {}
+    for name, values in singular_values(model).items():
+        measured = values.min(), values.max(), np.abs(values - center).max()
+        found[name] = SpectralMargin(*map(float, measured))
+    return found
 
 
 def kernel_eigenvalues(model: keras.layers.Layer) -> dict[str, np.ndarray]:

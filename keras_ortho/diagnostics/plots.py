@@ -33,8 +33,7 @@ def plot_curves(
         path: PNG file to write. Missing folders are created.
         curves: Dictionary of curves by name, each a sequence of y values.
         x: Dictionary of the x values of each curve. Default: `None`, 1, 2, ...
-        bands: Lower and upper ends of bands around curves, such as the minimum and
-            maximum over several seeds, by name. Default: `None`.
+        bands: Lower and upper ends of bands around curves, by name. Default: `None`.
         baselines: The y values of horizontal lines, by name. Default: `None`.
         emphasized: Name of a curve to draw thick and in black. Default: `""`, none.
         xlabel: Label of the x axis. Default: `"epoch"`.
@@ -53,10 +52,8 @@ def plot_curves(
                 style |= {"color": "black", "linewidth": 3, "zorder": 3}
             (line,) = axis.plot(places, values, label=name, **style)
             if bands and name in bands:
-                color = line.get_color()
-                axis.fill_between(
-                    places, *bands[name], color=color, alpha=0.2, linewidth=0
-                )
+                look = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
+                axis.fill_between(places, *bands[name], **look)
         for name, level in (baselines or {}).items():
             axis.axhline(level, color="gray", linestyle="--", linewidth=1)
             place = {"transform": axis.get_yaxis_transform(), "va": "bottom"}
@@ -94,10 +91,9 @@ def plot_heat_map(
 
     Args:
         path: PNG file to write.
-        maps: Dictionary of arrays of shape `(time, time)` by name, as returned by
-            `input_sensitivity`. `t` increases to the right, `tau` downwards.
-        log: Whether the color scale is logarithmic, over at most 10 decades.
-            Default: `False`.
+        maps: Dictionary of arrays of shape `(time, time)`, as from `input_sensitivity`.
+        log: Whether the color scale is logarithmic, over at most 10 decades. Default:
+            `False`.
 
     Example:
     >>> plot_heat_map("heat.png", {"scoRNN": [[1.0, 0.0], [0.7, 1.0]]})
@@ -154,8 +150,8 @@ def plot_eigenvalue_moduli(
 
     Args:
         path: PNG file to write.
-        eigenvalues: For each model, by name, a dictionary from positions on the x
-            axis, such as sequence lengths, to complex arrays of any shape.
+        eigenvalues: For each model, by name, a dictionary from positions on the x axis,
+            such as sequence lengths, to complex arrays of any shape.
         xlabel: Label of the x axis. Default: `"T"`.
 
     Example:
@@ -238,8 +234,8 @@ def plot_spectrograms(
     """
     top = max(float(power.max()) for power in spectrograms.values())
     style = {"vmin": top - 70, "vmax": top, "cmap": "magma", "origin": "lower"}
-    number = len(spectrograms)
-    with _figure(path, (9, 2.2 * number), number) as axes:
+    rows = len(spectrograms)
+    with _figure(path, (9, 2.2 * rows), rows) as axes:
         for axis, (name, power) in zip(axes, spectrograms.items(), strict=True):
             seconds = len(power) * hop_length / sample_rate
             extent = (0, seconds, 0, sample_rate / 2000)
@@ -247,9 +243,8 @@ def plot_spectrograms(
             axis.set(title=name, ylabel="kHz")
             axis.label_outer()
         axes[-1].set_xlabel("seconds")
-        axes[0].figure.colorbar(
-            image, ax=list(axes), label="dB", fraction=0.05, pad=0.02
-        )
+        bar = {"label": "dB", "fraction": 0.05, "pad": 0.02}
+        axes[0].figure.colorbar(image, ax=list(axes), **bar)
 
 
 @contextlib.contextmanager

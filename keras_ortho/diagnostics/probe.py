@@ -1,8 +1,7 @@
 """A model run in a compiled function that observes one of its recurrent layers.
 
 During tracing, the layer's loop over the time steps is replaced by one that computes
-the same result and also answers a question about the steps. Thus the layer may be
-anywhere in the model, and nothing need be known about the other layers.
+the same result and also answers a question about the steps.
 """
 
 import itertools
@@ -30,19 +29,6 @@ def recurrent_layers(model: keras.layers.Layer) -> list[Any]:
     return [each for each in layers_within(model) if isinstance(each, keras.layers.RNN)]
 
 
-def find_layer(model: keras.layers.Layer, layer: Any) -> Any:
-    """Returns the recurrent layer, or the only one if `layer` is `None`."""
-    layers = recurrent_layers(model)
-    found = [each for each in layers if layer in (None, each.name) or each is layer]
-    if len(found) != 1:
-        raise ValueError(
-            "`layer` must be one of the recurrent layers of the model: "
-            f"{', '.join(repr(each.name) for each in layers) or 'it has none'}. "
-            f"Received: layer={layer!r}"
-        )
-    return found[0]
-
-
 def entries(layer: Any, state: int | None, units: slice | None) -> np.ndarray:
     """Locates a state, or some of its units, in the concatenation of all states."""
     sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
@@ -67,10 +53,6 @@ class Steps:
         stacked = isinstance(cell, keras.layers.StackedRNNCells)
         self.cells: list[Any] = list(cell.cells) if stacked else [cell]
         self.states: list[Any] = states if stacked else [states]
-
-    def pack(self, states: Any) -> Tensor:
-        """Concatenates nested states."""
-        return ops.concatenate(tree.flatten(states), axis=-1)
 
     def unpack(self, packed: Tensor) -> list[Any]:
         """Splits packed states into a list of the states of each cell."""
@@ -97,15 +79,14 @@ class Steps:
                 moved = [a + b for a, b in zip(new, tree.flatten(added), strict=True)]
                 inputs, new = _output_of(cell, inputs, new, moved), moved
             after += new
-        return inputs, self.pack(after)
+        return inputs, ops.concatenate(after, axis=-1)
 
     def run(
         self, sequences: Tensor, packed: Tensor, mask: Tensor, *shift: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Runs all time steps, and returns the outputs and the states after each.
 
-        All arguments but `packed`, the states before the first step, have a first axis
-        of time. Where `mask` is `False`, a step changes neither states nor output. A
+        All arguments but `packed`, the states before the first step, begin with time. A
         `shift` is added to the states after each step that is not masked.
         """
         dtype = packed.dtype
@@ -114,10 +95,8 @@ class Steps:
         def step(carry: tuple, index: Tensor, given: tuple) -> tuple:
             inputs, keep, *moved = given
             new = zip(self.advance(inputs, carry[1], *moved), carry, strict=True)
-            carry = tuple(
-                ops.where(keep[:, None], ops.cast(now, dtype), last)
-                for now, last in new
-            )
+            keep = keep[:, None]
+            carry = tuple(ops.where(keep, ops.cast(a, dtype), b) for a, b in new)
             return carry, carry
 
         _, found = scan(
@@ -166,28 +145,38 @@ def _output_of(cell: Any, output: Tensor, new: list, moved: list) -> Tensor:
     )
 
 
-def compiled(make: Callable[..., Any], model: Any, *arguments: Any) -> Any:
-    """Returns `make(model, *arguments)`, which is made only once for a model."""
+def probe_of(
+    model: Any, layer: Any, measure: Callable[..., Any], *arguments: Any
+) -> "Probe":
+    """Returns the `Probe` that measures with these arguments, made once for a model."""
     # In the model, and so for as long as it exists, but not tracked by Keras.
     kept = vars(model).setdefault("_measurements", {})
-    key = (make, *(repr(x) if isinstance(x, slice) else x for x in arguments))
+    # A `slice` has no hash on Python 3.11.
+    hashable = (repr(x) if isinstance(x, slice) else x for x in arguments)
+    key = (layer, measure, *hashable)
     if key not in kept:
-        kept[key] = make(model, *arguments)
+        kept[key] = Probe(
+            model, layer, lambda probe, *data: measure(probe, *arguments, *data)
+        )
     return kept[key]
 
 
 class Probe:
     """A compiled measurement of a model that does not change the model.
 
-    Each call reads the current weights, states and random seeds, and discards the
-    model's updates of them. The function is compiled once for data of the same shapes.
     `measure` is a function of the probe and of tensors, and returns nested tensors.
     """
 
     def __init__(self, model: Any, layer: Any, measure: Callable[..., Any]) -> None:
-        self.model = model
-        self.layer = find_layer(model, layer)
-        self.measure = measure
+        layers = recurrent_layers(model)
+        found = [each for each in layers if layer in (None, each.name) or each is layer]
+        if len(found) != 1:
+            raise ValueError(
+                "`layer` must be one of the recurrent layers of the model: "
+                f"{', '.join(repr(each.name) for each in layers) or 'it has none'}. "
+                f"Received: layer={layer!r}"
+            )
+        self.model, self.layer, self.measure = model, found[0], measure
         self._function = in_graph(self._traced)
 
     def __call__(self, *data: Any) -> Any:
@@ -232,11 +221,12 @@ class Probe:
             sequences: Tensor, initial_state: Any, mask: Any, training: bool = False
         ) -> tuple[Tensor, Tensor, list[Any]]:
             steps = Steps(layer.cell, initial_state)
-            inputs, first = ops.swapaxes(sequences, 0, 1), steps.pack(initial_state)
-            masks = [m for m in tree.flatten(mask) if m is not None]
+            first = ops.concatenate(tree.flatten(initial_state), axis=-1)
+            inputs = ops.swapaxes(sequences, 0, 1)
             keep = ops.ones(ops.shape(inputs)[:2], "bool")
-            if masks:
-                keep = ops.swapaxes(ops.cast(masks[0], "bool"), 0, 1)
+            for given in tree.flatten(mask):
+                if given is not None:
+                    keep = ops.swapaxes(ops.cast(given, "bool"), 0, 1)
             if layer.go_backwards:
                 inputs, keep = ops.flip(inputs, axis=0), ops.flip(keep, axis=0)
             outputs, after = steps.run(inputs, first, keep, *shift)

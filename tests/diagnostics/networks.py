@@ -21,11 +21,6 @@ def scornn(x: np.ndarray, h: np.ndarray, weights: dict) -> np.ndarray:
     return reference.modrelu(x @ weights["kernel"] + h @ w, weights["bias"])
 
 
-def simple_rnn(x: np.ndarray, h: np.ndarray, weights: dict) -> np.ndarray:
-    product = x @ weights["kernel"] + h @ weights["recurrent_kernel"]
-    return np.tanh(product + weights["bias"])
-
-
 def sigmoid(z: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-z))
 
@@ -47,7 +42,6 @@ class Network(NamedTuple):
 
 
 NETWORKS = {
-    "SimpleRNN": Network(keras.layers.SimpleRNN, simple_rnn, 1),
     "ScoRNN": Network(ScoRNN, scornn, 1),
     "LSTM": Network(keras.layers.LSTM, lstm, 2),
 }
@@ -68,8 +62,7 @@ def model_of(*layers: keras.layers.Layer, dtype: str = "float32") -> keras.Model
 
 
 def weights_of(layer: keras.layers.Layer) -> dict[str, np.ndarray]:
-    weights = layer.weights
-    return {w.name: np.asarray(keras.ops.convert_to_numpy(w)) for w in weights}
+    return {w.name: np.asarray(keras.ops.convert_to_numpy(w)) for w in layer.weights}
 
 
 def run(

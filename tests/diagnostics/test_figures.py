@@ -5,8 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from keras import layers
-from matplotlib.colors import same_color
-from matplotlib.figure import Figure
 
 from keras_ortho.diagnostics import (
     plot_curves,
@@ -24,7 +22,12 @@ PLANE = layers.SimpleRNN(2)
 PLANE.build((None, None, 1))
 MANY = {str(i): {10: VALUES, 20: i * VALUES} for i in range(12)}
 
+CURVES = {"mine": [3.0, 2.0], "others": [4.0, 3.0]}
+BANDS = {"others": ([3.5, 2.5], [5.0, 4.0])}
+
 DRAWINGS = [
+    (plot_curves, CURVES, {"emphasized": "mine", "bands": BANDS, "log": True}),
+    (plot_curves, CURVES, {"x": {n: [4, 8] for n in CURVES}, "baselines": {"a": 9.0}}),
     (plot_gradient_norms, {"a": 10.0 ** -np.arange(9), "b": np.zeros(9)}, {}),
     (plot_gradient_norms, {"a": [0.0, 0.0]}, {}),
     (plot_heat_map, {"a": MAP, "b": MAP[:3, :3]}, {}),
@@ -45,22 +48,3 @@ def test_drawings(draw, shown, given, tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 5000
     assert [p.name for p in path.parent.iterdir()] == ["figure.png"]
-
-
-def test_learning_curves(monkeypatch, tmp_path):
-    """One stands out, and a band lies around another."""
-    figures, save = [], Figure.savefig
-    monkeypatch.setattr(
-        Figure, "savefig", lambda *a, **kw: (figures.append(a[0]), save(*a, **kw))
-    )
-    curves = {"mine": [3.0, 2.0], "others": [4.0, 3.0]}
-    bands = {"others": ([3.5, 2.5], [5.0, 4.0])}
-    plot_curves(tmp_path / "a.png", curves, emphasized="mine", bands=bands)
-    axes = figures[0].axes[0]
-    mine, others = axes.get_lines()
-    assert same_color(mine.get_color(), "black")
-    assert mine.get_linewidth() > others.get_linewidth()
-    (band,) = axes.collections
-    heights = band.get_paths()[0].vertices[:, 1]
-    assert (heights.min(), heights.max()) == (2.5, 5.0)
-    assert same_color([*band.get_facecolor()[0][:3]], others.get_color())

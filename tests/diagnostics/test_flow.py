@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from keras_ortho import ScuRNN
+from keras_ortho import ScoRNN, ScuRNN
 from keras_ortho.diagnostics import (
     end_to_end_jacobians,
     gradient_norms,
@@ -84,7 +84,7 @@ def of_a_user(y, output):
 
 
 def test_losses_are_the_mean_of_each_sequence():
-    model, y = build("SimpleRNN"), np.round(10 * Y[:, 0]).astype("int32")
+    model, y = build("ScoRNN"), np.round(10 * Y[:, 0]).astype("int32")
     expected = gradient_norms(model, X, y)
     for loss in (["mse"], keras.losses.MeanSquaredError(reduction="sum"), of_a_user):
         found = gradient_norms(model, X, y, loss=loss)
@@ -117,12 +117,11 @@ def test_jacobians(name):
     ]
     by_inputs = np.reshape(by_inputs, (BATCH, TIME, TIME, -1, 2))
     start = np.zeros(UNITS * network.num_states)
-    by_start = np.stack(
-        [
-            derivatives(lambda z, x=x: run(network, model.layers[0], x, z)[-1], start)
-            for x in X
-        ]
-    )
+
+    def last(x):
+        return derivatives(lambda z: run(network, model.layers[0], x, z)[-1], start)
+
+    by_start = np.stack([last(x) for x in X])
     for state, entries in parts(name):
         norms = np.linalg.norm(by_inputs[..., entries, :], 2, axis=(-2, -1)).mean(0)
         assert_close(input_sensitivity(model, X, state=state), norms.T)
@@ -139,18 +138,15 @@ def test_jacobians(name):
 STARTS = np.array([[0.5, -0.25], [0.0, 0.0], [1.0, 2.0]])
 
 
-@pytest.mark.parametrize("name", ["SimpleRNN", "ScoRNN"])
-def test_trajectories(name):
-    layer = NETWORKS[name].make(2, dtype="float64", dropout=0.5, stateful=True)
+def test_trajectories():
+    layer = ScoRNN(2, dtype="float64", dropout=0.5, stateful=True)
     # Of another batch than there are starts.
     model = keras.Sequential([keras.Input(batch_shape=(2, 4, 2)), layer])
     zeros = np.zeros((5, 2))
-    expected = np.stack([run(NETWORKS[name], layer, zeros, s) for s in STARTS])
+    expected = np.stack([run(NETWORKS["ScoRNN"], layer, zeros, s) for s in STARTS])
     assert_close(trajectories(model, STARTS, 5), expected)
     assert_close(vector_field(layer, STARTS), expected[:, 1] - STARTS)
-
-
-def test_one_complex_unit_is_turned():
+    # One complex unit is turned.
     layer = ScuRNN(1, activation="linear", bias_initializer="zeros")
     layer.build((None, None, 1))
     moduli = np.linalg.norm(trajectories(layer, STARTS, 3), axis=-1)

@@ -31,11 +31,9 @@ EPS = np.finfo("float64").eps
 
 def test_scornn():
     layer = ScoRNN(5, dtype="float64", name="sco")
-    model = model_of(layer)
-    weights = weights_of(layer)
-    expected = reference.scaled_cayley(
-        weights["recurrent_skew"], weights["recurrent_signs"]
-    )
+    model, weights = model_of(layer), weights_of(layer)
+    free = weights["recurrent_skew"], weights["recurrent_signs"]
+    expected = reference.scaled_cayley(*free)
     # Of a model, and of the layer by itself.
     for each in (model, layer):
         found = recurrent_matrices(each)["sco"]
@@ -54,17 +52,15 @@ def test_stock_layers():
         ),
     )
     gates = np.concatenate([k * np.eye(2) for k in (1, 2, 3, 4)], axis=1)
-    model.get_layer("lstm").cell.recurrent_kernel.assign(gates)
-    model.get_layer("gru").cell.recurrent_kernel.assign(gates[:, :6])
     kernel = np.array([[3.0, 0, 0], [0, 0, 0.5], [0, -2.0, 0]])
-    model.get_layer("simple").cell.recurrent_kernel.assign(kernel)
+    for name, value in {"lstm": gates, "gru": gates[:, :6], "simple": kernel}.items():
+        model.get_layer(name).cell.recurrent_kernel.assign(value)
     found = manifold_distances(model)
-    # ||(k^2 - 1) I||_F
     expected = {"simple": np.linalg.norm([8, 3, -0.75])}
-    for k, name in enumerate(["input", "forget", "cell", "output"], 1):
-        expected[f"lstm/{name}"] = (k * k - 1) * 2**0.5
-    for k, name in enumerate(["update", "reset", "candidate"], 1):
-        expected[f"gru/{name}"] = (k * k - 1) * 2**0.5
+    lstm = ["lstm/input", "lstm/forget", "lstm/cell", "lstm/output"]
+    for names in (lstm, ["gru/update", "gru/reset", "gru/candidate"]):
+        for k, name in enumerate(names, 1):
+            expected[name] = (k * k - 1) * 2**0.5  # ||(k^2 - 1) I||_F
     assert {n: found[n] for n in expected} == pytest.approx(expected)
     assert found["stack/b"] < 1e-6
     assert found.keys() - expected.keys() == {"stack/a", "stack/b"}
