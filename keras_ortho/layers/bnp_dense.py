@@ -49,34 +49,28 @@ _dense = with_gradient(_forward, _backward)
 class BNPDense(ParametrizedDense):
     """Dense layer with batch normalized preconditioning (BNP).
 
-    The output is that of a dense layer, `activation(x W + b)`, in training and in
-    inference, without running statistics. Only the gradient differs: the optimizer
-    receives `P D^2 P^T [dL/db; dL/dW]` instead of `[dL/db; dL/dW]`, where
-    `P = [[1, -mu^T], [0, I]]`, `D = diag(1, 1 / sqrt(s + epsilon))`, and `mu` and `s`
-    are the means and variances of the inputs over the batch. With
-    `keras.optimizers.SGD`, this is gradient descent as if the inputs were normalized;
-    Adam and gradient clipping undo part of it. Regularizer gradients are not
-    preconditioned. Masked time steps count in the statistics, which are those of the
-    whole batch on several devices too.
+    The output is that of a dense layer, `activation(x W + b)`. Only the gradient
+    differs: the optimizer receives `P D^2 P^T [dL/db; dL/dW]` instead of
+    `[dL/db; dL/dW]`, where `P = [[1, -mu^T], [0, I]]`,
+    `D = diag(1, 1 / sqrt(s + epsilon))`, and `mu` and `s` are the means and variances
+    of the inputs over the batch, on several devices the whole one, and with masked time
+    steps. With `keras.optimizers.SGD`, this is gradient descent as if the inputs were
+    normalized; Adam and gradient clipping undo part of it. Regularizer gradients are
+    not preconditioned.
 
     Args:
         units: Number of outputs `n`, a positive integer.
-        epsilon: Positive float added to the variances, in units of the squared inputs.
-            Gradients are amplified by at most `1 / epsilon`. Default: 0.5, as in the
-            published experiment.
+        epsilon: Positive float added to the variances; gradients are amplified by at
+            most `1 / epsilon`. Default: 0.5, as in the published experiment.
         activation: Activation of the output. Default: `None`.
-        kernel_initializer: Initializer of `W`. Default: `"glorot_uniform"`. The
-            published experiment multiplies it by 0.75,
-            `keras.initializers.VarianceScaling(0.75**2, "fan_avg", "uniform")`.
+        kernel_initializer: Initializer of `W`. Default: `"glorot_uniform"`, which the
+            published experiment multiplies by 0.75.
         kernel_constraint: Constraint of `W`. Default: `None`.
         **kwargs: As for `keras.layers.Dense`: `bias_initializer`, the regularizers,
             `bias_constraint`, `name`, `dtype` and so on.
 
-    Input shape:
-        `(batch, ..., m)`, with `m` known. All axes but the last form the batch.
-
     Output shape:
-        `(batch, ..., n)`.
+        `(batch, ..., n)`, of inputs of shape `(batch, ..., m)`, with `m` known.
 
     Weights:
         `kernel` of shape `(m, n)`; `bias` of shape `(n,)`.
@@ -90,7 +84,6 @@ class BNPDense(ParametrizedDense):
     (60, 100)
 
     Reference:
-
     - [Helfrich, 2020](https://doi.org/10.13023/etd.2020.223), section 3.3
     """
 

@@ -16,10 +16,8 @@ class CarriedState(keras.layers.Wrapper):
     Like the `stateful` argument of Keras's recurrent layers, this serves truncated
     back-propagation through a long text: the state carries over, the gradient does
     not. But the states are non-trainable weights: they persist within `fit` on every
-    backend (`stateful` loses them on JAX), and they are saved.
-
-    Each batch of `fit`, `evaluate` or `predict` updates the states. Only
-    `reset_state()` resets them; see `keras_ortho.training_callbacks.ResetStates`.
+    backend (`stateful` loses them on JAX), and they are saved. Each batch updates them;
+    only `reset_state()` resets them: see `keras_ortho.training_callbacks.ResetStates`.
 
     Args:
         layer: Recurrent layer of Keras or of this package, with
@@ -39,8 +37,7 @@ class CarriedState(keras.layers.Wrapper):
         states of the layer, and `has_begun`, a boolean.
 
     Raises:
-        ValueError: If `layer` does not meet these conditions; in `build`, if the batch
-            size is unknown; in a call, if it is another.
+        ValueError: If `layer` is another, the batch size is unknown, or it changes.
 
     Example:
     >>> rnn = keras.layers.LSTM(8, return_sequences=True, return_state=True)
@@ -65,33 +62,21 @@ class CarriedState(keras.layers.Wrapper):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Builds the layer and creates the states."""
-        batch_size = input_shape[0]
-        if batch_size is None:
+        self._batch_size = input_shape[0]
+        if self._batch_size is None:
             raise ValueError(
                 "The batch size must be known: give it as `keras.Input(batch_shape="
                 f"(32, 50, 3))`. Received: input_shape={input_shape}"
             )
-        self._batch_size = batch_size
         if not self.layer.built:
             self.layer.build(input_shape)
-        initial = tree.flatten(self.get_initial_state(batch_size))
+        initial = tree.flatten(self.get_initial_state(self._batch_size))
+        fixed: dict[str, Any] = {"initializer": "zeros", "trainable": False}
         self.states = [
-            self.add_weight(
-                shape=state.shape,
-                name=f"state_{number}",
-                initializer="zeros",
-                trainable=False,
-                autocast=False,
-            )
-            for number, state in enumerate(initial)
+            self.add_weight(x.shape, name=f"state_{i}", autocast=False, **fixed)
+            for i, x in enumerate(initial)
         ]
-        self.has_begun = self.add_weight(
-            shape=(),
-            name="has_begun",
-            dtype="bool",
-            initializer="zeros",
-            trainable=False,
-        )
+        self.has_begun = self.add_weight((), name="has_begun", dtype="bool", **fixed)
         self.built = True
         self.reset_state()
 
@@ -100,10 +85,7 @@ class CarriedState(keras.layers.Wrapper):
         return self.layer.get_initial_state(batch_size)
 
     def reset_state(self) -> None:
-        """Resets the states to the initial state.
-
-        It is zero, or the trained one as it is when the next batch begins.
-        """
+        """Resets the states to zero, or to what is then the trained initial state."""
         if self.built:
             self._carry(self.get_initial_state(self._batch_size))
             self.has_begun.assign(False)

@@ -29,18 +29,15 @@ class OrthoDense(ParametrizedDense):
         parametrization: A `keras_ortho.parametrizations.Parametrization` of real
             matrices.
         activation: Activation of the output. Default: `None`.
-        kernel_initializer: Initializer of the free variables. If the map has an
-            inverse, also any Keras initializer that yields a matrix of shape `(p, p)`,
-            or an array of that shape. Default: `None`, that of the parametrization.
+        kernel_initializer: Initializer of the free variables; if the map has an
+            inverse, also an array of shape `(p, p)` or any Keras initializer of such a
+            matrix. Default: `None`, that of the parametrization.
         **kwargs: As for `keras.layers.Dense`: `use_bias`, `bias_initializer`, the
             regularizers (that of the kernel is for the free variables),
             `bias_constraint`, `name`, `dtype` and so on.
 
-    Input shape:
-        `(batch, ..., m)`, with `m` known.
-
     Output shape:
-        `(batch, ..., n)`.
+        `(batch, ..., n)`, of inputs of shape `(batch, ..., m)`, with `m` known.
 
     Weights:
         The variables of the parametrization for order `p`, under its names; `bias` of
@@ -81,19 +78,11 @@ class OrthoDense(ParametrizedDense):
 
     def build_kernel(self) -> None:
         """Creates the free variables of the square matrix."""
-        order = max(self._shape)
-        try:
-            self.parametrization.check(order)
-        except ValueError as error:
-            raise ValueError(
-                f"`parametrization` has no matrix of order {order}, the larger of "
-                f"{self._shape[0]} inputs and {self.units} units: {error}"
-            ) from error
         self._matrix = ParametrizedMatrix(
             self,
             self.parametrization,
             "kernel_initializer",
-            order,
+            max(self._shape),
             lambda variable: self.kernel_regularizer,
         )
 
@@ -104,9 +93,7 @@ class OrthoDense(ParametrizedDense):
         return super().call(inputs)
 
     def rebase(self) -> None:
-        """Moves the base of a `Rebased` parametrization to the square matrix.
-
-        The kernel does not change; the free variables become zero.
+        """Moves the base of a `Rebased` parametrization, with the same kernel.
 
         Raises:
             ValueError: If the layer is not built, or its parametrization has no base.
@@ -115,14 +102,7 @@ class OrthoDense(ParametrizedDense):
         self._matrix.rebase()
 
     def kernel_matrix(self) -> Tensor:
-        """Computes the kernel `W`, a submatrix of the square matrix.
-
-        Returns:
-            Tensor of shape `(m, n)`, float32 or the wider dtype of the variables.
-
-        Raises:
-            ValueError: If the layer is not built.
-        """
+        """Returns the kernel `W`, of shape `(m, n)`, in float32 or wider."""
         checks.check_built(self)
         rows, columns = self._shape
         return self._matrix.make()[:rows, :columns]
@@ -134,8 +114,7 @@ class OrthoDense(ParametrizedDense):
             matrix: Tensor or array of shape `(p, p)`.
 
         Raises:
-            ValueError: If the layer is not built, or its parametrization has no inverse
-                or cannot represent `matrix`.
+            ValueError: If the layer is not built, or the map cannot make `matrix`.
         """
         checks.check_built(self)
         matrix = ops.convert_to_numpy(matrix)

@@ -8,7 +8,6 @@ from keras import ops
 from keras_ortho import activations, checks, configs, initializers
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.saved_shapes import check_saved
 
 
 class DenseArguments(TypedDict, total=False):
@@ -67,10 +66,10 @@ class ParametrizedDense(keras.layers.Layer):
         self.build_kernel()
         self.bias: keras.Variable | None = None
         if self.use_bias:
-            make = self.bias_initializer
-            initializers.check_array("bias_initializer", make, (self.units,))
+            make, shape = self.bias_initializer, (self.units,)
+            initializers.check_array("bias_initializer", make, shape)
             self.bias = self.add_weight(
-                shape=(self.units,),
+                shape=shape,
                 name="bias",
                 initializer=make,
                 regularizer=self.bias_regularizer,
@@ -99,17 +98,10 @@ class ParametrizedDense(keras.layers.Layer):
         return activations.precise(self.activation)(output)
 
     def _affine(self, inputs: Tensor) -> Tensor:
-        """Computes `x W + b`."""
         output = ops.matmul(inputs, ops.cast(self.kernel_matrix(), self.compute_dtype))
         if self.bias is not None:
             output = output + ops.cast(self.bias, self.compute_dtype)
         return output
-
-    def load_own_variables(self, store: Any) -> None:
-        """Loads the weights."""
-        if self.built:
-            check_saved(self, (None, self._shape[0]), store)
-        super().load_own_variables(store)
 
     def compute_output_shape(
         self, input_shape: tuple[int | None, ...]

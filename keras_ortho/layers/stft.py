@@ -40,13 +40,9 @@ class _Transform(keras.layers.Layer):
         return wide_dtype(self.compute_dtype)
 
     def _lengths(self) -> dict[str, Any]:
-        return {
-            "sequence_length": self.frame_length,
-            "sequence_stride": self.hop_length,
-            "fft_length": self.frame_length,
-            "window": "hann",
-            "center": False,
-        }
+        lengths = dict.fromkeys(("sequence_length", "fft_length"), self.frame_length)
+        window = {"window": "hann", "center": False}
+        return lengths | window | {"sequence_stride": self.hop_length}
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -77,7 +73,7 @@ class STFT(_Transform):
     """
 
     def call(self, waveform: Tensor) -> Tensor:
-        """Transforms waveforms. See the class for the arguments."""
+        """Transforms waveforms."""
         waveform = ops.cast(waveform, self._wide_dtype)
         end = self.frame_length + -ops.shape(waveform)[1] % self.hop_length
         padded = ops.pad(waveform, ((0, 0), (self.frame_length, end)))
@@ -86,9 +82,7 @@ class STFT(_Transform):
     def compute_output_spec(self, waveform: keras.KerasTensor) -> keras.KerasTensor:
         """Returns the shape and dtype of the spectrum."""
         batch, samples = waveform.shape
-        frames = None
-        if samples is not None:
-            frames = -(-(samples + self.frame_length) // self.hop_length) + 1
+        frames = samples and -(-(samples + self.frame_length) // self.hop_length) + 1
         shape = (batch, frames, self.frame_length // 2 + 1, 2)
         return keras.KerasTensor(shape, self._wide_dtype)
 
@@ -107,9 +101,8 @@ class InverseSTFT(_Transform):
 
     Call arguments:
         spectrum: Tensor of shape `(batch, frames, frame_length // 2 + 1, 2)`.
-        like: Tensor of shape `(batch, samples)`, such as the waveforms that were
-            transformed, of which only the number of samples is used. Default: `None`,
-            for `max(0, (frames - 1) * hop_length - frame_length)` samples.
+        like: Tensor of shape `(batch, samples)`, used for the number of samples only.
+            Default: `None`, for `(frames - 1) * hop_length - frame_length`.
 
     Output shape:
         `(batch, samples)`.
@@ -124,7 +117,6 @@ class InverseSTFT(_Transform):
     True
 
     Reference:
-
     - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
       Transform", 1984
     """
@@ -141,7 +133,7 @@ class InverseSTFT(_Transform):
         self.input_spec = keras.InputSpec(ndim=4, axes=axes)
 
     def call(self, spectrum: Tensor, like: Tensor | None = None) -> Tensor:
-        """Transforms spectra back. See the class for the arguments."""
+        """Transforms spectra back."""
         spectrum = ops.cast(spectrum, self._wide_dtype)
         parts = (spectrum[..., 0], spectrum[..., 1])
         padded = ops.istft(parts, **self._lengths())
@@ -155,11 +147,11 @@ class InverseSTFT(_Transform):
         self, spectrum: keras.KerasTensor, like: keras.KerasTensor | None = None
     ) -> keras.KerasTensor:
         """Returns the shape and dtype of the waveforms."""
-        batch, frames = spectrum.shape[:2]
-        samples = None if frames is None else max(0, self._longest(frames))
+        frames = spectrum.shape[1]
+        samples = frames and max(0, self._longest(frames))
         if like is not None:
             samples = like.shape[1]
-        return keras.KerasTensor((batch, samples), self._wide_dtype)
+        return keras.KerasTensor((spectrum.shape[0], samples), self._wide_dtype)
 
     def _longest(self, frames: Any) -> Any:
         return (frames - 1) * self.hop_length - self.frame_length

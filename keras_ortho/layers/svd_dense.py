@@ -36,16 +36,14 @@ class SVDDense(ParametrizedDense):
     The output is `activation(x W + b)`, for any number of inputs `m` and outputs `n`.
     `L` and `R` are each a product of at most `p = min(m, n)` Householder reflectors;
     `p` of them suffice for every kernel. The `p` singular values are trained freely, or
-    kept within a margin. With a small one, deep stacks preserve signals and gradients:
-    the svdMLP and svdResNet.
+    kept within a margin. With a small one, deep stacks preserve signals and gradients.
 
     Args:
         units: Number of outputs `n`, a positive integer.
         reflections: Number of reflectors of `L` and of `R`: an int in `1 .. p` for
             both, or a pair. Default: `None`, all `p`.
         spectral_margin: Largest deviation of the singular values from
-            `spectral_center`, at least 0. If 0, they stay at the center.
-            Default: `None`, no limit.
+            `spectral_center`, at least 0. Default: `None`, no limit.
         spectral_center: Positive float, initial value of the singular values and
             center of their interval. Default: 1.
         activation: Activation of the output. Default: `None`.
@@ -58,11 +56,8 @@ class SVDDense(ParametrizedDense):
             margin, their logits, 0 at the center), `bias_constraint`, `name`, `dtype`
             and so on.
 
-    Input shape:
-        `(batch, ..., m)`, with `m` known.
-
     Output shape:
-        `(batch, ..., n)`.
+        `(batch, ..., n)`, of inputs of shape `(batch, ..., m)`, with `m` known.
 
     Weights:
         `kernel_left_reflectors`, packed with the longest first, of shape
@@ -80,9 +75,7 @@ class SVDDense(ParametrizedDense):
     (60, 128)
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
-      5
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), sec. 5
     """
 
     def __init__(
@@ -102,8 +95,6 @@ class SVDDense(ParametrizedDense):
         super().__init__(
             units, activation, kernel_initializer=kernel_initializer, **kwargs
         )
-        # `p` is at most `units`, whatever the number of inputs.
-        check_pair(reflections, self.units)
         self.reflections: Any = reflections
         if isinstance(reflections, tuple):
             self.reflections = list(reflections)  # As a config stores it.
@@ -125,13 +116,9 @@ class SVDDense(ParametrizedDense):
             ]
         else:
             check_invertible(self._reflections, rank)
+            shape, dtype = self._shape, self.factorization_dtype
             initial = initializers_from_matrix(
-                "kernel_initializer",
-                make,
-                self._shape,
-                self._free_variables,
-                3,
-                self.factorization_dtype,
+                "kernel_initializer", make, shape, self._free_variables, 3, dtype
             )
         sizes = map(num_reflector_entries, self._shape, self._reflections)
         values = "kernel_singular_values" if free else "kernel_singular_logits"
@@ -157,19 +144,10 @@ class SVDDense(ParametrizedDense):
         return left, right, bounded_logits(values, margin, center, matrix.dtype)
 
     def kernel_matrix(self) -> Tensor:
-        """Computes the kernel `W = L Sigma R^T` from its variables.
-
-        Returns:
-            Tensor of shape `(m, n)`, float32 or the wider dtype of the variables.
-
-        Raises:
-            ValueError: If the layer is not built.
-        """
+        """Returns the kernel `W`, of shape `(m, n)`, in float32 or wider."""
         checks.check_built(self)
-        left, right, values = (
-            ops.cast(variable, self.factorization_dtype)
-            for variable in self._kernel_variables
-        )
+        dtype = self.factorization_dtype
+        left, right, values = (ops.cast(v, dtype) for v in self._kernel_variables)
         if self.spectral_margin is not None:
             values = bounded_singular_values(
                 values, self.spectral_margin, self.spectral_center

@@ -49,7 +49,6 @@ class TrainedInitialState(keras.layers.Wrapper):
     (32, 8)
 
     Reference:
-
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 

@@ -11,7 +11,7 @@ from keras_ortho import BNPDense, OrthoDense, SVDDense
 from keras_ortho import parametrizations as sets
 from keras_ortho.layers import STFT, CarriedState, InverseSTFT, TrainedInitialState
 
-FULL = {"return_sequences": True, "return_state": True}
+GRU = layers.GRU(2, return_sequences=True, return_state=True)
 
 
 def built(layer, *shape):
@@ -23,43 +23,26 @@ def svd(**kwargs):
     return built(SVDDense(3, **kwargs), None, 2)
 
 
-def ortho(parametrization, **kwargs):
-    return OrthoDense(3, parametrization, **kwargs)
-
-
+TWO = 2 * np.eye(2, 3)
 ERRORS = {
     "`units` must be": lambda: BNPDense(0),
     "`epsilon` must": lambda: BNPDense(3, 0),
     "always has a bias": lambda: BNPDense(3, use_bias=False),
     "must be real": lambda: BNPDense(3)(np.ones((2, 4), "complex64")),
     "input of `SVDDense` must be known": lambda: built(SVDDense(3), None, None),
-    "`reflections` must": lambda: SVDDense(7, (1, 2, 3)),
+    "`reflections` must": lambda: svd(reflections=(1, 2, 3)),
     "between 1 and 2": lambda: svd(reflections=3),
     "`spectral_margin` must": lambda: SVDDense(7, spectral_margin=-0.1),
     "`matrix` must have the shape": lambda: svd().set_kernel_matrix(np.eye(3)),
-    "lie between 0.9 and 1.1": (
-        lambda: svd(spectral_margin=0.1).set_kernel_matrix(2 * np.eye(3)[:2])
-    ),
+    "lie between 0.9": lambda: svd(spectral_margin=0.1).set_kernel_matrix(TWO),
     "must be 2": lambda: svd(reflections=1, kernel_initializer="glorot_uniform"),
     "has no weights yet": lambda: SVDDense(3).set_kernel_matrix(np.eye(3)),
-    "`parametrization` must be": lambda: ortho("cayley"),
-    "must make real matrices": lambda: ortho(sets.ScaledCayleyUnitary()),
-    "must return skew entries": (
-        lambda: ortho(sets.ScaledCayley(), kernel_initializer="normal_reflectors")
-    ),
-    "order 5, the larger": lambda: built(ortho(sets.Householder(6)), None, 5),
-    "`layer` must be a recurrent layer with": (
-        lambda: CarriedState(layers.GRU(2, return_state=True))
-    ),
-    "and `stateful=False`": (
-        lambda: CarriedState(layers.Bidirectional(layers.GRU(2, **FULL)))
-    ),
-    "batch size must be known": (
-        lambda: CarriedState(layers.GRU(2, **FULL))(keras.Input((4, 2)))
-    ),
-    "`initializer` must have the shape": lambda: built(
-        TrainedInitialState(layers.LSTM(3), initializer=np.ones(5)), None, 5, 2
-    ),
+    "`parametrization` must be": lambda: OrthoDense(3, "cayley"),
+    "must make real matrices": lambda: OrthoDense(3, sets.ScaledCayleyUnitary()),
+    "between 1 and 5": lambda: built(OrthoDense(3, sets.Householder(6)), None, 5),
+    "a recurrent layer with": lambda: CarriedState(layers.GRU(2, return_state=True)),
+    "and `stateful=False`": lambda: CarriedState(layers.Bidirectional(GRU)),
+    "batch size must be known": lambda: CarriedState(GRU)(keras.Input((4, 2))),
     "that is not stateful": lambda: TrainedInitialState(layers.LSTM(3, stateful=True)),
     "`frame_length` must be even": lambda: InverseSTFT(255, 128),
     "`hop_length` must divide `frame_length`": lambda: STFT(256, 100),

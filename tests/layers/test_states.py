@@ -93,22 +93,18 @@ def test_a_smaller_last_batch():
         model.fit(x, np.zeros((len(x), TIME, 5)), BATCH, shuffle=False, verbose=0)
 
 
-@pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM"])
-def test_starts_from_its_states(kind):
-    inner = getattr(keras.layers, kind)(6, return_sequences=True)
+def test_starts_from_its_states():
+    inner = keras.layers.LSTM(6, return_sequences=True)
     layer = TrainedInitialState(inner, "state_uniform")
     outputs = layer(X)
     states = [ops.convert_to_numpy(state) for state in layer.initial_states]
-    assert len(states) == (2 if kind == "LSTM" else 1)
     drawn = np.concatenate(states)
     assert np.all(np.abs(drawn) <= np.sqrt(3 / 12))
-    assert len(np.unique(drawn)) == drawn.size  # Each of an LSTM draws its own.
+    assert len(np.unique(drawn)) == drawn.size == 12  # Each draws its own.
     given = [np.tile(state, (4, 1)) for state in states]
     np.testing.assert_array_equal(outputs, inner(X, initial_state=given))
     other = [np.zeros_like(state) for state in given]
     np.testing.assert_array_equal(layer(X, initial_state=other), inner(X))
-    paths = {w.path.rpartition("/")[2] for w in layer.trainable_variables}
-    assert {f"initial_state_{i}" for i in range(len(states))} < paths
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -150,13 +146,11 @@ def test_of_stacked_cells():
     layer = TrainedInitialState(stack, "ones", **kwargs)
     # Ten steps, each with sums of less than 20 products of about 1.
     atol = 10 * 20 * np.finfo("float64").eps
-    found = layer(x)
     expected = stack(x, initial_state=[[np.ones((4, 6))] * 2, np.ones((4, 5))])
-    np.testing.assert_allclose(found[0], expected[0], atol=atol)
-    assert len(layer.trainable_weights) == len(stack.trainable_weights) + 3
+    np.testing.assert_allclose(layer(x)[0], expected[0], atol=atol)
     # And carried on.
     carried = CarriedState(layer, **kwargs)
     whole = carried(np.concatenate([x, x], axis=1))
     carried.reset_state()
-    np.testing.assert_allclose(carried(x), whole[:, : x.shape[1]], atol=atol)
-    np.testing.assert_allclose(carried(x), whole[:, x.shape[1] :], atol=atol)
+    for part in np.split(ops.convert_to_numpy(whole), 2, axis=1):
+        np.testing.assert_allclose(carried(x), part, atol=atol)
