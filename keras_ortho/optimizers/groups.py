@@ -1,8 +1,4 @@
-"""The groups of variables for which the papers use different optimizers.
-
-A cell assigns its variables to groups when it creates them. Optimizers are chosen by
-group, whatever the names of the variables.
-"""
+"""The groups of variables for which the papers use different optimizers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -28,21 +24,20 @@ def set_group(variable: Any, group: str) -> None:
         ValueError: If there is no such group.
 
     Example:
-    >>> angles = keras.Variable([1.0])
-    >>> set_group(angles, "recurrent")
+    >>> set_group(keras.Variable([1.0]), "recurrent")
     """
     check_choice("group", group, GROUPS)
     variable.optimizer_group = group
 
 
 def group_of(variable: Any) -> str:
-    """Returns the group of a variable.
+    """Returns the group that `set_group` assigned to a variable, or `"others"`.
 
     Args:
         variable: A Keras variable.
 
     Returns:
-        The group that `set_group` assigned, or `"others"`.
+        The group, a string.
 
     Example:
     >>> group_of(keras.Variable([1.0]))
@@ -53,9 +48,7 @@ def group_of(variable: Any) -> str:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OptimizerGroups(keras.optimizers.OptimizerMap):
-    """Maps each variable to the optimizer of its group, for a `GroupOptimizer`.
-
-    The optimizers are named after their groups.
+    """Maps each variable to the optimizer of its group, which names it.
 
     Args:
         default_optimizer: Optimizer for the variables of all other groups.
@@ -66,9 +59,8 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
         ValueError: If a group does not exist, or its optimizer is not a single one.
 
     Example:
-    >>> from keras_ortho.optimizers import GroupOptimizer
     >>> adam, rmsprop = keras.optimizers.Adam(), keras.optimizers.RMSprop()
-    >>> optimizer = GroupOptimizer(OptimizerGroups(adam, {"recurrent": rmsprop}))
+    >>> groups = OptimizerGroups(adam, {"recurrent": rmsprop})
     """
 
     # A subclass may distinguish more groups.
@@ -80,8 +72,7 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
         optimizer_map: Mapping[str, keras.optimizers.Optimizer] | None = None,
     ) -> None:
         super().__init__(default_optimizer)
-        for group, optimizer in (optimizer_map or {}).items():
-            self[group] = optimizer
+        self.update(optimizer_map or {})
         default_optimizer.name = OTHERS
 
     def __setitem__(self, group: str, optimizer: keras.optimizers.Optimizer) -> None:
@@ -99,8 +90,8 @@ class OptimizerGroups(keras.optimizers.OptimizerMap):
 class GroupOptimizer(keras.optimizers.MultiOptimizer):
     """A `MultiOptimizer` whose optimizers may have nothing to train.
 
-    A model may have no recurrent matrix, or one that is not trained. Gradients of the
-    replicas of a `tf.distribute` strategy are added up before they are clipped.
+    Gradients of the replicas of a `tf.distribute` strategy are added up before they are
+    clipped.
 
     Args:
         optimizer_map: A `keras.optimizers.OptimizerMap`, such as `OptimizerGroups`.
@@ -126,10 +117,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
 
     @property
     def optimizers(self) -> list[keras.optimizers.Optimizer]:
-        """The optimizers by groups, the last one for the others.
-
-        Once built, only those that have variables to train.
-        """
+        """The optimizers, the default one last; once built, those that train."""
         return [x for x in self._inner_optimizers if x._trainable_variables] or list(
             self._inner_optimizers
         )
@@ -147,8 +135,7 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
         if not self.built:
             self.build(variables)
         self._check_known(variables)
-        # As Keras does, which takes all variables only, each with a gradient in its
-        # group: a model may be trained in part, as when its first layers are frozen.
+        # Keras takes all variables only, each with a gradient in its group.
         groups: dict[int, list[tuple[Any, Any]]] = {}
         with_gradients = self._filter_empty_gradients(grads, variables)
         for grad, variable in zip(*with_gradients, strict=True):

@@ -22,8 +22,7 @@ class RMSpropTF1(keras.optimizers.RMSprop):
         rho: Decay rate of the accumulator. Default: 0.9.
         momentum: Momentum. Default: 0.
         epsilon: Number added to the accumulator inside the square root. Default: 1e-10.
-        centered: Whether to subtract the square of the mean gradient. Default:
-            `False`.
+        centered: Whether to subtract the squared mean gradient. Default: `False`.
         initial_accumulator_value: Initial value of the accumulator. Default: 1.
         **kwargs: Other arguments of `keras.optimizers.RMSprop`.
 
@@ -34,7 +33,6 @@ class RMSpropTF1(keras.optimizers.RMSprop):
     >>> optimizer = RMSpropTF1(learning_rate=1e-4)
 
     Reference:
-
     - `tf.compat.v1.train.RMSPropOptimizer`, which Helfrich et al., 2018, used
     """
 

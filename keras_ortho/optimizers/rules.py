@@ -26,21 +26,19 @@ def paper_optimizer(
 ) -> GroupOptimizer:
     """Makes an optimizer for `model.compile` that follows the papers.
 
-    The papers train the free variables of the recurrent matrix with a smaller learning
-    rate than the other variables, and often with another algorithm. If the matrix
-    itself is the variable, as in `FullURNN`, its optimizer keeps it unitary. Each
-    optimizer has its own schedule and clipping. The `optimizers` of the result are
-    `recurrent`, `unitary` and `others`, in this order, once it is built those that the
-    model needs; callbacks log `learning_rate_recurrent` and so on. A `RecurrentCell` of
-    your own assigns its variables by `optimizer_groups`.
+    They train the free variables of the recurrent matrix with a smaller learning rate
+    than the other variables, and often with another algorithm. If the matrix itself is
+    the variable, as in `FullURNN`, its optimizer keeps it unitary. The `optimizers` of
+    the result are `recurrent`, `unitary` and `others`, in this order, once it is built
+    those that the model needs; callbacks log `learning_rate_recurrent` and so on. A
+    `RecurrentCell` of your own assigns its variables by `optimizer_groups`.
 
     Args:
         recurrent: Optimizer for the free variables of the recurrent matrices, or its
             name, as in `compile`. Default: `RMSpropTF1(1e-4)`.
-        others: Optimizer for all other variables. Default:
-            `keras.optimizers.Adam(1e-3)`.
-        unitary: Optimizer for recurrent matrices that are variables themselves.
-            Default: `StiefelDescent(1e-3)`.
+        others: That of all other variables. Default: `keras.optimizers.Adam(1e-3)`.
+        unitary: That of recurrent matrices that are variables themselves. Default:
+            `StiefelDescent(1e-3)`.
 
     Returns:
         A `GroupOptimizer`, which is a `keras.optimizers.MultiOptimizer`.
@@ -52,7 +50,6 @@ def paper_optimizer(
     >>> model.compile(paper_optimizer(), loss="mse")
 
     Reference:
-
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 5
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5
@@ -60,7 +57,7 @@ def paper_optimizer(
     get = keras.optimizers.get
     groups = {
         RECURRENT: get(recurrent or RMSpropTF1(1e-4)),
-        UNITARY: get(unitary or StiefelDescent(1e-3)),
+        UNITARY: get(unitary or StiefelDescent()),
     }
     others = get(others or keras.optimizers.Adam(1e-3))
     return GroupOptimizer(OptimizerGroups(others, groups))
@@ -78,25 +75,22 @@ def two_rate_adam(
     """Makes Adam with a smaller learning rate for recurrent matrices, for `compile`.
 
     With it, `ScoRNN` learned copying and adding in less than half of the updates of the
-    papers' settings: see `docs/settings.md`. A change of the recurrent matrix acts at
-    every time step, so use `recurrent_learning_rate=1e-4` for sequences of a thousand
-    steps. A single large gradient slows Adam down for about `1 / (1 - beta_2)` updates.
-
-    The result is that of `paper_optimizer` with two Adams, and `StiefelDescent(1e-3)`
-    for a matrix that is a variable itself.
+    papers' settings: see `docs/settings.md`. Use `recurrent_learning_rate=1e-4` for
+    sequences of a thousand steps. The result is that of `paper_optimizer` with two
+    Adams, and `StiefelDescent(1e-3)` for a matrix that is a variable itself.
 
     Args:
         learning_rate: Learning rate of all variables except those of the recurrent
             matrices, a positive float or a schedule. Default: 3e-3.
         recurrent_learning_rate: That of the free variables of the recurrent matrices.
             Default: 3e-4.
-        beta_2: Decay rate of the mean square of the gradients, at least 0 and less than
-            1. Default: 0.95.
+        beta_2: Decay rate of the mean square of the gradients, in `[0, 1)`. Default:
+            0.95; a large gradient slows Adam down for about `1 / (1 - beta_2)` updates.
         global_clipnorm: Largest norm of the gradients of all variables that one of the
             two Adams trains, a positive float, or `None` for no clipping. Default: 1.
-        ema_momentum: Momentum of a moving average of the weights, at least 0 and less
-            than 1, which the model has after `fit`. Validate with the average by the
-            callback `keras.callbacks.SwapEMAWeights`. Default: `None`, no average.
+        ema_momentum: Momentum in `[0, 1)` of a moving average of the weights, which the
+            model has after `fit`. `keras.callbacks.SwapEMAWeights` validates with it.
+            Default: `None`, no average.
         gradient_accumulation_steps: Number of batches whose gradients are averaged for
             one update, an integer of at least 2. Default: `None`, one batch.
 
@@ -110,7 +104,6 @@ def two_rate_adam(
     >>> model.compile(two_rate_adam(), loss="mse")
 
     Reference:
-
     - [Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980), algorithm 1
     """
     if global_clipnorm is not None:
@@ -125,7 +118,5 @@ def two_rate_adam(
     return paper_optimizer(
         recurrent=keras.optimizers.Adam(recurrent_learning_rate, **options),
         others=keras.optimizers.Adam(learning_rate, **options),
-        unitary=StiefelDescent(
-            1e-3, gradient_accumulation_steps=gradient_accumulation_steps
-        ),
+        unitary=StiefelDescent(gradient_accumulation_steps=gradient_accumulation_steps),
     )

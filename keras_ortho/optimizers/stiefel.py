@@ -40,8 +40,8 @@ class StiefelDescent(keras.optimizers.Optimizer):
             Default: `False`.
         rho: Decay rate of the moving average. Default: 0.9.
         epsilon: Number added to the root. Default: 1e-8.
-        reproject: Whether to move `W` back to the unitary matrices after each step,
-            as `W (3 I - W* W) / 2`. The authors do not do so. Default: `False`.
+        reproject: Whether to move `W` back to the unitary matrices after each step, as
+            `W (3 I - W* W) / 2`, unlike the authors. Default: `False`.
         **kwargs: Other arguments of `keras.optimizers.Optimizer`, except for
             `weight_decay` and `use_ema`, which would leave the manifold.
 
@@ -52,7 +52,6 @@ class StiefelDescent(keras.optimizers.Optimizer):
     >>> optimizer = StiefelDescent(1e-6, rms_scaling=True)
 
     Reference:
-
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), equation 6, after
       [Tagare, 2011](https://noodle.med.yale.edu/~hdtag/notes/steifel_notes.pdf)
     """
@@ -88,8 +87,8 @@ class StiefelDescent(keras.optimizers.Optimizer):
             if len(shape) != 3 or shape[0] != 2 or shape[1] != shape[2]:
                 raise ValueError(
                     "`StiefelDescent` updates `variables` of shape (2, n, n); "
-                    "`keras_ortho.optimizers.paper_optimizer` has other optimizers for "
-                    f"other ones. Received: {variable.path} of shape {shape}"
+                    "`paper_optimizer` has other optimizers for other ones. "
+                    f"Received: {variable.path} of shape {shape}"
                 )
         super().build(variables)
         if self.rms_scaling:
@@ -112,24 +111,20 @@ class StiefelDescent(keras.optimizers.Optimizer):
             gradient = gradient / (ops.sqrt(average) + self.epsilon)
         matrix = _rows(ops.cast(variable, dtype))
         half_rate = ops.cast(learning_rate, dtype) / 2
-        matrix = cayley_step(matrix, half_rate * _rows(gradient))
+        matrix = _cayley_step(matrix, half_rate * _rows(gradient))
         if self.reproject:
-            matrix = newton_schulz_step(matrix)
+            gram = product(adjoint(matrix), matrix)
+            matrix = 1.5 * matrix - 0.5 * product(matrix, gram)
         parts = ops.stack(ops.split(matrix, 2, axis=1))
         self.assign(variable, ops.cast(parts, variable.dtype))
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the optimizer."""
-        return {
-            **super().get_config(),
-            "rms_scaling": self.rms_scaling,
-            "rho": self.rho,
-            "epsilon": self.epsilon,
-            "reproject": self.reproject,
-        }
+        names = "rms_scaling", "rho", "epsilon", "reproject"
+        return super().get_config() | {name: getattr(self, name) for name in names}
 
 
-def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
+def _cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
     """Returns the rows of `(I + K)^-1 (I - K) W` with `K = E W* - W E*`."""
     size = matrix.shape[0]
     along = product(direction, adjoint(matrix))
@@ -138,12 +133,6 @@ def cayley_step(matrix: Tensor, direction: Tensor) -> Tensor:
     identity = ops.eye(2 * size, dtype=matrix.dtype)
     half = ops.matmul(identity - skew, left_half(matrix))
     return of_left_half(factorized(ops.solve, identity + skew, half))
-
-
-def newton_schulz_step(matrix: Tensor) -> Tensor:
-    """Returns the rows of `W (3 I - W* W) / 2`, which is unitary to second order."""
-    gram = product(adjoint(matrix), matrix)
-    return 1.5 * matrix - 0.5 * product(matrix, gram)
 
 
 def _rows(parts: Tensor) -> Tensor:

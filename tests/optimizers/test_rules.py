@@ -1,30 +1,17 @@
 """The optimizers of the groups, with the package's variables, in Keras's training."""
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import FullURNN, RecurrentCell, ScoRNN, ScoRNNCell
-from keras_ortho.optimizers import (
-    RMSpropTF1,
-    group_of,
-    paper_optimizer,
-    two_rate_adam,
-)
-from tests.saving import reloaded
+from keras_ortho import FullURNN, ScoRNN
+from keras_ortho.optimizers import group_of, paper_optimizer, two_rate_adam
 
-pytestmark = [
-    pytest.mark.backends,
-    pytest.mark.filterwarnings("ignore:Skipping variable loading"),
-]
+pytestmark = pytest.mark.backends
 
 TIME, FEATURES, UNITS = 6, 3, 5
-# Without XLA JAX runs one operation after the other: what `run_eagerly` does, too.
-XLA = [True] if keras.backend.backend() == "jax" else [False, True]
+XLA = keras.backend.backend() == "jax"  # Without it, JAX runs each operation by itself.
 EPS = np.finfo("float32").eps
 
 
@@ -32,11 +19,11 @@ def scornn():
     return [ScoRNN(UNITS, kernel_initializer="glorot_uniform")]
 
 
-def make_model(optimizer=None, jit_compile=XLA[0], recurrent=scornn):
+def make_model(optimizer=None, recurrent=scornn):
     keras.utils.set_random_seed(0)
     layers = [*recurrent(), keras.layers.Dense(2)]
     model = keras.Sequential([keras.Input((TIME, FEATURES)), *layers])
-    model.compile(optimizer or paper_optimizer(), "mse", jit_compile=jit_compile)
+    model.compile(optimizer or paper_optimizer(), "mse", jit_compile=XLA)
     return model
 
 
@@ -45,9 +32,8 @@ def data():
     return x, x.sum(axis=1)[:, :2]
 
 
-def fit(model, epochs=1, batch_size=8, **kwargs):
-    kwargs |= {"batch_size": batch_size, "shuffle": False, "verbose": 0}
-    return model.fit(*data(), epochs=epochs, **kwargs).history
+def fit(model, batch_size=8, **kwargs):
+    return model.fit(*data(), batch_size, shuffle=False, verbose=0, **kwargs).history
 
 
 def values(variables):
@@ -57,27 +43,6 @@ def values(variables):
 def assert_same(found, expected, atol):
     for value, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, wanted, rtol=0, atol=atol)
-
-
-def trained_by(model, kind):
-    """Names of the variables that one of the optimizers holds slots for."""
-    (found,) = [o for o in model.optimizer.optimizers if isinstance(o, kind)]
-    return sorted(v.path.split("/")[-1] for v in found._trainable_variables)
-
-
-def test_which_variable_gets_which():
-    model = make_model()
-    fit(model)
-    assert trained_by(model, RMSpropTF1) == ["recurrent_skew"]
-
-    def both():
-        cells = [ScoRNNCell(UNITS), ScoRNNCell(UNITS)]
-        return [keras.layers.Bidirectional(keras.layers.RNN(cells))]
-
-    model = make_model(recurrent=both)
-    fit(model)
-    assert trained_by(model, RMSpropTF1) == ["recurrent_skew"] * 4
-    assert set(trained_by(model, keras.optimizers.Adam)) == {"kernel", "bias"}
 
 
 def test_two_rates():
@@ -111,8 +76,8 @@ def test_two_rates_with_gradients_of_several_batches():
         found.append(model.get_weights())
     # A rate of 3e-3 times the relative error of a gradient, of some hundred sums.
     assert_same(*found, atol=1e-5)
-    moved = [np.abs(a - b).max() for a, b in zip(before, found[1], strict=True)]
-    assert np.count_nonzero(np.array(moved) > 1e-4) == len(model.trainable_variables)
+    moved = [np.abs(a - b).max() > 1e-4 for a, b in zip(before, found[1], strict=True)]
+    assert sum(moved) == len(model.trainable_variables)
 
 
 def test_two_rates_with_averages_of_the_weights():
@@ -144,27 +109,19 @@ def test_a_group_without_gradients_stays():
     variables = model.trainable_variables
     stay = [group_of(variable) == "recurrent" for variable in variables]
     before = values(variables)
-    gradients = [
-        None if stays else ops.ones(v.shape)
-        for v, stays in zip(variables, stay, strict=True)
-    ]
+    ones = [ops.ones(variable.shape) for variable in variables]
+    gradients = [None if stays else g for g, stays in zip(ones, stay, strict=True)]
     with pytest.warns(UserWarning, match="Gradients do not exist.*recurrent_skew"):
         model.optimizer.apply(gradients, variables)
     after = values(variables)
     assert [np.array_equal(*pair) for pair in zip(before, after, strict=True)] == stay
-    for wrong, message in (
-        ([None] * len(stay), "No gradients"),
-        (gradients[1:], "one-to-one"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.optimizer.apply(wrong, variables)
+    with pytest.raises(ValueError, match="No gradients"):
+        model.optimizer.apply([None] * len(stay), variables)
 
 
 def test_what_has_no_weight_decay():
-    optimizer = paper_optimizer(
-        keras.optimizers.SGD(0.1, weight_decay=0.5),
-        keras.optimizers.SGD(0.1, weight_decay=0.5),
-    )
+    decayed = [keras.optimizers.SGD(0.1, weight_decay=0.5) for _ in range(2)]
+    optimizer = paper_optimizer(*decayed)
     optimizer.exclude_from_weight_decay(var_names=["bias", "recurrent_skew"])
     model = make_model(optimizer)
     for variable in model.trainable_variables:
@@ -173,8 +130,7 @@ def test_what_has_no_weight_decay():
     optimizer.apply(gradients, model.trainable_variables)
     for variable in model.trainable_variables:
         kept = variable.name in ("bias", "recurrent_skew")
-        expected = 1.0 if kept else 1 - 0.1 * 0.5
-        np.testing.assert_allclose(values([variable])[0], expected, rtol=8 * EPS)
+        assert_same(values([variable]), [1.0 if kept else 1 - 0.1 * 0.5], atol=8 * EPS)
 
 
 def test_some_of_the_variables():
@@ -194,48 +150,6 @@ def test_some_of_the_variables():
     assert_same(values(trained), values(alone), atol=1e-6)
     assert_same(values(others), before, atol=0)
     assert int(model.optimizer.iterations) == 2
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class RotationCell(RecurrentCell):
-    """A cell whose variables have names that nothing else has."""
-
-    optimizer_groups: ClassVar[Mapping[str, str]] = {"zoom": "others"}
-
-    def __init__(self, units=2, *, recurrent_initializer="ones", **kwargs):
-        super().__init__(units, recurrent_initializer=recurrent_initializer, **kwargs)
-
-    def build_recurrent(self):
-        self.turn = self.add_weight(shape=(), name="turn", initializer="ones")
-        self.zoom = self.add_weight(shape=(), name="zoom", initializer="ones")
-
-    def recurrent_matrix(self):
-        zoom, turn = 1.0 * self.zoom, 1.0 * self.turn
-        rows = [ops.stack([zoom, turn]), ops.stack([-turn, zoom])]
-        return ops.stack(rows) / ops.sqrt(zoom**2 + turn**2)
-
-
-def test_a_cell_of_ones_own(tmp_path):
-    model = make_model(
-        jit_compile=False, recurrent=lambda: [keras.layers.RNN(RotationCell())]
-    )
-    fit(model)
-    assert "zoom" in trained_by(model, keras.optimizers.Adam)
-    for each in (model, reloaded(model, tmp_path)):
-        assert trained_by(each, RMSpropTF1) == ["turn"]
-
-
-@pytest.mark.parametrize("jit_compile", XLA)
-def test_resumes_to_the_same_result(jit_compile, tmp_path):
-    unbroken = make_model(jit_compile=jit_compile)
-    fit(unbroken, epochs=4)
-    model = make_model(jit_compile=jit_compile)
-    fit(model, epochs=2)
-    loaded = reloaded(model, tmp_path)
-    of_model, of_loaded = (values(m.optimizer.variables) for m in (model, loaded))
-    assert_same(of_loaded, of_model, atol=0)
-    fit(loaded, epochs=2)
-    assert_same(loaded.get_weights(), unbroken.get_weights(), atol=10 * EPS)
 
 
 @pytest.mark.parametrize("clipping", ["clipnorm", "global_clipnorm", "clipvalue"])

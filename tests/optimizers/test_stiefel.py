@@ -1,5 +1,7 @@
 """Steps along the unitary matrices, against complex NumPy, and in Keras's training."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -9,10 +11,7 @@ from keras_ortho.optimizers import StiefelDescent
 from keras_ortho.parametrizations.orthogonality import orthogonality_error
 from tests.reference import random_unitary
 
-pytestmark = [
-    pytest.mark.backends,
-    pytest.mark.filterwarnings("ignore:Skipping variable loading"),
-]
+pytestmark = pytest.mark.backends
 
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
 
@@ -65,11 +64,9 @@ def test_rms_scaling():
     """Real and imaginary parts have moving averages of their own."""
     n, rate = 5, float(np.float32(0.01))
     w, gradients = random_unitary(n), [gaussian(n, seed) for seed in range(4)]
-    variable = variable_of(w)
-    remaining = iter(gradients)
-    take_steps(
-        StiefelDescent(0.01, rms_scaling=True), variable, lambda _: next(remaining), 4
-    )
+    variable, remaining = variable_of(w), iter(gradients)
+    optimizer = StiefelDescent(0.01, rms_scaling=True)
+    take_steps(optimizer, variable, lambda _: next(remaining), 4)
     average = np.zeros((2, n, n))
     for g in gradients:
         average = 0.9 * average + 0.1 * parts(g) ** 2
@@ -80,27 +77,14 @@ def test_rms_scaling():
 
 def drift(steps, **kwargs):
     n = 24
-    variable = variable_of(random_unitary(n), dtype="float32")
-    random = np.random.default_rng(0)
-    take_steps(
-        StiefelDescent(0.01, **kwargs),
-        variable,
-        lambda _: random.normal(size=(n, n)) + 1j * random.normal(size=(n, n)),
-        steps,
-    )
+    variable, seeds = variable_of(random_unitary(n), "float32"), itertools.count()
+    optimizer = StiefelDescent(0.01, **kwargs)
+    take_steps(optimizer, variable, lambda _: gaussian(n, next(seeds)), steps)
     return orthogonality_error(value_of(variable)) / (n * EPS32)
 
 
-@pytest.mark.slow_on_jax
-def test_rounding_takes_it_off_the_manifold():
-    """As in the papers; by less than n eps a step, and more with every step."""
-    early, late = drift(10), drift(150)
-    assert late > 2 * early
-    assert late < 150
-
-
 def test_reprojection_keeps_it_there():
-    assert drift(100, reproject=True) < 1
+    assert drift(100, reproject=True) < 1 < drift(100) < 100  # By n eps a step.
     # It takes away a distance that is there already: to second order.
     n = 6
     variable = variable_of(random_unitary(n) + 1e-4 * gaussian(n, 1))
@@ -113,12 +97,9 @@ def test_reprojection_keeps_it_there():
     assert orthogonality_error(value_of(variable)) < 100 * n * EPS64
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_variables_of_few_bits_are_factorized_in_float32(dtype):
-    variable = variable_of(random_unitary(4), dtype=dtype)
+def test_variables_of_few_bits_are_factorized_in_float32():
+    variable = variable_of(random_unitary(4), dtype="bfloat16")
     optimizer = StiefelDescent(0.1)
-    optimizer.apply([ops.ones((2, 4, 4), dtype=dtype)], [variable])
-    assert keras.backend.standardize_dtype(variable.dtype) == dtype
+    optimizer.apply([ops.ones((2, 4, 4), dtype="bfloat16")], [variable])
     values = ops.convert_to_numpy(ops.cast(variable, "float32"))
-    eps = 2.0**-7 if dtype == "bfloat16" else 2.0**-10
-    assert orthogonality_error(values[0] + 1j * values[1]) <= 4 * 4 * eps
+    assert orthogonality_error(values[0] + 1j * values[1]) <= 4 * 4 * 2.0**-7
