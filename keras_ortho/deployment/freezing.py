@@ -6,7 +6,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.cell import RecurrentCell, is_modrelu
 from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.configs import argument_names
@@ -15,7 +14,6 @@ from keras_ortho.keras_internals import Functional, knowing_also, layers_within
 from keras_ortho.layers.bnp_dense import BNPDense
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
 
-# The classes of layers that have a twin.
 FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
 # The keys that define an object. A layer of a functional model also has others, such as
 # its calls.
@@ -25,33 +23,26 @@ _OF_AN_OBJECT = ("module", "class_name", "config", "registered_name")
 def freeze(model: keras.layers.Layer) -> Any:
     """Copies a trained model, with every kernel as a plain weight.
 
-    The layers of this package compute their kernels from free variables at each call.
-    In the copy, each kernel is a weight. The copy computes the same outputs, without
-    any factorization in the programs that are compiled or exported from it. Layers are
-    replaced as follows:
+    The copy computes the same outputs without any factorization. A recurrent layer or
+    cell with a step `f(x U + h W)` becomes a `keras.layers.SimpleRNN` or
+    `SimpleRNNCell`, unless it has modReLU, heads, a trained initial state or an
+    `activity_regularizer`; any other keeps its class, with a weight `recurrent_kernel`
+    instead of the free variables. Dense layers become `keras.layers.Dense`.
 
-    - A recurrent layer of this package with a step `f(x U + h W)`, an activation other
-      than modReLU, one head, no trained initial state and no `activity_regularizer`
-      becomes a `keras.layers.SimpleRNN`, and such a cell a `SimpleRNNCell`.
-    - Any other recurrent layer or cell keeps its class, with a weight
-      `recurrent_kernel` instead of the free variables.
-    - `SVDDense`, `OrthoDense` and `BNPDense` become `keras.layers.Dense`.
-
-    Models may be nested and layers wrapped, if the config of the outer model or
-    wrapper includes that of the inner layers. The copy is not compiled, and the states
-    of its stateful layers are reset. It can be trained further, but its kernels do not
-    stay orthogonal. Regularizers of free variables are dropped.
+    The copy is not compiled, and the states of its stateful layers are reset. It can be
+    trained further, but its kernels do not stay orthogonal. Regularizers of free
+    variables are dropped.
 
     Args:
-        model: A built `Sequential` or functional model, or a built layer.
+        model: A built `Sequential` or functional model, or a built layer. The config of
+            a model or wrapper must include that of the layers within.
 
     Returns:
         The copy. A model keeps its class; a layer is replaced as above.
 
     Raises:
-        ValueError: If `model` is not a built Keras layer, has a model or dense layer
-            that overrides `call`, a layer or cell that two wrappers share, or one that
-            appears twice in a `Sequential`.
+        ValueError: If `model` is not built, has a model or dense layer that overrides
+            `call`, or a layer or cell that appears in several others or twice in one.
         TypeError: If Keras cannot restore a part, such as an unregistered function.
 
     Example:
@@ -64,14 +55,14 @@ def freeze(model: keras.layers.Layer) -> Any:
         raise ValueError(f"`model` must be a built Keras layer. Received: {model!r}")
     before = layers_within(model)
     for layer in before:
-        own_call = isinstance(layer, ParametrizedDense) and overrides_call(layer)
-        if isinstance(layer, keras.Model):
-            own_call = not isinstance(layer, keras.Sequential | Functional)
-        if own_call:
-            raise _cannot(layer, "overrides `call`, which its config does not describe")
-        if isinstance(layer, keras.Sequential) and len(layer.layers) > len(
-            {id(each) for each in layer.layers}
+        graph = isinstance(layer, keras.Sequential | Functional)
+        dense = isinstance(layer, ParametrizedDense)
+        if (isinstance(layer, keras.Model) and not graph) or (
+            dense and overrides_call(layer)
         ):
+            raise _cannot(layer, "overrides `call`, which its config does not describe")
+        parts = layer.layers if isinstance(layer, keras.Sequential) else ()
+        if len(parts) > len(set(map(id, parts))):
             raise _cannot(layer, "has a layer twice, which its config contains once")
     # Classes that are not registered are looked up by name.
     own = {type(x) for x in before if not type(x).__module__.startswith("keras.")}
@@ -167,22 +158,16 @@ def _is_simple(cell: RecurrentCell) -> bool:
     )
 
 
-def _twin_weights(layer: Any) -> dict[str, Tensor]:
-    """Returns the weights of the twin of a built cell or dense layer, by name."""
-    values = {weight.name: weight for weight in layer.weights}
-    if isinstance(layer, RecurrentCell):
-        return {**values, "recurrent_kernel": layer.step_kernel()}
-    return {**values, "kernel": layer.kernel_matrix()}
-
-
 def _copy_weights(old: Any, new: Any) -> None:
-    """Copies the state of a layer, without that of the layers within it, as saving.
-
-    The buffers are not shared, because JAX may donate them in a compiled function.
-    """
+    """Copies the state of a layer, without that of the layers within it, as saving."""
+    values: dict[str, Any] = {weight.name: weight for weight in old.weights}
+    if isinstance(old, RecurrentCell):
+        values["recurrent_kernel"] = old.step_kernel()
+    if isinstance(old, ParametrizedDense):
+        values["kernel"] = old.kernel_matrix()
     if isinstance(old, RecurrentCell | ParametrizedDense):
-        values = _twin_weights(old)
         for weight in new.weights:
+            # A copy, because JAX may donate the buffers in a compiled function.
             weight.assign(ops.copy(ops.cast(values[weight.name], weight.dtype)))
         return
     store: dict[str, Any] = {}

@@ -1,8 +1,4 @@
-"""One time step of a trained model, as a model without a loop.
-
-A symbolic frame passes through the layers with a time axis of length one, which is
-removed for the cell of a recurrent layer.
-"""
+"""One time step of a trained model, as a model without a loop."""
 
 import itertools
 from typing import Any
@@ -19,18 +15,13 @@ from keras_ortho.layers import CarriedState, TrainedInitialState
 
 
 def step_model(model: Any) -> keras.Model:
-    """Creates a model of one time step of a sequence model.
+    """Creates a model of one time step of a sequence model, with the same weights.
 
-    The step model shares the weights of `model`. It takes one frame of each sequence
-    and the states of all recurrent layers, and returns the output for that frame and
-    the new states. Called on successive frames with the states that it returned, it
-    computes what `model` computes for the whole sequences. If the last recurrent layer
-    has `return_sequences=False`, it computes what `model` would return if the sequence
-    ended at that frame. It has no loop, so it can be exported to formats that do not
-    support loops.
-
-    A recurrent matrix that depends on free variables is recomputed in each call. To
-    avoid this in deployment, apply `keras_ortho.freeze` first.
+    Called on successive frames with the states that it returned, it computes what
+    `model` computes for the whole sequences, without a loop. If the last recurrent
+    layer has `return_sequences=False`, that is what `model` would return if the
+    sequence ended at that frame. A recurrent matrix that depends on free variables is
+    recomputed in each call, unless you apply `keras_ortho.freeze` first.
 
     Args:
         model: A built `Sequential` or functional model of recurrent layers, of Keras or
@@ -41,17 +32,14 @@ def step_model(model: Any) -> keras.Model:
 
     Returns:
         A functional model. Its inputs are `[x, state_0, state_1, ...]`, with the states
-        in the order of the layers and `x` of shape `(batch, m)` (one for each input of
-        `model`). Its outputs are `[y, new_state_0, new_state_1, ...]` (one `y` for each
-        output of `model`). `keras_ortho.initial_states` returns the states to start
-        with.
+        in the order of the layers and `x` of shape `(batch, m)`, one for each input of
+        `model`. Its outputs are `[y, new_state_0, new_state_1, ...]`, with one `y` for
+        each output of `model`. `keras_ortho.initial_states` returns the first states.
 
     Raises:
         ValueError: If `model` is no such model, or a layer, which the message names,
-            has no single step: `Bidirectional`, `go_backwards=True`, a mask, an
-            explicit initial state, a recurrent layer after one with
-            `return_sequences=False`, a call with `training=True`, a recurrent layer or
-            model that overrides `call`.
+            has no single step, as with `go_backwards=True`, a mask, `training=True` or
+            an explicit initial state.
 
     Example:
     >>> rnn = ScoRNN(8, return_sequences=True)
@@ -84,8 +72,7 @@ def initial_states(model: Any, batch_size: int) -> list[np.ndarray]:
         inputs: zero, or the trained initial states.
 
     Raises:
-        ValueError: As in `keras_ortho.step_model`, or if `batch_size` is not a positive
-            integer.
+        ValueError: As in `keras_ortho.step_model`, or if `batch_size` is invalid.
 
     Example:
     >>> rnn = ScuRNN(8, return_sequences=True)
@@ -106,7 +93,10 @@ def _no_step(operation: Any, reason: str) -> ValueError:
 
 
 class _Frame:
-    """One symbolic frame, with states, on its way through the layers of a model."""
+    """One symbolic frame, with states, on its way through the layers of a model.
+
+    It has a time axis of length one, removed for the cell of a recurrent layer.
+    """
 
     def __init__(self, model: Any) -> None:
         graph = isinstance(model, Functional | keras.Sequential) and model.built
@@ -126,7 +116,7 @@ class _Frame:
         self._batch = model.inputs[0].shape[0]
         self._owners: dict[str, Any] = dict.fromkeys(names)
         self._apart: dict[int, keras.Model] = {}
-        # Tensors without a time axis: last outputs, last states, and their results.
+        # Tensors without a time axis, such as last outputs and states.
         self._last: list[Tensor] = []
         outputs = self._call(model, [ops.expand_dims(x, 1) for x in self.inputs])
         self.outputs = [
@@ -153,9 +143,8 @@ class _Frame:
             if len(given) > 1:
                 raise _no_step(operation, "is given an initial state or a mask")
             if last:
-                raise _no_step(
-                    operation, "follows a layer with `return_sequences=False`"
-                )
+                reason = "follows a layer with `return_sequences=False`"
+                raise _no_step(operation, reason)
             if overrides_call(operation) or overrides_call(layer):
                 raise _no_step(operation, "overrides `call`")
             return self._step(operation, layer, given[0])
@@ -163,11 +152,9 @@ class _Frame:
             if len(last) < len(given):
                 raise _no_step(operation, "combines a last output with a sequence")
         elif not acts_on_each_frame(operation, args, len(given[0].shape)):
-            raise _no_step(
-                operation,
-                "is not known to process each frame independently; if it does, wrap it "
-                "in `keras.layers.TimeDistributed`",
-            )
+            reason = "is not known to process each frame independently; if it does, "
+            reason += "wrap it in `keras.layers.TimeDistributed`"
+            raise _no_step(operation, reason)
         outputs = self._apply(operation, *args, **kwargs)
         if last:
             self._last += tree.flatten(outputs)
@@ -196,10 +183,7 @@ class _Frame:
         return any(x is last for last in self._last)
 
     def _apply(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
-        """Calls an operation, in a model of another name if its own is taken.
-
-        Layers within others may have the same name, such as the cells of two layers.
-        """
+        """Calls an operation, in a model of another name if a layer has its own."""
         if self._owners.setdefault(operation.name, operation) is operation:
             return operation(*args, **kwargs)
         flat = tree.flatten((args, kwargs))

