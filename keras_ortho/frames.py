@@ -11,7 +11,7 @@ def check_lengths(frame_length: int, hop_length: int) -> None:
     check_count("frame_length", frame_length)
     if frame_length % 2 or frame_length % check_count("hop_length", hop_length):
         raise ValueError(
-            "`frame_length` must be even, and `hop_length` must divide it. "
+            "`frame_length` must be even, and `hop_length` must divide `frame_length`. "
             f"Received: frame_length={frame_length}, hop_length={hop_length}"
         )
 

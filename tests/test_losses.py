@@ -1,12 +1,12 @@
-"""Losses against their definitions, with padding, and their gradients."""
+"""Losses and metrics of frames, and the loss of waveforms, against definitions."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
+from keras_ortho import metrics
 from keras_ortho.losses import NegativeSISDR, PaddedFrameMSE, ValidFrameMSE
-from keras_ortho.metrics import si_sdr
 from tests.gradients import gradients
 from tests.saving import saved_copy
 
@@ -19,7 +19,7 @@ RTOL = 4 * 7 * BINS * np.finfo(np.float32).eps
 
 def frames(lengths, time=7):
     """Targets and outputs, also in the padding, and the mask."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(time)
     y_true, y_pred = rng.standard_normal((2, len(lengths), time, BINS)).astype("f4")
     mask = np.arange(time) < np.array(lengths)[:, None]
     return y_true, y_pred, mask
@@ -57,6 +57,36 @@ def test_gradient_of_the_definition(loss):
 
 
 @mse
+def test_metrics_weigh_the_frames_of_all_batches_alike(loss):
+    metric = getattr(metrics, loss.__name__)(name="mine")
+    errors = count = 0
+    for lengths in ([7, 1, 4], [3, 2], [5]):
+        y_true, y_pred, mask = frames(lengths, max(lengths))
+        metric.update_state(y_true, y_pred, sample_weight=mask)
+        counted = mask.sum() if loss is ValidFrameMSE else mask.size
+        errors += definition(loss, y_true, y_pred, mask)[0] * counted
+        count += counted
+    np.testing.assert_allclose(metric.result(), errors / count, rtol=RTOL)
+    assert saved_copy(metric).name == "mine"
+
+
+def test_a_checkpoint_on_a_metric_keeps_the_least(tmp_path):
+    y_true, y_pred, mask = frames([7, 1, 4])
+    model = keras.Sequential([keras.Input((None, BINS)), keras.layers.Dense(BINS)])
+    weighted = [metrics.PaddedFrameMSE(), metrics.ValidFrameMSE()]
+    model.compile("sgd", "mse", weighted_metrics=weighted)
+    best = tmp_path / "best.keras"
+    checkpoint = keras.callbacks.ModelCheckpoint(
+        best, monitor="padded_frame_mse", save_best_only=True
+    )
+    options = {"sample_weight": mask.astype("f4"), "callbacks": [checkpoint]}
+    history = model.fit(y_pred, y_true, 3, 3, 0, **options).history
+    assert checkpoint.best == pytest.approx(min(history["padded_frame_mse"]))
+    assert history["valid_frame_mse"][0] > history["padded_frame_mse"][0]
+    assert keras.saving.load_model(best).built
+
+
+@mse
 def test_low_precision_outputs_are_compared_in_float32(loss):
     y_true, _, mask = frames([7, 1])
     y_true = 300 * y_true  # squares overflow float16
@@ -90,7 +120,7 @@ def test_si_sdr_is_the_metric(zero_mean):
     loss = NegativeSISDR(zero_mean, dtype="float64")
     for weights, lengths in ((None, [40] * 3), (mask, LENGTHS)):
         expected = [
-            -si_sdr(estimate[:length], reference[:length], zero_mean=zero_mean)
+            -metrics.si_sdr(estimate[:length], reference[:length], zero_mean=zero_mean)
             for estimate, reference, length in zip(y_pred, y_true, lengths, strict=True)
         ]
         # The guard of 1e-12 is 1e-10 of what is lost here, and that 5e-10 dB.

@@ -72,7 +72,7 @@ def score_speech(
     print(mean_scores(score_speech(estimates, references)))
     ```
     """
-    reported = {
+    reported: dict[str, Score] = {
         "segmental_snr": segmental_snr,
         "si_sdr": si_sdr,
         "stoi": stoi,

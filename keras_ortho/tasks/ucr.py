@@ -164,8 +164,8 @@ def read_series(path: str | os.PathLike[str]) -> Series:
 
 def _read(name: str, data_dir: str | os.PathLike[str] | None) -> list[Series]:
     others = [other for pair in NAMES_2018.items() if name in pair for other in pair]
-    for stem in (name, *others) if data_dir is not None else ():
-        for folder in (Path(data_dir, stem), Path(data_dir)):
+    for stem in (name, *others):
+        for folder in (Path(data_dir, stem), Path(data_dir)) if data_dir else ():
             paths = [folder / f"{stem}_{part}.tsv" for part in ("TRAIN", "TEST")]
             if all(path.is_file() for path in paths):
                 return [read_series(path) for path in paths]

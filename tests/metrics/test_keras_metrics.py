@@ -1,4 +1,4 @@
-"""Metrics of characters, classes and frames against their definitions."""
+"""Metrics of characters and classes against their definitions."""
 
 import math
 
@@ -6,12 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho.metrics import (
-    BitsPerCharacter,
-    ErrorRate,
-    PaddedFrameMSE,
-    ValidFrameMSE,
-)
+from keras_ortho.metrics import BitsPerCharacter, ErrorRate
 from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
@@ -86,50 +81,7 @@ def test_error_rate():
     assert float(metric.result()) == 1
 
 
-LENGTHS = [[7, 1, 4], [3, 2], [5]]  # of three batches, each padded to its longest
-COUNTS = {
-    ValidFrameMSE: sum(map(sum, LENGTHS)),
-    PaddedFrameMSE: sum(len(lengths) * max(lengths) for lengths in LENGTHS),
-}
-
-
-def batches():
-    """Targets, outputs and mask of batches of different sizes and lengths."""
-    random = np.random.default_rng(0)
-    for lengths in LENGTHS:
-        shape = (2, len(lengths), max(lengths), 3)
-        mask = np.arange(max(lengths)) < np.array(lengths)[:, None]
-        yield *random.standard_normal(shape).astype("f4"), mask
-
-
-@pytest.mark.parametrize("metric", COUNTS)
-def test_frames_of_batches_of_different_length(metric):
-    weighted, errors = metric(), 0
-    for y_true, y_pred, mask in batches():
-        weighted.update_state(y_true, y_pred, sample_weight=mask)
-        errors += np.sum((y_true - y_pred)[mask] ** 2)
-    # A mean of n numbers in float32 is off by n eps at most, relative to their mean.
-    expected = errors / COUNTS[metric] / 3
-    np.testing.assert_allclose(weighted.result(), expected, rtol=22 * 3 * EPS)
-
-
-def test_a_checkpoint_on_the_metric_keeps_the_least(tmp_path):
-    y_true, y_pred, mask = next(batches())
-    model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(3)])
-    model.compile("sgd", "mse", weighted_metrics=[PaddedFrameMSE(), ValidFrameMSE()])
-    best = tmp_path / "best.keras"
-    checkpoint = keras.callbacks.ModelCheckpoint(
-        best, monitor="padded_frame_mse", save_best_only=True
-    )
-    options = {"sample_weight": mask.astype("f4"), "callbacks": [checkpoint]}
-    history = model.fit(y_pred, y_true, 3, 3, 0, **options).history
-    assert checkpoint.best == pytest.approx(min(history["padded_frame_mse"]))
-    assert history["valid_frame_mse"][0] > history["padded_frame_mse"][0]
-    assert keras.saving.load_model(best).built
-
-
 def test_configs():
-    for metric in (ErrorRate, ValidFrameMSE, PaddedFrameMSE):
-        assert saved_copy(metric(name="mine")).name == "mine"
+    assert saved_copy(ErrorRate(name="mine")).name == "mine"
     copy = saved_copy(BitsPerCharacter(from_logits=False, name="bits", dtype="float64"))
     assert (copy.name, copy.from_logits) == ("bits", False)

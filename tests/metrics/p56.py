@@ -1,4 +1,4 @@
-"""The active speech level against ITU-T P.56, sample by sample, from its text.
+"""ITU-T P.56 and VOICEBOX's segmental SNR once more, sample by sample, from the text.
 
 Nothing is shared with what is tested: the edges of the filters are found by trial, and
 averages, maxima and bins in loops.
@@ -7,11 +7,8 @@ averages, maxima and bins in loops.
 import math
 
 import numpy as np
-import pytest
 import scipy.optimize
 import scipy.signal
-
-from keras_ortho.metrics import active_level
 
 
 def band_pass(signal, rate):
@@ -63,12 +60,23 @@ def active(signal, rate, version):
     return level, [value > threshold for value in held[: len(signal)]]
 
 
-@pytest.mark.parametrize("rate", [8000, 11500, 16000])
-@pytest.mark.parametrize("voicebox", ["2019", "2022"])
-def test_definition(rate, voicebox, speech):
-    signal = speech(2, rate)
-    found = active_level(signal, rate, voicebox=voicebox)
-    level, is_active = active(signal, rate, voicebox)
-    # Recurrences of 30 000 steps, in another order of operations.
-    assert found.level == pytest.approx(level, abs=1e-9)
-    np.testing.assert_array_equal(found.active, is_active)
+def segmental(estimate, reference, rate, version, vad, shift):
+    """Segmental and global ratio in dB, and the frames used, of all."""
+    size, margin = math.floor(rate / 100 + 0.5), int(shift)
+    speech = active(reference, rate, version)[1] if vad else [True] * len(reference)
+    ratios, powers, errors, frames = [], 0.0, 0.0, 0
+    for start in range(margin, len(reference) - margin - size + 1, size):
+        frames += 1
+        if 2 * sum(speech[start : start + size]) <= size:
+            continue
+        r, s = (x[start : start + size] for x in (reference, estimate))
+        error, power = np.sum((r - s) ** 2), np.sum(r**2)
+        for step in (-1, 1) if shift else ():
+            towards = estimate[start + step : start + step + size] - s
+            length = np.sum(towards**2)
+            part = min(max(np.sum((r - s) * towards) / length, 0), 1) if length else 0
+            error = min(error, np.sum((r - s - part * towards) ** 2))
+        powers, errors = powers + power, errors + error
+        ratios.append(10 * math.log10(power / error) if power * error else -100)
+        ratios[-1] = ratios[-1] if error else 100
+    return np.mean(ratios), 10 * math.log10(powers / errors), len(ratios), frames
