@@ -31,13 +31,9 @@ def cluster(folder, workers=2, nanny=False, **settings):
     def start(*command):
         pinned = ["taskset", "--cpu-list", str(next(cores)), sys.executable]
         options = ["--scheduler-file", str(file), "--no-dashboard"]
-        process = subprocess.Popen(
-            [*pinned, "-m", "dask", *command, *options],
-            cwd=folder,
-            env=env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [*pinned, "-m", "dask", *command, *options]
+        process = subprocess.Popen(command, cwd=folder, env=env, **silent)
         processes.callback(process.wait, 60)
         processes.callback(process.terminate)
         return process
@@ -47,9 +43,8 @@ def cluster(folder, workers=2, nanny=False, **settings):
         worker = "worker", "--nthreads", "1", "--nanny" if nanny else "--no-nanny"
         own = [start(*worker) for _ in range(workers)]
         until(file.exists)
-        with distributed.Client(
-            scheduler_file=str(file), set_as_default=False
-        ) as client:
+        given = {"scheduler_file": str(file), "set_as_default": False}
+        with distributed.Client(**given) as client:
             client.wait_for_workers(workers, timeout=60)
             address = client.scheduler.address
         yield address, own
