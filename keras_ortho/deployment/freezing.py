@@ -55,11 +55,9 @@ def freeze(model: keras.layers.Layer) -> Any:
         raise ValueError(f"`model` must be a built Keras layer. Received: {model!r}")
     before = layers_within(model)
     for layer in before:
+        own_call = isinstance(layer, ParametrizedDense) and overrides_call(layer)
         graph = isinstance(layer, keras.Sequential | Functional)
-        dense = isinstance(layer, ParametrizedDense)
-        if (isinstance(layer, keras.Model) and not graph) or (
-            dense and overrides_call(layer)
-        ):
+        if own_call or (isinstance(layer, keras.Model) and not graph):
             raise _cannot(layer, "overrides `call`, which its config does not describe")
         parts = layer.layers if isinstance(layer, keras.Sequential) else ()
         if len(parts) > len(set(map(id, parts))):

@@ -62,15 +62,16 @@ class CarriedState(keras.layers.Wrapper):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Builds the layer and creates the states."""
-        self._batch_size = input_shape[0]
-        if self._batch_size is None:
+        batch_size = input_shape[0]
+        if batch_size is None:
             raise ValueError(
                 "The batch size must be known: give it as `keras.Input(batch_shape="
                 f"(32, 50, 3))`. Received: input_shape={input_shape}"
             )
+        self._batch_size = batch_size
         if not self.layer.built:
             self.layer.build(input_shape)
-        initial = tree.flatten(self.get_initial_state(self._batch_size))
+        initial = tree.flatten(self.get_initial_state(batch_size))
         fixed: dict[str, Any] = {"initializer": "zeros", "trainable": False}
         self.states = [
             self.add_weight(x.shape, name=f"state_{i}", autocast=False, **fixed)
