@@ -8,7 +8,6 @@ from keras import ops
 
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_bounds, check_finite
-from keras_ortho.parametrizations.antisymmetric import AntisymmetricNormal
 from keras_ortho.parametrizations.eigenvalue_normalized import ScaledRotations
 from keras_ortho.parametrizations.free_initializers import (
     FreeInitializer,
@@ -22,8 +21,8 @@ from keras_ortho.parametrizations.householder import (
     NormalReflectors,
     UniformReflectors,
 )
-from keras_ortho.parametrizations.restricted_unitary import UnitaryComposition
-from keras_ortho.parametrizations.skew import HenaffSkew
+from keras_ortho.parametrizations.skew import AntisymmetricNormal, HenaffSkew
+from keras_ortho.parametrizations.unitary import UnitaryComposition
 
 __all__ = [
     "AntisymmetricNormal",
@@ -69,9 +68,8 @@ class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
 class ForgetBias(keras.initializers.Initializer):
     """Bias initializer for an LSTM: one value for the forget gates, zero elsewhere.
 
-    It is for `keras.layers.LSTM(..., unit_forget_bias=False)`, and the higher the
-    value, the longer a cell remembers at first: at each step, its gate keeps
-    `sigmoid(value)` of the cell state, 0.98 at 4 and 0.02 at -4.
+    For `keras.layers.LSTM(..., unit_forget_bias=False)`. At each step, the gate keeps
+    `sigmoid(value)` of the cell state at first, 0.98 at 4 and 0.02 at -4.
 
     Args:
         value: Value for the forget gates, finite. Default: 1.

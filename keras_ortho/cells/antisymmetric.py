@@ -11,7 +11,7 @@ from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.initializers import independent
-from keras_ortho.parametrizations.antisymmetric import Antisymmetric, Unstructured
+from keras_ortho.parametrizations.skew import Antisymmetric, Unstructured
 from keras_ortho.recurrence import Euler, GatedEuler, Pointwise, Weights
 
 __all__ = ["AntisymmetricRNN", "AntisymmetricRNNCell"]

@@ -28,9 +28,8 @@ from keras_ortho.keras_internals import (
 )
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.arithmetic import complex_matrix
-from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization, PlainMatrix
 from keras_ortho.parametrizations.free_initializers import check_makes
-from keras_ortho.parametrizations.stored_matrices import PlainMatrix
 from keras_ortho.parametrized import ParametrizedMatrix
 from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
 from keras_ortho.saved_shapes import check_saved

@@ -7,7 +7,7 @@ import keras
 from keras_ortho.activations import PAPER_LEAKY_RELU
 from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
-from keras_ortho.parametrizations.factorized import FactorizedCayley
+from keras_ortho.parametrizations.svd import FactorizedCayley
 
 __all__ = ["FactorizedRNN", "FactorizedRNNCell"]
 

@@ -7,7 +7,7 @@ import keras
 
 from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
-from keras_ortho.parametrizations.stored_matrices import FullUnitary
+from keras_ortho.parametrizations.unitary import FullUnitary
 
 __all__ = ["FullURNN", "FullURNNCell"]
 

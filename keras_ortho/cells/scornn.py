@@ -10,8 +10,7 @@ from keras_ortho import checks
 from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
-from keras_ortho.parametrizations.heads import in_heads
-from keras_ortho.parametrizations.rebased import rebased
+from keras_ortho.parametrizations.wrappers import in_heads, rebased
 
 __all__ = ["ScoRNN", "ScoRNNCell"]
 

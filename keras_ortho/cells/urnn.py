@@ -8,7 +8,7 @@ import keras
 from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.free_initializers import FreeInitializer
-from keras_ortho.parametrizations.restricted_unitary import RestrictedUnitary
+from keras_ortho.parametrizations.unitary import RestrictedUnitary
 
 __all__ = ["RestrictedURNN", "RestrictedURNNCell"]
 

@@ -9,8 +9,7 @@ from keras import ops
 
 from keras_ortho.cells import RecurrentCell
 from keras_ortho.diagnostics.probe import recurrent_layers
-from keras_ortho.parametrizations.arithmetic import complex_matrix
-from keras_ortho.parametrizations.orthogonality import orthogonality_error
+from keras_ortho.parametrizations.arithmetic import complex_matrix, orthogonality_error
 
 # The order in which Keras concatenates the matrices of the gates.
 _GATES: dict[type, tuple[str, ...]] = {

@@ -18,7 +18,7 @@ from keras_ortho.parametrizations.arithmetic import (
     of_left_half,
     product,
 )
-from keras_ortho.parametrizations.stored_matrices import keeping_unitary
+from keras_ortho.parametrizations.unitary import keeping_unitary
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -1,11 +1,10 @@
 """Maps from free variables to recurrent matrices, with their inverses and ranges."""
 
-from keras_ortho.parametrizations.antisymmetric import (
-    Antisymmetric,
-    Unstructured,
-    antisymmetric,
-    antisymmetric_inverse,
-    antisymmetry_error,
+from keras_ortho.parametrizations.arithmetic import (
+    orthogonality_error,
+    random_orthogonal,
+    random_unitary,
+    unitarity_error,
 )
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.cayley import (
@@ -17,12 +16,6 @@ from keras_ortho.parametrizations.cayley import (
     scaled_cayley_unitary_inverse,
 )
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
-from keras_ortho.parametrizations.exponential import (
-    SkewExponential,
-    skew_exponential,
-    skew_logarithm,
-)
-from keras_ortho.parametrizations.factorized import FactorizedCayley
 from keras_ortho.parametrizations.givens import (
     GivensOrthogonal,
     GivensUnitary,
@@ -31,38 +24,46 @@ from keras_ortho.parametrizations.givens import (
     givens_unitary,
     givens_unitary_inverse,
 )
-from keras_ortho.parametrizations.heads import Heads
 from keras_ortho.parametrizations.householder import (
     Householder,
     householder_inverse,
     householder_product,
 )
-from keras_ortho.parametrizations.orthogonality import (
-    orthogonality_error,
-    random_orthogonal,
-    random_unitary,
-    unitarity_error,
+from keras_ortho.parametrizations.schur import (
+    RealSchur,
+    SkewExponential,
+    schur_inverse,
+    schur_matrix,
+    skew_exponential,
+    skew_logarithm,
 )
-from keras_ortho.parametrizations.rebased import Rebased
-from keras_ortho.parametrizations.restricted_unitary import (
-    RestrictedUnitary,
-    restricted_unitary,
+from keras_ortho.parametrizations.skew import (
+    Antisymmetric,
+    Unstructured,
+    antisymmetric,
+    antisymmetric_inverse,
+    antisymmetry_error,
 )
-from keras_ortho.parametrizations.schur import RealSchur, schur_inverse, schur_matrix
 from keras_ortho.parametrizations.spectral_radius import (
     dominant_eigenpair,
     eigenpair_report,
     normalize_spectral_radius,
     spectral_radius,
 )
-from keras_ortho.parametrizations.stored_matrices import FullUnitary
 from keras_ortho.parametrizations.svd import (
     SVD,
+    FactorizedCayley,
     bounded_singular_values,
     spectral_deviation,
     svd_inverse,
     svd_matrix,
 )
+from keras_ortho.parametrizations.unitary import (
+    FullUnitary,
+    RestrictedUnitary,
+    restricted_unitary,
+)
+from keras_ortho.parametrizations.wrappers import Heads, Rebased
 
 __all__ = [
     "SVD",

@@ -1,4 +1,4 @@
-"""Arithmetic of matrices: safe at zero, infinity and NaN, complex, and of blocks.
+"""Arithmetic of matrices, and their distances from orthogonality and unitarity.
 
 A row vector `a + ib` is stored as `[a | b]`, and so is each row of a complex matrix:
 its *rows* are `[Re M | Im M]`, of shape `(m, 2n)`. Row vectors multiply its *block*,
@@ -17,6 +17,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_all_finite, check_count, check_real, check_square
 
 
 def frobenius_norm(tensor: Tensor) -> Tensor:
@@ -48,8 +49,8 @@ def factorized(
 def limited(*parts: Tensor) -> list[Tensor]:
     """Scales a skew `A` to the norm up to which rounding leaves the `I` of `I + A`.
 
-    The parts hold its entries above the diagonal. If `||A||_F` exceeds `1 / (8 eps)`,
-    it becomes that; otherwise `A` is returned as it is, bit by bit.
+    The parts hold its entries above the diagonal. Up to `||A||_F = 1 / (8 eps)`, `A` is
+    returned as it is, bit by bit.
     """
     for part in parts:  # The squares must not overflow.
         largest = ops.max(1e-15 * ops.abs(part), initial=1.0)
@@ -58,6 +59,27 @@ def limited(*parts: Tensor) -> list[Tensor]:
     total = sum(ops.sum(ops.square(unit * part)) for part in parts)
     norm = ops.sqrt(ops.maximum(2.0 * total, 1.0))
     return [part / norm for part in parts]
+
+
+def placed(entries: Tensor, numbers: np.ndarray) -> Tensor:
+    """Puts entries, numbered from 1, into an array with zeros where a number is 0."""
+    zero = ops.zeros((1,), dtype=entries.dtype)
+    return ops.take(ops.concatenate([zero, entries]), numbers)
+
+
+def positions(rows: int, columns: int, diagonal: int = 0) -> np.ndarray:
+    """Numbers the elements of an upper triangle from 1 in row order."""
+    position = np.zeros((rows, columns), "int32")
+    upper = np.triu_indices(rows, diagonal, columns)
+    position[upper] = np.arange(1, len(upper[0]) + 1)
+    return position
+
+
+def upper_entries(matrix: Tensor, diagonal: int = 0) -> Tensor:
+    """Reads the upper triangle of a matrix, in row order."""
+    rows, columns = np.triu_indices(matrix.shape[0], diagonal, matrix.shape[1])
+    position = (rows * matrix.shape[1] + columns).astype("int32")
+    return ops.take(ops.reshape(matrix, (-1,)), position)
 
 
 def machine_epsilon(tensor: Tensor) -> float:
@@ -112,21 +134,17 @@ def complex_matrix(name: str, matrix: np.ndarray, units: int) -> np.ndarray:
     """Returns a complex matrix, given as it is or in its real form."""
     if matrix.shape == (units, units):
         return matrix
-    if matrix.shape != (2 * units, 2 * units):
-        raise ValueError(
-            f"`{name}` must have the shape {(units, units)} or, for the real form of "
-            f"a complex matrix, {(2 * units, 2 * units)}. "
-            f"Received: {name}.shape={matrix.shape}"
-        )
-    real, imaginary = np.split(matrix[:units], 2, axis=1)
-    lower = np.concatenate([-imaginary, real], axis=1)
-    # The copies are exact, including any NaN of a model that has diverged.
-    if not np.array_equal(matrix[units:], lower, equal_nan=True):
-        raise ValueError(
-            f"`{name}` of twice the units must be the real form of a complex matrix, "
-            "[[Re W, Im W], [-Im W, Re W]]. Received: another matrix"
-        )
-    return real + 1j * imaginary
+    if matrix.shape == (2 * units, 2 * units):
+        real, imaginary = np.split(matrix[:units], 2, axis=1)
+        lower = np.concatenate([-imaginary, real], axis=1)
+        # The copies are exact, including any NaN of a model that has diverged.
+        if np.array_equal(matrix[units:], lower, equal_nan=True):
+            return real + 1j * imaginary
+    raise ValueError(
+        f"`{name}` must have the shape {(units, units)} or must be the real form of a "
+        f"complex matrix of that shape, [[Re W, Im W], [-Im W, Re W]]. "
+        f"Received: {name}.shape={matrix.shape}"
+    )
 
 
 def real_form(matrix: np.ndarray) -> np.ndarray:
@@ -168,3 +186,124 @@ def only_blocks(matrix: np.ndarray, heads: int) -> np.ndarray:
             f"of {largest:.3g} there"
         )
     return blocks
+
+
+def orthogonality_error(matrix: Tensor) -> float:
+    """Computes the distance from orthogonality, `||W^T W - I||_F`, in float64.
+
+    For a complex matrix, it is the distance from unitarity, `||W* W - I||_F`.
+
+    Args:
+        matrix: Tensor or array of shape `(n, n)`.
+
+    Returns:
+        The Frobenius norm, 0 for an orthogonal matrix.
+
+    Raises:
+        ValueError: If the matrix is not square.
+
+    Example:
+    >>> orthogonality_error(np.eye(3))
+    0.0
+    """
+    matrix = np.asarray(ops.convert_to_numpy(matrix))
+    matrix = matrix.astype("complex128" if np.iscomplexobj(matrix) else "float64")
+    check_square("matrix", matrix)
+    return float(np.linalg.norm(matrix.conj().T @ matrix - np.eye(len(matrix))))
+
+
+def unitarity_error(matrix: Tensor) -> float:
+    """Computes the distance from unitarity, `||W* W - I||_F`, of a real form.
+
+    Args:
+        matrix: Tensor or array `[[Re W, Im W], [-Im W, Re W]]`, of shape `(2n, 2n)`.
+
+    Returns:
+        The norm, computed in float64, 0 for a unitary matrix.
+
+    Raises:
+        ValueError: If the matrix does not have this shape and form.
+
+    Example:
+    >>> unitarity_error(np.array([[0.0, 1.0], [-1.0, 0.0]]))  # i
+    0.0
+    """
+    matrix = np.asarray(ops.convert_to_numpy(matrix))
+    check_square("matrix", matrix)
+    return orthogonality_error(complex_matrix("matrix", matrix, len(matrix) // 2))
+
+
+def nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
+    """Checks that a matrix is orthogonal up to rounding, and removes the rounding."""
+    check_real("matrix", np.asarray(matrix))
+    return nearest_unitary(matrix, "orthogonal").real
+
+
+def nearest_unitary(matrix: np.ndarray, kind: str = "unitary") -> np.ndarray:
+    """Checks that a matrix is unitary up to rounding, and removes the rounding."""
+    matrix = np.asarray(matrix)
+    check_square("matrix", matrix)
+    check_all_finite("matrix", matrix)
+    tolerance = rounding_tolerance(len(matrix), matrix.dtype)
+    distance = orthogonality_error(matrix)
+    if distance > tolerance:
+        raise ValueError(
+            f"`matrix` must be {kind}: ||W* W - I||_F at most {tolerance:.1e} in "
+            f"{matrix.dtype}. The nearest such matrix is `scipy.linalg.polar(matrix)"
+            f"[0]`. Received: a matrix with a distance of {distance:.1e}"
+        )
+    wide = matrix.astype(np.result_type(matrix.dtype, "float64"))
+    left, _, right = np.linalg.svd(wide)
+    return (left @ right).astype("complex128")
+
+
+def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
+    """Draws an orthogonal matrix uniformly (Haar measure).
+
+    Args:
+        size: Order `n`, a positive integer.
+        seed: Random seed. Default: `None`, a different one at each call.
+
+    Returns:
+        Array of shape `(n, n)`, float64.
+
+    Raises:
+        ValueError: If `size` is not a positive integer.
+
+    Example:
+    >>> orthogonality_error(random_orthogonal(64, seed=0)) < 1e-12
+    True
+
+    Reference:
+    - [Mezzadri, 2007](https://arxiv.org/abs/math-ph/0609050)
+    """
+    size = check_count("size", size)
+    return _haar(np.random.default_rng(seed).normal(size=(size, size)))
+
+
+def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
+    """Draws a unitary matrix uniformly (Haar measure).
+
+    Args:
+        size: Order `n`, a positive integer.
+        seed: Random seed. Default: `None`, a different one at each call.
+
+    Returns:
+        Array of shape `(n, n)`, complex128.
+
+    Raises:
+        ValueError: If `size` is not a positive integer.
+
+    Example:
+    >>> orthogonality_error(random_unitary(64, seed=0)) < 1e-12
+    True
+    """
+    size = check_count("size", size)
+    real, imaginary = np.random.default_rng(seed).normal(size=(2, size, size))
+    return _haar(real + 1j * imaginary)
+
+
+def _haar(normal: np.ndarray) -> np.ndarray:
+    """Returns the Q factor of a QR factorization whose R has a positive diagonal."""
+    q, r = np.linalg.qr(normal)
+    return q * (r.diagonal() / np.abs(r.diagonal()))

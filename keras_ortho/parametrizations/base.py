@@ -1,7 +1,7 @@
 """Base class of parametrizations: sets of matrices made from free variables."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import keras
@@ -11,12 +11,19 @@ from keras import ops
 from keras_ortho import configs
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
-from keras_ortho.parametrizations.arithmetic import complex_matrix
+from keras_ortho.checks import check_all_finite
+from keras_ortho.parametrizations.arithmetic import (
+    block_diagonal,
+    blocks_shape,
+    complex_matrix,
+    only_blocks,
+    orthogonality_error,
+    real_form,
+)
 from keras_ortho.parametrizations.free_initializers import (
     FreeInitializer,
     initializers_from_matrix,
 )
-from keras_ortho.parametrizations.orthogonality import orthogonality_error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +31,7 @@ class FreeVariable:
     """Specification of a variable that a layer creates for its matrix.
 
     Attributes:
-        name: Name of the weight, and of an attribute of the cell. It must not be one
-            that the cell already has, such as "kernel".
+        name: Name of the weight, and of a new attribute of the cell.
         shape: Shape of the variable.
         initializer: Initializer for the variable.
         trainable: Whether the variable is trained. Default: `True`.
@@ -33,8 +39,7 @@ class FreeVariable:
             `"recurrent"`, `"unitary"` or `"others"`. Default: `"recurrent"`.
         dtype: Dtype of the variable. Default: `None`, that of the layer.
         constraint: Constraint for the variable. Default: `None`.
-        exact: Whether to store the variable in the dtype in which the matrix is
-            computed, at least float32. Default: `False`.
+        exact: Whether to store it in at least float32. Default: `False`.
     """
 
     name: str
@@ -101,15 +106,12 @@ class Parametrization:
     has_base: bool = False
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        """Returns the variables that make the matrix.
+        """Returns the variables that make the matrix, in the order `matrix` takes them.
 
         Args:
             size: Number of units `n`.
             initializer: Initializer for the free variables. Default: `None`, that of
                 the paper.
-
-        Returns:
-            A list of variables, in the order in which `matrix` takes their values.
         """
         raise NotImplementedError(f"`{type(self).__name__}` must have `variables`")
 
@@ -123,8 +125,7 @@ class Parametrization:
             *values: Values of the variables. Floating values are float32 or float64.
 
         Returns:
-            Tensor of shape `(n, n)`, or `(2n, 2n)` with complex units, and the dtype of
-            the values.
+            Tensor of their dtype: `(n, n)`, or `(2n, 2n)` with complex units.
         """
         raise NotImplementedError(f"`{type(self).__name__}` must have `matrix`")
 
@@ -163,25 +164,33 @@ class Parametrization:
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:
         """Draws a matrix of the set, complex if the units are.
 
-        By default, the trainable variables are drawn from the standard normal
-        distribution, and the others have their initial values.
+        By default, trainable variables are standard normal, others have initial values.
 
         Args:
             size: Order `n`.
             seed: Random seed. Default: `None`, a new seed at each call.
         """
         random = np.random.default_rng(seed)
+        values = self._initial(
+            self.variables(size), lambda shape: random.normal(size=shape)
+        )
         with eagerly():
-            values = [
-                ops.convert_to_tensor(random.normal(size=v.shape), dtype="float64")
+            matrix = ops.convert_to_numpy(self.matrix(*values))
+        return self._of_units(matrix, size)
+
+    def _initial(
+        self, variables: Iterable[FreeVariable], trained: Callable[..., np.ndarray]
+    ) -> list[Tensor]:
+        """Returns float64 values: `trained` makes those of the trainable variables."""
+        with eagerly():
+            return [
+                ops.convert_to_tensor(trained(v.shape), dtype="float64")
                 if v.trainable
                 else keras.initializers.get(v.initializer)(
                     v.shape, dtype=v.dtype or "float64"
                 )
-                for v in self.variables(size)
+                for v in variables
             ]
-            matrix = ops.convert_to_numpy(self.matrix(*values))
-        return self._of_units(matrix, size)
 
     def begin_training_pass(self, variables: Sequence[Any], dtype: str) -> None:
         """Updates non-trainable variables, once in each training call of a layer.
@@ -249,3 +258,49 @@ class Parametrization:
         """Creates a parametrization from its config."""
         load = keras.saving.deserialize_keras_object
         return cls(**{name: load(value) for name, value in config.items()})
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class PlainMatrix(Parametrization):
+    """The recurrent matrix itself as a weight, with nothing to keep it orthogonal.
+
+    `keras_ortho.freeze` uses it for the layers of a trained model.
+    """
+
+    def __init__(
+        self, is_complex: bool = False, heads: int = 1, input_heads: int = 1
+    ) -> None:
+        self.is_complex = is_complex
+        self.heads = heads
+        self.input_heads = input_heads
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Lists the matrix, or its blocks."""
+        shape: tuple[int, ...] = (size * (1 + self.is_complex),) * 2
+        if self.heads > 1:
+            shape = blocks_shape(self.heads, size // self.heads, self.is_complex)
+        return [FreeVariable("recurrent_kernel", shape, "zeros", group="others")]
+
+    def start(
+        self, name: str, initializer: Any, size: int, dtype: str
+    ) -> list[FreeVariable]:
+        """Lists the matrix, initially zero: `freeze` sets it afterwards."""
+        return self.variables(size)
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Returns the matrix."""
+        return block_diagonal(values[0]) if self.heads > 1 else values[0]
+
+    def blocks(self, *values: Tensor) -> Tensor:
+        """Returns the blocks."""
+        return values[0]
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Returns the matrix, or its blocks if it is zero outside of them."""
+        check_all_finite("matrix", matrix)
+        blocks = [
+            real_form(part) if self.is_complex else part
+            for part in only_blocks(matrix, self.heads)
+        ]
+        (variable,) = self.variables(len(matrix))
+        return (np.reshape(blocks, variable.shape),)

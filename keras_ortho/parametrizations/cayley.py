@@ -1,16 +1,10 @@
-"""The scaled Cayley transform: from free entries to an orthogonal or unitary matrix.
-
-    W = (I + A)^-1 (I - A) D
+"""The scaled Cayley transform, `W = (I + A)^-1 (I - A) D`.
 
 `A` is skew-symmetric and `D` a diagonal matrix of signs; or `A = S + i Y` is
-skew-Hermitian, with a skew-symmetric `S` and a symmetric `Y`, and `D` has phases.
-
-The inverse follows Kahan's theorem: every orthogonal or unitary matrix has this form,
-for some `D` and an `A` whose entries are at most 1 in modulus. Such a `D` maximizes
-`|det(I + W D*)|`. W. Kahan, "Is there a small skew Cayley transform with zero
-diagonal?", Linear Algebra and its Applications 417, 2006; E. O'Dorney, "Minimizing the
-Cayley transform of an orthogonal matrix by multiplying by signature matrices", ibid.
-448, 2014.
+skew-Hermitian, and `D` has phases. Every orthogonal or unitary matrix has this form,
+with an `A` of entries of at most 1 in modulus and a `D` that maximizes
+`|det(I + W D*)|`: W. Kahan, "Is there a small skew Cayley transform with zero
+diagonal?", Linear Algebra and its Applications 417, 2006.
 """
 
 import math
@@ -31,24 +25,22 @@ from keras_ortho.parametrizations.arithmetic import (
     block,
     factorized,
     limited,
+    nearest_orthogonal,
+    nearest_unitary,
     of_left_half,
     product,
+    random_orthogonal,
+    random_unitary,
     turn,
+    upper_entries,
 )
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free_initializers import next_seed
-from keras_ortho.parametrizations.orthogonality import (
-    nearest_orthogonal,
-    nearest_unitary,
-    random_orthogonal,
-    random_unitary,
-)
 from keras_ortho.parametrizations.skew import (
     HenaffSkew,
     num_entries,
     skew_matrix,
     symmetric_matrix,
-    upper_entries,
 )
 
 # Bounds on the entries of a complex `A` on its diagonal and off it. While one is
@@ -66,8 +58,8 @@ def _polished(
     """Takes two Newton-Schulz steps that bring `X = (I + A)^-1` nearer to its form.
 
     If `A` is large, the defect of `X + X* = 2 X* X` is most of the error of the
-    inverse, at most a few percent with `limited`. A step `W (3 I - W* W) / 2` squares
-    it; in terms of `X = (I + W) / 2`, small terms stay small.
+    inverse. A step `W (3 I - W* W) / 2` squares it; in terms of `X = (I + W) / 2`,
+    small terms stay small.
     """
     for _ in range(2):
         transpose = adjoint(inverse)
@@ -78,7 +70,7 @@ def _polished(
 
 def _to_skew(change: Tensor) -> Tensor:
     """Returns the gradient `G` of a real skew `A` for which `dL = tr(change dA)`."""
-    return upper_entries(ops.transpose(change) - change)
+    return upper_entries(ops.transpose(change) - change, 1)
 
 
 def _forward(entries: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,8 +86,7 @@ def _backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor]:
     return (_to_skew(-change),)
 
 
-# X = (I + A)^-1
-_shifted_inverse = with_gradient(_forward, _backward)
+_shifted_inverse = with_gradient(_forward, _backward)  # X = (I + A)^-1
 
 
 def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
@@ -110,10 +101,10 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
         signs: Tensor of shape `(n,)`: the diagonal of `D`, 1 and -1, a constant.
 
     Returns:
-        The orthogonal matrix, of shape `(n, n)` and the dtype of `entries`.
+        Orthogonal tensor of shape `(n, n)` and the dtype of `entries`.
 
     Raises:
-        ValueError: If `entries` does not have such a shape and dtype.
+        ValueError: If an argument does not have such a shape and dtype.
 
     Example:
     >>> scaled_cayley(np.array([1.0]), np.array([1.0, 1.0]))
@@ -124,8 +115,7 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     """
     entries = wide_tensor("entries", entries)
     inverse = _shifted_inverse(*limited(entries))
-    # (I + A)^-1 (I - A) = 2 (I + A)^-1 - I. The rounding error of the right side is
-    # smaller: by a factor of ten if A is large.
+    # 2 X - I has a smaller rounding error than X (I - A): by ten if A is large.
     identity = ops.eye(inverse.shape[0], dtype=inverse.dtype)
     signs = ops.stop_gradient(ops.cast(signs, inverse.dtype))
     check_fits("signs", signs, inverse.shape[:1], "`entries`")
@@ -149,10 +139,9 @@ def _complex_backward(inverse: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor
     # An off-diagonal entry appears twice in the matrix.
     places = 1.0 - 0.5 * ops.eye(inverse.shape[0], dtype=inverse.dtype)
     symmetric = -places * (imaginary + ops.transpose(imaginary))
-    return _to_skew(real), upper_entries(symmetric, diagonal=True)
+    return _to_skew(real), upper_entries(symmetric)
 
 
-# The rows of X = (I + A)^-1
 _complex_shifted_inverse = with_gradient(_complex_forward, _complex_backward)
 
 
@@ -168,8 +157,7 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
         phases: Tensor of shape `(n,)`: the angles of the diagonal of `D`.
 
     Returns:
-        The unitary matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, of shape
-        `(2n, 2n)` and the dtype of the arguments.
+        The matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, `(2n, 2n)`.
 
     Raises:
         ValueError: If an argument does not have such a shape and dtype.
@@ -208,19 +196,17 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
 def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given matrix.
 
-    They exist for every orthogonal matrix, also with the eigenvalue -1, for which the
-    plain Cayley transform has no inverse, and are not unique.
+    They exist for every orthogonal matrix, and are not unique.
 
     Args:
-        matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            machine epsilon of its dtype.
+        matrix: Orthogonal array of shape `(n, n)`.
 
     Returns:
         Float64 arrays `(entries, signs)`, the arguments of `scaled_cayley`. The entries
         are at most 1 in absolute value, up to rounding.
 
     Raises:
-        ValueError: If the matrix is not real, finite and orthogonal.
+        ValueError: If the matrix is not orthogonal up to rounding.
 
     Example:
     >>> scaled_cayley_inverse(-np.eye(2))
@@ -236,28 +222,22 @@ def scaled_cayley_unitary_inverse(
     """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given unitary matrix.
 
     Args:
-        matrix: Real or complex array of shape `(n, n)`, unitary up to `100 n` times
-            the machine epsilon of its dtype.
+        matrix: Unitary array of shape `(n, n)`.
 
     Returns:
         Float64 arrays `(skew, symmetric, phases)`, the arguments of
-        `scaled_cayley_unitary`. Up to rounding, the entries of `A` are at most 1.25 in
-        modulus, those on the diagonal at most 0.5.
+        `scaled_cayley_unitary`. The entries of `A` are at most 1.25 in modulus.
 
     Raises:
-        ValueError: If the matrix is not finite and unitary.
+        ValueError: If the matrix is not unitary up to rounding.
 
     Example:
     >>> scaled_cayley_unitary_inverse(-np.eye(1))
     (array([], dtype=float64), array([0.]), array([3.14159265]))
     """
     skew, diagonal = _small_transform(nearest_unitary(matrix), bound=_COMPLEX_BOUND)
-    size = len(skew)
-    return (
-        skew.real[np.triu_indices(size, 1)],
-        skew.imag[np.triu_indices(size)],
-        np.angle(diagonal),
-    )
+    strict, upper = (np.triu_indices(len(skew), k) for k in (1, 0))
+    return skew.real[strict], skew.imag[upper], np.angle(diagonal)
 
 
 def _small_transform(matrix: np.ndarray, bound: float) -> tuple[np.ndarray, np.ndarray]:
@@ -291,9 +271,8 @@ def _small_transform(matrix: np.ndarray, bound: float) -> tuple[np.ndarray, np.n
 def _pivoting_phases(matrix: np.ndarray) -> np.ndarray:
     """Chooses phases or signs such that `I + W D*` needs no pivoting in elimination.
 
-    The row operations for the previous columns do not change column j of `I` in row j.
-    The pivot of `I + W D*` is therefore 1 plus `conj(d_j)` times the entry of `W` after
-    the same operations. If `d_j` has the phase of that entry, it is at least 1.
+    The pivot in column j is 1 plus `conj(d_j)` times the entry of `W` after the same
+    row operations. If `d_j` has the phase of that entry, it is at least 1.
     """
     reduced = matrix.copy()
     diagonal = np.ones(len(matrix), matrix.dtype)
@@ -312,8 +291,7 @@ class ScaledCayley(Parametrization):
 
     Args:
         negative_ones: How many entries of `D`, the last ones, are -1: an int is a
-            count, a float in `[0, 1]` a fraction. Not used if the initializer returns a
-            matrix, which determines the signs. Default: 0.5.
+            count, a float in `[0, 1]` a fraction. Default: 0.5.
 
     Example:
     >>> ScaledCayley().distance(np.eye(3))

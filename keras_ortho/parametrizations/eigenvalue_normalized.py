@@ -1,11 +1,4 @@
-"""The matrix of ENRNN: an orthogonal block, and one of spectral radius at most 1.
-
-    W = [[W_L, 0], [W_C, W_S]]
-
-for row vectors, with an orthogonal `W_L` and a free `W_C`. `W_S` is the trained matrix
-`T`, or `T / (rho(T) + epsilon)` once `rho(T)` has exceeded 1. Helfrich and Ye,
-"Eigenvalue normalized recurrent neural networks for short term memory", AAAI 2020.
-"""
+"""The matrix of ENRNN: an orthogonal block, and one of spectral radius at most 1."""
 
 import math
 from typing import Any
@@ -29,9 +22,8 @@ class ScaledRotations(keras.initializers.RandomUniform):
     """Initializer that makes a block-diagonal matrix of scaled rotations.
 
     The blocks are `g [[cos t, -sin t], [sin t, cos t]]`, with the angle `t` uniform on
-    `(0, max_angle)` and the factor `g` uniform on `(-max_radius, max_radius)`. Their
-    eigenvalues are `g exp(+-i t)`. If the order is odd, the last block is a single
-    factor `g`.
+    `(0, max_angle)` and the factor `g` uniform on `(-max_radius, max_radius)`. The last
+    block of an odd order is a single factor `g`.
 
     Args:
         max_angle: Upper bound of the angles, in radians, in `[0, pi]`. Default: pi / 2.
@@ -46,7 +38,6 @@ class ScaledRotations(keras.initializers.RandomUniform):
     >>> ScaledRotations(seed=0)((4, 4))
 
     Reference:
-
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section 4
     """
 
@@ -80,12 +71,9 @@ class ScaledRotations(keras.initializers.RandomUniform):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the initializer."""
-        config = super().get_config()
-        return {
-            "max_angle": self.max_angle,
-            "max_radius": self.max_radius,
-            "seed": config["seed"],
-        }
+        seed = super().get_config()["seed"]
+        radius = self.max_radius
+        return {"max_angle": self.max_angle, "max_radius": radius, "seed": seed}
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -94,8 +82,7 @@ class EigenvalueNormalized(Parametrization):
 
     `W_L` is orthogonal, and `W_S` has a spectral radius of at most 1: it is `T`, or
     `T / (rho(T) + epsilon)` if `rho(T) > 1` or the variable `normalize` is set. `ENRNN`
-    sets `normalize` in training, once `rho(T)` exceeds 1. `OrthoRNN` never sets it, so
-    `T` is divided only while `rho(T)` exceeds 1.
+    sets `normalize` in training, once `rho(T)` exceeds 1; `OrthoRNN` never sets it.
 
     Args:
         long_term_units: Number of long-term units `q`, a positive integer.
@@ -147,10 +134,8 @@ class EigenvalueNormalized(Parametrization):
     ) -> list[FreeVariable]:
         """Returns the variables. An initializer for a matrix makes `W_L`."""
         q = self.long_term_units
-        return [
-            *self._long_term.start(name, initializer, q, dtype),
-            *self._others(size),
-        ]
+        long_term = self._long_term.start(name, initializer, q, dtype)
+        return [*long_term, *self._others(size)]
 
     def check(self, size: int) -> None:
         """Checks the number of units and the number of negative ones."""
@@ -167,13 +152,15 @@ class EigenvalueNormalized(Parametrization):
         self.check(size)
         q, s = self.long_term_units, self.short_term_units
         short_term = self.short_term_initializer or ScaledRotations()
-        rows = [_of_shape("short_term", (s, s), "matrix", short_term)]
+        rows = [("short_term_matrix", (s, s), short_term)]
         if self.coupling:
             glorot = self.coupling_initializer or keras.initializers.GlorotUniform()
-            rows.append(_of_shape("coupling", (s, q), "kernel", glorot))
+            rows.append(("coupling_kernel", (s, q), glorot))
+        for name, shape, start in rows:
+            check_array(f"{name.rpartition('_')[0]}_initializer", start, shape)
         zeros = keras.initializers.Zeros()
         return [
-            *rows,
+            *(FreeVariable(*row, group="others") for row in rows),
             FreeVariable("normalize", (), zeros, trainable=False, dtype="bool"),
         ]
 
@@ -226,8 +213,7 @@ class EigenvalueNormalized(Parametrization):
                 f"Received: {radius}"
             )
         if self.epsilon and radius > 1 - rounding:
-            # If rounding made the radius exceed 1, `T` would be divided by
-            # `1 + epsilon`.
+            # Rounding must not make it exceed 1, or `T` would be divided.
             short_term = short_term * ((1 - rounding) / radius)
         others = [short_term, coupling] if self.coupling else [short_term]
         return *self._long_term.inverse(matrix[:q, :q]), *others, np.asarray(False)
@@ -243,13 +229,6 @@ class EigenvalueNormalized(Parametrization):
         long_term = self._long_term.distance(matrix[:q, :q])
         excess = _radius(matrix[q:, q:]) - 1.0
         return float(max(long_term, above, coupling, excess))
-
-
-def _of_shape(
-    name: str, shape: tuple[int, int], kind: str, initializer: Any
-) -> FreeVariable:
-    check_array(f"{name}_initializer", initializer, shape)
-    return FreeVariable(f"{name}_{kind}", shape, initializer, group="others")
 
 
 def _radius(matrix: np.ndarray) -> float:

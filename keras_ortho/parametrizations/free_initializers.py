@@ -19,9 +19,9 @@ class FreeInitializer:
     """Marks initializers that make the free variables of a recurrent matrix.
 
     A cell calls such an initializer with the shape of the variable, and any other one
-    with the shape `(n, n)` of the matrix, from which the variables then follow. `makes`
-    names the kind of the values, by which a cell rejects it if it takes another; an
-    empty one fits every cell. `seeds` is the number of consecutive seeds in use.
+    with the shape `(n, n)` of the matrix. `makes` names the kind of the values, by
+    which a cell rejects it if it takes another; an empty one fits every cell. `seeds`
+    is the number of consecutive seeds in use.
     """
 
     makes: ClassVar[str] = ""
@@ -88,8 +88,8 @@ def get(identifier: Any) -> Any:
             `keras.initializers.get` accepts.
 
     Returns:
-        For a name or a config, a new initializer. For an array, a `Constant` of it, or
-        of its real form if it is complex. Otherwise, the initializer itself.
+        A new initializer for a name or config, a `Constant` for an array, of its real
+        form if it is complex; otherwise the initializer itself.
 
     Raises:
         ValueError: If no such initializer exists.
@@ -101,17 +101,15 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, str):
         name = "".join(word.capitalize() for word in identifier.split("_"))
         found = keras.saving.get_registered_object(f"keras_ortho>{name}")
-        if isinstance(found, type) and issubclass(
-            found, keras.initializers.Initializer
-        ):
+        of_keras = keras.initializers.Initializer
+        if isinstance(found, type) and issubclass(found, of_keras):
             return found()
     if ops.is_tensor(identifier) or isinstance(identifier, np.ndarray):
         # Keras would make a function of it, and a config can contain neither
         # functions nor complex numbers.
         array = ops.convert_to_numpy(identifier)
-        return keras.initializers.Constant(
-            real_form(array) if np.iscomplexobj(array) else array
-        )
+        is_complex = np.iscomplexobj(array)
+        return keras.initializers.Constant(real_form(array) if is_complex else array)
     return keras.initializers.get(identifier)
 
 
@@ -125,18 +123,16 @@ def independent(initializer: Any) -> Any:
         initializer: An initializer of Keras or of this package, or a function.
 
     Returns:
-        A copy with the next seed, or with a new random one if none was given. The
-        initializer itself if it is not random, or draws new values at each call.
+        A copy with the next seed, or a random one if none was given. The initializer
+        itself if it is not random, or draws new values at each call.
 
     Example:
     >>> independent(keras.initializers.GlorotUniform(seed=1)).get_config()["seed"]
     2
     """
-    if not isinstance(initializer, keras.initializers.Initializer):
-        return initializer
-    config = initializer.get_config()
-    seed = config.get("seed")
-    if "seed" not in config or not (seed is None or isinstance(seed, int)):
+    config = _config(initializer)
+    seed = config.get("seed", "none")
+    if seed is not None and not isinstance(seed, int):
         return initializer
     config["seed"] = None if seed is None else seed + 1
     return type(initializer).from_config(config)
@@ -144,10 +140,13 @@ def independent(initializer: Any) -> Any:
 
 def next_seed(initializer: Any) -> int | None:
     """Returns the seed of what is drawn beside an initializer's values."""
-    if not isinstance(initializer, keras.initializers.Initializer):
-        return None
-    seed = independent(initializer).get_config().get("seed")
-    return seed if isinstance(seed, int) else None
+    seed = _config(initializer).get("seed")
+    return seed + 1 if isinstance(seed, int) else None
+
+
+def _config(initializer: Any) -> dict[str, Any]:
+    is_one = isinstance(initializer, keras.initializers.Initializer)
+    return initializer.get_config() if is_one else {}
 
 
 def independents(initializer: Any, count: int) -> list[Any]:

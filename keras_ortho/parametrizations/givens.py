@@ -6,21 +6,9 @@ For row vectors, `W = L_1 L_2 ... L_k D`. Each layer rotates disjoint pairs `(i,
     h_j' = sin(t) h_i + exp(i p) cos(t) h_j
 
 with `p = 0` in the real case. `D` is diagonal, with phases or, in the real case, signs.
-The `"tunable"` style has any even number of layers, which alternate between the
-neighbors `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. The `"fft"` style has
-`log2(n)` layers, which pair units at the distances `n / 2`, `n / 4` ... 1 within blocks
-of twice that size. Jing et al., "Tunable efficient unitary neural networks (EUNN) and
-their application to RNNs", ICML 2017.
-
-The layers are applied to the identity, each by a few elementwise operations on the
-matrix. The backward pass needs no intermediate results: it undoes each rotation by its
-inverse, which also carries the gradient back.
-
-With `n` tunable layers, every unitary matrix is reached. In the inverse, rotations
-eliminate the entries below the diagonal, one diagonal after another from the lower left
-corner, alternating between neighboring rows and neighboring columns. The diagonal that
-is left is moved to the right of all rotations. W. R. Clements et al., "Optimal design
-for universal multiport interferometers", Optica 3, 2016.
+The layers of the `"tunable"` style, any even number, alternate between the neighbors
+`(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. The `log2(n)` layers of the `"fft"` style
+pair units at the distances `n / 2`, `n / 4` ... 1 within blocks of twice that size.
 """
 
 import functools
@@ -36,13 +24,15 @@ from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_choice, check_count, check_shape
-from keras_ortho.parametrizations.arithmetic import block, turn
-from keras_ortho.parametrizations.base import FreeVariable, Parametrization
-from keras_ortho.parametrizations.free_initializers import UniformPhases, independent
-from keras_ortho.parametrizations.orthogonality import (
+from keras_ortho.parametrizations.arithmetic import (
+    block,
     nearest_orthogonal,
     nearest_unitary,
+    placed,
+    turn,
 )
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.free_initializers import UniformPhases, independent
 
 STYLES = ("tunable", "fft")
 # Largest number of layers that are unrolled rather than run as a loop.
@@ -52,7 +42,7 @@ MAX_UNROLLED = 16
 def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int]:
     """Returns the shape of the angles of all layers."""
     check_choice("style", style, STYLES)
-    count = None if capacity is None else check_count("capacity", capacity)
+    layers = 0 if capacity is None else check_count("capacity", capacity)
     if style == "fft":
         if units < 2 or units & (units - 1):
             raise ValueError(
@@ -60,13 +50,12 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
                 f"Received: units={units}"
             )
         return units.bit_length() - 1, units // 2
-    if units % 2:
+    if units % 2 or layers % 2 or not layers:
         raise ValueError(
-            f'`units` must be even for style="tunable". Received: units={units}'
+            'For style="tunable", `units` and `capacity` must be even. '
+            f"Received: capacity={capacity}, units={units}"
         )
-    if count is None or count % 2:
-        raise ValueError(f"`capacity` must be even. Received: capacity={capacity}")
-    return count // 2, units - 1
+    return layers // 2, units - 1
 
 
 @functools.cache
@@ -91,12 +80,6 @@ def _pairs(units: int, style: str, layers: int) -> tuple[np.ndarray, ...]:
     return np.where(alone, unit, partner), number, second
 
 
-def _of_units(values: Tensor, numbers: np.ndarray) -> Tensor:
-    """Gives each unit the angle or phase of its pair."""
-    zero = ops.zeros((1,), dtype=values.dtype)
-    return ops.take(ops.concatenate([zero, ops.reshape(values, (-1,))]), numbers)
-
-
 def _turn(values: Tensor, phases: Tensor) -> Tensor:
     """Multiplies the rows of complex numbers, pairs of reals, by `exp(i p)`."""
     real, imaginary = values[0], values[1]
@@ -106,9 +89,10 @@ def _turn(values: Tensor, phases: Tensor) -> Tensor:
     )
 
 
-# The matrices below are transposed, `(parts, n, n)`, with one row for each unit: the
-# operands of the rotations are then contiguous. The angle of the first unit of a pair
-# is negative, so that both units become `cos(t) h + sin(t) partner`.
+# The matrices below are transposed, `(parts, n, n)`: the operands of the rotations are
+# contiguous. The angle of the first unit of a pair is negative, so that both become
+# `cos(t) h + sin(t) partner`. The backward pass needs no intermediate results: it
+# undoes each rotation by its inverse, which also carries the gradient back.
 def _rotate(
     matrix: Tensor, partner: Tensor, angles: Tensor, *phases: Tensor
 ) -> tuple[Tensor, tuple[()]]:
@@ -196,8 +180,9 @@ def _product(style: str, angles: Tensor, *phases: Tensor) -> Tensor:
     rows, columns = angles.shape
     units, layers = (2 * columns, rows) if style == "fft" else (columns + 1, 2 * rows)
     _, numbers, second = _pairs(units, style, layers)
-    signed = _of_units(angles, numbers) * (2.0 * second - 1.0)
-    tables = [_of_units(values, numbers * second) for values in phases]
+    # Each unit gets the angle or phase of its pair.
+    signed = placed(ops.reshape(angles, (-1,)), numbers) * (2.0 * second - 1.0)
+    tables = [placed(ops.reshape(x, (-1,)), numbers * second) for x in phases]
     return _rotations(style)(signed, *tables)
 
 
@@ -208,15 +193,12 @@ def givens_orthogonal(
 
     Args:
         angles: Angles in radians, a float32 or float64 tensor of shape
-            `(layers / 2, n - 1)` in the tunable style, `(log2(n), n / 2)` in the FFT
-            style.
-        signs: Diagonal of `D`, a tensor of shape `(n,)` with entries 1 and -1.
-            Default: `None`, all 1.
+            `(layers / 2, n - 1)`, or `(log2(n), n / 2)` in the FFT style.
+        signs: The diagonal of `D`, 1 and -1, of shape `(n,)`. Default: `None`, all 1.
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
 
     Returns:
-        Orthogonal tensor of shape `(n, n)` and the dtype of `angles`, for row
-        vectors. Its determinant is the product of the signs.
+        Orthogonal tensor of shape `(n, n)` and the dtype of `angles`, for row vectors.
 
     Raises:
         ValueError: If the shapes, the style or the dtype are not as above.
@@ -226,7 +208,6 @@ def givens_orthogonal(
     [[0, 1], [-1, 0]]
 
     Reference:
-
     - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
     angles = wide_tensor("angles", angles)
@@ -248,21 +229,17 @@ def givens_unitary(
         style: `"tunable"` or `"fft"`. Default: `"tunable"`.
 
     Returns:
-        Real tensor of shape `(2n, 2n)`, `[[Re W, Im W], [-Im W, Re W]]`, for row
-        vectors `[Re h, Im h]`.
+        Real tensor `[[Re W, Im W], [-Im W, Re W]]`, `(2n, 2n)`, for row vectors.
 
     Raises:
         ValueError: If the shapes, the style or a dtype are not as above.
 
     Example:
-    >>> zero = np.zeros((1, 1))
-    >>> givens_unitary(zero, zero, np.array([np.pi / 2, 0])).shape
+    >>> givens_unitary(np.zeros((1, 1)), np.zeros((1, 1)), np.array([0, np.pi])).shape
     (4, 4)
 
     Reference:
-
-    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html),
-      equations 7 to 9
+    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html), equation 7
     """
     angles = wide_tensor("angles", angles)
     phases = wide_tensor("phases", phases)
@@ -277,12 +254,7 @@ def _check_shapes(angles: Tensor, style: str, **others: Tensor | None) -> None:
     shape = tuple(angles.shape)
     layers, pairs = shape if len(shape) == 2 else (0, 0)
     units = pairs + 1 if style == "tunable" else 2 * pairs
-    if len(shape) != 2 or shape != angles_shape(units, style, 2 * layers):
-        raise ValueError(
-            "`angles` must have the shape (layers / 2, n - 1) for the tunable style, "
-            f"or (log2(n), n / 2) for the FFT style. Received: angles.shape={shape}, "
-            f"style={style!r}"
-        )
+    check_shape("angles", angles, angles_shape(units, style, 2 * layers))
     for name, value in others.items():
         if value is not None:
             check_shape(name, value, shape if name == "phases" else (units,))
@@ -298,23 +270,18 @@ def givens_unitary_inverse(
     """Finds the angles and phases of `n` tunable layers that make a unitary matrix.
 
     Args:
-        matrix: Real or complex array of shape `(n, n)`, `n` even, unitary up to `100 n`
-            times the machine epsilon of its dtype. It is replaced by the nearest
-            unitary matrix.
+        matrix: Unitary array of shape `(n, n)`, `n` even.
 
     Returns:
-        A tuple `(angles, phases, output_phases)` of float64 arrays, as `givens_unitary`
-        takes them.
+        Float64 arrays `(angles, phases, output_phases)`, arguments of `givens_unitary`.
 
     Raises:
-        ValueError: If the matrix is not square, of even order, finite and unitary, or
-            its dtype is not supported.
+        ValueError: If the matrix is not unitary up to rounding, or of odd order.
 
     Example:
     >>> angles, phases, output_phases = givens_unitary_inverse(1j * np.eye(2))
 
     Reference:
-
     - [Clements et al., 2016](https://doi.org/10.1364/OPTICA.3.001460)
     """
     unitary = nearest_unitary(matrix)
@@ -332,16 +299,13 @@ def givens_orthogonal_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """Finds the angles and signs of `n` tunable layers that make an orthogonal matrix.
 
     Args:
-        matrix: Real array of shape `(n, n)`, `n` even, orthogonal up to `100 n` times
-            the machine epsilon of its dtype. It is replaced by the nearest orthogonal
-            matrix.
+        matrix: Orthogonal array of shape `(n, n)`, `n` even.
 
     Returns:
-        A pair `(angles, signs)` of float64 arrays, as `givens_orthogonal` takes them.
+        Float64 arrays `(angles, signs)`, the arguments of `givens_orthogonal`.
 
     Raises:
-        ValueError: If the matrix is not square, of even order, real, finite and
-            orthogonal, or its dtype is not supported.
+        ValueError: If the matrix is not orthogonal up to rounding, or of odd order.
 
     Example:
     >>> angles, signs = givens_orthogonal_inverse(np.array([[0.0, -1.0], [1.0, 0.0]]))
@@ -369,7 +333,9 @@ def _eliminate(
     """Factors a matrix into rotations, a diagonal, and more rotations.
 
     With `R(t) = [[cos, sin], [-sin, cos]]`, the rotations before the diagonal are
-    `diag(1, exp(ip)) R(t)`, and those after it `R(t) diag(1, exp(ip))`.
+    `diag(1, exp(ip)) R(t)`, and those after it `R(t) diag(1, exp(ip))`. They eliminate
+    the entries below the diagonal, one diagonal after another from the lower left
+    corner, alternating between neighboring rows and neighboring columns.
     """
     size = len(matrix)
     if size % 2:
@@ -429,13 +395,9 @@ class _Rotations(Parametrization):
         self.capacity = capacity
         self.style = style
 
-    def angles_shape(self, size: int) -> tuple[int, int]:
-        """Returns the shape of the angles, see the function `angles_shape`."""
-        return angles_shape(size, self.style, self.capacity)
-
     def check(self, size: int) -> None:
         """Checks the style, the number of layers and the number of units."""
-        self.angles_shape(size)
+        self.variables(size, keras.initializers.Zeros())  # They draw no seed.
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the values of the variables, if there are `n` tunable layers."""
@@ -474,7 +436,7 @@ class GivensUnitary(_Rotations):
         """Lists the angles, the phases of the pairs and those of the diagonal."""
         make = initializer or UniformPhases()
         second = independent(make)
-        pairs = self.angles_shape(size)
+        pairs = angles_shape(size, self.style, self.capacity)
         return [
             FreeVariable("recurrent_angles", pairs, make),
             FreeVariable("recurrent_phases", pairs, second),
@@ -512,18 +474,15 @@ class GivensOrthogonal(_Rotations):
             )
         super().__init__(capacity, style)
 
-    def angles_shape(self, size: int) -> tuple[int, int]:
-        """Returns the shape of the angles, see the function `angles_shape`."""
-        all_layers = self.style == "tunable" and self.capacity is None
-        return angles_shape(size, self.style, size if all_layers else self.capacity)
-
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the angles and, in the tunable style, the signs."""
-        pairs = self.angles_shape(size)
-        angles = FreeVariable("recurrent_angles", pairs, initializer or UniformPhases())
-        if self.style != "tunable":
+        make, ones = initializer or UniformPhases(), keras.initializers.Ones()
+        capacity = size if self.capacity is None else self.capacity
+        angles = FreeVariable(
+            "recurrent_angles", angles_shape(size, self.style, capacity), make
+        )
+        if self.style == "fft":
             return [angles]
-        ones = keras.initializers.Ones()
         return [angles, FreeVariable("recurrent_signs", (size,), ones, trainable=False)]
 
     def matrix(self, *values: Tensor) -> Tensor:

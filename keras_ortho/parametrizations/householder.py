@@ -1,16 +1,9 @@
-"""Products of Householder reflectors, in blocks in compact WY form.
+"""Products of Householder reflectors, `H_n(u_n) H_{n-1}(u_{n-1}) ...`, in WY form.
 
-    Q = H_n(u_n) H_{n-1}(u_{n-1}) ... H_{n-m+1}(u_{n-m+1})
-
-`H_k(u)` is the reflection `I - 2 u u^T / u^T u` of the last `k` of `n` coordinates, and
-the reflector `u` has `k` entries. All reflectors are packed into one vector, the
-longest first. Mhammedi et al., "Efficient orthogonal parametrisation of recurrent
-neural networks using Householder reflections", ICML 2017.
-
-Two conventions define the map everywhere. A zero reflector gives the identity, as in
-Zhang, Lei and Dhillon, ICML 2018; its gradient is zero. `H_1(u)` is the sign of `u`,
-and 1 at zero, as in oRNN, rather than always -1: with `m = n`, every orthogonal matrix
-is then a product of nonzero reflectors.
+`H_k(u)` is the reflection `I - 2 u u^T / u^T u` of the last `k` of `n` coordinates. All
+reflectors are packed into one vector, the longest first. A zero reflector gives the
+identity. `H_1(u)` is the sign of `u`, and 1 at zero, as in oRNN, rather than always -1:
+with `n` reflectors, every orthogonal matrix is a product of nonzero ones.
 """
 
 import math
@@ -25,10 +18,15 @@ from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import is_integer
-from keras_ortho.parametrizations.arithmetic import divide
+from keras_ortho.parametrizations.arithmetic import (
+    divide,
+    nearest_orthogonal,
+    placed,
+    positions,
+    upper_entries,
+)
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free_initializers import FreeInitializer, SeedOnly
-from keras_ortho.parametrizations.orthogonality import nearest_orthogonal
 
 # Number of reflectors in a block. In the worst case, when all `m` reflectors are alike,
 # the error of a single block grows with m^2, that of several blocks only with m.
@@ -37,27 +35,20 @@ _BLOCK = 32
 
 def check_reflections(reflections: Any, size: int) -> int:
     """Checks a number of reflectors."""
-    if reflections is None:
-        return size
-    if not is_integer(reflections) or not 1 <= reflections <= size:
+    count = size if reflections is None else reflections
+    if not is_integer(count) or not 1 <= count <= size:
         raise ValueError(
-            f"`reflections` must be an int between 1 and {size}, or None for all. "
-            f"Received: reflections={reflections!r}"
+            f"`reflections` must be an int between 1 and {size}, or None for all, or, "
+            f"of two factors, a pair of these. Received: reflections={reflections!r}"
         )
-    return int(reflections)
+    return int(count)
 
 
 def check_pair(reflections: Any, size: int) -> tuple[int, int]:
     """Checks the numbers of reflectors of two factors."""
-    if not isinstance(reflections, list | tuple):
-        reflections = (reflections, reflections)
-    if len(reflections) != 2:
-        raise ValueError(
-            "`reflections` must be an int, for both factors, or a pair of them. "
-            f"Received: reflections={reflections!r}"
-        )
-    left, right = (check_reflections(number, size) for number in reflections)
-    return left, right
+    pair = isinstance(reflections, list | tuple) and len(reflections) == 2
+    left, right = reflections if pair else (reflections, reflections)
+    return check_reflections(left, size), check_reflections(right, size)
 
 
 def check_invertible(reflections: tuple[int, ...], size: int) -> None:
@@ -74,13 +65,6 @@ def num_reflector_entries(size: int, reflections: int) -> int:
     return reflections * size - reflections * (reflections - 1) // 2
 
 
-def reflector_size(entries: int, reflections: int | None) -> int:
-    """Returns the order of the matrix, given the number of its reflectors' entries."""
-    if reflections is None:
-        return (math.isqrt(1 + 8 * entries) - 1) // 2
-    return (entries + reflections * (reflections - 1) // 2) // reflections
-
-
 def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
     """Unpacks reflectors into the rows of a matrix, with leading zeros."""
     entries = reflectors.shape[0]
@@ -92,11 +76,7 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
             "`reflectors` must have n + (n - 1) + ... entries, for the order "
             f"n={size}. Received: reflectors.shape={tuple(reflectors.shape)}"
         )
-    rows, columns = np.triu_indices(fitting[0], 0, size)
-    position = np.zeros((rows[-1] + 1, size), "int32")
-    position[rows, columns] = np.arange(1, entries + 1)
-    zero = ops.zeros((1,), dtype=reflectors.dtype)
-    return ops.take(ops.concatenate([zero, reflectors]), position)
+    return placed(reflectors, positions(fitting[0], size))
 
 
 def scaled_rows(rows: Tensor) -> Tensor:
@@ -118,7 +98,6 @@ class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNorma
     >>> reflectors = NormalReflectors(seed=0)((3976,))
 
     Reference:
-
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
@@ -139,7 +118,6 @@ class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUnif
     >>> reflectors = UniformReflectors(seed=0)((3976,))
 
     Reference:
-
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
@@ -150,17 +128,14 @@ class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUnif
 def unit_length(initializer: Any, size: int) -> Callable[..., Tensor]:
     """Makes an initializer for packed reflectors of norm 1.
 
-    The matrix does not depend on the lengths of the reflectors, but the steps of an
-    optimizer do.
+    The matrix does not depend on their lengths, but the steps of an optimizer do.
     """
 
     def initialize(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         values = initializer(shape, dtype=dtype)
         rows = scaled_rows(reflector_rows(ops.cast(values, wide_dtype(dtype)), size))
         rows = divide(rows, ops.sqrt(ops.sum(rows * rows, axis=1, keepdims=True)))
-        row, column = np.triu_indices(rows.shape[0], 0, size)
-        position = (row * size + column).astype("int32")
-        return ops.cast(ops.take(ops.reshape(rows, (-1,)), position), values.dtype)
+        return ops.cast(upper_entries(rows), values.dtype)
 
     return initialize
 
@@ -205,10 +180,8 @@ def householder_product(
 ) -> Tensor:
     """Computes the product `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})` of `m` reflectors.
 
-    A block of reflectors, the rows of `Y`, gives `I - Y^T T Y`, where `T^-1` is the
-    upper triangle of `Y Y^T` with half its diagonal. The result does not depend on the
-    lengths of the reflectors. A zero reflector gives the identity, and one with a
-    single entry the sign of that entry, whose gradient is zero.
+    `H_k(u)` reflects the last `k` coordinates, whatever the length of `u`. A zero
+    reflector gives the identity, and one with a single entry the sign of that entry.
 
     Args:
         reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`, float32 or float64: the
@@ -217,30 +190,20 @@ def householder_product(
         columns: Number of leading columns to compute. Default: `None`, all.
 
     Returns:
-        The orthogonal matrix, of shape `(n, n)`, or its first columns, of shape
-        `(n, columns)`, in the dtype of the reflectors.
+        The orthogonal matrix, `(n, n)`, or its first columns, `(n, columns)`.
 
     Raises:
-        ValueError: If the number of entries does not match any number of reflectors,
-            the dtype is not float32 or float64, or `columns` is not in `0 .. n`.
+        ValueError: If the reflectors are not of such a shape and dtype.
 
     Example:
     >>> householder_product(np.array([1.0, 1.0, -2.0]), 2)
     [[0, 1], [-1, 0]]
 
     Reference:
-
     - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
-    - [Joffrain et al., 2006](https://doi.org/10.1145/1141885.1141886), the compact
-      WY form
+    - [Joffrain et al., 2006](https://doi.org/10.1145/1141885.1141886), the WY form
     """
     columns = size if columns is None else columns
-    if not is_integer(columns) or not 0 <= columns <= size:
-        raise ValueError(
-            f"`columns` must lie between 0 and the order, {size}. Received: "
-            f"columns={columns}"
-        )
     reflectors = wide_tensor("reflectors", reflectors)
     rows = scaled_rows(reflector_rows(reflectors, size))
     # Reflectors of the last coordinates do not change the columns before these. A
@@ -252,8 +215,7 @@ def householder_product(
         matrix = _reflect(rows[first:end, first:], _bordered(matrix, end - first))
     if rows.shape[0] < size or columns < size:
         return matrix
-    # The sign is 1 at zero. Its gradient is exactly zero; optimizers such as Adam would
-    # scale up a gradient of rounding errors.
+    # Optimizers such as Adam would scale up a gradient of rounding errors.
     sign = ops.sign(ops.sign(reflectors[-1:]) + 0.5)
     ones = ops.ones((size - 1,), dtype=reflectors.dtype)
     return matrix * ops.concatenate([ones, sign])
@@ -262,22 +224,16 @@ def householder_product(
 def householder_inverse(matrix: np.ndarray) -> np.ndarray:
     """Finds the `n` reflectors whose product is a given orthogonal matrix.
 
-    They exist for every orthogonal matrix. None of them is zero, so the last one
-    determines the determinant, `det W = (-1)^(n-1) sign(u_1)`. A product of `m < n`
-    reflectors is not inverted: finding these from a rounded matrix is ill-conditioned.
+    A product of `m < n` reflectors is not inverted: finding these is ill-conditioned.
 
     Args:
-        matrix: Real array of shape `(n, n)`, orthogonal up to `100 n` times the
-            machine epsilon of its dtype. It is replaced by the nearest orthogonal
-            matrix.
+        matrix: Orthogonal array of shape `(n, n)`.
 
     Returns:
-        The packed reflectors, a float64 array of shape `(n (n + 1) / 2,)`, each
-        reflector of norm 1.
+        The packed reflectors, each of norm 1: float64, of shape `(n (n + 1) / 2,)`.
 
     Raises:
-        ValueError: If the matrix is not square, real, finite and orthogonal, or its
-            dtype is not supported.
+        ValueError: If the matrix is not orthogonal up to rounding.
 
     Example:
     >>> householder_inverse(np.array([[0.0, 1.0], [1.0, 0.0]]))
@@ -298,10 +254,7 @@ def frame_reflectors(frame: np.ndarray) -> np.ndarray:
 
 
 def _reflector(column: np.ndarray) -> np.ndarray:
-    """Finds the unit reflector that maps a column of norm 1 to `e_1`.
-
-    If the column is `e_1` already, it is any unit vector orthogonal to it.
-    """
+    """Finds a unit reflector that maps a column of norm 1 to `e_1`."""
     head, tail = column[0], column[1:]
     if not tail.size:
         return np.where(column < 0, -1.0, 1.0)
@@ -325,8 +278,8 @@ class Householder(Parametrization):
     The matrix is the transpose of `householder_product`.
 
     Args:
-        reflections: Number of reflectors, an int in `1 .. n`. With `n` reflectors, the
-            map reaches every orthogonal matrix. Default: `None`, which means `n`.
+        reflections: Number of reflectors, an int in `1 .. n`. Default: `None`, `n`,
+            which reach every orthogonal matrix.
 
     Example:
     >>> [variable.shape for variable in Householder(16).variables(128)]
@@ -352,7 +305,11 @@ class Householder(Parametrization):
     def matrix(self, *values: Tensor) -> Tensor:
         """Multiplies the reflectors."""
         (reflectors,) = values
-        size = reflector_size(reflectors.shape[0], self.reflections)
+        entries, m = reflectors.shape[0], self.reflections
+        if m is None:
+            size = (math.isqrt(1 + 8 * entries) - 1) // 2
+        else:
+            size = (2 * entries + m * (m - 1)) // (2 * m)
         return ops.transpose(householder_product(reflectors, size))
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:

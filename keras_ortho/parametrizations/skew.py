@@ -1,4 +1,4 @@
-"""Skew-symmetric matrices from their strict upper triangles, and an initializer."""
+"""Skew-symmetric matrices, also as recurrent matrices: of the AntisymmetricRNN."""
 
 import math
 from typing import Any
@@ -7,9 +7,15 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.backend.elementary import tan
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_finite
+from keras_ortho.parametrizations.arithmetic import (
+    placed,
+    positions,
+    rounding_tolerance,
+)
+from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 from keras_ortho.parametrizations.free_initializers import FreeInitializer
 
 
@@ -32,32 +38,17 @@ def matrix_size(shape: tuple[int, ...]) -> int:
 
 def skew_matrix(entries: Tensor) -> Tensor:
     """Builds a skew-symmetric matrix from its strict upper triangle."""
-    upper = _positions(matrix_size(entries.shape), 1)
+    size = matrix_size(entries.shape)
+    upper = positions(size, size, 1)
     lower = np.where(upper > 0, upper + entries.shape[0], 0).T
-    zero = ops.zeros((1,), dtype=entries.dtype)
-    return ops.take(ops.concatenate([zero, entries, -entries]), upper + lower)
+    return placed(ops.concatenate([entries, -entries]), upper + lower)
 
 
 def symmetric_matrix(entries: Tensor) -> Tensor:
     """Builds a symmetric matrix from its upper triangle."""
-    upper = _positions(matrix_size(entries.shape) - 1, 0)
-    return ops.take(entries, np.maximum(upper, upper.T) - 1)
-
-
-def _positions(size: int, diagonal: int) -> np.ndarray:
-    """Numbers the elements of an upper triangle from 1 in row order."""
-    position = np.zeros((size, size), "int32")
-    rows, columns = np.triu_indices(size, diagonal)
-    position[rows, columns] = np.arange(1, len(rows) + 1)
-    return position
-
-
-def upper_entries(matrix: Tensor, *, diagonal: bool = False) -> Tensor:
-    """Reads the upper triangle of a matrix, in row order."""
-    size = matrix.shape[0]
-    rows, columns = np.triu_indices(size, 0 if diagonal else 1)
-    position = (rows * size + columns).astype("int32")
-    return ops.take(ops.reshape(matrix, (-1,)), position)
+    size = matrix_size(entries.shape) - 1
+    upper = positions(size, size)
+    return placed(entries, np.maximum(upper, upper.T))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -65,13 +56,11 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     """Initializer for skew-symmetric matrices whose Cayley transform rotates planes.
 
     The matrix has diagonal blocks `[[0, s_j], [-s_j, 0]]` with `s_j = tan(t_j / 2)` and
-    uniform angles `t_j`. Its Cayley transform has the eigenvalues `exp(+-i t_j)`, and 1
-    if the order is odd.
+    uniform angles `t_j`, those by which its Cayley transform rotates.
 
     Args:
-        minval: Lower bound of the angles, in radians. Default: 0.
-        maxval: Upper bound of the angles, in radians. Default: pi / 2. Both bounds lie
-            in `(-pi, pi)`, because no Cayley transform rotates by pi.
+        minval: Lower bound of the angles, in radians, above -pi. Default: 0.
+        maxval: Upper bound of the angles, in radians, below pi. Default: pi / 2.
         seed: Integer or `keras.random.SeedGenerator`. Default: `None`, a random seed.
 
     Raises:
@@ -91,7 +80,8 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     def __init__(
         self, minval: float = 0.0, maxval: float = math.pi / 2, seed: Any = None
     ) -> None:
-        minval, maxval = check_finite("minval", minval), check_finite("maxval", maxval)
+        minval = checks.check_finite("minval", minval)
+        maxval = checks.check_finite("maxval", maxval)
         if not -math.pi < minval <= maxval < math.pi:
             raise ValueError(
                 "`minval` and `maxval` must be angles with -pi < minval <= maxval < "
@@ -110,3 +100,187 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
         position = row * (2 * size - row - 1) // 2
         indices = ops.convert_to_tensor(position[:, None], dtype="int32")
         return ops.scatter(indices, tan(angles / 2), shape)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
+    """Initializer that draws free entries from `N(0, sigma_w^2 / n)` for `n` units.
+
+    The eigenvalues of an antisymmetric matrix then lie between about `+-2 sigma_w i`.
+
+    Args:
+        sigma_w: Standard deviation of the entries times `sqrt(n)`, at least 0. The
+            paper selects it from 0, 1, 2, 4, 8 and 16 for each task. Default: 1.
+        seed: Int or `keras.random.SeedGenerator`. Default: `None`, a random seed.
+
+    Raises:
+        ValueError: If `sigma_w` is negative or not finite.
+
+    Example:
+    >>> entries = AntisymmetricNormal(4.0, seed=0)((8128,))  # for n = 128 units
+
+    Reference:
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
+    """
+
+    makes = "skew entries"
+
+    def __init__(self, sigma_w: float = 1.0, seed: Any = None) -> None:
+        self.sigma_w = checks.check_number("sigma_w", sigma_w)
+        self.normal = keras.initializers.RandomNormal(stddev=1.0, seed=seed)
+
+    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+        """Draws free entries: `(n (n - 1) / 2,)`, or `(n, n)` if unstructured."""
+        square = len(shape) == 2 and shape[0] == shape[1]
+        size = shape[0] if square else matrix_size(shape)
+        return self.normal(shape, dtype=dtype) * (self.sigma_w / math.sqrt(size))
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the config of the initializer."""
+        return {"sigma_w": self.sigma_w, "seed": self.normal.get_config()["seed"]}
+
+
+def _diffused(matrix: Tensor, diffusion: float) -> Tensor:
+    return matrix - diffusion * ops.eye(matrix.shape[0], dtype=matrix.dtype)
+
+
+def antisymmetric(entries: Tensor, diffusion: float = 0.0) -> Tensor:
+    """Makes `W = M - gamma I` with a skew-symmetric `M`.
+
+    Args:
+        entries: The strict upper triangle of `M` in row order, `(n (n - 1) / 2,)`.
+        diffusion: Diffusion `gamma`. Default: 0.
+
+    Returns:
+        Tensor of shape `(n, n)` and the dtype of `entries`.
+
+    Example:
+    >>> antisymmetric(np.array([2.0]), diffusion=0.5)
+    [[-0.5, 2], [-2, -0.5]]
+
+    Reference:
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
+    """
+    return _diffused(skew_matrix(entries), diffusion)
+
+
+def antisymmetry_error(matrix: Tensor, diffusion: float = 0.0) -> float:
+    """Computes `||M + M^T||_F`, how far `M = W + gamma I` is from skew-symmetric.
+
+    Args:
+        matrix: Tensor or array of shape `(n, n)`, the matrix `W`.
+        diffusion: Diffusion `gamma`. Default: 0.
+
+    Returns:
+        A float, computed in float64.
+
+    Raises:
+        ValueError: If the matrix is not square or is complex.
+
+    Example:
+    >>> antisymmetry_error(np.array([[0.0, 3.0], [-3.0, 0.0]]))
+    0.0
+    """
+    matrix = np.asarray(ops.convert_to_numpy(matrix))
+    checks.check_square("matrix", matrix)
+    checks.check_real("matrix", matrix)
+    skew = matrix.astype("float64") + diffusion * np.eye(len(matrix))
+    return float(np.linalg.norm(skew + skew.T))
+
+
+def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndarray:
+    """Finds the entries of `M` in `W = M - gamma I`.
+
+    Args:
+        matrix: Real array `W` of shape `(n, n)`; `W + gamma I` must be skew-symmetric.
+        diffusion: Diffusion `gamma`. Default: 0.
+
+    Returns:
+        Array of shape `(n (n - 1) / 2,)`, float64.
+
+    Raises:
+        ValueError: If the matrix is not one, up to rounding.
+
+    Example:
+    >>> antisymmetric_inverse(np.array([[-0.5, 2.0], [-2.0, -0.5]]), diffusion=0.5)
+    array([2.])
+    """
+    matrix = np.asarray(matrix)
+    skew = checks.check_real_square("matrix", matrix)
+    error = antisymmetry_error(skew, diffusion)
+    largest = max(np.abs(matrix).max(), diffusion)
+    tolerance = rounding_tolerance(len(matrix), matrix.dtype) * largest
+    if error > tolerance:
+        raise ValueError(
+            "`matrix` must be skew-symmetric, except for a diagonal of -diffusion = "
+            f"{-diffusion}: M = W + diffusion I with ||M + M^T||_F at most "
+            f"{tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
+        )
+    return ((skew - skew.T) / 2)[np.triu_indices(len(matrix), 1)]
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class Unstructured(Parametrization):
+    """All real matrices, as `W = M - diffusion I` with all entries of `M` free.
+
+    Args:
+        diffusion: Diffusion `gamma`, at least 0. Default: 0.
+
+    Example:
+    >>> Unstructured().distance(np.ones((3, 3)))
+    0.0
+    """
+
+    takes = "skew entries"
+
+    def __init__(self, diffusion: float = 0.0) -> None:
+        self.diffusion = checks.check_number("diffusion", diffusion)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Returns one variable, the matrix `M`."""
+        make = initializer or AntisymmetricNormal()
+        return [FreeVariable("recurrent_kernel", (size, size), make, group="others")]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = M - diffusion I`."""
+        return _diffused(values[0], self.diffusion)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds `M`."""
+        matrix = checks.check_real_square("matrix", matrix)
+        return (matrix + self.diffusion * np.eye(len(matrix)),)
+
+    def distance(self, matrix: np.ndarray) -> float:
+        """Returns 0: the set contains every real matrix."""
+        checks.check_real_square("matrix", matrix)
+        return 0.0
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class Antisymmetric(Unstructured):
+    """Antisymmetric matrices with diffusion, `W = M - diffusion I`.
+
+    Args:
+        diffusion: Diffusion `gamma`, at least 0. Default: 0.
+
+    Example:
+    >>> Antisymmetric().distance(np.array([[0.0, 3.0], [-3.0, 0.0]]))
+    0.0
+    """
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Returns one variable, the free entries of `M`."""
+        make = initializer or AntisymmetricNormal()
+        return [FreeVariable("recurrent_skew", (num_entries(size),), make)]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Makes `W = M - diffusion I`."""
+        return antisymmetric(values[0], self.diffusion)
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the free entries of `M`."""
+        return (antisymmetric_inverse(matrix, self.diffusion),)
+
+    def distance(self, matrix: np.ndarray) -> float:
+        """Computes `||M + M^T||_F`, see `antisymmetry_error`."""
+        return antisymmetry_error(matrix, self.diffusion)

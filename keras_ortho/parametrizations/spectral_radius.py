@@ -1,21 +1,15 @@
 """The spectral radius of a real matrix, its gradient, and normalization by it.
 
-The short-term kernel of Helfrich and Ye, "Eigenvalue normalized recurrent neural
-networks for short term memory", AAAI 2020, is `T / (rho(T) + epsilon)`.
-
 Repeated squaring gives a multiple of `T^N`, `N = 2^k`, in which only the eigenvalues of
 largest modulus survive. `T^N V` and `(T^N)^T V` with two columns `V` then contain the
 dominant right and left invariant subspaces: lines if the dominant eigenvalue is real,
-planes if it belongs to a complex pair. The residual `||T Q - Q (Q^T T Q)||` shows which
-case it is: in a power of rank one, the second column is noise.
+planes if it belongs to a complex pair, as `||T Q - Q (Q^T T Q)||` shows.
 
 Rounding spoils the powers of a matrix far from normal. If no residual is small, the
 matrix is projected onto a block of columns by subspace iteration, the projection is
 squared instead, and Newton's method improves the eigenvalue that it has. Golub and Van
-Loan, "Matrix Computations", section 7.3.
-
-The dominant eigenvalues are those of `H = Q^T T Q`, of order at most two. They, their
-eigenvectors and the gradient follow in closed form, without complex numbers.
+Loan, "Matrix Computations", section 7.3. The rest follows in closed form from
+`H = Q^T T Q`, of order at most two.
 """
 
 import math
@@ -160,9 +154,8 @@ def _search(matrix: Tensor) -> tuple[Tensor, ...]:
 def _by_block(matrix: Tensor, first: Tensor) -> tuple[Tensor, ...]:
     """Finds the subspaces of a matrix of norm 1 by subspace iteration.
 
-    Each step multiplies an orthonormal block by the matrix, so that its rounding errors
-    are those of a single product, however large the powers of the matrix grow. Returns
-    the residual, the two bases and the number of steps.
+    Each step multiplies an orthonormal block by the matrix: its rounding errors are
+    those of one product. Returns the residual, the two bases and the number of steps.
     """
     size, dtype = matrix.shape[0], keras.backend.standardize_dtype(matrix.dtype)
     columns = min(size, 16 if size < 300 else 32)
@@ -287,10 +280,9 @@ def _eigenvalues(small: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
     """Computes the spectral radius of a matrix `H` and its logarithmic derivative.
 
-    A complex pair has the modulus `sqrt(det H)`, whose logarithm has the derivative
-    `H^-1 / 2`. A real eigenvalue `a` beside another one `b` has the spectral projector
-    `(H - b I) / (a - b)`. Two real eigenvalues that differ only by rounding are treated
-    as a pair.
+    A complex pair, or two real eigenvalues that differ only by rounding, has the
+    modulus `sqrt(det H)`, whose logarithm has the derivative `H^-1 / 2`. A real
+    eigenvalue `a` beside another one `b` has the projector `(H - b I) / (a - b)`.
     """
     mean, root, imaginary = _eigenvalues(small)
     identity = ops.eye(2, dtype=small.dtype)
@@ -392,8 +384,7 @@ def spectral_radius(matrix: Tensor) -> Tensor:
 
     The gradient is `(alpha Re S + beta Im S) / rho`, with the dominant eigenvalue
     `lambda = alpha + i beta`, its eigenvectors `T u = lambda u`, `v* T = lambda v*`,
-    and `S = conj(v) u^T / (v* u)`. The function can be differentiated once, in reverse
-    mode. Where `rho` has no gradient, or it cannot be computed:
+    and `S = conj(v) u^T / (v* u)`. It exists once, in reverse mode. Otherwise:
 
     - Of two real eigenvalues with opposite signs, the positive one is used.
     - Two real eigenvalues that are equal up to rounding are treated as a pair, with the
@@ -401,8 +392,7 @@ def spectral_radius(matrix: Tensor) -> Tensor:
     - Of more than two that tie, one is used. The gradient is a subgradient.
     - If more tie than a block of 16 columns parts, as in large orthogonal matrices, or
       the condition number of the eigenvalue exceeds `1 / (n eps)`, the gradient is
-      `rho T / ||T||_F^2`, which only changes the scale of `T`. `eigenpair_report` tells
-      whether it is used.
+      `rho T / ||T||_F^2`, as `eigenpair_report` tells.
     - If a matrix is so far from normal that no subspace is found, the value is
       `||T^N||_F^(1 / N)`, which is at least the radius, with the same gradient.
     - A zero matrix has radius 0 and gradient 0.
@@ -421,7 +411,6 @@ def spectral_radius(matrix: Tensor) -> Tensor:
     2.0
 
     Reference:
-
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), proposition 1
     """
     return _spectral_radius(_check_square(matrix))
@@ -432,8 +421,7 @@ def normalize_spectral_radius(
 ) -> tuple[Tensor, Tensor]:
     """Divides a matrix by its spectral radius, `T / (rho(T) + epsilon)`.
 
-    For the gradient, see `spectral_radius`. If `rho` and `epsilon` are both zero, the
-    matrix is returned unchanged.
+    For the gradient, see `spectral_radius`. A matrix is not divided by zero.
 
     Args:
         matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
@@ -442,20 +430,14 @@ def normalize_spectral_radius(
         epsilon: A nonnegative number. Default: 0.
 
     Returns:
-        A pair of the result, a tensor of shape `(n, n)`, and a boolean scalar tensor,
-        whether the matrix was divided.
+        The result, and a boolean scalar tensor, whether the matrix was divided.
 
     Raises:
-        ValueError: If the matrix is not square, its dtype is not float32 or float64, or
-            `epsilon` is negative.
+        ValueError: If an argument is not as above.
 
     Example:
     >>> normalize_spectral_radius(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
     [[0, 2], [0.5, 0]]
-
-    Reference:
-
-    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), proposition 1
     """
     matrix = _check_square(matrix)
     epsilon = check_number("epsilon", epsilon)
@@ -474,11 +456,11 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
 
     Returns:
         A dictionary: `radius`; `gradient_found`, whether `spectral_radius` uses the
-        gradient of the eigenvalue, rather than `rho T / ||T||_F^2`; `residual`, the
-        larger of `||T Q - Q H||_F / ||T||_F` for the right and the left subspace;
-        `condition`, the condition number of the eigenvalue; `planar`, whether the
-        subspace is a plane; `squarings`, how often the matrix was squared; and
-        `block_steps`, the steps of subspace iteration, or -1 if none were needed.
+        gradient of the eigenvalue; `residual`, the larger of `||T Q - Q H||_F /
+        ||T||_F` for the right and the left subspace; `condition`, the condition number
+        of the eigenvalue; `planar`, whether the subspace is a plane; `squarings`, how
+        often the matrix was squared; and `block_steps`, the steps of subspace
+        iteration, or -1.
 
     Raises:
         ValueError: If the matrix is not square, or its dtype is not float32 or float64.
@@ -497,17 +479,14 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
 def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Computes the dominant eigenvalue with a right and a left eigenvector.
 
-    If more than two eigenvalues tie, see `spectral_radius`.
-
     Args:
         matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
 
     Returns:
-        A tuple `(lambda, u, v)` of tensors, through which no gradient flows. The
-        eigenvalue `lambda`, of shape `(2,)`, holds the real part and the imaginary
-        part, which is nonnegative. The right eigenvector `u`, with `T u = lambda u`,
-        has norm 1 and shape `(2, n)`, the real and imaginary parts; the left one `v`,
-        with `v* T = lambda v*`, likewise. For a zero matrix, both are zero.
+        A tuple `(lambda, u, v)`, through which no gradient flows: the real and
+        imaginary parts of the eigenvalue, `(2,)`, the latter nonnegative, and those of
+        eigenvectors of norm 1, `(2, n)`, `T u = lambda u` and `v* T = lambda v*`, or
+        zeros if `T` is zero.
 
     Raises:
         ValueError: If the matrix is not square, or its dtype is not float32 or float64.

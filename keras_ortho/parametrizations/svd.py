@@ -1,11 +1,4 @@
-"""Matrices in the form of their singular value decomposition.
-
-    W = L Sigma R^T
-
-`L` and `R` are products of Householder reflectors, and `Sigma` holds the singular
-values, optionally bounded to an interval. Zhang, Lei and Dhillon, "Stabilizing
-gradients for deep neural networks via efficient SVD parameterization", ICML 2018.
-"""
+"""Matrices in the form of their singular value decomposition, `W = L Sigma R^T`."""
 
 import math
 from typing import Any
@@ -14,16 +7,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import (
-    check_all_finite,
-    check_fits,
-    check_number,
-    check_real,
-    check_square,
-)
 from keras_ortho.parametrizations.arithmetic import rounding_tolerance
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
+from keras_ortho.parametrizations.cayley import scaled_cayley, scaled_cayley_inverse
 from keras_ortho.parametrizations.free_initializers import independent
 from keras_ortho.parametrizations.householder import (
     UniformReflectors,
@@ -34,13 +22,13 @@ from keras_ortho.parametrizations.householder import (
     num_reflector_entries,
     unit_length,
 )
+from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 
 
 def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Tensor:
     """Computes bounded singular values `center + 2 margin (sigmoid(s) - 1/2)`.
 
-    If the margin is at least the center, they can be zero or negative, and are then
-    singular values up to sign.
+    If the margin is at least the center, they are singular values up to sign.
 
     Args:
         logits: Tensor `s`, float32 or float64.
@@ -55,10 +43,7 @@ def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Ten
     [0.99, 1, 1.01]
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html),
-      equation 8, after
-      [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
     logits = ops.convert_to_tensor(logits)
     return center + margin * (2.0 * ops.sigmoid(logits) - 1.0)
@@ -87,11 +72,9 @@ def svd_matrix(
 ) -> Tensor:
     """Computes the matrix `L Sigma R^T` from singular vectors and singular values.
 
-    Only the first `p = min(m, n)` columns of `L` and `R` are computed, and more than
-    `p` reflectors would have no effect (lemma 1).
-
     Args:
-        left: Packed reflectors of `L`, of order `m`: see `householder_product`.
+        left: Packed reflectors of `L`, of order `m`: see `householder_product`. More
+            than `p = min(m, n)` have no effect.
         right: Packed reflectors of `R`, of order `n`.
         singular_values: Tensor of shape `(p,)`.
         shape: Shape `(m, n)` of the matrix.
@@ -107,30 +90,26 @@ def svd_matrix(
     [[3], [0]]
 
     Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html),
-      equation 17 and theorem 4
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), equation 17
     """
-    rows, columns = shape
     rank = min(shape)
-    check_fits("singular_values", singular_values, (rank,), f"the shape {shape}")
-    left_vectors = householder_product(left, rows, rank)
-    right_vectors = householder_product(right, columns, rank)
+    checks.check_fits("singular_values", singular_values, (rank,), f"the shape {shape}")
+    left_vectors, right_vectors = (
+        householder_product(reflectors, size, rank)
+        for reflectors, size in zip((left, right), shape, strict=True)
+    )
     return ops.matmul(left_vectors * singular_values, ops.transpose(right_vectors))
 
 
 def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Finds the reflectors and singular values of a given matrix.
 
-    They exist for every matrix of shape `(m, n)`, with `p = min(m, n)` reflectors on
-    each side (theorem 4).
-
     Args:
-        matrix: Real array of shape `(m, n)`.
+        matrix: Any real array of shape `(m, n)`.
 
     Returns:
-        A tuple of the packed reflectors of `L`, those of `R`, and the `p` singular
-        values, all float64.
+        Float64 arrays: the packed `p = min(m, n)` reflectors of `L`, those of `R`, and
+        the `p` singular values.
 
     Raises:
         ValueError: If it is not a nonempty matrix of finite real numbers.
@@ -140,7 +119,7 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     array([3.])
     """
     matrix = _float64(matrix)
-    check_all_finite("matrix", matrix)
+    checks.check_all_finite("matrix", matrix)
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
     return frame_reflectors(left), frame_reflectors(right.T), values
 
@@ -148,7 +127,7 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
     """Computes the largest distance of the singular values from a center, in float64.
 
-    This is the spectral margin that the paper plots, `max |sigma_i - center|`.
+    This is the spectral margin of figure 2 of Zhang et al., `max |sigma_i - center|`.
 
     Args:
         matrix: Tensor or array of shape `(m, n)`.
@@ -163,10 +142,6 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
     Example:
     >>> spectral_deviation(np.diag([1.5, 0.9]))
     0.5
-
-    Reference:
-
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
     """
     matrix = _float64(ops.convert_to_numpy(matrix))
     if not np.isfinite(matrix).all():
@@ -181,7 +156,7 @@ def _float64(matrix: np.ndarray) -> np.ndarray:
             "`matrix` must be a matrix, and not empty. Received: "
             f"matrix.shape={matrix.shape}"
         )
-    check_real("matrix", matrix)
+    checks.check_real("matrix", matrix)
     return matrix.astype("float64")
 
 
@@ -191,10 +166,9 @@ class BoundedSpectrum(Parametrization):
     def __init__(
         self, spectral_margin: float = 0.01, spectral_center: float = 1.0
     ) -> None:
-        self.spectral_margin: float = check_number("spectral_margin", spectral_margin)
-        self.spectral_center: float = check_number(
-            "spectral_center", spectral_center, positive=True
-        )
+        check = checks.check_number
+        self.spectral_margin = check("spectral_margin", spectral_margin)
+        self.spectral_center = check("spectral_center", spectral_center, positive=True)
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Computes `W = L diag(sigma) R^T`."""
@@ -205,12 +179,12 @@ class BoundedSpectrum(Parametrization):
         return ops.matmul(scaled, ops.transpose(factors["right"]))
 
     def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
-        """Computes the logits of singular values, see `bounded_logits`."""
+        """Computes the logits of singular values."""
         return bounded_logits(values, self.spectral_margin, self.spectral_center, dtype)
 
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the singular values lie outside the interval."""
-        check_square("matrix", matrix)
+        checks.check_square("matrix", matrix)
         deviation = spectral_deviation(matrix, self.spectral_center)
         # Python's `max` would turn NaN into 0.
         return float(np.maximum(0.0, deviation - self.spectral_margin))
@@ -218,14 +192,12 @@ class BoundedSpectrum(Parametrization):
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SVD(BoundedSpectrum):
-    """Matrices `L diag(sigma) R^T`, as in svdRNN.
-
-    `L` and `R` are products of Householder reflectors.
+    """Matrices `L diag(sigma) R^T` with Householder reflectors, as in svdRNN.
 
     Args:
         reflections: Number of reflectors of `L` and of `R`, an int in `1 .. n` for
-            both, or a pair. With `n` reflectors each, the map reaches every matrix
-            whose singular values lie in the interval. Default: `None`, which means `n`.
+            both, or a pair. Default: `None`, `n` each, which reach every matrix whose
+            singular values lie in the interval.
         spectral_margin: Largest distance of the singular values from the center, at
             least 0; with 0 they are fixed at the center. Default: 0.01.
         spectral_center: Center of the interval of the singular values, and their
@@ -283,7 +255,61 @@ class SVD(BoundedSpectrum):
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the reflectors and logits, if each factor has `n` reflectors."""
         matrix = np.asarray(matrix)
-        size = len(matrix)
-        check_invertible(check_pair(self.reflections, size), size)
+        check_invertible(check_pair(self.reflections, len(matrix)), len(matrix))
         left, right, values = svd_inverse(matrix)
         return left, right, self.singular_logits(values, matrix.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FactorizedCayley(BoundedSpectrum):
+    """Matrices `L diag(sigma) R^T` with `L` and `R` by the scaled Cayley transform.
+
+    In the paper, the optimizer keeps `L` and `R` orthogonal.
+
+    Args:
+        spectral_margin: Largest distance of a singular value from the center, as in
+            `SVD`.
+            Default: 0.1.
+        spectral_center: Center of the interval and initial value. Default: 1.
+
+    Raises:
+        ValueError: If an argument is out of range.
+
+    Example:
+    >>> FactorizedCayley().distance(np.eye(3))
+    0.0
+
+    Reference:
+    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    """
+
+    takes = "skew entries"
+
+    def __init__(
+        self, spectral_margin: float = 0.1, spectral_center: float = 1.0
+    ) -> None:
+        super().__init__(spectral_margin, spectral_center)
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Returns entries and signs of the factors, and logits of singular values."""
+        zeros, ones = keras.initializers.Zeros(), keras.initializers.Ones()
+        entries, order = (num_entries(size),), (size,)
+        return [
+            FreeVariable("left_skew", entries, initializer or HenaffSkew()),
+            FreeVariable("left_signs", order, ones, trainable=False),
+            FreeVariable("right_skew", entries, zeros),
+            FreeVariable("right_signs", order, ones, trainable=False),
+            FreeVariable("singular_logits", order, zeros),
+        ]
+
+    def parts(self, *values: Tensor) -> dict[str, Tensor]:
+        """Returns the factors `L` and `R`."""
+        left = scaled_cayley(*values[:2])
+        return {"left": left, "right": scaled_cayley(*values[2:4])}
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Finds the variables, if the singular values are in the interval."""
+        matrix = np.asarray(matrix)
+        left, values, right = np.linalg.svd(checks.check_real_square("matrix", matrix))
+        logits = self.singular_logits(values, matrix.dtype)
+        return *scaled_cayley_inverse(left), *scaled_cayley_inverse(right.T), logits

@@ -8,7 +8,7 @@ import pytest
 from keras import ops
 
 from keras_ortho.optimizers import StiefelDescent
-from keras_ortho.parametrizations.orthogonality import orthogonality_error
+from keras_ortho.parametrizations.arithmetic import orthogonality_error
 from tests.reference import random_unitary
 
 pytestmark = pytest.mark.backends

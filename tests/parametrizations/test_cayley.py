@@ -1,4 +1,4 @@
-"""Both scaled Cayley transforms where they are hard: large `A`, and every inverse."""
+"""Both scaled Cayley transforms where they are hard: of a large `A`."""
 
 import numpy as np
 import pytest
@@ -7,15 +7,12 @@ from keras import ops
 from keras_ortho.parametrizations import (
     orthogonality_error,
     scaled_cayley,
-    scaled_cayley_inverse,
     scaled_cayley_unitary,
-    scaled_cayley_unitary_inverse,
 )
 from keras_ortho.parametrizations.cayley import diagonal_signs
 from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients
-from tests.reference import random_orthogonal, random_unitary
 
 pytestmark = pytest.mark.backends
 
@@ -118,37 +115,3 @@ def test_gradient_at_large_entries(map, n, scale, dtype):
 def test_negative_ones(units, negative_ones, count):
     signs = diagonal_signs(units, negative_ones)
     np.testing.assert_array_equal(signs, [1] * (units - count) + [-1] * count)
-
-
-def special_matrices(n):
-    eigenvalues = np.where(np.arange(n) % 3, 1, -1)
-    yield random_unitary(n)
-    yield np.fft.fft(np.eye(n)) / np.sqrt(n)
-    yield 1j * np.eye(n)
-    yield random_orthogonal(n, 0)
-    yield -np.eye(n)
-    yield np.eye(n)[np.random.default_rng(n).permutation(n)]
-    yield random_orthogonal(n, 1) * eigenvalues @ random_orthogonal(n, 1).T
-    yield random_orthogonal(n, 2).astype("float32")
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 65])
-def test_inverse_of_every_matrix(n):
-    """By the complex transform, and by the real one if the matrix is real."""
-    slack = 100 * n * EPS
-    for matrix in special_matrices(n):
-        values = scaled_cayley_unitary_inverse(matrix)
-        a = reference.skew_hermitian(*values[:2])
-        assert np.abs(a).max() <= 1.25 + slack
-        assert np.abs(a.diagonal()).max() <= 0.5 + slack
-        found = [reference.unitary_cayley(*values)]
-        if not np.iscomplexobj(matrix):
-            entries, signs = scaled_cayley_inverse(matrix)
-            np.testing.assert_array_equal(np.abs(signs), 1)
-            assert np.abs(entries).max(initial=0) <= 1 + slack
-            found.append(reference.scaled_cayley(entries, signs))
-        for each in found:
-            # So the condition number of I + A is at most of the order of n.
-            atol = 10 * n * n * EPS + n * EPS32 * (matrix.dtype == "float32")
-            np.testing.assert_allclose(each, matrix, atol=atol)
-            assert orthogonality_error(each) <= slack * n

@@ -36,6 +36,10 @@ CALLS = {
         ((np.zeros(s),), "must be square. Received: matrix.shape=")
         for s in (3, (2, 3), (2, 2, 2))
     ],
+    sets.spectral_radius: [
+        ((np.ones(s),), "`matrix` must be square. Received: matrix")
+        for s in ((2, 3), (3,), (0, 0), (2, 2, 2))
+    ],
     sets.unitarity_error: [
         ((np.eye(3),), r"Received: matrix.shape=\(3, 3\)"),
         ((np.diag([1.0, -1.0]),), "real form of a complex matrix.*Received"),

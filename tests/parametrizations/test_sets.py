@@ -1,153 +1,27 @@
 """Every parametrization as an object: variables, map, inverse, distance, sample."""
 
-import math
-from functools import partial
-
 import keras
 import numpy as np
 import pytest
-import scipy.linalg
 from keras import ops
 
-from keras_ortho import OrthoRNN, ScoRNN, ScuRNN
+from keras_ortho import OrthoRNN
 from keras_ortho import parametrizations as sets
-from keras_ortho.initializers import FreeInitializer
 from keras_ortho.parametrizations.givens import MAX_UNROLLED
 from tests import reference
 from tests.gradients import gradients, second_derivative
+from tests.parametrizations.definitions import CAYLEY, TABLE, N
 from tests.saving import saved_copy
 
 pytestmark = pytest.mark.backends
 
 EPS, EPS32 = np.finfo("float64").eps, np.finfo("float32").eps
 STEP = EPS ** (1 / 3)
-N = 6
 # The code is the same on every backend, and JAX compiles each operation for each
 # size: there, one does.
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 
 
-def rotated(angles, signs=1, style="tunable"):
-    n = angles.shape[1] + 1 if style == "tunable" else 2 * angles.shape[1]
-    return reference.rotations(style, angles, 0 * angles, np.zeros(n)).real * signs
-
-
-def singular_values(logits):
-    return 0.75 + 2 * 0.25 * (1 / (1 + np.exp(-logits)) - 0.5)
-
-
-def bounded(left, right, logits):
-    n = len(logits)
-    return reference.svd(left, right, singular_values(logits), n, n)
-
-
-def factorized(left, left_signs, right, right_signs, logits):
-    left = reference.scaled_cayley(left, left_signs)
-    right = reference.scaled_cayley(right, right_signs)
-    return left * singular_values(logits) @ right.T
-
-
-def householder(reflectors, m=None):
-    sizes = range(1, 100)
-    counts = {n: sum(range(n - (m or n) + 1, n + 1)) for n in sizes}
-    (n,) = (n for n in sizes if counts[n] == len(reflectors))
-    return reference.householder(reflectors, n).T
-
-
-def skew(entries):
-    return reference.skew(entries, (1 + math.isqrt(1 + 8 * len(entries))) // 2)
-
-
-def exponential(entries):
-    return reference.exponential(entries, len(skew(entries)))
-
-
-def diffused(matrix):
-    return matrix - 0.25 * np.eye(len(matrix))
-
-
-def full(parts):
-    return parts[0] + 1j * parts[1]
-
-
-def in_heads(map, heads):
-    def whole(*values):
-        size = len(values) // heads
-        parts = [values[i : i + size] for i in range(0, len(values), size)]
-        return scipy.linalg.block_diag(*(map(*part) for part in parts))
-
-    return whole
-
-
-def rebased(base, passes, entries, *rest, map=reference.scaled_cayley):
-    *signs, origin = rest
-    return base @ map(entries - origin, *signs)
-
-
-def rebased_unitary(base, passes, skew, symmetric, phases, *origins):
-    free = [a - b for a, b in zip((skew, symmetric, phases), origins, strict=True)]
-    return reference.as_complex(base) @ reference.unitary_cayley(*free)
-
-
-CAYLEY, UNITARY = sets.ScaledCayley(1), sets.ScaledCayleyUnitary()
-REBASED = sets.Rebased(CAYLEY, 2)
-MANY = MAX_UNROLLED + 4
-cayley, unitary = reference.scaled_cayley, reference.unitary_cayley
-schur = reference.real_schur
-turns = partial(reference.rotations, "tunable")
-# The first size, and others.
-NONE, ALL, EVEN, POWERS = (N,), (N, 1, 2, 7, 17), (N, 2, 10), (8, 2, 4, 16)
-# Each with values of all its arguments that are not their defaults, its definition in
-# NumPy, and sizes.
-TABLE = {
-    "cayley": (CAYLEY, cayley, (*ALL, 33, 64)),
-    "unitary-cayley": (UNITARY, unitary, ALL),
-    "antisymmetric": (sets.Antisymmetric(0.25), lambda a: diffused(skew(a)), ALL),
-    "unstructured": (sets.Unstructured(0.25), diffused, ALL),
-    "householder": (sets.Householder(), householder, (*ALL, 40)),
-    "few-reflectors": (sets.Householder(2), lambda u: householder(u, 2), (N, 2, 17)),
-    "svd": (sets.SVD(None, 0.25, 0.75), bounded, ALL),
-    "few-reflectors-svd": (sets.SVD((3, 2), 0.25, 0.75), bounded, (N, 3)),
-    "factorized": (sets.FactorizedCayley(0.25, 0.75), factorized, ALL),
-    "rotations": (sets.GivensOrthogonal(None, "tunable"), rotated, EVEN),
-    "few-rotations": (sets.GivensOrthogonal(2, "tunable"), rotated, EVEN),
-    "few-fft": (sets.GivensOrthogonal(), partial(rotated, style="fft"), POWERS),
-    "unitary-rotations": (sets.GivensUnitary(N, "tunable"), turns, NONE),
-    "few-unitary-rotations": (sets.GivensUnitary(4), turns, EVEN),
-    "many-unitary-rotations": (sets.GivensUnitary(MANY), turns, NONE),
-    "few-unitary-fft": (
-        sets.GivensUnitary(style="fft"),
-        partial(reference.rotations, "fft"),
-        POWERS,
-    ),
-    "schur": (
-        sets.RealSchur("cayley", keras.initializers.Ones()),
-        partial(schur, map="cayley"),
-        ALL,
-    ),
-    "schur-exponential": (sets.RealSchur(), partial(schur, map="exponential"), ALL),
-    "restricted": (sets.RestrictedUnitary(), reference.restricted_unitary, ALL),
-    "full": (sets.FullUnitary(), full, ALL),
-    "half-full": (sets.FullUnitary(half_gradient=True), full, NONE),
-    "enrnn": (sets.EigenvalueNormalized(4, 2, 1, True, 0.5), None, NONE),
-    "enrnn-uncoupled": (sets.EigenvalueNormalized(4, 2, coupling=False), None, NONE),
-    "exponential": (sets.SkewExponential(), exponential, (*ALL, 33)),
-    "rebased": (REBASED, rebased, ALL),
-    "rebased-unitary": (sets.Rebased(UNITARY), rebased_unitary, ALL),
-    "rebased-exponential": (
-        sets.Rebased(sets.SkewExponential(), 3),
-        partial(rebased, map=exponential),
-        ALL,
-    ),
-    "heads": (sets.Heads(CAYLEY, 2), in_heads(cayley, 2), EVEN),
-    "unitary-heads": (sets.Heads(UNITARY, 3), in_heads(unitary, 3), NONE),
-    "rebased-heads": (sets.Heads(REBASED, 2), in_heads(rebased, 2), EVEN),
-    "few-reflectors-in-heads": (
-        sets.Heads(sets.Householder(1), 2),
-        in_heads(lambda u: householder(u, 1), 2),
-        EVEN,
-    ),
-}
 each = pytest.mark.parametrize("name", TABLE)
 defined = pytest.mark.parametrize(
     ("kind", "definition", "n"),
@@ -336,19 +210,6 @@ def test_orthogonal_samples_are_as_likely_as_any():
 
 
 @each
-def test_free_initializers_reach_the_first_trained_variable(name):
-    class Ones(FreeInitializer, keras.initializers.Ones):
-        pass
-
-    kind, _, (n, *_) = TABLE[name]
-    first = next(v for v in kind.variables(n, Ones()) if v.trainable)
-    value = ops.convert_to_numpy(first.initializer(first.shape, dtype="float64"))
-    if kind.takes == "reflectors":  # Each is scaled to the length 1.
-        value = value[: n // kind.heads] / value[0]
-    np.testing.assert_array_equal(value, 1)
-
-
-@each
 def test_config(name):
     kind, _, (n, *_) = TABLE[name]
     values = values_of(kind, n)
@@ -390,21 +251,6 @@ def test_the_length_of_a_reflector_plays_no_part(scale):
     if scale:
         expected = sets.restricted_unitary(phases, reflectors, permutation)
         np.testing.assert_allclose(found, expected, atol=20 * N * EPS32)
-    (gradient,) = gradients(
-        lambda v: ops.sum(sets.restricted_unitary(phases, v, permutation)), scaled
-    )
-    assert np.isfinite(gradient).all() or scale == 1e-30
-
-
-@pytest.mark.parametrize("layer", [ScoRNN, ScuRNN])
-def test_a_batch_with_nan_in_fit(layer):
-    """Training goes on, as with any layer of Keras: its callbacks see the loss."""
-    model = keras.Sequential([keras.Input((3, 2)), layer(3)])
-    model.compile("sgd", "mse")
-    x = np.zeros((4, 3, 2), "float32")
-    x[0, 0, 0] = np.nan
-    model.fit(x, np.zeros((4, *model.output_shape[1:])), batch_size=2, verbose=0)
-    assert np.isnan(ops.convert_to_numpy(model(x))).all()
 
 
 @pytest.mark.parametrize("own", ["uniform_phases", np.array([0.5, -0.25], "float32")])
@@ -414,3 +260,54 @@ def test_initializers_as_layers_take_them(own):
     layer.build((None, None, 3))
     (found,) = (w for w in layer.weights if w.name == "schur_angles")
     assert isinstance(own, str) or np.array_equal(ops.convert_to_numpy(found), own)
+
+
+IMAGINARY = np.diag([2j, -1.0])  # W* W - I = diag(3, 0), of norm 3.
+
+
+@pytest.mark.parametrize(
+    ("measure", "matrix", "expected"),
+    [
+        (sets.orthogonality_error, np.eye(4), 0),
+        (sets.orthogonality_error, np.diag([2.0, -1.0]), 3),
+        # In float32 the product would round the difference away.
+        (sets.orthogonality_error, np.diag([1 + 2.0**-23]).astype("f"), 2.0**-22),
+        (sets.orthogonality_error, IMAGINARY, 3),
+        (sets.unitarity_error, reference.complex_block(IMAGINARY), 3),
+        (sets.antisymmetry_error, np.array([[1.0, 2.0], [-2.0, 0.0]]), 2),
+        (sets.Antisymmetric(0.5).distance, np.eye(2) / -2, 0),
+        (sets.spectral_deviation, np.diag([0.5, -1.25]), 0.5),
+        (sets.SVD(None, 0.25, 0.75).distance, np.eye(3), 0),
+        (sets.Heads(CAYLEY, 2).distance, np.diag([1.0, 1.0, 1.0, 2.0]), 3),
+        # Of the blocks from orthogonal ones, and of the rest from zero.
+        (sets.Heads(CAYLEY, 2).distance, np.eye(4) + 4 * np.eye(4, k=3), 4),
+    ],
+)
+def test_distances_of_known_matrices(measure, matrix, expected):
+    assert measure(matrix) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.skipif(not ON_TENSORFLOW, reason="JAX compiles with XLA always")
+@pytest.mark.parametrize("capacity", [2, 2 * MAX_UNROLLED])
+def test_compiles_and_many_layers_are_one_loop(capacity):
+    import tensorflow as tf
+
+    random = np.random.default_rng(0)
+    shape = (capacity // 2, 5)
+    free = [tf.constant(random.uniform(-4, 4, size)) for size in (shape, shape, 6)]
+
+    def value_and_gradient(*free):
+        with tf.GradientTape() as tape:
+            tape.watch(free)
+            value = tf.reduce_sum(sets.givens_unitary(*free) ** 3)
+        return value, tape.gradient(value, free)
+
+    graph = tf.function(value_and_gradient)
+    compiled = tf.function(value_and_gradient, jit_compile=True)(*free)
+    for found, expected in zip(
+        tf.nest.flatten(compiled), tf.nest.flatten(graph(*free)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e4 * EPS)
+    nodes = graph.get_concrete_function(*free).graph.as_graph_def().node
+    loops = [node for node in nodes if "While" in node.op]
+    assert len(loops) == (2 if capacity > MAX_UNROLLED else 0)

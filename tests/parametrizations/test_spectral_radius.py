@@ -21,7 +21,6 @@ pytestmark = pytest.mark.backends
 
 EPS = np.finfo("float64").eps
 EPS32 = float(np.finfo("float32").eps)
-KINDS = ["positive", "negative", "pair"]
 DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64"])
 eigenpair = traced(dominant_eigenpair)
 # Traced once for each shape.
@@ -140,21 +139,9 @@ def test_eigenpair_of_a_near_tie(dominant, gap, dtype):
             assert assert_eigenpair(matrix, bound) == pytest.approx(1, rel=bound + gap)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [2, 3, 8])
-def test_gradient_of_the_radius(kind, n):
-    matrix = with_dominant(kind, n)
-    # The condition of the eigenvectors is that of `mixed` and the gap of 1.5 to 1.
-    for found, expected in zip(
-        radius_and_gradient(matrix), by_definition(matrix), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, atol=1000 * n * EPS)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.3])
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradient_of_the_normalized_matrix(kind, epsilon):
-    n = 5
+@pytest.mark.parametrize(("n", "epsilon"), [(2, 0.0), (3, 0.3), (8, 0.0), (5, 0.3)])
+@pytest.mark.parametrize("kind", ["positive", "negative", "pair"])
+def test_gradient_of_the_normalized_matrix(kind, n, epsilon):
     matrix = with_dominant(kind, n, seed=1)
     upstream = np.random.default_rng(2).normal(size=(n, n))
 
@@ -312,11 +299,4 @@ def test_when_it_divides(radius, always):
     normalized, divided = normalize_spectral_radius(matrix, always)
     assert bool(divided) is (always or radius > 1)
     expected = matrix / radius if divided else matrix
-    np.testing.assert_allclose(normalized, expected, atol=1000 * EPS * bool(divided))
-
-
-@pytest.mark.parametrize("function", [spectral_radius, dominant_eigenpair])
-@pytest.mark.parametrize("shape", [(2, 3), (3,), (0, 0), (2, 2, 2)])
-def test_must_be_square(function, shape):
-    with pytest.raises(ValueError, match=r"`matrix` must be square. Received: matrix"):
-        function(np.ones(shape))
+    np.testing.assert_allclose(normalized, expected, atol=1000 * EPS)

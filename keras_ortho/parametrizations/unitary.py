@@ -1,11 +1,9 @@
-"""The restricted-capacity unitary matrix of the uRNN, with `7n` free parameters.
+"""Unitary matrices: of restricted capacity, and any that are stored as they are."""
 
-    W = D_1 F R_1 P D_2 F^-1 R_2 D_3
-
-for row vectors, with diagonals of phases `D`, the unitary discrete Fourier transform
-`F`, complex Householder reflections `R = I - 2 v v* / |v|^2` and a permutation `P`.
-"""
-
+import contextlib
+import contextvars
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -19,7 +17,9 @@ from keras_ortho.parametrizations.arithmetic import (
     adjoint,
     block,
     divide,
+    nearest_unitary,
     product,
+    random_unitary,
     turn,
 )
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
@@ -40,18 +40,20 @@ def _reflect(rows: Tensor, vector: Tensor) -> Tensor:
 def restricted_unitary(
     phases: Tensor, reflectors: Tensor, permutation: Tensor
 ) -> Tensor:
-    """Computes the composition `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` as a matrix.
+    """Computes the composition `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` for row vectors.
+
+    It has diagonals of phases `D`, the unitary discrete Fourier transform `F`, complex
+    Householder reflections `R = I - 2 v v* / |v|^2` and a permutation `P`.
 
     Args:
         phases: Angles of the diagonals, a float32 or float64 tensor of shape `(3, n)`.
-        reflectors: `[Re v | Im v]` of the two reflections, a tensor of shape `(2, 2n)`.
-            The norms do not matter; zeros give the identity.
+        reflectors: `[Re v | Im v]` of the two reflections, of any norm, a tensor of
+            shape `(2, 2n)`; zeros give the identity.
         permutation: Integer tensor of shape `(n,)`: entry `j` of `z P` is entry
             `permutation[j]` of `z`.
 
     Returns:
-        The unitary matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, of shape
-        `(2n, 2n)` and the dtype of `phases`.
+        The matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, `(2n, 2n)`.
 
     Raises:
         ValueError: If the phases or reflectors are not of float32 or float64.
@@ -87,8 +89,7 @@ class UnitaryComposition(UniformPhases):
     """Initializer for the factors of the uRNN's unitary matrix, or for the matrix.
 
     The phases are uniform, the reflectors are Glorot-uniform as a matrix of shape
-    `(2, 2n)`, and all permutations are equally likely. The shape determines which of
-    these is drawn.
+    `(2, 2n)`, and all permutations are equally likely. The shape tells which is drawn.
 
     Args:
         minval: Lower bound of the phases, in radians. Default: -pi.
@@ -168,3 +169,86 @@ class RestrictedUnitary(Parametrization):
         parts = UnitaryComposition(seed=seed)((2, size, size), "float64")
         real, imaginary = ops.convert_to_numpy(parts)
         return real + 1j * imaginary
+
+
+_KEPT = contextvars.ContextVar("kept_unitary", default=False)
+
+
+@contextlib.contextmanager
+def keeping_unitary() -> Iterator[None]:
+    """Marks the updates in its context as ones that keep unitary matrices unitary."""
+    token = _KEPT.set(True)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class KeptUnitary(keras.constraints.Constraint):
+    """Constraint that warns if the optimizer does not keep a unitary matrix unitary.
+
+    Keras's optimizers call it after each update or, if compiled, once during tracing.
+    """
+
+    def __call__(self, value: Any) -> Any:
+        """Warns, unless in `keeping_unitary`."""
+        if not _KEPT.get():
+            warnings.warn(
+                "The optimizer does not keep the recurrent matrix of `FullURNN`, "
+                "`recurrent_unitary`, unitary. Compile the model with "
+                "`keras_ortho.optimizers.paper_optimizer()`, which uses "
+                "`keras_ortho.optimizers.StiefelDescent` for it, or use `ScuRNN`, "
+                "which any optimizer can train.",
+                stacklevel=2,
+            )
+        return value
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class FullUnitary(Parametrization):
+    """All unitary matrices, stored directly, as in the full-capacity uRNN.
+
+    The optimizer must keep the matrix unitary, as
+    `keras_ortho.optimizers.StiefelDescent` does; the first step of any other one issues
+    a warning.
+
+    Args:
+        half_gradient: Whether the gradient with respect to the matrix omits what
+            reaches it through the imaginary parts of the state. Default: `False`.
+
+    Example:
+    >>> FullUnitary().variables(8)[0].shape
+    (2, 8, 8)
+    """
+
+    is_complex = True
+    takes = "a unitary composition"
+    sample = staticmethod(random_unitary)
+
+    def __init__(self, half_gradient: bool = False) -> None:
+        self.half_gradient = half_gradient
+
+    def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
+        """Returns one variable, the real and the imaginary part of the matrix."""
+        shape, make = (2, size, size), initializer or UnitaryComposition()
+        kept = KeptUnitary()
+        return [
+            FreeVariable(
+                "recurrent_unitary", shape, make, group="unitary", constraint=kept
+            )
+        ]
+
+    def matrix(self, *values: Tensor) -> Tensor:
+        """Returns the matrix in its real form."""
+        (parts,) = values
+        rows = ops.concatenate([parts[0], parts[1]], axis=1)
+        if not self.half_gradient:
+            return block(rows)
+        lower = block(ops.stop_gradient(rows))[rows.shape[0] :]
+        return ops.concatenate([rows, lower])
+
+    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Returns the real and imaginary parts of any unitary matrix."""
+        unitary = nearest_unitary(matrix)
+        return (np.stack([unitary.real, unitary.imag]),)
