@@ -179,7 +179,7 @@ class Parametrization:
         return self._of_units(matrix, size)
 
     def _initial(
-        self, variables: Iterable[FreeVariable], trained: Callable[..., np.ndarray]
+        self, variables: Iterable[FreeVariable], trained: Callable[..., Any]
     ) -> list[Tensor]:
         """Returns float64 values: `trained` makes those of the trainable variables."""
         with eagerly():

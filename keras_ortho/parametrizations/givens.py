@@ -152,25 +152,20 @@ def _over_layers(
 
 
 @functools.cache
-def _rotations(style: str) -> Callable[..., Tensor]:
+def _rotations(units: int, style: str, layers: int) -> Callable[..., Tensor]:
     """Makes the function that maps angles of the units to the product of all layers."""
-
-    def partners(table: Tensor) -> np.ndarray:
-        layers, units = table.shape
-        return _pairs(units, style, layers)[0]
+    partners, _, _ = _pairs(units, style, layers)
 
     def forward(*tables: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        eye = ops.eye(tables[0].shape[1], dtype=tables[0].dtype)
+        eye = ops.eye(units, dtype=tables[0].dtype)
         matrix = ops.stack([eye, ops.zeros_like(eye)][: len(tables)])
-        matrix, _ = _over_layers(_rotate, matrix, partners(tables[0]), tables)
+        matrix, _ = _over_layers(_rotate, matrix, partners, tables)
         return matrix, (matrix, *tables)
 
     def backward(saved: tuple[Tensor, ...], upstream: Tensor) -> list[Tensor]:
         matrix, *tables = saved
         both = ops.concatenate([matrix, upstream], axis=2)
-        return _over_layers(
-            _rotate_back, both, partners(tables[0]), tables, backward=True
-        )[1]
+        return _over_layers(_rotate_back, both, partners, tables, backward=True)[1]
 
     return with_gradient(forward, backward)
 
@@ -183,7 +178,7 @@ def _product(style: str, angles: Tensor, *phases: Tensor) -> Tensor:
     # Each unit gets the angle or phase of its pair.
     signed = placed(ops.reshape(angles, (-1,)), numbers) * (2.0 * second - 1.0)
     tables = [placed(ops.reshape(x, (-1,)), numbers * second) for x in phases]
-    return _rotations(style)(signed, *tables)
+    return _rotations(units, style, layers)(signed, *tables)
 
 
 def givens_orthogonal(
@@ -334,8 +329,7 @@ def _eliminate(
 
     With `R(t) = [[cos, sin], [-sin, cos]]`, the rotations before the diagonal are
     `diag(1, exp(ip)) R(t)`, and those after it `R(t) diag(1, exp(ip))`. They eliminate
-    the entries below the diagonal, one diagonal after another from the lower left
-    corner, alternating between neighboring rows and neighboring columns.
+    one diagonal after another from the lower left corner, by rows and columns in turn.
     """
     size = len(matrix)
     if size % 2:

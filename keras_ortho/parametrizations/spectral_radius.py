@@ -96,7 +96,7 @@ def _subspaces(matrix: Tensor, right: Tensor, left: Tensor) -> tuple[Tensor, ...
     planar = (plane < line) | (plane <= _rounding(matrix))
     residual = ops.where(planar, plane, line)
     columns = ops.stack([ops.ones_like(residual), ops.cast(planar, residual.dtype)])
-    # A power may vanish, and reveal no subspace.
+    # A power that vanishes reveals no subspace.
     vanishes = (frobenius_norm(right) == 0) | (frobenius_norm(left) == 0)
     residual = ops.where(vanishes, math.inf, residual)
     return residual, right * columns, left * columns
@@ -288,9 +288,8 @@ def _radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
     identity = ops.eye(2, dtype=small.dtype)
     value = mean + root
     of_one = divide(divide(small - (mean - root) * identity, 2.0 * root), value)
-    # Rounding in H changes the discriminant, the square of half the gap, by at most as
-    # much as is on the right: it hides a relative gap of some eps in a symmetric
-    # matrix, and one of about sqrt(eps) in a nearly defective one.
+    # Rounding in H changes the discriminant by at most as much as is on the right: it
+    # hides a gap of some eps, and one of about sqrt(eps) in a nearly defective matrix.
     error = 4.0 * machine_epsilon(small) * frobenius_norm(small)
     discriminant = root * root - imaginary * imaginary
     is_pair = discriminant <= error * (error + frobenius_norm(small - mean * identity))
@@ -323,10 +322,9 @@ def _radius(scaled: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, T
     overlap = ops.matmul(ops.transpose(left), right)
     is_line = ops.cast(_is_line(right), scaled.dtype)
     overlap = overlap + ops.diag(ops.stack([0.0 * is_line, is_line]))
-    # (Z^T Q)^-1 Z^T T Q has the product of the errors of Q and Z as its error, but
-    # rounding contributes eps / |Z^T Q|. If the subspaces are nearly orthogonal, as for
-    # a defective eigenvalue, Q^T T Q is used instead: it is exact for a matrix that
-    # differs from T by the residual.
+    # (Z^T Q)^-1 Z^T T Q has the product of the errors of Q and Z as its error, beside
+    # eps / |Z^T Q| of rounding. If the subspaces are nearly orthogonal, as for a
+    # defective eigenvalue, Q^T T Q is exact for a T changed by the residual.
     small = ops.matmul(ops.transpose(left), ops.matmul(scaled, right))
     small = ops.where(
         ops.abs(_determinant(overlap)) > eps**0.5,

@@ -125,9 +125,7 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
-    """Computes the largest distance of the singular values from a center, in float64.
-
-    This is the spectral margin of figure 2 of Zhang et al., `max |sigma_i - center|`.
+    """Computes the spectral margin `max |sigma_i - center|`, in float64.
 
     Args:
         matrix: Tensor or array of shape `(m, n)`.
@@ -142,6 +140,9 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
     Example:
     >>> spectral_deviation(np.diag([1.5, 0.9]))
     0.5
+
+    Reference:
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
     """
     matrix = _float64(ops.convert_to_numpy(matrix))
     if not np.isfinite(matrix).all():
