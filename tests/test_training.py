@@ -138,7 +138,8 @@ def test_what_a_kill_leaves_is_removed(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("after", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True])
 def test_a_kill_at_any_file_costs_no_result(after, tmp_path, monkeypatch):
     """Just before or just after the file gets its name."""
     unbroken, expected = run_dense(tmp_path / "unbroken")

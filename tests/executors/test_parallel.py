@@ -43,6 +43,7 @@ def test_in_order_in_other_processes():
         next(in_parallel(len, ["a"], 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_their_parent(tmp_path, ended):
     parent = subprocess.Popen(

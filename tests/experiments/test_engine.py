@@ -105,6 +105,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     code = ENDLESS.format(folder=str(tmp_path))
