@@ -65,11 +65,7 @@ def slice_steps(sequences: Tensor, start: Any, length: int) -> Tensor:
 
 
 def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
-    """Sums a product over all steps, one step at a time.
-
-    The states of one step are still in a cache when they are rearranged for a batched
-    matrix product; those of all steps would not fit.
-    """
+    """Sums a product over all steps, one by one: the states of all fit in no cache."""
 
     def step(total: Tensor, entries: tuple[Tensor, ...]) -> tuple[Tensor, None]:
         return total + product(*entries).astype(total.dtype), None
@@ -84,9 +80,8 @@ def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor
 def shared_out(function: Callable[..., Tensor], count: int) -> Callable:
     """Makes each device compute with its share of the batch, of the first arguments.
 
-    If Keras divides batches among devices, the gradients of the other arguments, which
-    all sequences share, are then summed once, at the end. By itself, XLA does so after
-    each segment, or gathers the states of all sequences on each device.
+    The gradients of the others, which all sequences share, are then summed once. By
+    itself, XLA does so after each segment, or gathers the states of all sequences.
     """
     distribution = keras.distribution.distribution()
     if distribution is None:

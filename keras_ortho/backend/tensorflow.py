@@ -19,10 +19,8 @@ ONCE = (
 
 # Smallest size of a piece of a batch: number of sequences in training, multiplications
 # per step without a gradient. On two cores of an AMD EPYC, training in two pieces took
-# 0.70 to 0.98 times as long as in one piece for 8 or more sequences and 32 or more
-# units, and 1.09 times as long for a single sequence if the size of the batch was
-# unknown. Without a gradient, two loops took up to 1.4 times as long as one if a step
-# had half a million multiplications in all, and were faster from two million on.
+# 0.70 to 0.98 times as long as in one for 8 or more sequences and 32 or more units.
+# Without a gradient, two loops were faster from two million multiplications on.
 SEQUENCES = 4
 MULTIPLICATIONS = 750_000
 # Assumed size of a batch whose size is unknown while the program is traced.
@@ -77,9 +75,7 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """Makes TensorFlow trace a function with long loops once for the same shapes.
 
-    Otherwise, in an eager call, TensorFlow runs each operation of each iteration
-    separately. The function is not differentiated, so that a tape does not trace its
-    gradient: use it within `with_gradient(..., once=True)`.
+    A tape does not trace its gradient: use it in `with_gradient(..., once=True)`.
     """
     traced = tf.function(function, autograph=False)
 

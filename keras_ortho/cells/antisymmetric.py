@@ -19,42 +19,16 @@ __all__ = ["AntisymmetricRNN", "AntisymmetricRNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class AntisymmetricRNNCell(RecurrentCell):
-    """Cell class for the `AntisymmetricRNN` layer.
-
-    Each step computes `h' = h + step_size z * tanh(x U + h W + b)` with
-    `W = M - diffusion I`, and with a gate `z = sigmoid(x U_z + h W + b_z)`, otherwise
-    `z = 1`. The strict upper triangle of the antisymmetric `M` is trained.
+    """Cell of `AntisymmetricRNN`, which describes its step, arguments and weights.
 
     Args:
-        units: Number of units `n`, a positive integer.
-        step_size: Step size `eps` of the forward Euler method, more than 0. The paper
-            selects it from 0.01, 0.1 and 1. Default: 0.1.
-        diffusion: Diffusion `gamma`, at least 0, not trained. The paper selects it
-            from 0.001, 0.01, 0.1 and 1; with 0, the method is unstable. Default: 0.01.
-        gated: Whether to use the gate. Default: `False`.
-        antisymmetric: Whether `M` is antisymmetric, or unstructured, as in the paper's
-            ablation. Default: `True`.
-        activation: Activation applied to `x U + h W + b`. Default: `"tanh"`.
-        kernel_initializer: Initializer for `U` and, with the next seed, for `U_z`.
-            Default: `"fan_in_normal"`, `N(0, 1 / m)`.
-        recurrent_initializer: Initializer for the free entries of `M`, or for `W`.
-            Default: `"antisymmetric_normal"`, `N(0, 1 / n)`;
-            `initializers.AntisymmetricNormal` takes the paper's `sigma_w`.
-        **kwargs: Arguments of `keras_ortho.RecurrentCell`. Regularizers, constraints
-            and `bias_initializer` also apply to the weights of the gate.
-
-    Weights:
-        Those of all cells; `recurrent_skew`, the free entries in row order, of shape
-        `(n (n - 1) / 2,)`, or in the ablation `recurrent_kernel` of shape `(n, n)`;
-        with a gate, `gate_kernel` of shape `(m, n)` and `gate_bias` of shape `(n,)`.
+        units, step_size, diffusion, gated, antisymmetric: As for
+            `AntisymmetricRNN`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:
-    >>> layer = keras.layers.RNN(AntisymmetricRNNCell(128, gated=True))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(AntisymmetricRNNCell(128))(np.zeros((32, 100, 1))).shape
     (32, 128)
-
-    Reference:
-    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equations 12, 13
     """
 
     # The step adds to the state. Recurrent dropout does not affect that term.
@@ -114,21 +88,39 @@ class AntisymmetricRNNCell(RecurrentCell):
 class AntisymmetricRNN(RecurrentLayer):
     """AntisymmetricRNN layer: runs `AntisymmetricRNNCell` over a sequence.
 
+    Each step computes `h' = h + step_size z * tanh(x U + h W + b)` with
+    `W = M - diffusion I`, and with a gate `z = sigmoid(x U_z + h W + b_z)`, otherwise
+    `z = 1`. The strict upper triangle of the antisymmetric `M` is trained.
+
     Args:
         units: Number of units `n`, a positive integer.
-        step_size: Step size of the forward Euler method, more than 0. Default: 0.1.
-        diffusion: Diffusion, at least 0. Default: 0.01.
+        step_size: Step size `eps` of the forward Euler method, more than 0. The paper
+            selects it from 0.01, 0.1 and 1. Default: 0.1.
+        diffusion: Diffusion `gamma`, at least 0, not trained. The paper selects it
+            from 0.001, 0.01, 0.1 and 1; with 0, the method is unstable. Default: 0.01.
         gated: Whether to use the gate. Default: `False`.
-        antisymmetric: Whether `W + diffusion I` is antisymmetric. Default: `True`.
-        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+        antisymmetric: Whether `M` is antisymmetric, unlike in the paper's ablation.
+            Default: `True`.
+        activation: Activation applied to `x U + h W + b`. Default: `"tanh"`.
+        kernel_initializer: Initializer for `U` and, with the next seed, for `U_z`.
+            Default: `"fan_in_normal"`, `N(0, 1 / m)`.
+        recurrent_initializer: Initializer for the free entries of `M`, or for `W`.
+            Default: `"antisymmetric_normal"`, `N(0, 1 / n)`;
+            `initializers.AntisymmetricNormal` takes the paper's `sigma_w`.
+        **kwargs: Arguments of `RecurrentCell` and `RecurrentLayer`. Regularizers,
+            constraints and `bias_initializer` also apply to the weights of the gate.
+
+    Weights:
+        Those of all cells; `recurrent_skew`, the free entries in row order, of shape
+        `(n (n - 1) / 2,)`, or in the ablation `recurrent_kernel` of shape `(n, n)`;
+        with a gate, `gate_kernel` of shape `(m, n)` and `gate_bias` of shape `(n,)`.
 
     Example:
-    >>> layer = AntisymmetricRNN(128, diffusion=0.1, return_sequences=True)
-    >>> layer(np.zeros((32, 100, 1))).shape
-    (32, 100, 128)
+    >>> AntisymmetricRNN(128, diffusion=0.1)(np.zeros((32, 100, 1))).shape
+    (32, 128)
 
     Reference:
-    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX)
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equations 12, 13
     """
 
     cell_class = AntisymmetricRNNCell

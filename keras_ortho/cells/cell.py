@@ -1,8 +1,7 @@
-"""The base class of all recurrent cells: their arguments, their weights and their step.
+"""The base class of all cells: their arguments, weights and step.
 
-A step is described by its weights and by the update that it computes from the products
-with them. Both the step itself, which Keras's loop calls, and the recurrence over a
-whole sequence are made from that description.
+The step, which Keras's loop calls, and the recurrence over a whole sequence are made
+from one description, the weights of a step and its update.
 """
 
 import contextlib
@@ -18,7 +17,6 @@ from keras import ops
 from keras_ortho import activations, checks, configs, initializers
 from keras_ortho.activations import complex_modrelu, modrelu, precise, smoothed_modrelu
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.each_head import of_each_head
 from keras_ortho.checks import check_fraction
 from keras_ortho.keras_internals import (
     AutocastScope,
@@ -29,7 +27,7 @@ from keras_ortho.keras_internals import (
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.arithmetic import complex_matrix
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization, PlainMatrix
-from keras_ortho.parametrizations.free_initializers import check_makes
+from keras_ortho.parametrizations.free_initializers import check_makes, independents
 from keras_ortho.parametrized import ParametrizedMatrix
 from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
 from keras_ortho.saved_shapes import check_saved
@@ -62,6 +60,12 @@ class CellArguments(TypedDict, total=False):
     name: str | None
 
 
+# What several papers, or their authors' code, have and the defaults have not: inputs
+# that begin small, and modReLU that is smoothed at zero.
+SMALL_KERNEL: Mapping[str, Any] = {"kernel_initializer": "small_uniform"}
+SMOOTHED: Mapping[str, Any] = {"activation": "smoothed_modrelu"}
+
+
 @dataclasses.dataclass
 class Sequence:
     """What stays the same at all steps of a sequence, which a Keras call reads."""
@@ -82,31 +86,30 @@ class _Thread(threading.local):
 class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     """Base class of cells `h' = activation(x U + h W)` with a parametrized `W`.
 
-    All cells of the package take these arguments, all but `units` by keyword only;
-    `ENRNNCell` computes `units` itself. A subclass stores its own arguments as
-    attributes of the same names, so that they are saved, and passes on the others and
-    the `parametrization`. `argument_names` lists the arguments that it accepts.
+    All cells of the package take these arguments, all but `units` by keyword only. A
+    subclass stores its own as attributes of the same names, so that they are saved, and
+    passes on the others and the `parametrization`; `argument_names` lists what it
+    accepts.
 
     A cell with gates creates their weights in `build_recurrent`, and describes its step
     with `step_weights`, or overrides `step`, which Keras's loop then runs.
     `keras_ortho.optimizers.paper_optimizer` trains these weights by the rule for the
     recurrent matrix, unless `optimizer_groups` maps their names to `"others"`.
 
-    A complex state of `n` units (`complex_state`) is stored as `2n` real numbers, the
-    real parts first: `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix,
-    and modReLU acts on the modulus of each unit. Other activations act on each real
-    number, and their bias has the shape `(2n,)`.
+    A complex state of `n` units is stored as `2n` real numbers, the real parts first:
+    `kernel` has the shape `(m, 2n)`, `W` is a real `(2n, 2n)` matrix, and modReLU acts
+    on the modulus of each unit. Other activations act on each real number, and their
+    bias has the shape `(2n,)`.
 
     Args:
         units: Number of units `n`, a positive integer.
-        parametrization: How `W` is made, a `keras_ortho.parametrizations`, which a
-            subclass passes. Default: `None`: the subclass overrides `build_recurrent`
-            and `recurrent_matrix`.
-        activation: `"modrelu"`, which adds the bias itself, or an activation that is
-            applied to `x U + h W + b`: any of Keras's, or `"oplu"`, which sorts pairs
-            of units and preserves every norm. Complex units may also use
-            `"smoothed_modrelu"`, the authors' variant, whose gradient is bounded at
-            zero, but which loses a little of the norm. Default: `"modrelu"`.
+        parametrization: How `W` is made, a `keras_ortho.parametrizations`. Default:
+            `None`: the subclass overrides `build_recurrent` and `recurrent_matrix`.
+        activation: `"modrelu"`, which adds the bias itself, or an activation of
+            `x U + h W + b`: any of Keras's, or `"oplu"`, which sorts pairs of units and
+            preserves every norm. Complex units also take `"smoothed_modrelu"`, the
+            authors' variant, whose gradient is bounded at zero, but which loses a
+            little of the norm. Default: `"modrelu"`.
         use_bias: Whether to use a bias. Without one, modReLU is the identity, so
             `False` requires another activation. Default: `True`.
         kernel_initializer: Initializer for the input kernel `U`. Default:
@@ -141,14 +144,12 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     Weights:
         `kernel` of shape `(m, n)`; the free variables; `bias` of shape `(n,)`;
-        `initial_state` of shape `(n,)`, if it is trained. With complex units, `kernel`
-        and `initial_state` have `2n` instead of `n`.
+        `initial_state` of shape `(n,)`, if it is trained.
 
     Raises:
         ValueError: If an argument is out of range.
 
     Example:
-
     >>> from keras_ortho.parametrizations import ScaledCayley
     >>> class RotationCell(RecurrentCell):
     ...     def __init__(self, units, **kwargs):
@@ -213,12 +214,6 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
                 f"use_bias={use_bias}"
             )
         self.use_bias = use_bias
-        numbers = str(getattr(recurrent_initializer, "dtype", ""))
-        if "complex" in numbers and not self.complex_state:
-            raise ValueError(
-                "`recurrent_initializer` must be real, as the state is. Received: an "
-                f"array of {numbers}"
-            )
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.recurrent_initializer = initializers.get(recurrent_initializer)
         takes = "" if parametrization is None else parametrization.takes
@@ -257,7 +252,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
         Args:
             *args: Positional arguments of the cell.
-            **kwargs: Keyword arguments of the cell, which override the paper's.
+            **kwargs: Its keyword arguments, which override the paper's.
 
         Example:
         >>> cell = ScoRNNCell.from_paper(170, negative_ones=17)
@@ -313,7 +308,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         initializers.check_array("kernel_initializer", initializer, shape)
         regularizer, constraint = self.kernel_regularizer, self.kernel_constraint
         if len(shape) == 3:
-            initializer, regularizer, constraint = of_each_head(
+            initializer, regularizer, constraint = _of_each_head(
                 shape[0], initializer, regularizer, constraint
             )
         return self.add_weight(
@@ -370,9 +365,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         """Computes the recurrent matrix `W`, for row vectors, from its variables.
 
         Returns:
-            Tensor of shape `(n, n)`, in the dtype of the variables and at least
-            float32. With complex units, its real form `[[Re W, Im W], [-Im W, Re W]]`,
-            of shape `(2n, 2n)`.
+            Tensor of shape `(n, n)` in at least float32, or with complex units the real
+            form `[[Re W, Im W], [-Im W, Re W]]`, of shape `(2n, 2n)`.
         """
         return self._built_matrix().make()
 
@@ -381,13 +375,13 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
         Args:
             matrix: Tensor or array of shape `(n, n)`; with complex units real or
-                complex, or of shape `(2n, 2n)` as returned by `recurrent_matrix`. It
-                must be a matrix that the parametrization can make, up to `100 n` times
-                the machine epsilon of its dtype; the nearest such matrix is used.
+                complex, or as `recurrent_matrix` returns it. The parametrization must
+                be able to make it, up to `100 n` times the machine epsilon of its
+                dtype; the nearest matrix that it makes is used.
 
         Raises:
             ValueError: If the cell is not built, or the parametrization cannot make the
-                matrix, or its map has no inverse. No weight has then changed.
+                matrix, or has no inverse. No weight has then changed.
         """
         own = self._built_matrix()
         matrix = ops.convert_to_numpy(matrix)
@@ -398,10 +392,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         own.set(matrix)
 
     def rebase(self) -> None:
-        """Moves the base of a `Rebased` parametrization to `W`, which does not change.
-
-        The free variables are zero afterwards.
-        """
+        """Moves the base of a `Rebased` parametrization to `W`, with zero variables."""
         self._built_matrix().rebase()
 
     def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Tensor]:
@@ -555,10 +546,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     def reading(self, step_input: Tensor) -> Iterator[None]:
         """Computes the recurrent kernel once for all calls of the cell in the context.
 
-        Use it around your own loop over time.
-
-        Args:
-            step_input: Inputs of one step, of shape `(batch, m)`.
+        Use it around your own loop over time, with the inputs of one step, of shape
+        `(batch, m)`.
         """
         self.begin_sequence(step_input)
         try:
@@ -611,8 +600,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     def argument_names(cls) -> list[str]:
         """Lists the arguments that a config has: all that the class and its bases take.
 
-        A class that passes one of them itself, as most do `parametrization`, overrides
-        this method.
+        A class that passes one of them itself overrides this method.
         """
         names = configs.argument_names(cls, RecurrentCell)
         return [name for name in names if name not in ("parametrization", "frozen")]
@@ -664,3 +652,24 @@ def _known_activation(activation: Any, complex_state: bool) -> Any:
             )
         return "smoothed_modrelu"
     return activations.get(activation)
+
+
+def _of_each_head(
+    heads: int, initializer: Any, regularizer: Any, constraint: Any
+) -> tuple[Any, Any, Any]:
+    """Makes an initializer, regularizer and constraint that act on each block."""
+    own = independents(initializer, heads)
+
+    def drawn(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+        return ops.stack([each(shape[1:], dtype=dtype) for each in own])
+
+    def penalty(kernel: Tensor) -> Tensor:
+        return sum(regularizer(kernel[head]) for head in range(heads))
+
+    def constrained(kernel: Tensor) -> Tensor:
+        return ops.stack([constraint(kernel[head]) for head in range(heads)])
+
+    # An array has all blocks.
+    is_array = isinstance(initializer, keras.initializers.Constant)
+    start = initializer if is_array else drawn
+    return start, regularizer and penalty, constraint and constrained

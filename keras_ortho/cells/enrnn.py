@@ -1,12 +1,11 @@
 """ENRNN: the eigenvalue normalized recurrent neural network."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import keras
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.cell import SMALL_KERNEL, CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.keras_internals import call_is_training, current_call
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
@@ -17,60 +16,20 @@ __all__ = ["ENRNN", "ENRNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ENRNNCell(RecurrentCell):
-    """Cell class for the eigenvalue normalized RNN (`ENRNN`).
-
-    The state is `[h_L, h_S]`: `q` long-term units, whose recurrent matrix `W_L` is
-    orthogonal as in scoRNN, and `s` short-term units, whose matrix `W_S` has a
-    spectral radius of at most 1, so that they forget:
-
-        h_L' = modReLU(x U_L + h_L W_L + h_S W_C)
-        h_S' = modReLU(x U_S + h_S W_S)
-
-    `W_S` is the trained matrix `T` until the spectral radius of `T` exceeds 1. From
-    then on it is always `T / (rho(T) + epsilon)`, as the weight `normalize` records,
-    which is set at the start of a sequence in a training call (`fit`,
-    `training=True`), but not by `stateless_call` of a `keras.layers.RNN` outside a
-    model, nor by a cell of another class that calls this one at each step. A `T` with a
-    radius above 1 is divided in any case, also in inference.
+    """Cell of `ENRNN`, which describes its step, arguments and weights.
 
     Args:
-        long_term_units: Number of long-term units `q`, a positive integer.
-        short_term_units: Number of short-term units `s`, a positive integer.
-        negative_ones: How many entries of the `D` of `W_L` are -1, as in `ScoRNNCell`:
-            a count (an int) or a fraction of the long-term units (a float). Default:
-            0.5.
-        coupling: Whether the short-term units act on the long-term units, or `W_C` is
-            zero and not a weight. Default: `True`.
-        epsilon: Number added to the spectral radius, at least 0. Default: 0.
-        recurrent_initializer: Initializer for the free entries of `W_L`, or for an
-            orthogonal `W_L` of shape `(q, q)`. Default: `"henaff_skew"`.
-        short_term_initializer: Initializer for `T`, or an array of shape `(s, s)`.
-            Default: `"scaled_rotations"`, 2 x 2 blocks, each a rotation times a number
-            in (-1, 1).
-        coupling_initializer: Initializer for `W_C`, or an array of shape `(s, q)`.
-            Default: `"glorot_uniform"`.
-        **kwargs: Arguments of `keras_ortho.RecurrentCell`, except `units`.
-            `recurrent_regularizer` applies to the free entries, `T` and `W_C`.
-
-    Weights:
-        Those of all cells, with `n = q + s`; `recurrent_skew`, the free entries in row
-        order, of shape `(q (q - 1) / 2,)`; `recurrent_signs`, not trained, of shape
-        `(q,)`; `short_term_matrix` of shape `(s, s)`; with coupling, `coupling_kernel`
-        of shape `(s, q)`; `normalize`, a boolean, not trained.
+        long_term_units, short_term_units, negative_ones, coupling, epsilon,
+            short_term_initializer, coupling_initializer: As for `ENRNN`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:
-    >>> layer = keras.layers.RNN(ENRNNCell(96, 64, negative_ones=29))
-    >>> layer(np.zeros((32, 750, 2))).shape
+    >>> keras.layers.RNN(ENRNNCell(96, 64))(np.zeros((32, 750, 2))).shape
     (32, 160)
-
-    Reference:
-    [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964)
     """
 
     parametrization: EigenvalueNormalized
-    paper_arguments: ClassVar[Mapping[str, Any]] = {
-        "kernel_initializer": "small_uniform"
-    }
+    paper_arguments = SMALL_KERNEL
     _begins = False
 
     def __init__(
@@ -139,9 +98,7 @@ class ENRNNCell(RecurrentCell):
         """Reports how the dominant eigenpair of `T` is found, and how accurately.
 
         Returns:
-            A dict of numbers, see `keras_ortho.parametrizations.eigenpair_report`.
-            If `gradient_found` is `False`, another gradient replaces that of the
-            spectral radius.
+            A dict, see `keras_ortho.parametrizations.eigenpair_report`.
         """
         return eigenpair_report(self.free_values()[2])
 
@@ -150,15 +107,41 @@ class ENRNNCell(RecurrentCell):
 class ENRNN(RecurrentLayer):
     """Eigenvalue normalized RNN layer: runs `ENRNNCell` over a sequence.
 
+    The state is `[h_L, h_S]`: `q` long-term units, whose recurrent matrix `W_L` is
+    orthogonal as in scoRNN, and `s` short-term units, whose matrix `W_S` has a
+    spectral radius of at most 1, so that they forget:
+
+        h_L' = modReLU(x U_L + h_L W_L + h_S W_C)
+        h_S' = modReLU(x U_S + h_S W_S)
+
+    `W_S` is the trained matrix `T` until the spectral radius of `T` exceeds 1 at the
+    start of a sequence in a training call (`fit`, `training=True`). From then on it is
+    always `T / (rho(T) + epsilon)`, as the weight `normalize` records. Neither
+    `stateless_call` of a `keras.layers.RNN` outside a model nor a cell of another class
+    that calls this one sets it. A radius above 1 is divided by in any case.
+
     Args:
         long_term_units: Number of long-term units `q`, a positive integer.
         short_term_units: Number of short-term units `s`, a positive integer.
-        negative_ones: How many entries of `D` are -1, a count (an int) or a fraction
-            of the long-term units (a float). Default: 0.5.
-        coupling: Whether the short-term units act on the others. Default: `True`.
+        negative_ones: How many entries of the `D` of `W_L` are -1, as for `ScoRNN`: a
+            count, or a fraction of the long-term units. Default: 0.5.
+        coupling: Whether the short-term units act on the long-term units, or `W_C` is
+            zero and not a weight. Default: `True`.
         epsilon: Number added to the spectral radius, at least 0. Default: 0.
-        short_term_initializer, coupling_initializer: As for `ENRNNCell`.
-        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+        recurrent_initializer: Initializer for the free entries of `W_L`, or for an
+            orthogonal `W_L` of shape `(q, q)`. Default: `"henaff_skew"`.
+        short_term_initializer: Initializer for `T`, of shape `(s, s)`. Default:
+            `"scaled_rotations"`, 2 x 2 rotations times numbers in (-1, 1).
+        coupling_initializer: Initializer for `W_C`, of shape `(s, q)`. Default:
+            `"glorot_uniform"`.
+        **kwargs: Arguments of `RecurrentCell` and `RecurrentLayer`, except `units`.
+            `recurrent_regularizer` applies to the free entries, `T` and `W_C`.
+
+    Weights:
+        Those of all cells, with `n = q + s`; `recurrent_skew`, the free entries in row
+        order, of shape `(q (q - 1) / 2,)`; `recurrent_signs`, not trained, of shape
+        `(q,)`; `short_term_matrix` of shape `(s, s)`; with coupling, `coupling_kernel`
+        of shape `(s, q)`; `normalize`, a boolean, not trained.
 
     Example:
     >>> layer = ENRNN(96, 64, negative_ones=29, return_sequences=True)

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
-from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.cell import SMALL_KERNEL, CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.givens import GivensOrthogonal
 from keras_ortho.recurrence import Pointwise, ResetAndUpdate, Weights
@@ -18,59 +18,19 @@ __all__ = ["GORU", "GORUCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class GORUCell(RecurrentCell):
-    """Cell class for gated orthogonal recurrent units (`GORU`).
-
-    With an orthogonal matrix `Q`, made of layers of rotations, each step computes
-
-        r = sigmoid(x U_r + h W_r + b_r)
-        g = sigmoid(x U_g + h W_g + b_g)
-        h' = g h + (1 - g) modReLU(x U + r (h Q), b)
-
-    The reset gate `r` acts on the state after its rotation by `Q`.
+    """Cell of `GORU`, which describes its step, arguments and weights.
 
     Args:
-        units: Number of units `n`: a power of two, at least 2, in the FFT style,
-            even in the tunable style.
-        capacity: Number of layers of rotations in the tunable style, even and
-            positive, or `None` for `n`, which reach every orthogonal matrix. The FFT
-            style has `log2(n)` layers, and requires `None`. Default: `None`.
-        style: `"fft"`, whose layers pair units at the distances `n / 2`, `n / 4` ... 1;
-            or `"tunable"`, which alternates between the neighbors
-            `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. Default: `"fft"`.
-        kernel_initializer: Initializer for `U` and, with the next seed, for `U_r` and
-            `U_g`. Default: `"glorot_uniform"`.
-        recurrent_initializer: Initializer for the angles or, in the tunable style with
-            `n` layers, for an orthogonal `Q`. Default: `"uniform_phases"`, uniform on
-            (-pi, pi).
-        bias_initializer: Initializer for the bias `b`. Default: 0.01.
-        gate_recurrent_initializer: Initializer for `W_r` and `W_g`. Default:
-            `"small_uniform"`, uniform on (-0.01, 0.01).
-        reset_bias_initializer: Initializer for `b_r`. Default: `None`, which starts it
-            at 2.
-        update_bias_initializer: Initializer for `b_g`. Default: `"glorot_uniform"`,
-            which for a vector is uniform on (-sqrt(3 / n), sqrt(3 / n)).
-        **kwargs: Arguments of `keras_ortho.RecurrentCell`. Regularizers and constraints
-            for the kernel and the bias also apply to those of the gates;
-            `recurrent_regularizer` applies to the angles, `W_r` and `W_g`.
-
-    Weights:
-        Those of all cells; `recurrent_angles` of shape `(log2(n), n / 2)` or, in the
-        tunable style, `(capacity / 2, n - 1)`; in the tunable style, `recurrent_signs`,
-        not trained, of shape `(n,)`; `gate_kernel` of shape `(m, 2n)` and
-        `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate first; `reset_bias`
-        and `update_bias` of shape `(n,)`.
+        units, capacity, style, gate_recurrent_initializer, reset_bias_initializer,
+            update_bias_initializer: As for `GORU`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:
     >>> keras.layers.RNN(GORUCell(128))(np.zeros((32, 100, 1))).shape
     (32, 128)
-
-    Reference:
-    [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
-    paper_arguments: ClassVar[Mapping[str, Any]] = {
-        "kernel_initializer": "small_uniform"
-    }
+    paper_arguments = SMALL_KERNEL
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ["gate_kernel", "gate_recurrent_kernel", "reset_bias", "update_bias"], "others"
     )
@@ -138,14 +98,43 @@ class GORUCell(RecurrentCell):
 class GORU(RecurrentLayer):
     """Layer of gated orthogonal recurrent units: runs `GORUCell` over a sequence.
 
+    With an orthogonal matrix `Q`, made of layers of rotations, each step computes
+
+        r = sigmoid(x U_r + h W_r + b_r)
+        g = sigmoid(x U_g + h W_g + b_g)
+        h' = g h + (1 - g) modReLU(x U + r (h Q), b)
+
+    The reset gate `r` acts on the state after its rotation by `Q`.
+
     Args:
-        units: Number of units `n`: even, and a power of two in the FFT style.
-        capacity: Number of layers of rotations in the tunable style. Default:
-            `None`, which means `n`.
-        style: `"fft"` or `"tunable"`. Default: `"fft"`.
-        gate_recurrent_initializer, reset_bias_initializer, update_bias_initializer: As
-            for `GORUCell`.
-        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+        units: Number of units `n`: a power of two in the FFT style, else even.
+        capacity: Number of layers of rotations in the tunable style, even. Default:
+            `None`: `n` layers, which reach every orthogonal matrix, or the `log2(n)`
+            layers of the FFT style.
+        style: `"fft"`, whose layers pair units at the distances `n / 2`, `n / 4` ... 1;
+            or `"tunable"`, which alternates between the neighbors
+            `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. Default: `"fft"`.
+        kernel_initializer: Initializer for `U` and, with the next seed, for `U_r` and
+            `U_g`. Default: `"glorot_uniform"`.
+        recurrent_initializer: Initializer for the angles or, in the tunable style with
+            `n` layers, for an orthogonal `Q`. Default: `"uniform_phases"`, uniform on
+            (-pi, pi).
+        bias_initializer: Initializer for the bias `b`. Default: 0.01.
+        gate_recurrent_initializer: Initializer for `W_r` and `W_g`. Default:
+            `"small_uniform"`, uniform on (-0.01, 0.01).
+        reset_bias_initializer: Initializer for `b_r`. Default: `None`, which means 2.
+        update_bias_initializer: Initializer for `b_g`. Default: `"glorot_uniform"`,
+            which for a vector is uniform on (-sqrt(3 / n), sqrt(3 / n)).
+        **kwargs: Arguments of `RecurrentCell` and `RecurrentLayer`. Those of the kernel
+            and the bias also regularize and constrain the gates;
+            `recurrent_regularizer` applies to the angles, `W_r` and `W_g`.
+
+    Weights:
+        Those of all cells; `recurrent_angles` of shape `(log2(n), n / 2)` or, in the
+        tunable style, `(capacity / 2, n - 1)`; in the tunable style, `recurrent_signs`,
+        not trained, of shape `(n,)`; `gate_kernel` of shape `(m, 2n)` and
+        `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate first; `reset_bias`
+        and `update_bias` of shape `(n,)`.
 
     Example:
     >>> GORU(128, return_sequences=True)(np.zeros((32, 100, 1))).shape

@@ -54,18 +54,16 @@ class RecurrentLayer(keras.layers.RNN):
     can then be differentiated in reverse mode only, and on TensorFlow and PyTorch only
     once; on JAX twice, but not with respect to the free variables of an exponential
     (`NNRNN` by default) or what `ENRNN` normalizes. Otherwise, and with `unroll`,
-    Keras's loop runs the cell, as in `keras.layers.RNN(cell)`.
-
-    The results are those of `keras.layers.RNN(cell)`, but zero for masked steps at the
-    start of a sequence on every backend: on JAX, Keras outputs the initial state.
+    Keras's loop runs the cell, as in `keras.layers.RNN(cell)`, with the same results
+    but for masked steps at the start of a sequence, which are zero on every backend.
 
     Args:
         *args: Arguments of the cell.
         recompute: Whether to save memory on long sequences by recomputing states for
             the gradient: `True` keeps about the square root of their number, an integer
             `k` keeps every `k`-th. Keras's loop keeps all of them. Default: `False`.
-        return_sequences: Whether to return all outputs rather than the last one.
-            Default: `False`.
+        return_sequences: Whether to return all outputs, not the last one. Default:
+            `False`.
         return_state: Whether to return the last state as well. Default: `False`.
         go_backwards: Whether to process the sequences backwards. Default: `False`.
         stateful: Whether each batch starts from the last states of the previous batch.
@@ -73,8 +71,7 @@ class RecurrentLayer(keras.layers.RNN):
         unroll: Whether to unroll the loop over time. Default: `False`.
         zero_output_for_mask: Whether the output of a masked step is zero rather than
             the output of the step before it. Default: `False`.
-        **kwargs: Keyword arguments of the cell, and of `keras.layers.Layer`, such as
-            `name` and `dtype`.
+        **kwargs: Keyword arguments of the cell and of `keras.layers.Layer`.
 
     Call arguments:
         sequences: Tensor of shape `(batch, time, m)`, of any real dtype.
@@ -94,7 +91,6 @@ class RecurrentLayer(keras.layers.RNN):
         TypeError: If an argument is missing.
 
     Example:
-
     >>> from keras_ortho import ScoRNNCell
     >>> class Orthogonal(RecurrentLayer):
     ...     cell_class = ScoRNNCell
@@ -175,16 +171,6 @@ class RecurrentLayer(keras.layers.RNN):
         super().build(sequences_shape, initial_state_shape)
         self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: sequences_shape[-1]})
 
-    def compute_output_shape(
-        self,
-        sequences_shape: tuple[int | None, ...],
-        initial_state_shape: Any = None,
-    ) -> Any:
-        """Computes the shape of the output, or with `return_state` a pair of shapes."""
-        if initial_state_shape and isinstance(initial_state_shape[0], list | tuple):
-            _check_single(initial_state_shape)
-        return super().compute_output_shape(sequences_shape, initial_state_shape)
-
     @uncompiled
     def call(
         self,
@@ -196,10 +182,14 @@ class RecurrentLayer(keras.layers.RNN):
         """Runs the layer over the sequences: see `Call arguments` of the class."""
         training = call_is_training(training)
         checks.check_real_tensor("sequences", sequences)
-        for state in keras.tree.flatten(initial_state):
+        given = [] if initial_state is None else keras.tree.flatten(initial_state)
+        if len(given) > 1:
+            raise ValueError(
+                "`initial_state` must be a tensor, or a list with one tensor: the "
+                f"layer has a single state. Received: {len(given)} initial states"
+            )
+        for state in given:
             checks.check_real_tensor("initial_state", state)
-        if isinstance(initial_state, list | tuple):
-            _check_single(initial_state)
         if mask is None:  # With an initial state, Keras does not pass its mask.
             mask = get_keras_mask(sequences)
         # Keras does not cast integers, and `TimeDistributed` calls `call` directly,
@@ -341,11 +331,7 @@ class RecurrentLayer(keras.layers.RNN):
         """Returns the config of the layer."""
         config = super().get_config()
         cell = config.pop("cell")["config"]
-        return {
-            **cell,
-            **config,
-            "recompute": self.recompute,
-        }
+        return {**cell, **config, "recompute": self.recompute}
 
     @classmethod
     def from_config(
@@ -354,14 +340,6 @@ class RecurrentLayer(keras.layers.RNN):
         """Creates a layer from its config, with classes that Keras does not know."""
         with knowing_also(custom_objects or {}):
             return cls(**cls.cell_class.arguments_of(config))
-
-
-def _check_single(states: Any) -> None:
-    if len(states) != 1:
-        raise ValueError(
-            "`initial_state` must be a tensor, or a list with one tensor: the layer "
-            f"has a single state. Received: {len(states)} initial states"
-        )
 
 
 def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:

@@ -14,47 +14,16 @@ __all__ = ["NNRNN", "NNRNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class NNRNNCell(RecurrentCell):
-    """Cell class for the non-normal RNN (`NNRNN`).
-
-    Each step computes `h' = modReLU(x U + h W)` with the real Schur form
-    `W = P (Theta + T) P^T`: an orthogonal `P`, 2 x 2 blocks `Theta` that rotate by
-    `t_j` and scale by `gamma_j`, and a strictly upper triangular `T`. With `T = 0`
-    and `gamma_j = 1`, `W` is orthogonal; with `T`, it can be any real matrix.
+    """Cell of `NNRNN`, which describes its step, arguments and weights.
 
     Args:
-        units: Number of units `n`, a positive integer.
-        map: How `P` is made from a skew-symmetric matrix `A`: `"exponential"`,
-            `exp(A)`, as in the paper, or `"cayley"`, `(I + A)^-1 (I - A)`, which costs
-            less and reaches the same `W`. Default: `"exponential"`.
-        recurrent_initializer: Initializer for the free entries of `A`, or for `W`: any
-            matrix, orthogonal or not, which requires SciPy (the extra `linalg`).
-            Default: `"henaff_skew"`, as in scoRNN.
-        angles_initializer: Initializer for the `t_j`. Default: `"uniform_phases"`,
-            uniform on (-pi, pi).
-        radii_initializer: Initializer for the `gamma_j`. Default: `"ones"`.
-        upper_initializer: Initializer for `T`. Default: `"zeros"`.
-        bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
-        kernel_initializer: Initializer for `U`. Default: `"glorot_normal"`.
-        radii_regularizer: Regularizer for the `gamma_j`. The paper's penalty is
-            `keras_ortho.regularizers.UnitRadii`. Default: `None`, which means
-            `recurrent_regularizer`.
-        upper_regularizer: Regularizer for `T`; the authors use weight decay. Default:
-            `None`, which means `recurrent_regularizer`.
+        units, map,     Default, angles_initializer, radii_initializer,
+            upper_initializer, radii_regularizer, upper_regularizer: As for `NNRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
-    Weights:
-        Those of all cells; `recurrent_skew` and `schur_upper`, the free entries of `A`
-        and of `T` in row order, of shape `(n (n - 1) / 2,)`; `schur_radii` of shape
-        `(ceil(n / 2),)`, whose last entry is a 1 x 1 block if `n` is odd;
-        `schur_angles` of shape `(floor(n / 2),)`.
-
     Example:
-    >>> cell = NNRNNCell(128, radii_regularizer=regularizers.UnitRadii(0.1))
-    >>> keras.layers.RNN(cell)(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(NNRNNCell(128))(np.zeros((32, 100, 1))).shape
     (32, 128)
-
-    Reference:
-    [Kerg et al., 2019](https://arxiv.org/abs/1905.12080)
     """
 
     def __init__(
@@ -94,13 +63,35 @@ class NNRNNCell(RecurrentCell):
 class NNRNN(RecurrentLayer):
     """Non-normal RNN layer: runs `NNRNNCell` over a sequence.
 
+    Each step computes `h' = modReLU(x U + h W)` with the real Schur form
+    `W = P (Theta + T) P^T`: an orthogonal `P`, 2 x 2 blocks `Theta` that rotate by
+    `t_j` and scale by `gamma_j`, and a strictly upper triangular `T`. With `T = 0`
+    and `gamma_j = 1`, `W` is orthogonal; with `T`, it can be any real matrix.
+
     Args:
         units: Number of units `n`, a positive integer.
-        map: How the orthogonal factor is made, `"exponential"` or `"cayley"`.
-            Default: `"exponential"`.
-        angles_initializer, radii_initializer, upper_initializer: As for `NNRNNCell`.
-        radii_regularizer, upper_regularizer: As for `NNRNNCell`.
+        map: How `P` is made from a skew-symmetric matrix `A`: `"exponential"`,
+            `exp(A)`, as in the paper, or `"cayley"`, `(I + A)^-1 (I - A)`, which costs
+            less and reaches the same `W`. Default: `"exponential"`.
+        recurrent_initializer: Initializer for the free entries of `A`, or for `W`: any
+            matrix, orthogonal or not, which requires SciPy (the extra `linalg`).
+            Default: `"henaff_skew"`, as in scoRNN.
+        angles_initializer: Initializer for the `t_j`. Default: `"uniform_phases"`,
+            uniform on (-pi, pi).
+        radii_initializer: Initializer for the `gamma_j`. Default: `"ones"`.
+        upper_initializer: Initializer for `T`. Default: `"zeros"`.
+        bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
+        kernel_initializer: Initializer for `U`. Default: `"glorot_normal"`.
+        radii_regularizer, upper_regularizer: Regularizers for the `gamma_j`, in the
+            paper `keras_ortho.regularizers.UnitRadii`, and for `T`, with the authors
+            weight decay. Default: `None`, which means `recurrent_regularizer`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+
+    Weights:
+        Those of all cells; `recurrent_skew` and `schur_upper`, the free entries of `A`
+        and of `T` in row order, of shape `(n (n - 1) / 2,)`; `schur_radii` of shape
+        `(ceil(n / 2),)`, whose last entry is a 1 x 1 block if `n` is odd;
+        `schur_angles` of shape `(floor(n / 2),)`.
 
     Example:
     >>> NNRNN(128, map="cayley", return_sequences=True)(np.zeros((32, 100, 1))).shape

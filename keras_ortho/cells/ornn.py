@@ -14,39 +14,15 @@ __all__ = ["ORNN", "ORNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ORNNCell(RecurrentCell):
-    """Cell class for the orthogonal RNN with Householder reflectors (`ORNN`).
-
-    Each step computes `h' = f(x U + h W + b)` with leaky ReLU `f`. The transpose of the
-    orthogonal matrix `W` is the paper's `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})`, a product
-    of `m` reflectors, where `u_k` acts on the last `k` units. The reflectors are
-    trained without constraints: `W` does not depend on their length.
+    """Cell of `ORNN`, which describes its step, arguments and weights.
 
     Args:
-        units: Number of units `n`, a positive integer.
-        reflections: Number of reflectors `m`, in `1 .. n`. The matrices of fewer than
-            `n` have the determinant `(-1)^m`. All `n` reach every orthogonal matrix;
-            the last one, of a single unit, is a sign that training does not change.
-            Default: `None`, all.
-        activation: Activation applied to `x U + h W + b`. Default:
-            `keras_ortho.activations.LeakyReLU(0.1)`; Keras's has the slope 0.2.
-        recurrent_initializer: Initializer for the reflectors, which are then scaled
-            to length 1, or, with all reflectors, for an orthogonal `W`. Default:
-            `"normal_reflectors"`, random directions.
-        initial_state_initializer: Initializer for the initial state. Default:
-            `"state_uniform"`, uniform between `-sqrt(3 / (2 n))` and `sqrt(3 / (2 n))`.
-        trainable_initial_state: Whether the initial state is trained. Default: `True`.
+        units, reflections: As for `ORNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
-
-    Weights:
-        Those of all cells; `reflectors`, packed with the longest first, of shape
-        `(m n - m (m - 1) / 2,)` for `m` reflectors.
 
     Example:
     >>> keras.layers.RNN(ORNNCell(128, reflections=16))(np.zeros((32, 100, 1))).shape
     (32, 128)
-
-    Reference:
-    [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
     def __init__(
@@ -67,10 +43,30 @@ class ORNNCell(RecurrentCell):
 class ORNN(RecurrentLayer):
     """Householder orthogonal RNN layer: runs `ORNNCell` over a sequence.
 
+    Each step computes `h' = f(x U + h W + b)` with leaky ReLU `f`. The transpose of the
+    orthogonal matrix `W` is the paper's `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})`, a product
+    of `m` reflectors, where `u_k` acts on the last `k` units. The reflectors are
+    trained without constraints: `W` does not depend on their length.
+
     Args:
         units: Number of units `n`, a positive integer.
-        reflections: Number of reflectors, in `1 .. n`. Default: `None`, all.
+        reflections: Number of reflectors `m`, in `1 .. n`. The matrices of fewer than
+            `n` have the determinant `(-1)^m`. All `n` reach every orthogonal matrix;
+            the last one, of a single unit, is a sign that training does not change.
+            Default: `None`, all.
+        activation: Default: `keras_ortho.activations.LeakyReLU(0.1)`; Keras's has the
+            slope 0.2.
+        recurrent_initializer: Initializer for the reflectors, which are then scaled
+            to length 1, or, with all reflectors, for an orthogonal `W`. Default:
+            `"normal_reflectors"`, random directions.
+        initial_state_initializer: Default: `"state_uniform"`, uniform up to
+            `sqrt(3 / (2n))`.
+        trainable_initial_state: Default: `True`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+
+    Weights:
+        Those of all cells; `reflectors`, packed with the longest first, of shape
+        `(m n - m (m - 1) / 2,)` for `m` reflectors.
 
     Example:
     >>> ORNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape

@@ -13,20 +13,11 @@ __all__ = ["OrthoRNN", "OrthoRNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OrthoRNNCell(RecurrentCell):
-    """Cell class for `OrthoRNN`, with any parametrization of the recurrent matrix.
-
-    Each step computes `h' = activation(x U + h W + b)`. Every architecture of the
-    package without gates is this cell with its own parametrization and defaults.
+    """Cell of `OrthoRNN`, which describes its step, arguments and weights.
 
     Args:
-        units: Number of units `n`, a positive integer. They are complex if the
-            parametrization is.
-        parametrization: A `keras_ortho.parametrizations.Parametrization`, from the
-            package or your own.
+        units, parametrization: As for `OrthoRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
-
-    Weights:
-        Those of all cells, and those of the parametrization, by its names.
 
     Example:
     >>> from keras_ortho.parametrizations import Householder
@@ -50,11 +41,18 @@ class OrthoRNNCell(RecurrentCell):
 class OrthoRNN(RecurrentLayer):
     """Recurrent layer with any parametrization: runs `OrthoRNNCell` over a sequence.
 
+    Each step computes `h' = activation(x U + h W + b)`. Every architecture of the
+    package without gates is this cell with its own parametrization and defaults.
+
     Args:
-        units: Number of units `n`, a positive integer.
+        units: Number of units `n`, a positive integer. They are complex if the
+            parametrization is.
         parametrization: A `keras_ortho.parametrizations.Parametrization`, from the
             package or your own.
         **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+
+    Weights:
+        Those of all cells, and those of the parametrization, by its names.
 
     Example:
     >>> from keras_ortho.parametrizations import Antisymmetric

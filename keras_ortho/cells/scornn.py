@@ -1,13 +1,12 @@
 """scoRNN: the scaled Cayley orthogonal recurrent neural network."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import Unpack
 
 import keras
 import numpy as np
 
 from keras_ortho import checks
-from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.cell import SMALL_KERNEL, CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
 from keras_ortho.parametrizations.cayley import ScaledCayley, scaled_cayley
 from keras_ortho.parametrizations.wrappers import in_heads, rebased
@@ -17,51 +16,19 @@ __all__ = ["ScoRNN", "ScoRNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ScoRNNCell(RecurrentCell):
-    """Cell class for the scaled Cayley orthogonal RNN (`ScoRNN`).
-
-    Each step computes `h' = modReLU(x U + h W)` with the orthogonal matrix
-    `W = (I + A)^-1 (I - A) D`. The strict upper triangle of the skew-symmetric
-    `A` is trained without constraints; `D` is a diagonal of fixed signs.
+    """Cell of `ScoRNN`, which describes its step, arguments and weights.
 
     Args:
-        units: Number of units `n`, a positive integer.
-        negative_ones: How many entries of `D`, the last ones, are -1: an int is a
-            count in `0 .. n`, a float in `[0, 1]` a fraction of the units, or of each
-            head. The paper uses a half for copying and permuted pixels, a half or more
-            for adding, and a tenth for pixels in order and for speech. Not used if
-            `recurrent_initializer` returns a matrix. Default: 0.5.
-        heads: Number of diagonal blocks of `W`, a divisor of `n`: a step costs
-            `n^2 / heads` multiplications, see `keras_ortho.parametrizations.Heads`.
-            Default: 1.
-        mix_inputs: Whether every head reads all inputs. Otherwise each head reads its
-            own part of them: the number of inputs must be a multiple of the heads, and
-            `kernel` consists of blocks, of shape `(heads, m / heads, n / heads)`.
-            Default: `True`.
-        rebase_every: Number of training passes after which a base matrix moves to `W`,
-            a positive integer, see `keras_ortho.parametrizations.Rebased`. Default:
-            `None`, no base.
-        recurrent_initializer: Initializer for the free entries of `A`, or for an
-            orthogonal `W`, such as `"orthogonal"`, `"identity"` or an array. Default:
-            `"henaff_skew"`, rotations by angles uniform on (0, pi / 2).
+        units, negative_ones, heads, mix_inputs, rebase_every,     Default: As for
+            `ScoRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
-    Weights:
-        Those of all cells; `recurrent_skew`, the free entries in row order, of shape
-        `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of shape `(n,)`; with heads
-        or a base, those of `Heads` or `Rebased`.
-
     Example:
-    >>> layer = keras.layers.RNN(ScoRNNCell(170, negative_ones=85))
-    >>> layer(np.zeros((32, 100, 1))).shape
+    >>> keras.layers.RNN(ScoRNNCell(170))(np.zeros((32, 100, 1))).shape
     (32, 170)
-
-    Reference:
-    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
 
-    paper_arguments: ClassVar[Mapping[str, Any]] = {
-        "kernel_initializer": "small_uniform"
-    }
+    paper_arguments = SMALL_KERNEL
 
     def __init__(
         self,
@@ -141,15 +108,33 @@ class ScoRNNCell(RecurrentCell):
 class ScoRNN(RecurrentLayer):
     """Scaled Cayley orthogonal RNN layer: runs `ScoRNNCell` over a sequence.
 
+    Each step computes `h' = modReLU(x U + h W)` with the orthogonal matrix
+    `W = (I + A)^-1 (I - A) D`. The strict upper triangle of the skew-symmetric
+    `A` is trained without constraints; `D` is a diagonal of fixed signs.
+
     Args:
         units: Number of units `n`, a positive integer.
-        negative_ones: How many entries of `D` are -1: a count (an int) or a
-            fraction of the units (a float). Default: 0.5.
-        heads: Number of diagonal blocks of `W`, a divisor of `n`. Default: 1.
-        mix_inputs: Whether every head reads all inputs. Default: `True`.
-        rebase_every: Number of training passes after which a base matrix moves to `W`.
-            Default: `None`, no base.
+        negative_ones: How many entries of `D`, the last ones, are -1: an int is a
+            count, a float a fraction of the units, or of each head. The paper uses a
+            half for copying and permuted pixels, a half or more for adding, and a tenth
+            for pixels in order and for speech. Not used if `recurrent_initializer`
+            returns a matrix. Default: 0.5.
+        heads: Number of diagonal blocks of `W`, a divisor of `n`, see
+            `keras_ortho.parametrizations.Heads`. Default: 1.
+        mix_inputs: Whether every head reads all inputs, rather than its own part of
+            them. In that case, `kernel` is `(heads, m / heads, n / heads)`. Default:
+            `True`.
+        rebase_every: Number of training passes after which a base matrix moves to `W`,
+            see `keras_ortho.parametrizations.Rebased`. Default: `None`, no base.
+        recurrent_initializer: Initializer for the free entries of `A`, or for an
+            orthogonal `W`, such as `"orthogonal"`, `"identity"` or an array. Default:
+            `"henaff_skew"`, rotations by angles uniform on (0, pi / 2).
         **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+
+    Weights:
+        Those of all cells; `recurrent_skew`, the free entries in row order, of shape
+        `(n (n - 1) / 2,)`; `recurrent_signs`, not trained, of shape `(n,)`; with heads
+        or a base, those of `Heads` or `Rebased`.
 
     Example:
     >>> layer = ScoRNN(170, negative_ones=85, return_sequences=True)

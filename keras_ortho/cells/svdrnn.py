@@ -14,42 +14,15 @@ __all__ = ["SVDRNN", "SVDRNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class SVDRNNCell(RecurrentCell):
-    """Cell class for the svdRNN (Spectral-RNN, `SVDRNN`).
-
-    Each step computes `h' = f(x U + h W + b)` with leaky ReLU `f` and
-    `W = L diag(sigma) R^T`. `L` and `R` are products of Householder reflectors; the
-    singular values `sigma` lie in the open interval
-    `(spectral_center - spectral_margin, spectral_center + spectral_margin)`. All of
-    these are trained without constraints. The paper writes `U diag(sigma) V^T` for
-    column vectors: its `U` is `R` here, its `V` is `L`.
+    """Cell of `SVDRNN`, which describes its step, arguments and weights.
 
     Args:
-        units: Number of units `n`, a positive integer.
-        reflections: Number of reflectors of `L` and of `R`, an int in `1 .. n` for
-            both, or a pair. With all reflectors, every matrix whose singular values lie
-            in the interval can be reached. Default: `None`, all.
-        spectral_margin: Largest distance of a singular value from the center, at
-            least 0. With 0, the singular values are not trained. Default: 0.01.
-        spectral_center: Center of the interval of the singular values and their
-            initial value, more than 0. Default: 1.
-        activation: Activation applied to `x U + h W + b`. Default:
-            `keras_ortho.activations.LeakyReLU(0.1)`; the paper states no slope.
-        recurrent_initializer: Initializer for the reflectors of `L` and, with the
-            next seed, of `R`, which are then scaled to length 1. With all reflectors,
-            also one for `W`, such as `"orthogonal"`. Default: `"uniform_reflectors"`.
+        units, reflections, spectral_margin, spectral_center: As for `SVDRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
-
-    Weights:
-        Those of all cells; `left_reflectors` and `right_reflectors`, packed with the
-        longest first, of shape `(k n - k (k - 1) / 2,)` for `k` reflectors;
-        `singular_logits` of shape `(n,)`.
 
     Example:
     >>> keras.layers.RNN(SVDRNNCell(128, reflections=16))(np.zeros((32, 100, 1))).shape
     (32, 128)
-
-    Reference:
-    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
     def __init__(
@@ -73,13 +46,33 @@ class SVDRNNCell(RecurrentCell):
 class SVDRNN(RecurrentLayer):
     """svdRNN (Spectral-RNN) layer: runs `SVDRNNCell` over a sequence.
 
+    Each step computes `h' = f(x U + h W + b)` with leaky ReLU `f` and
+    `W = L diag(sigma) R^T`. `L` and `R` are products of Householder reflectors; the
+    singular values `sigma` lie in the open interval
+    `(spectral_center - spectral_margin, spectral_center + spectral_margin)`. All of
+    these are trained without constraints. The paper writes `U diag(sigma) V^T` for
+    column vectors: its `U` is `R` here, its `V` is `L`.
+
     Args:
         units: Number of units `n`, a positive integer.
-        reflections: Number of reflectors of the left and of the right factor, an int
-            for both, or a pair. Default: `None`, all.
-        spectral_margin: Half the interval of the singular values. Default: 0.01.
-        spectral_center: Center of the interval of the singular values. Default: 1.
+        reflections: Number of reflectors of `L` and of `R`, an int in `1 .. n` for
+            both, or a pair. With all reflectors, every matrix whose singular values lie
+            in the interval can be reached. Default: `None`, all.
+        spectral_margin: Largest distance of a singular value from the center, at
+            least 0. With 0, the singular values are not trained. Default: 0.01.
+        spectral_center: Center of the interval of the singular values and their
+            initial value, more than 0. Default: 1.
+        activation: Default: `keras_ortho.activations.LeakyReLU(0.1)`; the paper states
+            no slope.
+        recurrent_initializer: Initializer for the reflectors of `L` and, with the
+            next seed, of `R`, which are then scaled to length 1. With all reflectors,
+            also one for `W`, such as `"orthogonal"`. Default: `"uniform_reflectors"`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
+
+    Weights:
+        Those of all cells; `left_reflectors` and `right_reflectors`, packed with the
+        longest first, of shape `(k n - k (k - 1) / 2,)` for `k` reflectors;
+        `singular_logits` of shape `(n,)`.
 
     Example:
     >>> SVDRNN(128, reflections=16, return_sequences=True)(np.zeros((32, 100, 1))).shape

@@ -1,13 +1,11 @@
 """uRNN: the unitary evolution RNN, of restricted capacity."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Unpack
+from typing import Unpack
 
 import keras
 
-from keras_ortho.cells.cell import CellArguments, RecurrentCell
+from keras_ortho.cells.cell import SMOOTHED, CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
-from keras_ortho.parametrizations.free_initializers import FreeInitializer
 from keras_ortho.parametrizations.unitary import RestrictedUnitary
 
 __all__ = ["RestrictedURNN", "RestrictedURNNCell"]
@@ -15,7 +13,31 @@ __all__ = ["RestrictedURNN", "RestrictedURNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class RestrictedURNNCell(RecurrentCell):
-    """Cell class for the unitary evolution RNN (uRNN, `RestrictedURNN`).
+    """Cell of `RestrictedURNN`, which describes its step, arguments and weights.
+
+    Args:
+        units: As for `RestrictedURNN`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
+
+    Example:
+    >>> keras.layers.RNN(RestrictedURNNCell(512))(np.zeros((32, 100, 1))).shape
+    (32, 1024)
+    """
+
+    complex_state = True
+    paper_arguments = SMOOTHED
+
+    def __init__(self, units: int, **kwargs: Unpack[CellArguments]) -> None:
+        kwargs.setdefault("recurrent_initializer", "unitary_composition")
+        kwargs.setdefault("bias_initializer", "small_uniform")
+        kwargs.setdefault("initial_state_initializer", "lecun_uniform")
+        kwargs.setdefault("trainable_initial_state", True)
+        super().__init__(units, RestrictedUnitary(), **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class RestrictedURNN(RecurrentLayer):
+    """Unitary evolution RNN (uRNN) layer: runs `RestrictedURNNCell` over a sequence.
 
     Each step computes `h' = modReLU(x U + h W)` with `n` complex units, stored as `2n`
     real numbers, and the unitary matrix `W = D_1 F R_1 P D_2 F^-1 R_2 D_3`: diagonals
@@ -27,51 +49,16 @@ class RestrictedURNNCell(RecurrentCell):
         recurrent_initializer: Initializer for the phases, the reflectors and the
             permutation, not for `W`, as the map to it has no inverse. Default:
             `"unitary_composition"`.
-        bias_initializer: Initializer for the bias. Default: `"small_uniform"`.
-        initial_state_initializer: Initializer for the initial state. Default:
-            `"lecun_uniform"`, uniform between `-sqrt(3 / (2n))` and `sqrt(3 / (2n))`.
-        trainable_initial_state: Whether the initial state is trained. Default: `True`.
-        **kwargs: Arguments of `keras_ortho.RecurrentCell`.
+        bias_initializer: Default: `"small_uniform"`.
+        initial_state_initializer: Default: `"lecun_uniform"`, uniform up to
+            `sqrt(3 / (2n))`.
+        trainable_initial_state: Default: `True`.
+        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Weights:
         Those of all cells; `recurrent_phases` of shape `(3, n)`, in radians;
         `recurrent_reflectors` of shape `(2, 2n)`, `[Re v | Im v]`; `permutation`, not
         trained, of shape `(n,)`.
-
-    Example:
-    >>> keras.layers.RNN(RestrictedURNNCell(512))(np.zeros((32, 100, 1))).shape
-    (32, 1024)
-
-    Reference:
-    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html)
-    """
-
-    complex_state = True
-    # Smoothed at zero, as in the authors' code.
-    paper_arguments: ClassVar[Mapping[str, Any]] = {"activation": "smoothed_modrelu"}
-
-    def __init__(self, units: int, **kwargs: Unpack[CellArguments]) -> None:
-        kwargs.setdefault("recurrent_initializer", "unitary_composition")
-        kwargs.setdefault("bias_initializer", "small_uniform")
-        kwargs.setdefault("initial_state_initializer", "lecun_uniform")
-        kwargs.setdefault("trainable_initial_state", True)
-        super().__init__(units, RestrictedUnitary(), **kwargs)
-        if not isinstance(self.recurrent_initializer, FreeInitializer):
-            raise ValueError(
-                "`recurrent_initializer` must return phases, reflectors and a "
-                "permutation, as 'unitary_composition' does: a matrix cannot be "
-                "decomposed into them. Received: "
-                f"recurrent_initializer={kwargs['recurrent_initializer']}"
-            )
-
-
-@keras.saving.register_keras_serializable(package="keras_ortho")
-class RestrictedURNN(RecurrentLayer):
-    """Unitary evolution RNN (uRNN) layer: runs `RestrictedURNNCell` over a sequence.
-
-    Args:
-        units: Number of complex units `n`, a positive integer.
-        **kwargs: Arguments of `keras_ortho.RecurrentCell` and `RecurrentLayer`.
 
     Example:
     >>> RestrictedURNN(128, return_sequences=True)(np.zeros((32, 100, 1))).shape

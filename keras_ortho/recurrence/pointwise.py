@@ -1,8 +1,4 @@
-"""Activations with their derivatives, in the form that the recurrence needs.
-
-The derivative is computed from what the recurrence keeps: the outputs, and additional
-tensors if the outputs do not determine it.
-"""
+"""Activations, with their derivatives from what the recurrence keeps of the output."""
 
 import dataclasses
 from collections.abc import Callable
@@ -27,17 +23,15 @@ class Pointwise:
     """An activation that a step applies, with its derivative.
 
     Attributes:
-        apply: Computes the output from the pre-activation of shape
-            `(batch, state_size)` and the bias of shape `(n,)`. Returns it in a tuple,
-            followed by the other tensors that `pull` needs.
-        pull: Computes, from the tensors that `apply` returned, the bias and the
-            upstream gradient, a pair of the gradient with respect to the
-            pre-activation, and the gradient with respect to the bias for each sequence,
-            of shape `(batch, n)`.
-        own_bias: Whether `apply` adds the bias. Otherwise, the pre-activation includes
-            it. Default: `False`.
+        apply: Computes, from the pre-activation of shape `(batch, state_size)` and the
+            bias of shape `(n,)`, a tuple of the output and what else `pull` needs.
+        pull: Computes, from that tuple, the bias and the upstream gradient, a pair of
+            gradients: with respect to the pre-activation, and to the bias for each
+            sequence, of shape `(batch, n)`.
+        own_bias: Whether `apply` adds the bias, or the pre-activation has it. Default:
+            `False`.
         others: Computes, from the number of entries and the dtype of a state, those of
-            each tensor that `apply` returns after the output. Default: there are none.
+            each tensor that `apply` returns after the output. Default: none.
     """
 
     apply: Callable[[Tensor, Tensor], Tensors]
@@ -46,24 +40,17 @@ class Pointwise:
     others: Callable[[int, str], Kinds] = lambda size, dtype: ()
 
     def kept(self, size: int, dtype: str) -> Kinds:
-        """Describes the tensors that `apply` returns.
+        """Gives for each tensor of `apply` its entries per sequence and its dtype.
 
         Args:
             size: Number of entries of the state of a sequence.
             dtype: Dtype of the state.
-
-        Returns:
-            For each tensor, its number of entries per sequence and its dtype.
         """
         return (size, dtype), *self.others(size, dtype)
 
 
 class Opaque(Pointwise):
-    """An activation without a derivative, for single steps.
-
-    Args:
-        function: Adds the bias to a pre-activation, and applies the activation.
-    """
+    """An activation for single steps: a function, which adds the bias, alone."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         def pull(kept: Tensors, bias: Tensor, upstream: Tensor) -> Any:

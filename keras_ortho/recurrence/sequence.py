@@ -1,12 +1,10 @@
 """All states of a recurrence, and its gradient, without automatic differentiation.
 
-The batch is divided into pieces, each of which goes through all its steps separately,
-and a sequence into segments. The inputs of a segment are projected in one product; then
-one loop computes its states. The gradient goes back through the segments: one loop with
-one product per step and recurrent kernel, and little else, then large products for
-`dL/dW` and `dL/dU`. The forward pass keeps the states and what else the derivatives
-need, or only the states before each segment, from which the gradient recomputes the
-others. The tensors of a segment are small enough to stay in a cache.
+A batch is divided into pieces, a sequence into segments whose tensors stay in a cache.
+The inputs of a segment are projected in one product; then one loop computes its states.
+The gradient goes back through the segments: one loop with one product per step and
+recurrent kernel, and little else, then large products for `dL/dW` and `dL/dU`. It needs
+the states and what else the derivatives take, or recomputes them from the state before.
 """
 
 import dataclasses
@@ -55,8 +53,7 @@ def recurrence(
 ) -> Tensor:
     """Computes the states of a recurrence, with its own gradient.
 
-    In training, it can be differentiated in reverse mode only, and on TensorFlow and
-    PyTorch only once.
+    In training, that is in reverse mode only, and on TensorFlow and PyTorch only once.
 
     Args:
         inputs: Tensor of shape `(batch, time, m)`.
@@ -64,16 +61,15 @@ def recurrence(
         initial_state: Tensor of shape `(batch, n)`.
         mask: Boolean tensor of shape `(batch, time)`, `False` for steps that leave
             the state unchanged. Default: `None`.
-        state_mask: Tensor of shape `(batch, n)` by which the state is multiplied
-            before each step. In a step that adds to the state, it affects only the
-            products. It has no gradient. Default: `None`.
+        state_mask: Tensor of shape `(batch, n)`, without a gradient, that multiplies
+            the state before each step, or only before the products if the step adds to
+            the state. Default: `None`.
         return_sequences: Whether to return all states. Default: `False`.
         recompute: Whether to keep only the states before each segment for the
             gradient: `True` for segments of about the square root of the number of
             steps, an integer for segments of that many steps. Default: `False`.
         training: Whether a gradient will be computed. If `False`, one loop runs over
-            all steps, without segments; if a gradient is requested nevertheless, the
-            backend computes it. Default: `True`.
+            all steps, which the backend can differentiate. Default: `True`.
 
     Returns:
         Tensor of shape `(batch, time, n)`, or the last state, of shape `(batch, n)`.
@@ -112,11 +108,7 @@ def segment_length(steps: int | None, recompute: bool | int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """How to process the sequences. It holds no tensors.
-
-    The tensors are the inputs, the initial state, the mask, the dropout mask of the
-    states, and the weights.
-    """
+    """How to process inputs, initial state, both masks and weights; it holds none."""
 
     update: Update
     adds: bool
@@ -166,10 +158,9 @@ class _Plan:
         return [x[start:end] for start, end in itertools.pairwise(bounds)]
 
     def _infer(self, tensors: Tensors) -> Tensor:
-        """Computes the output of a piece.
+        """Computes the output of a piece, in a loop that every export format supports.
 
-        The inputs are projected step by step, so that only the requested output grows
-        with the length of the sequence. Every export format supports such a plain loop.
+        With inputs projected step by step, only the output grows with the steps.
         """
         inputs, start, *_ = tensors
         steps, is_all = ops.shape(inputs)[1], self.return_sequences

@@ -1,9 +1,4 @@
-"""How a step computes its state from products with the weights, and its gradients.
-
-A step multiplies its inputs by each input kernel, `x U`, and the state before it by
-each recurrent kernel, `h W`. All other operations act on each unit separately, except
-for activations that act on pairs.
-"""
+"""How a step computes its state from products with the weights, and its gradients."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -21,9 +16,9 @@ class Products:
     """The tensors from which a step computes its state.
 
     Attributes:
-        inputs: The products with the input kernels, whose last axis is `n` or a
+        inputs: The products `x U` with each input kernel, whose last axis is `n` or a
             multiple of it, with the biases unless the activation adds them.
-        states: The products of the state before the step with the recurrent kernels.
+        states: The products `h W` of the state before the step.
         state: The state before the step, of shape `(batch, n)`.
         biases: The biases.
     """
@@ -58,14 +53,7 @@ class Update:
     extras: ClassVar[tuple[int, ...]] = ()
 
     def apply(self, products: Products) -> Tensors:
-        """Computes the state.
-
-        Args:
-            products: The products of the step.
-
-        Returns:
-            The state, followed by the other tensors that `pull` needs: see `kept`.
-        """
+        """Computes the state, followed by the other tensors that `pull` needs."""
         raise NotImplementedError
 
     def kept(self, size: int, dtype: str) -> Kinds:
@@ -82,10 +70,10 @@ class Update:
             upstream: Upstream gradient, with respect to the new state.
 
         Returns:
-            A tuple of the distinct gradients with respect to the products; a tuple of
-            those with respect to the biases, for each sequence; and the gradient with
-            respect to the state before the step, without the part that flows through
-            the products, or `None` if there is no other part.
+            The distinct gradients with respect to the products; those with respect to
+            the biases, for each sequence; and that with respect to the state before the
+            step, without what flows through the products, or `None` if nothing else
+            does.
         """
         raise NotImplementedError
 
@@ -95,7 +83,7 @@ class Plain(Update):
     """`h' = f(x U + h W)`."""
 
     def apply(self, products: Products) -> Tensors:
-        """Computes the state: see `Update`."""
+        """See `Update`."""
         z = products.inputs[0] + products.states[0]
         return self.activation.apply(z, products.biases[0])
 
@@ -104,21 +92,16 @@ class Plain(Update):
         return self.activation.kept(size, dtype)
 
     def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
-        """Computes the gradients of the activation: see `Update`."""
+        """See `Update`."""
         gradient, to_bias = self.activation.pull(kept, biases[0], upstream)
         return (gradient,), (to_bias,), None
 
 
 @dataclasses.dataclass(frozen=True)
 class ResetAndUpdate(Update):
-    """The gated step of GORU, the reset gate first.
+    """The gated step of GORU, `h' = g h + (1 - g) f(x U + r (h W))`.
 
-    With `r, g = sigmoid(x U' + h W')` and the candidate `c = f(x U + r (h W))`, the
-    state is `h' = g h + (1 - g) c`.
-
-    Reference:
-
-    - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
+    The gates are `r, g = sigmoid(x U' + h W')`, the reset gate first.
     """
 
     # The gradients with respect to `x U`, `h W`, and the pre-activation of the gates.
@@ -127,7 +110,7 @@ class ResetAndUpdate(Update):
     extras = (2, 1, 1)
 
     def apply(self, products: Products) -> Tensors:
-        """Computes the state: see `Update`."""
+        """See `Update`."""
         (of_candidate, of_gates), (turned, in_gates) = products.inputs, products.states
         gates = ops.sigmoid(of_gates + in_gates)
         reset, update = ops.split(gates, 2, axis=-1)
@@ -139,7 +122,7 @@ class ResetAndUpdate(Update):
         return after, value, *rest, gates, turned, products.state - value
 
     def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
-        """Goes back through the candidate and the gates: see `Update`."""
+        """See `Update`."""
         _, *candidate, gates, turned, difference = kept
         reset, update = ops.split(gates, 2, axis=-1)
         to_input, to_bias = self.activation.pull(
@@ -157,23 +140,19 @@ class Euler(Update):
 
     Attributes:
         step_size: The step size `e`.
-
-    Reference:
-
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
     """
 
     step_size: float
 
     def apply(self, products: Products) -> Tensors:
-        """Computes the state, and keeps its change: see `Update`."""
+        """See `Update`."""
         # After rounding, the state does not determine the change.
         z = products.inputs[0] + products.states[0]
         change = self.activation.apply(z, products.biases[0])
         return products.state + self.step_size * change[0], *change
 
     def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
-        """Goes back through the change: see `Update`."""
+        """See `Update`."""
         gradient, to_bias = self.activation.pull(
             kept[1:], biases[0], self.step_size * upstream
         )
@@ -182,12 +161,7 @@ class Euler(Update):
 
 @dataclasses.dataclass(frozen=True)
 class GatedEuler(Euler):
-    """A gated Euler step, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`.
-
-    Reference:
-
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 13
-    """
+    """A gated Euler step, `h' = h + e sigmoid(x U' + h W) f(x U + h W)`."""
 
     # The gradients with respect to `x U`, `x U'`, and `h W`, which is in both.
     widths, of_inputs, of_states = (1, 1, 1), (0, 1), (2,)
@@ -195,14 +169,14 @@ class GatedEuler(Euler):
     extras = (1,)
 
     def apply(self, products: Products) -> Tensors:
-        """Computes the state, and keeps its change and the gate: see `Update`."""
+        """See `Update`."""
         (of_change, of_gate), (turned,) = products.inputs, products.states
         gate = ops.sigmoid(of_gate + turned)
         change = self.activation.apply(of_change + turned, products.biases[0])
         return products.state + self.step_size * gate * change[0], *change, gate
 
     def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
-        """Goes back through the change and the gate: see `Update`."""
+        """See `Update`."""
         _, *change, gate = kept
         scaled = self.step_size * upstream
         to_input, to_bias = self.activation.pull(
@@ -217,13 +191,10 @@ class GatedEuler(Euler):
 class Weights:
     """The weights of a step, and the update that it computes with them.
 
-    Each kernel is a matrix, or the blocks of a block-diagonal matrix, see
-    `keras_ortho.recurrence.blocks`.
-
     Attributes:
-        kernels: Input kernels `U`, of shape `(m, n)` or with a multiple of `n` columns.
-        recurrent_kernels: Recurrent kernels `W`, of shape `(n, n)` or with a multiple
-            of `n` columns, for row vectors.
+        kernels: Input kernels `U`, of shape `(m, n)` or with a multiple of `n` columns,
+            or the blocks of a block-diagonal matrix.
+        recurrent_kernels: Likewise recurrent kernels `W`, for row vectors.
         biases: One bias for each input kernel.
         update: Computes the state from the products.
         adds: Whether the step adds to the state before it. Recurrent dropout then does

@@ -10,40 +10,25 @@ from typing import Any
 import keras
 
 from keras_ortho import RecurrentLayer, architectures, cells, initializers
-from keras_ortho.parametrizations import (
-    Heads,
-    Parametrization,
-    Rebased,
-    RestrictedUnitary,
-    ScaledCayley,
-)
+from keras_ortho.parametrizations import Heads, Parametrization, Rebased, ScaledCayley
 
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
-    """What the tests need to know of an architecture, most of which its classes tell.
-
-    Attributes:
-        layer: Class of the layer.
-        given: Small arguments to make it, beside its units.
-        changed: Values that are not the default, of arguments whose kind of default
-            does not tell one.
-        num_gates: Number of trained weights that its parametrization does not have,
-            beside the kernel, the bias and the initial state.
-        num_factorizations: How many factorizations make its kernel. Default: `None`,
-            any number, all of which are outside of loops.
-        kernel_operations: Operations in the compiled program by which its kernel is
-            known where no factorization makes it.
-        matrices: Names of initializers of a matrix that it can start from. Default:
-            `None`: what its parametrization samples.
-    """
+    """What tests need to know of an architecture, most of which its classes tell."""
 
     layer: type[RecurrentLayer]
+    # Small arguments to make it, beside its units.
     given: dict[str, Any] = dataclasses.field(default_factory=dict)
+    # Values of arguments that are not the default, where `_other` knows none.
     changed: dict[str, Any] = dataclasses.field(default_factory=dict)
+    # Trained weights beside the kernel, bias, initial state and free variables.
     num_gates: int = 0
+    # Factorizations that make its kernel, or any number, all of them outside of loops.
     num_factorizations: int | None = None
+    # Operations of the program by which a kernel is known that none of them makes.
     kernel_operations: frozenset[str] = frozenset()
+    # Initializers of a matrix, where the parametrization cannot sample one.
     matrices: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
@@ -90,11 +75,7 @@ class Architecture:
     def start_matrices(self) -> list[Any]:
         """Initializers of a matrix, or arrays, that it can start from."""
         kind = self.cell(**self.arguments).parametrization
-        # The uRNN's inverse is there to say that there is none.
-        none = type(kind).inverse in (
-            Parametrization.inverse,
-            RestrictedUnitary.inverse,
-        )
+        none = type(kind).inverse is Parametrization.inverse
         if self.matrices is not None or none:
             return [*(self.matrices or ())]
         return [kind.sample(self.arguments["units"], seed=0)]

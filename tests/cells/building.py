@@ -19,16 +19,12 @@ def weights_of(layer: keras.Layer) -> dict[str, np.ndarray]:
     return {w.name: ops.convert_to_numpy(w) for w in layer.weights}
 
 
-def builder(default: type[keras.Layer], default_units: int) -> Callable:
-    """Makes a function that builds layers, or cells, for three features."""
-
-    def built(cls=default, units=default_units, features=3, **kwargs):
-        layer = cls(units, **kwargs)
-        is_layer = issubclass(cls, keras.layers.RNN)
-        layer.build((None, None, features) if is_layer else (None, features))
-        return layer
-
-    return built
+def built(cls: type[keras.Layer], *args, features=3, **kwargs) -> keras.Layer:
+    """Builds a layer, or a cell, for three features."""
+    layer = cls(*args, **kwargs)
+    is_layer = issubclass(cls, keras.layers.RNN)
+    layer.build((None, None, features) if is_layer else (None, features))
+    return layer
 
 
 def lively(
@@ -58,27 +54,23 @@ def refused(layer: keras.Layer, message: str) -> Iterator[None]:
 def assert_gradients(
     layer: keras.Layer,
     outputs: Callable[[np.ndarray, dict[str, np.ndarray]], np.ndarray],
-    atol: float = 1e4 * EPS64 ** (2 / 3),
-    shape: tuple[int, ...] = (2, 5, 3),
+    shape: tuple[int, ...],
 ) -> None:
     """Holds the gradients of a layer in float64 against central differences.
 
-    Args:
-        layer: The layer.
-        outputs: What the layer makes of inputs with weights, in NumPy.
-        atol: How far they may be apart. Differences are exact to eps^(2/3), times third
-            derivatives.
-        shape: Shape of the inputs.
+    `outputs` is what the layer makes of inputs with weights, in NumPy.
     """
     x = np.random.default_rng(0).normal(size=shape)
     weights = weights_of(layer)
     upstream = np.random.default_rng(1).normal(size=outputs(x, weights).shape)
     _, found = weight_gradients(layer, lambda h: ops.sum(h * upstream), x)
     assert set(found) == {weight.name for weight in layer.trainable_weights}
+    # Differences are exact to eps^(2/3), times third derivatives.
+    step, atol = EPS64 ** (1 / 3), 1e4 * EPS64 ** (2 / 3)
     for name, gradient in found.items():
 
         def loss(value, name=name):
             return np.sum(outputs(x, {**weights, name: value}) * upstream)
 
-        expected = reference.central_differences(loss, weights[name], EPS64 ** (1 / 3))
+        expected = reference.central_differences(loss, weights[name], step)
         np.testing.assert_allclose(gradient, expected, atol=atol, err_msg=name)

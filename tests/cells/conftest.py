@@ -24,12 +24,8 @@ FOR_ALL = {
     "test_the_layer_has_the_gradient_of_the_stock_loop": {"masked": [True]}
     | ({"architecture": KINDS, "return_sequences": [True]} if ON_JAX else {}),
     # Tracing is cheap, and a shape that is lost gives other numbers, not an error.
-    "test_a_program_is_told_the_shapes_that_lstm_tells": {
-        "options": [{}],
-        "time": [70],
-    },
+    "test_a_program_is_told_the_shapes_that_lstm_tells": {"options": [{}]},
     "test_the_layer_leaves_the_loop_of_keras": {},
-    "test_arrangements": {},  # It says itself which are slow.
     "test_layer_stock_and_loop": {},
 }
 # JAX compiles each, and `test_two_backends` loads and compares all architectures there.
@@ -41,9 +37,7 @@ if not ON_JAX:
             "policy": ["mixed_bfloat16"],
             "architecture": KINDS,
         },
-        "test_refused": {
-            "what": ["no units", "zero units", "no weights yet", "another matrix"]
-        },
+        "test_says_what_it_needs": {},
         "test_saves_and_loads": {"wrapped": [False]},
         "test_shared_arguments_have_an_effect": {},
         "test_variables_of_any_size": {},

@@ -17,17 +17,26 @@ from keras_ortho import (
     FactorizedRNN,
     NNRNNCell,
     ORNNCell,
+    OrthoRNN,
     OrthoRNNCell,
     RecurrentCell,
     RecurrentLayer,
+    RestrictedURNN,
     ScoRNN,
     ScoRNNCell,
+    ScuRNN,
     ScuRNNCell,
 )
 from keras_ortho.activations import LeakyReLU
-from keras_ortho.initializers import ScaledRotations
-from keras_ortho.parametrizations import Householder, ScaledCayley
+from keras_ortho.initializers import ScaledRotations, UnitaryComposition
+from keras_ortho.parametrizations import (
+    FreeVariable,
+    Householder,
+    Parametrization,
+    ScaledCayley,
+)
 from keras_ortho.regularizers import UnitRadii
+from tests.cells.building import built, refused
 
 pytestmark = pytest.mark.backends
 
@@ -71,11 +80,10 @@ def test_defaults_of_the_class_and_of_those_above_it(cls):
     made = cls(4)
     assert isinstance(made.activation, LeakyReLU)
     defaults = {"dropout": 0.125, "volume": 1.0, "reflections": None, "use_bias": True}
-    config = made.get_config()
-    assert {name: config[name] for name in defaults} == defaults
+    assert defaults.items() <= made.get_config().items()
     expected = {"volume": 2.0, "dropout": 0.75, "reflections": 3}
     config = cls(4, **expected).get_config()
-    assert {name: config[name] for name in expected} == expected
+    assert expected.items() <= config.items()
     assert cls.from_config(config).get_config() == config
 
 
@@ -96,6 +104,21 @@ def test_a_layer_says_what_it_needs():
     assert ENRNN(4, 3).units == 7
 
 
+class Wrong(Parametrization):
+    """One that takes arguments, and keeps one of them by another name."""
+
+    def __init__(self, scale=1.0, name="entries", made=None):
+        self.factor, self.name, self.made = scale, name, made
+
+    def variables(self, size, initializer=None):
+        variable = FreeVariable(self.name, (size, size), "zeros")
+        return [variable] if self.name else variable
+
+    def matrix(self, entries):
+        return entries if self.made is None else self.made
+
+
+# Of each argument what it may not be.
 VALUES = {
     ScoRNN: {"negative_ones": [-1, 8, 1.1, "half"], "recompute": [0, 2.5, None]},
     AntisymmetricRNN: {"step_size": [0, np.nan, "0.1"], "diffusion": [-0.1, None]},
@@ -104,6 +127,54 @@ VALUES = {
     FactorizedRNN: {"spectral_margin": ["wide"], "spectral_center": [0.0, -1]},
     NNRNN: {"map": ["log"]},
 }
+few, eye = "`style` must be.*Received: style=", np.eye(4)
+cannot = "cannot have: `RestrictedUnitary` cannot be set .*Received"
+# Matrices that a layer of such arguments does not take.
+MATRICES = [
+    (ScoRNN, (4,), {}, 2 * eye, "must be orthogonal"),
+    (ScoRNN, (4,), {}, np.eye(5), "Received: .*shape"),
+    (ScuRNN, (4,), {}, 2j * eye, "must be unitary"),
+    (ScuRNN, (4,), {}, np.diag([1.0] * 7 + [-1.0]), "the real form of a complex"),
+    (RestrictedURNN, (4,), {}, eye, r"matrix of shape \(4, 4\)"),
+    (EURNN, (4, 2), {}, eye, few),
+    (EURNN, (4,), {"style": "fft"}, eye, few),
+    (GORU, (4,), {}, eye, few),
+    (ORNN, (4, 3), {}, eye, r"must be 4 .*reflections=\(3,"),
+    (SVDRNN, (4,), {}, np.diag([1, 1, 1, 1.02]), "between 0.99 and 1.01. Received: b"),
+    (FactorizedRNN, (4,), {}, np.diag([1, 1, 1, 1.2]), "between 0.9 and 1.1. Recei"),
+    (AntisymmetricRNN, (4,), {}, eye, "skew-symmetric.*Received: a matrix with"),
+    (ENRNN, (2, 2), {}, np.diag([1, 1, 0.5, 1.5]), "at most 1. Received: 1.5"),
+    (ENRNN, (2, 2, 1, False), {}, np.tril(np.ones((4, 4))), "form .*coupling=False"),
+]
+# Arguments with which a layer can be made, but not built.
+BUILDS = [
+    *(
+        (cls, (4,), {"recurrent_initializer": start}, message)
+        for cls, start, message in [
+            (ScoRNN, "ones", "`recurrent_initializer` returned a matrix .*distance"),
+            (ScoRNN, np.eye(4)[:2], "Received: .*shape"),
+            (ScuRNN, 2j * eye, "Received: .*distance"),
+            (SVDRNN, "glorot_uniform", "must lie between"),
+            (AntisymmetricRNN, "orthogonal", "skew-symmetric"),
+            (RestrictedURNN, "orthogonal", cannot),
+            (RestrictedURNN, eye, cannot),
+            (GORU, "identity", few),
+        ]
+    ),
+    *(
+        (ENRNN, (4, 3), {name: array}, f"`{name}` must have .*Received: {name}.shape")
+        for name, array in [
+            ("recurrent_initializer", np.eye(7)),
+            ("short_term_initializer", np.ones((1, 3))),
+            ("coupling_initializer", np.ones((4, 3))),
+        ]
+    ),
+    (OrthoRNN, (4, Wrong(name="kernel")), {}, "`Wrong.variables` .*Received: kernel$"),
+    (OrthoRNN, (4, Wrong(name="units")), {}, "`Wrong.variables` .*Received: units$"),
+    (OrthoRNN, (4, Wrong(name="")), {}, "`Wrong.variables` .*Received: Free"),
+    (OrthoRNN, (4, Householder(5)), {}, "`reflections` .*Received"),
+]
+# Calls, and what the errors say.
 REFUSED = [
     (
         lambda cls=cls, kwargs={name: value}: cls(7, **kwargs),
@@ -113,19 +184,46 @@ REFUSED = [
     for name, values in arguments.items()
     for value in values
 ]
-ARRAYS = {
-    "recurrent_initializer": np.eye(7),
-    "short_term_initializer": np.ones((1, 3)),
-    "coupling_initializer": np.ones((4, 3)),
-}
 REFUSED += [
-    (
-        lambda given={name: array}: ENRNN(4, 3, **given).build((2, 5, 4)),
-        f"`{name}` must have .*Received: {name}.shape",
-    )
-    for name, array in ARRAYS.items()
+    (lambda row=row: built(row[0], *row[1], **row[2]), row[-1]) for row in BUILDS
 ]
 REFUSED += [
+    (lambda made=made: OrthoRNN(4, Wrong(made=made))(SEQUENCES), message)
+    for made, message in [
+        ([[1.0]], "`Wrong.matrix` must return a real tensor"),
+        (1j * eye, "`Wrong.matrix` must return a real tensor"),
+        (np.ones((2, 4)), r"`Wrong.matrix`.*\(4, 4\).*Received.*\(2, 4"),
+    ]
+]
+layer, COMPLEX = ScoRNN(8), SEQUENCES.astype("complex64")
+STATES = np.zeros((BATCH, 8), "float32")
+REFUSED += [
+    (lambda: ScoRNN(4, dropout=1), "`dropout` must be a fraction.*Received: "),
+    (lambda: ScoRNN(4, use_bias=False), "Received: activation='modrelu', use_bias=F"),
+    (
+        lambda: built(ScoRNN, 4, kernel_initializer=np.ones((1, 4))),
+        "`kernel_initializer` must have the shape .* Received",
+    ),
+    (lambda: ScoRNN(4).recurrent_matrix(), "Received: .* with built=False"),
+    (lambda: layer(SEQUENCES[:, 0]), "expected ndim=3"),
+    (lambda: layer(COMPLEX), "`sequences` must be real: .*Received: "),
+    (
+        lambda: built(ScoRNNCell, 8)(SEQUENCES[:, 0, :3], [1j * STATES]),
+        "`states` must be real: .*Received: ",
+    ),
+    (
+        lambda: layer(SEQUENCES, initial_state=[STATES, STATES]),
+        "must be a tensor, or a list with one tensor.*Received: 2 init",
+    ),
+    (
+        lambda: layer(SEQUENCES, initial_state=np.zeros((3, 8), "float32")),
+        "`initial_state` must have the shape",
+    ),
+    (
+        lambda: layer(SEQUENCES, mask=np.ones((BATCH, 4), bool)),
+        "`mask` must have the shape",
+    ),
+    (lambda: Wrong().get_config(), "`Wrong` must store .*Received: .* scale"),
     (lambda: EURNN(5), "`units` must be even.*Received: units=5"),
     (lambda: EURNN(6, style="fft"), "power of two.*Received: units=6"),
     (lambda: EURNN(6, 3), "`capacity` must be.*Received: capacity=3"),
@@ -143,13 +241,21 @@ REFUSED += [
     (lambda: ScaledRotations(4.0), "`max_angle` must.*Received: max_angle="),
     (lambda: ScaledRotations(max_radius=0), "`max_radius` must.*Received: max_rad"),
     (lambda: ScaledRotations()((2, 3)), r"Received: shape=\(2, 3\)"),
+    (lambda: UnitaryComposition()((2, 3, 4), "float32"), "Received: shape=.*, dtype="),
 ]
 
 
-@pytest.mark.parametrize(("make", "message"), REFUSED, ids=range(len(REFUSED)))
-def test_arguments_out_of_range(make, message):
+@pytest.mark.parametrize(("call", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
-        make()
+        call()
+
+
+@pytest.mark.parametrize(("cls", "args", "kwargs", "matrix", "message"), MATRICES)
+def test_matrices_that_do_not_fit(cls, args, kwargs, matrix, message):
+    layer = built(cls, *args, **kwargs)
+    with refused(layer, message):
+        layer.set_recurrent_matrix(matrix)
 
 
 @pytest.mark.parametrize("kind", CELLS)
@@ -172,31 +278,29 @@ def test_shapes_that_do_not_fit_the_cell(kind):
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "name"),
     [
-        lambda: ScoRNN(4, rebase_every=1),
+        (lambda: ScoRNN(4, rebase_every=1), "recurrent_passes"),
         # Its matrix is divided from then on.
-        lambda: ENRNN(2, 2, short_term_initializer=np.diag([3.0, 2.0])),
+        (lambda: ENRNN(2, 2, short_term_initializer=np.diag([3.0, 2.0])), "normalize"),
     ],
 )
-def test_a_layer_that_is_not_trained_stays_as_it_is(make):
+def test_a_layer_that_is_not_trained_stays_as_it_is(make, name):
     layer = make()
     model = keras.Sequential([keras.Input((STEPS, FEATURES)), layer])
     model.add(keras.layers.Dense(1))
-    layer.trainable = False
-    model.compile("sgd", "mse")
-    before = layer.get_weights()
     x = np.random.default_rng(0).normal(size=(4, STEPS, FEATURES)).astype("float32")
-    model.fit(x, x[:, 0, :1], batch_size=2, verbose=0)
-    for value, expected in zip(layer.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(value, expected)
-    layer.trainable = True
-    model.compile("sgd", "mse")
-    model.fit(x, x[:, 0, :1], batch_size=2, verbose=0)
-    names = [weight.name for weight in layer.weights]
-    name = "normalize" if "normalize" in names else "recurrent_passes"
-    index = names.index(name)
-    assert layer.get_weights()[index] != before[index]
+    before = layer.get_weights()
+    index = [weight.name for weight in layer.weights].index(name)
+    for trainable in (False, True):
+        layer.trainable = trainable
+        model.compile("sgd", "mse")
+        model.fit(x, x[:, 0, :1], batch_size=2, verbose=0)
+        same = [
+            np.array_equal(*pair)
+            for pair in zip(layer.get_weights(), before, strict=True)
+        ]
+        assert not same[index] if trainable else all(same)
 
 
 @pytest.mark.parametrize(
@@ -215,36 +319,25 @@ def test_weights_saved_with_another_argument(name, value, tmp_path):
             model.load_weights(tmp_path / f"{file}.weights.h5")
 
 
-def test_a_regularizer_for_each_kind_of_variable():
+def test_regularizers_of_nnrnn():
+    """One for each kind of variable; that of the radii is the paper's."""
     l1 = keras.regularizers.L1
     cell = NNRNNCell(4, recurrent_regularizer=l1(0.1), upper_regularizer=l1(0.2))
     cell.build((None, 3))
     found = {v.name: float(v.regularizer.l1) for v in cell.variables if v.regularizer}
     others = ["recurrent_skew", "schur_radii", "schur_angles"]
     assert found == pytest.approx({**dict.fromkeys(others, 0.1), "schur_upper": 0.2})
-
-
-def test_penalty_of_the_radii():
-    layer = NNRNN(5, radii_regularizer=UnitRadii(0.1))
-    layer.build((None, None, 3))
+    layer = built(NNRNN, 5, radii_regularizer=UnitRadii(0.1))
     layer.cell.schur_radii.assign([1.0, 3.0, -1.0])
-    layer(np.zeros((1, 2, 3)))
     assert [float(loss) for loss in layer.losses] == [pytest.approx(0.1 * 8)]
     again = NNRNN.from_config(layer.get_config())
     assert again.cell.radii_regularizer.strength == 0.1
 
 
 def test_gates_are_regularized_and_constrained_like_the_rest():
-    layer = AntisymmetricRNN(
-        7,
-        gated=True,
-        kernel_regularizer="l2",
-        bias_regularizer="l1",
-        kernel_constraint="max_norm",
-        bias_constraint="non_neg",
-        bias_initializer="ones",
-    )
-    layer.build((None, None, 3))
+    options = {"kernel_regularizer": "l2", "bias_regularizer": "l1"}
+    options |= {"kernel_constraint": "max_norm", "bias_constraint": "non_neg"}
+    layer = built(AntisymmetricRNN, 7, gated=True, bias_initializer="ones", **options)
     assert len(layer.losses) == 4
     for name in ("kernel", "bias"):
         gate = getattr(layer.cell, f"gate_{name}")

@@ -1,4 +1,4 @@
-"""ENRNN: its equations, and when it divides its short-term matrix."""
+"""When ENRNN divides its short-term matrix: `test_equations.py` has its equations."""
 
 import itertools
 
@@ -10,8 +10,7 @@ from keras import ops
 from keras_ortho import ENRNN, ENRNNCell
 from keras_ortho.diagnostics import MissingRadiusGradients
 from keras_ortho.initializers import ScaledRotations
-from tests import reference
-from tests.cells.building import assert_gradients, lively, weights_of
+from tests.cells.building import built
 from tests.gradients import traced
 from tests.saving import reloaded
 
@@ -19,12 +18,6 @@ pytestmark = pytest.mark.backends
 
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
 X, Y = np.ones((2, 3, 2), "float32"), np.zeros((2, 7), "float32")
-
-
-def built(q=4, s=3, **kwargs):
-    layer = ENRNN(q, s, **kwargs)
-    layer.build((None, None, 2))
-    return layer
 
 
 def radius_of(matrix):
@@ -35,7 +28,6 @@ def set_radius(layer, radius):
     cell = getattr(layer, "cell", layer)
     matrix = np.random.default_rng(0).normal(size=cell.short_term_matrix.shape)
     cell.short_term_matrix.assign(matrix * radius / radius_of(matrix))
-    return cell
 
 
 def short_term(layer):
@@ -44,58 +36,11 @@ def short_term(layer):
 
 
 def is_on(layer):
-    return bool(ops.convert_to_numpy(layer.cell.normalize))
+    return bool(ops.convert_to_numpy(getattr(layer, "cell", layer).normalize))
 
 
 def is_divided(layer):
     return radius_of(short_term(layer)) == pytest.approx(1, abs=float(100 * EPS32))
-
-
-def states_by_definition(x, weights, epsilon=0.0):
-    """Long-term and short-term units by themselves, as in the paper's equations."""
-    w_l = reference.scaled_cayley(weights["recurrent_skew"], weights["recurrent_signs"])
-    w_s, radius = weights["short_term_matrix"], radius_of(weights["short_term_matrix"])
-    if weights["normalize"] or radius > 1:
-        w_s = w_s / (radius + epsilon)
-    q, s = len(w_l), len(w_s)
-    w_c = weights.get("coupling_kernel", np.zeros((s, q)))
-    u, b = weights["kernel"], weights["bias"]
-    long, short = np.zeros((len(x), q)), np.zeros((len(x), s))
-    states = []
-    for t in range(x.shape[1]):
-        z_long = x[:, t] @ u[:, :q] + long @ w_l + short @ w_c
-        z_short = x[:, t] @ u[:, q:] + short @ w_s
-        long, short = (
-            reference.modrelu(z_long, b[:q]),
-            reference.modrelu(z_short, b[q:]),
-        )
-        states.append(np.concatenate([long, short], axis=1))
-    return np.stack(states, axis=1)
-
-
-@pytest.mark.parametrize("coupling", [True, False])
-@pytest.mark.parametrize(
-    ("radius", "on", "epsilon"),
-    [(0.8, False, 0), (0.8, True, 0), (0.8, True, 0.2), (1.3, False, 0.2)],
-)
-def test_values_and_gradients(coupling, radius, on, epsilon):
-    kwargs = {"coupling": coupling, "epsilon": epsilon, "dtype": "float64"}
-    layer = lively(built(negative_ones=1, return_sequences=True, **kwargs))
-    set_radius(layer, radius).normalize.assign(on)
-    weights = weights_of(layer)
-    assert ("coupling_kernel" in weights) is coupling
-    x = np.random.default_rng(0).normal(size=(4, 9, 2))
-    expected = states_by_definition(x, weights, epsilon)
-    atol = 9 * 100 * 7 * EPS64 * np.abs(expected).max()
-    np.testing.assert_allclose(layer(x), expected, atol=atol)
-    assert_gradients(
-        layer, lambda x, w: states_by_definition(x, w, epsilon), shape=(2, 4, 2)
-    )
-    # Set to the same matrix, it no longer has to divide.
-    matrix = ops.convert_to_numpy(layer.recurrent_matrix())
-    layer.set_recurrent_matrix(matrix)
-    np.testing.assert_allclose(layer.recurrent_matrix(), matrix, atol=1000 * EPS64)
-    assert not is_on(layer)
 
 
 def model_of(layer, **kwargs):
@@ -118,19 +63,12 @@ def call_of_the_cell(layer):
 def stateless_call(layer):
     if not isinstance(layer, ENRNN):  # Has no idea of training but within a model.
         layer = keras.Sequential([keras.Input((3, 2)), layer])
-
-    def apply(trainable, fixed, x):
-        return layer.stateless_call(trainable, fixed, x, training=True)[1]
-
-    apply = traced(apply)
+    groups = layer.trainable_variables, layer.non_trainable_variables
+    apply = traced(lambda *args: layer.stateless_call(*args, training=True)[1])
 
     def train():
-        values = apply(
-            [v.value for v in layer.trainable_variables],
-            [v.value for v in layer.non_trainable_variables],
-            X,
-        )
-        for variable, value in zip(layer.non_trainable_variables, values, strict=True):
+        values = apply(*([v.value for v in group] for group in groups), X)
+        for variable, value in zip(groups[1], values, strict=True):
             variable.assign(value)
 
     return train
@@ -157,7 +95,7 @@ QUICK = [(False, way) for way in list(WAYS)[:4]] + [(True, "stateless_call")]
     ],
 )
 def test_normalizes_for_ever(stock, way):
-    layer = built()
+    layer = built(ENRNN, 4, 3, features=2)
     if stock:
         layer = keras.layers.RNN(layer.cell)
     train = WAYS[way](layer)
@@ -170,39 +108,20 @@ def test_normalizes_for_ever(stock, way):
         train()
         assert is_on(layer)
         assert is_divided(layer)
-
-
-@pytest.mark.slow
-def test_leaves_the_switch_to_a_cell_around_it():
-    """Which makes the kernel at each step, in the loop."""
-
-    class Around(keras.layers.Layer):
-        def __init__(self, cell):
-            super().__init__()
-            self.cell = cell
-            self.state_size = cell.state_size
-
-        def build(self, input_shape):
-            self.cell.build(input_shape)
-
-        def call(self, inputs, states, training=False):
-            return self.cell(inputs, states, training=training)
-
-    cell = ENRNNCell(4, 3)
-    train = fit(keras.layers.RNN(Around(cell)))
-    set_radius(cell, 1.5)
-    train()
-    assert not bool(ops.convert_to_numpy(cell.normalize))
+    # Set to the same matrix, it no longer has to divide.
+    layer.cell.set_recurrent_matrix(layer.cell.recurrent_matrix())
+    assert is_divided(layer)
+    assert not is_on(layer)
 
 
 @pytest.mark.slow_on_jax
 def test_inference_divides_and_writes_nothing():
-    layer = built(kernel_initializer="ones", return_sequences=True)
+    layer = built(ENRNN, 4, 3, features=2)
     model = keras.Sequential([keras.Input((3, 2)), layer])
     set_radius(layer, 1.5)
-    expected = states_by_definition(X, weights_of(layer))
     assert is_divided(layer)
-    for outputs in (layer(X), model.predict(X, verbose=0), model(X)):
+    expected = layer(X)
+    for outputs in (model.predict(X, verbose=0), model(X)):
         np.testing.assert_allclose(outputs, expected, atol=1000 * EPS32)
     assert not is_on(layer)
 

@@ -1,7 +1,5 @@
 """What the layers share with the papers' networks: how they start, and their sizes."""
 
-from typing import ClassVar
-
 import keras
 import numpy as np
 import pytest
@@ -18,14 +16,19 @@ from keras_ortho import (
     FullURNN,
     RestrictedURNN,
     ScoRNN,
-    ScoRNNCell,
     ScuRNN,
 )
 from keras_ortho.activations import LeakyReLU
-from keras_ortho.initializers import AntisymmetricNormal
+from keras_ortho.initializers import (
+    AntisymmetricNormal,
+    HenaffSkew,
+    UniformReflectors,
+    UnitaryComposition,
+)
 from keras_ortho.parametrizations import orthogonality_error
 from tests.cells.architectures import ARCHITECTURES
-from tests.cells.building import weights_of
+from tests.cells.building import built, weights_of
+from tests.gradients import weight_gradients
 
 pytestmark = pytest.mark.backends
 
@@ -55,14 +58,6 @@ def test_from_paper(architecture):
         # What is given comes first.
         usual, paper = (make(**given, **own) for make in (cls, cls.from_paper))
         assert usual.get_config() == paper.get_config()
-
-
-def test_from_paper_of_a_class_of_ones_own():
-    class Slow(ScoRNNCell):
-        paper_arguments: ClassVar = {**ScoRNNCell.paper_arguments, "dropout": 0.25}
-
-    cell = Slow.from_paper(4, 1)
-    assert (type(cell), cell.dropout, cell.negative_ones) == (Slow, 0.25, 1)
 
 
 def within(limit):
@@ -201,12 +196,33 @@ def test_slope_of_leaky_relu(cls):
     assert cls.from_config(config).activation == LeakyReLU(0.3)
 
 
-def trained(layer, features, outputs):
-    dense = keras.layers.Dense(outputs)
-    dense.build((None, layer.compute_output_shape((None, None, features))[-1]))
-    layer.build((None, None, features))
-    weights = layer.trainable_weights + dense.trainable_weights
-    return sum(int(np.prod(weight.shape)) for weight in weights)
+@pytest.mark.parametrize(
+    ("cls", "make", "names"),
+    [
+        (ScuRNN, HenaffSkew, ["recurrent_skew_real", "recurrent_phases"]),
+        (SVDRNN, UniformReflectors, ["left_reflectors", "right_reflectors"]),
+        (FullURNN, UnitaryComposition, ["recurrent_unitary"]),
+        (RestrictedURNN, UnitaryComposition, ["recurrent_phases", "permutation"]),
+    ],
+)
+def test_a_seed_fixes_all_that_is_drawn(cls, make, names):
+    first, again, other = (
+        weights_of(built(cls, 12, recurrent_initializer=make(seed=seed)))
+        for seed in (3, 3, 4)
+    )
+    for name in names:
+        np.testing.assert_array_equal(first[name], again[name])
+        assert not np.array_equal(first[name], other[name])
+
+
+def test_the_identity_can_be_trained():
+    """Its reflectors are not zero, whose gradient would be."""
+    layer = built(ORNN, 6, recurrent_initializer="identity", dtype="float64")
+    x = np.random.default_rng(0).normal(size=(8, 10, 3))
+    _, found = weight_gradients(layer, lambda h: keras.ops.sum(h * h), x)
+    *longer, last = np.split(found["reflectors"], np.cumsum(range(6, 1, -1)))
+    assert all(np.abs(u).max() > 0 for u in longer)
+    assert last == 0
 
 
 # Published with networks for copying, adding, MNIST, CIFAR-10 and TIMIT.
@@ -257,4 +273,7 @@ for features, outputs, svdrnn, ornn in [
     ids=lambda value: value.name if isinstance(value, keras.Layer) else None,
 )
 def test_number_of_trained_parameters(layer, features, outputs, published):
-    assert trained(layer, features, outputs) == published
+    model = keras.Sequential([keras.Input((None, features)), layer])
+    model.add(keras.layers.Dense(outputs))
+    weights = model.trainable_weights
+    assert sum(int(np.prod(weight.shape)) for weight in weights) == published

@@ -7,7 +7,7 @@ from keras_ortho import ScoRNN, ScoRNNCell
 from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
-from tests.cells.building import builder, refused, weights_of
+from tests.cells.building import built, refused, weights_of
 from tests.gradients import weight_gradients
 
 pytestmark = pytest.mark.backends
@@ -15,14 +15,11 @@ pytestmark = pytest.mark.backends
 EPS32, EPS64 = np.finfo("float32").eps, np.finfo("float64").eps
 
 
-built = builder(ScoRNN, 7)
-
-
 @pytest.mark.parametrize("name", ["scornn_n16_rho6", "scornn_n17_rho0"])
 def test_parity_with_the_authors_code(data_dir, name):
     data = np.load(data_dir / "parity" / f"{name}.npz")
     n, m = data["W"].shape[0], data["U"].shape[0]
-    layer = built(units=n, features=m, return_sequences=True)
+    layer = built(ScoRNN, n, features=m, return_sequences=True)
     layer.cell.set_author_weights(data["A"], data["D"], data["U"], data["b"])
     np.testing.assert_allclose(layer.recurrent_matrix(), data["W"], atol=n * EPS32)
 
@@ -64,7 +61,7 @@ def test_author_weights():
     random = np.random.default_rng(0)
     a = reference.skew(random.normal(size=10), 5)
     d = np.array([1.0, -1, 1, -1, -1])
-    cell = built(ScoRNNCell, units=5, dtype="float64")
+    cell = built(ScoRNNCell, 5, dtype="float64")
     kernel, bias = random.normal(size=(3, 5)), random.normal(size=5)
     cell.set_author_weights(a, np.diag(d), kernel, bias)
     weights = weights_of(cell)
@@ -90,14 +87,14 @@ def test_author_weights():
     ],
 )
 def test_author_weights_that_do_not_fit(change, message):
-    cell = built(ScoRNNCell, units=5)
+    cell = built(ScoRNNCell, 5)
     good = {"A": np.zeros((5, 5)), "D": np.ones(5), "U": np.ones((3, 5))}
     with refused(cell, message):
         cell.set_author_weights(**{**good, **change})
     a = np.zeros((5, 5))
     a[0, 4], a[4, 0] = 1, -1
     with pytest.raises(ValueError, match="zero outside of its 5 blocks"):
-        built(ScoRNNCell, units=5, heads=5).set_author_weights(a, np.ones(5))
+        built(ScoRNNCell, 5, heads=5).set_author_weights(a, np.ones(5))
 
 
 @pytest.mark.slow
