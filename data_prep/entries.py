@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_ortho.reading import read_bytes
+from keras_ortho.files import read_bytes
 
 LARGEST_LIST = 2**27  # bytes; a list of LibriSpeech has a sixth of it
 

@@ -11,8 +11,8 @@ from typing import Any
 from keras_ortho.checks import is_integer
 from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
+from keras_ortho.files import read_json
 from keras_ortho.locks import locked
-from keras_ortho.reading import read_json
 from keras_ortho.tasks.timit_records import FORMAT, LARGEST_MANIFEST, MANIFEST
 
 from .corpus import Corpus, Unused, discover
@@ -167,7 +167,7 @@ def _check_own(out: Path) -> None:
 
 def _is_manifest(path: Path) -> bool:
     try:
-        values = read_json(path, LARGEST_MANIFEST)
+        values = read_json(path, largest=LARGEST_MANIFEST)
     except ValueError:
         return True  # A damaged manifest is replaced, as is an empty one.
     return not values or (isinstance(values, dict) and values.get("format") == FORMAT)
@@ -179,7 +179,7 @@ def _check_same(utterances: set[str], out: Path) -> None:
     if not path.exists():
         return
     try:
-        before = read_json(path, LARGEST_MANIFEST)["splits"].values()
+        before = read_json(path, largest=LARGEST_MANIFEST)["splits"].values()
         found = {id for of_split in before for id in of_split["frames"]}
     except (AttributeError, LookupError, TypeError, ValueError):
         return  # A damaged manifest is replaced.

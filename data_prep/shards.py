@@ -10,9 +10,8 @@ import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS
 from keras_ortho.executors import check_shared
-from keras_ortho.files import file_sha256, json_sha256, replacing
+from keras_ortho.files import file_sha256, json_sha256, read_bytes, read_json, replacing
 from keras_ortho.locks import LOCK
-from keras_ortho.reading import read_bytes, read_json
 
 from .corpus import Utterance
 from .features import Features, extract
@@ -77,7 +76,7 @@ def write_shared_shard(
 def find_shard(shard: Shard, out: Path) -> Sidecar | None:
     """Returns the sidecar of a shard if both are on disk and intact."""
     try:
-        sidecar = read_json(_sidecar_path(shard, out), LARGEST_SIDECAR)
+        sidecar = read_json(_sidecar_path(shard, out), largest=LARGEST_SIDECAR)
         digest = file_sha256(_record_path(shard, out))
     except (FileNotFoundError, ValueError):
         return None

@@ -31,8 +31,7 @@ from experiments.records import check_record, read_record
 from experiments.speech import COLUMNS, LINEAR_2
 from experiments.tables import table
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import replacing, write_json
-from keras_ortho.reading import read_json
+from keras_ortho.files import read_json, replacing, write_json
 from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 HERE = Path(__file__).resolve().parent
@@ -92,7 +91,7 @@ def division(records: Path) -> str | None:
     if not path.exists():
         return None
     try:
-        return read_json(path, LARGEST_MANIFEST)["parameters"]["splits"]
+        return read_json(path, largest=LARGEST_MANIFEST)["parameters"]["splits"]
     except (LookupError, TypeError, ValueError):  # Damaged: it will be rewritten.
         return None
 

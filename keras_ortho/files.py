@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,21 +46,51 @@ def write_json(
         aside.write_text(json.dumps(values, indent=indent) + "\n", "utf-8")
 
 
-def read_json(
-    path: str | os.PathLike[str], names: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Reads a JSON object."""
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turns what a reader raises for a damaged file into a `ValueError` that names it.
+
+    Errors of the operating system, which name it themselves, stay as they are.
+    """
     try:
-        values = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, RecursionError) as error:  # Invalid JSON or UTF-8.
-        raise ValueError(f"{path} is damaged: {error}") from error
-    missing = [name for name in names if name not in values]
-    if missing or not isinstance(values, dict):
+        yield
+    except Exception as error:  # Damage makes libraries raise many types.
+        if isinstance(error, FileNotFoundError) or getattr(error, "errno", None):
+            raise
         raise ValueError(
-            f"{path} is damaged: it must contain a JSON object with "
-            f"{', '.join(missing)}. Received: {sorted(values)}"
+            "The file is damaged, or has another format. "
+            f"Received: {os.fspath(path)}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
+    """Reads a whole file of at most `largest` bytes."""
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(
+            f"The path must be that of a file. Received: {os.fspath(path)}"
         )
-    return values
+    if not stat.S_ISREG(status.st_mode):  # Opening a pipe would wait for its other end.
+        raise ValueError(
+            f"The path must be that of a regular file. Received: {os.fspath(path)}"
+        )
+    if status.st_size > largest:
+        raise ValueError(
+            f"The file must have at most {largest} bytes. Received: {os.fspath(path)} "
+            f"of {status.st_size} bytes"
+        )
+    return Path(path).read_bytes()
+
+
+def read_json(
+    path: str | os.PathLike[str], names: Iterable[str] = (), *, largest: int = 2**30
+) -> Any:
+    """Reads a JSON file of at most `largest` bytes, which must have these names."""
+    with naming(path):
+        values = json.loads(read_bytes(path, largest))
+        for name in names:
+            values[name]
+        return values
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from keras_ortho.audio.stft import SAMPLE_RATE
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
-from keras_ortho.reading import read_bytes
+from keras_ortho.files import read_bytes
 
 LARGEST = 2**30  # bytes of a file, and samples in it
 # Fraction of floating-point samples that may exceed full scale, and are clipped.

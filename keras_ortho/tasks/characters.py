@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.extras import require
-from keras_ortho.reading import naming
+from keras_ortho.files import naming
 from keras_ortho.tasks.pipeline import check_sizes
 
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_ortho.checks import check_choice
-from keras_ortho.reading import naming
+from keras_ortho.files import naming
 
 _SHAPES: dict[str, tuple[int, ...]] = {"mnist": (28, 28), "cifar10": (32, 32, 3)}
 # Files of MNIST, and the bytes of their headers.

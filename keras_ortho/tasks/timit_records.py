@@ -12,7 +12,7 @@ import numpy as np
 from keras_ortho.audio.stft import NUM_BINS
 from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
-from keras_ortho.reading import naming, read_json
+from keras_ortho.files import naming, read_json
 
 FORMAT = "keras-ortho-timit"
 FORMAT_VERSION = 2
@@ -72,7 +72,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
             f"The folder has no {MANIFEST}: create the records with `keras-ortho-data` "
             f"(`python -m keras_ortho.data_prep`). Received: {os.fspath(folder)}"
         )
-    manifest = read_json(path, LARGEST_MANIFEST)
+    manifest = read_json(path, largest=LARGEST_MANIFEST)
     with naming(path):
         found = (manifest["format"], manifest["version"])
         if found != (FORMAT, FORMAT_VERSION):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_ortho.reading import naming
+from keras_ortho.files import naming
 from keras_ortho.tasks.pipeline import Task, check_sizes, constant_error, make_task
 
 # The names of the edition of 2015, which the paper uses, and those of 2018.

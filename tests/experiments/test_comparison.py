@@ -68,7 +68,7 @@ def test_one_run_alone_is_not_compared(tmp_path, results):
 def test_a_damaged_record_is_named(tmp_path, results):
     path = results / f"{ADDING.record('scornn', 0)}.json"
     path.write_text(path.read_text()[:-9])
-    with pytest.raises(ValueError, match=f"{path} is damaged"):
+    with pytest.raises(ValueError, match=f"is damaged.* Received: {path}"):
         write_comparison(tmp_path, [made([0.5])], results)
 
 

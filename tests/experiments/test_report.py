@@ -104,7 +104,7 @@ def test_report(tmp_path):
     assert "## Copying" not in text
     path = results / f"{section.name}-scornn.json"
     path.write_text(path.read_text()[:-9])
-    with pytest.raises(ValueError, match=f"{path} is damaged"):
+    with pytest.raises(ValueError, match=f"is damaged.* Received: {path}"):
         write_report(tmp_path)
     assert (tmp_path / "RESULTS.md").read_text() == text
 
