@@ -169,7 +169,8 @@ def resynthesize(
 
     Reference:
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5.4
-    - Griffin and Lim, "Signal Estimation from Modified STFT", 1984
+    - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
+      Transform", 1984
     """
     check_choice("phase", phase, ("reference", "griffin_lim"))
     true = stft(reference)

@@ -33,7 +33,8 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
     (8000,)
 
     Reference:
-    - Gerkmann and Hendriks, "Unbiased MMSE-Based Noise Power Estimation", 2012, V
+    - Gerkmann and Hendriks, "Unbiased MMSE-Based Noise Power Estimation with Low
+      Complexity and Low Tracking Delay", 2012, section V
     - Ephraim and Malah, "Speech Enhancement Using a Minimum Mean-Square Error
       Short-Time Spectral Amplitude Estimator", 1984, equation 51
     """

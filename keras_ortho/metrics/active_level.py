@@ -12,7 +12,6 @@ import numpy as np
 from keras_ortho.audio.samples import to_float
 from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
-from keras_ortho.metrics.signals import check_sample_rate
 
 PASSBAND = (200.0, 5500.0)  # Hz
 LOW_PASS_FROM = 2.2  # times the upper edge: least sampling rate with a low-pass filter
@@ -53,9 +52,12 @@ def active_level(
 
     Args:
         signal: `[samples]`, speech with little noise, floating point or int16.
-        sample_rate: Sampling rate in Hz, at least 1000.
+        sample_rate: Sampling rate in Hz.
         voicebox: `"2019"`, as VOICEBOX until January 2022, or `"2022"`, as since then.
             Default: `"2019"`.
+
+    Returns:
+        The level, the activity, and where speech is active.
 
     Raises:
         ValueError: If `signal` is not a single finite channel, or an option is invalid.
@@ -72,7 +74,6 @@ def active_level(
     """
     check_choice("voicebox", voicebox, get_args(Version))
     signal = to_float(signal, "signal")
-    check_sample_rate(sample_rate)
     padded = np.pad(signal, (0, math.ceil(PADDING * sample_rate)))
     filtered = _filtered(padded, PASSBAND[0], "highpass", sample_rate)
     if sample_rate >= LOW_PASS_FROM * PASSBAND[1]:

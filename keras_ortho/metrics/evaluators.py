@@ -220,7 +220,7 @@ class Evaluator:
         pairs: Iterable[Pair],
         bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
     ) -> None:
-        pairs = [signal_pair(*pair, self.sample_rate) for pair in pairs]
+        pairs = [signal_pair(*pair) for pair in pairs]
         score = partial(_scores_of, self.scores, self.sample_rate)
         results = list(bar(in_parallel(score, pairs, self.processes)))
         for index, (scores, reasons) in enumerate(results):

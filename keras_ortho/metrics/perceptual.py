@@ -55,7 +55,7 @@ def pesq(
     - ITU-T Recommendations P.862, P.862.1 and P.862.2
     """
     check_pesq_options(sample_rate, mode, scale)
-    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    estimate, reference = signal_pair(estimate, reference)
     if not (estimate.any() and reference.any()):
         return unscored("the reference or the estimate is silent or empty")
     utterances = _count_utterances(reference, sample_rate)
@@ -157,7 +157,7 @@ def stoi(
     Args:
         estimate: Estimated signal, as for `segmental_snr`.
         reference: Reference signal, as for `segmental_snr`.
-        sample_rate: Sampling rate in Hz, at least 1000.
+        sample_rate: Sampling rate in Hz.
         extended: Whether to compute the extended measure (ESTOI). Default: `False`.
 
     Returns:
@@ -173,7 +173,7 @@ def stoi(
     - Taal et al., "An Algorithm for Intelligibility Prediction of Time-Frequency
       Weighted Noisy Speech", 2011; Jensen and Taal, 2016, for the extended measure
     """
-    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    estimate, reference = signal_pair(estimate, reference)
     package = require("pystoi", extra="speech")
     if not reference.any():
         return unscored("the reference is silent or empty")

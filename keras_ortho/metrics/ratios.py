@@ -46,7 +46,7 @@ def segmental_snr(
         estimate: Estimated signal `s`, `[samples]`, int16 or floating point. The longer
             of the two signals is cut to the length of the shorter.
         reference: Reference signal `r`, `[samples]`, on the same scale.
-        sample_rate: Sampling rate in Hz, at least 1000.
+        sample_rate: Sampling rate in Hz.
         activity: `"p56"` scores the frames more than half of which is active speech in
             the reference (VOICEBOX's `V`), `"all"` all frames (`w`). Default: `"p56"`.
         interpolate: Whether the error is the smallest over shifts of the estimate by up
@@ -71,7 +71,7 @@ def segmental_snr(
     - Brookes, "VOICEBOX: A speech processing toolbox for MATLAB", `v_snrseg`
     """
     check_choice("activity", activity, ("p56", "all"))
-    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    estimate, reference = signal_pair(estimate, reference)
     size = math.floor(0.01 * sample_rate + 0.5)  # Halves go up, as in MATLAB.
     margin = int(interpolate)
     count = max(0, (len(reference) - 2 * margin) // size)
@@ -127,7 +127,7 @@ def segmental_snr_loizou(
     Args:
         estimate: Estimated signal, as for `segmental_snr`.
         reference: Reference signal, as for `segmental_snr`.
-        sample_rate: Sampling rate in Hz, at least 1000.
+        sample_rate: Sampling rate in Hz.
         clamp: Limits of a frame's ratio in dB, or `None`. Default: `(-10.0, 35.0)`.
 
     Returns:
@@ -142,7 +142,7 @@ def segmental_snr_loizou(
     Reference:
     - Loizou, "Speech Enhancement: Theory and Practice", 2nd edition, 2013, 11.1.1
     """
-    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    estimate, reference = signal_pair(estimate, reference)
     size = math.floor(0.03 * sample_rate + 0.5)
     step = int(0.25 * 0.03 * sample_rate)
     count = (len(reference) - size) // step
@@ -191,7 +191,7 @@ def si_sdr(
     Reference:
     - [Le Roux et al., 2019](https://arxiv.org/abs/1811.02508)
     """
-    estimate, reference = signal_pair(estimate, reference, sample_rate)
+    estimate, reference = signal_pair(estimate, reference)
     if zero_mean:
         estimate, reference = (x - x.mean() for x in (estimate, reference))
     if not reference.any() or not estimate.any():

@@ -5,10 +5,6 @@ import warnings
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import check_number
-
-# Below it, neither the filters nor the frames of the metrics make sense.
-MIN_SAMPLE_RATE = 1000
 
 
 class UnscoredWarning(UserWarning):
@@ -22,20 +18,10 @@ def unscored(reason: str) -> float:
     return float("nan")
 
 
-def check_sample_rate(sample_rate: float) -> None:
-    """Checks that the metrics make sense at a sampling rate."""
-    if check_number("sample_rate", sample_rate) < MIN_SAMPLE_RATE:
-        raise ValueError(
-            f"`sample_rate` must be at least {MIN_SAMPLE_RATE} Hz. "
-            f"Received: sample_rate={sample_rate}"
-        )
-
-
 def signal_pair(
-    estimate: np.ndarray, reference: np.ndarray, sample_rate: int
+    estimate: np.ndarray, reference: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Converts two signals to float64, and cuts them to the length of the shorter."""
-    check_sample_rate(sample_rate)
     estimate = to_float(estimate, "estimate")
     reference = to_float(reference, "reference")
     length = min(len(estimate), len(reference))

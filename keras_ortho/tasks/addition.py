@@ -42,7 +42,7 @@ def generate(
 
     Args:
         num_sequences: Number of questions, at most `num_questions(digits)`.
-        digits: Maximum number of digits `D` of a number, 1 to 9.
+        digits: Maximum number of digits `D` of a number, at most 18.
         seed: Seed, at least 0. Default: 0.
 
     Returns:
@@ -58,8 +58,6 @@ def generate(
     '21+56'
     """
     num_sequences, digits = check_sizes(num_sequences=num_sequences, digits=digits)
-    if digits > 9:
-        raise ValueError(f"`digits` must be at most 9. Received: digits={digits}")
     if num_sequences > num_questions(digits):
         raise ValueError(
             f"`num_sequences` must be at most {num_questions(digits)}, the number of "

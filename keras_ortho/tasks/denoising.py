@@ -99,12 +99,8 @@ def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
     Returns:
         A `tf.data.Dataset` of `(noisy, clean, sample_weight)`, float32 `[batch,
         samples]`. The weight of padding is 0.
-
-    Raises:
-        ValueError: If `batch_size` is not a positive integer.
     """
     tf = require("tensorflow")
-    check_count("batch_size", batch_size)
     ordered = sorted(pairs, key=lambda pair: len(pair.noisy))
     each = tf.data.Dataset.from_generator(
         lambda: ((p.noisy, p.clean, np.ones_like(p.noisy)) for p in ordered),

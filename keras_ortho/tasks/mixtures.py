@@ -5,7 +5,7 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ RECORDED = "recorded"
 SNRS = (-5.0, 0.0, 5.0, 10.0, 15.0)  # dB
 LEVEL = -26.0  # dB relative to full scale, of speech in validation and test
 SUFFIXES = (".wav", ".flac", ".sph", ".ogg", ".mp3", ".aiff")
-T = TypeVar("T")
 
 
 class Mixture(NamedTuple):
@@ -118,7 +117,7 @@ class Noises:
             )
 
 
-def one_of(items: Sequence[T], random: np.random.Generator) -> T:
+def one_of(items: Sequence[Any], random: np.random.Generator) -> Any:
     """Draws one of some items."""
     return items[int(random.integers(len(items)))]
 

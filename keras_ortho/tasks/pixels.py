@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from keras_ortho.checks import check_choice, check_count
+from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
 from keras_ortho.tasks.images import Images, read_images
 from keras_ortho.tasks.pipeline import (
@@ -70,8 +70,6 @@ def mnist(
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
       and 112 steps
     """
-    if 784 % check_count("steps", steps):
-        raise ValueError(f"`steps` must divide 784. Received: steps={steps}")
 
     def arrange(images: np.ndarray) -> np.ndarray:
         flat = images.reshape(len(images), 784)

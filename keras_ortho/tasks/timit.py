@@ -25,11 +25,6 @@ from keras_ortho.tasks.timit_records import (
     utterances,
 )
 
-# Divides the length of batches in buckets: XLA compiles a program for each length.
-MULTIPLE = 8
-# Largest random increase of a length for sorting, as a fraction of it.
-SPREAD = 0.1
-
 __all__ = ["Record", "Timit", "load", "utterances"]
 
 
@@ -132,7 +127,8 @@ def _split(
     tf = require("tensorflow")
     sizes = manifest["splits"][name]
     longest = sizes["max_frames"] if pad_to == "split" else None
-    multiple = MULTIPLE if pad_to == "bucket" else 1
+    # XLA compiles a program for each length.
+    multiple = 8 if pad_to == "bucket" else 1
     frames = dataset(folder, manifest, name).map(lambda *record: record[2])
 
     def example(x: Any) -> tuple[Any, Any, Any]:
@@ -182,7 +178,7 @@ def order_in_buckets(
     tf = require("tensorflow")
     count = len(lengths)
     drawn = tf.cast(order_of_pass(count, seed, number), tf.float32) / count
-    taken = tf.cast(lengths, tf.float32) * (1 + SPREAD * drawn)
+    taken = tf.cast(lengths, tf.float32) * (1 + 0.1 * drawn)
     by_length = tf.cast(tf.argsort(taken, stable=True), tf.int64)
     batches, rest = divmod(count, batch_size)
     whole, last = by_length[: count - rest], by_length[count - rest :]

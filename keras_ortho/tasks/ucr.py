@@ -94,20 +94,15 @@ def load(
     >>> task = load("Noise", ".")
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), appendix
-      C.1 of the ICLR 2018 submission
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
+      7.1 and appendix C.1 of the ICLR 2018 submission
     - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
     """
     train, test = _read(name, data_dir)
     if swap:
         train, test = test, train
     count, length = train.values.shape
-    width = step_width(length) if width is None else width
-    if width < 1 or length % width:
-        raise ValueError(
-            f"`width` must divide the length of the series, {length}. "
-            f"Received: width={width}"
-        )
+    width = width or step_width(length)
     labels = np.unique(train.labels)
     if (other := np.setdiff1d(test.labels, labels)).size:
         raise ValueError(
@@ -143,6 +138,9 @@ def read_series(path: str | os.PathLike[str]) -> Series:
         path: A file with one series per line, all of one length: the label and the
             values, separated by tabs.
 
+    Returns:
+        The labels and the values.
+
     Raises:
         ValueError: If the file has no such format, or missing values.
 
@@ -155,8 +153,6 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     """
     with naming(path):
         table = np.loadtxt(path, delimiter="\t", comments=None, ndmin=2)
-        if table.shape[1] < 2:
-            raise ValueError("each line must have a label and values")
         if not np.isfinite(table).all():
             raise ValueError("there are missing values")
     return Series(table[:, 0], table[:, 1:].astype("float32"))
@@ -172,6 +168,6 @@ def _read(name: str, data_dir: str | os.PathLike[str] | None) -> list[Series]:
     raise FileNotFoundError(
         f"`data_dir` must contain {name}_TRAIN.tsv and {name}_TEST.tsv, or a folder "
         f"{name} with them, from the archive at "
-        f"https://www.cs.ucr.edu/~eamonn/time_series_data_2018/. "
+        "https://www.cs.ucr.edu/~eamonn/time_series_data_2018/. "
         f"Received: data_dir={data_dir}"
     )

@@ -11,23 +11,6 @@ def texts(places):
     return ["".join(addition.CHARACTERS[i] for i in row) for row in places]
 
 
-@pytest.mark.parametrize(
-    ("generate", "size", "shapes", "dtype"),
-    [
-        (adding.generate, 20, [(20, 2), (1,)], "float32"),
-        (copying.generate, 250, [(270,), (270,)], "uint8"),
-        (addition.generate, 3, [(7,), (4,)], "uint8"),
-    ],
-)
-def test_a_seed_says_all(generate, size, shapes, dtype):
-    drawn = generate(40, size, seed=3)
-    assert [array.shape for array in drawn] == [(40, *shape) for shape in shapes]
-    assert [array.dtype for array in drawn] == [dtype] * 2
-    for array, again in zip(drawn, generate(40, size, seed=3), strict=True):
-        np.testing.assert_array_equal(again, array)
-    assert not np.array_equal(generate(40, size, seed=4)[0], drawn[0])
-
-
 @pytest.mark.parametrize("length", [3, 4, 200])
 def test_adding(length):
     x, y = adding.generate(4000, length)
