@@ -48,7 +48,7 @@ def group_of(variable: Any) -> str:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class OptimizerGroups(keras.optimizers.OptimizerMap):
-    """Maps each variable to the optimizer of its group, which names it.
+    """Maps variables to the optimizers of their groups, which are named after these.
 
     Args:
         default_optimizer: Optimizer for the variables of all other groups.

@@ -81,9 +81,16 @@ class DampedCell(ScoRNNCell):
         return 0.9 * state + 0.1 * super().step(inputs, state, recurrent_kernel)
 
 
+def adapted():
+    normalization = layers.Normalization()
+    normalization.adapt(10 + 3 * X.reshape(-1, 4))
+    return layers.TimeDistributed(normalization)
+
+
 @pytest.mark.parametrize(
     "part",
     [
+        adapted,
         lambda: layers.Bidirectional(
             ScoRNN(5, activation="tanh", return_sequences=True),
             backward_layer=ORNN(5, return_sequences=True, go_backwards=True),
