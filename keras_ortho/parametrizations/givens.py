@@ -50,11 +50,11 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
                 f"Received: units={units}"
             )
         return units.bit_length() - 1, units // 2
-    if units % 2 or layers % 2 or not layers:
-        raise ValueError(
-            'For style="tunable", `units` and `capacity` must be even. '
-            f"Received: capacity={capacity}, units={units}"
-        )
+    for name, count in (("units", units), ("capacity", layers)):
+        if count % 2 or not count:
+            raise ValueError(
+                f'`{name}` must be even for style="tunable". Received: {name}={count}'
+            )
     return layers // 2, units - 1
 
 
