@@ -12,7 +12,6 @@ from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
 from keras_ortho.optimizers.within import optimizers_within
-from keras_ortho.periodic_callback import PeriodicCallback
 from keras_ortho.training import check_dataset
 
 
@@ -100,9 +99,11 @@ def _carried(layer: CarriedState) -> list[keras.Variable]:
     return [*layer.states, layer.has_begun]
 
 
-class Rebase(PeriodicCallback):
+class Rebase(keras.callbacks.Callback):
     """Moves the bases of `Rebased` parametrizations every `every` updates.
 
+    An update may take several batches (gradient accumulation). With
+    `steps_per_execution` above 1, the bases move after the execution.
     The callback then sets the free variables to zero, as in the paper; a layer that
     moves its base by itself (`rebase_every`) leaves them unchanged.
 
@@ -122,7 +123,9 @@ class Rebase(PeriodicCallback):
     """
 
     def __init__(self, every: int = 100) -> None:
-        super().__init__(every)
+        super().__init__()
+        self.every: int = check_count("every", every)
+        self._periods = 0
 
     def _layers(self) -> list[Any]:
         return [
@@ -147,10 +150,25 @@ class Rebase(PeriodicCallback):
                     f"{optimizer.name} with use_ema=True"
                 )
 
-    def act(self) -> None:
-        """Moves the bases."""
-        for layer in self._layers():
-            layer.rebase()
+    def _completed(self) -> int:
+        """Returns the number of periods since the optimizer began."""
+        updates = (int(each.iterations) for each in optimizers_within(self.model))
+        return max(updates) // self.every
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Notes the updates of previous epochs, also of an earlier `fit`."""
+        self._periods = self._completed()
+
+    def on_train_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Moves the bases if they are due."""
+        if keras.backend.backend() == "jax":
+            self.model.jax_state_sync()  # Writes the state of `fit` to the variables.
+        periods, self._periods = self._periods, self._completed()
+        if self._periods > periods:
+            for layer in self._layers():
+                layer.rebase()
 
 
 class TestFigures(keras.callbacks.Callback):

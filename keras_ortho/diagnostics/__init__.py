@@ -12,7 +12,7 @@ from keras_ortho.diagnostics.flow import (
     trajectories,
     vector_field,
 )
-from keras_ortho.diagnostics.log import Log, MissingRadiusGradients
+from keras_ortho.diagnostics.log import Log
 from keras_ortho.diagnostics.matrices import (
     SpectralMargin,
     kernel_eigenvalues,
@@ -33,7 +33,6 @@ from keras_ortho.diagnostics.plots import (
 
 __all__ = [
     "Log",
-    "MissingRadiusGradients",
     "SpectralMargin",
     "end_to_end_jacobians",
     "gradient_norms",

@@ -1,4 +1,4 @@
-"""Callbacks that log what a function measures, or missing gradients, in training."""
+"""A callback that logs what a function measures in training."""
 
 import csv
 import os
@@ -9,11 +9,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho.cells import ENRNNCell
 from keras_ortho.checks import check_count
 from keras_ortho.files import replacing
-from keras_ortho.keras_internals import layers_within
-from keras_ortho.periodic_callback import PeriodicCallback
 
 
 class Log(keras.callbacks.Callback):
@@ -129,54 +126,3 @@ def _numbers(values: Any, name: str = "") -> dict[str, float]:
     for key, part in values.items():
         found |= _numbers(part, f"{name}/{key}" if name else f"{key}")
     return found
-
-
-class MissingRadiusGradients(PeriodicCallback):
-    """Counts ENRNN matrices `T` whose spectral radius uses a substitute gradient.
-
-    For when that is, see `keras_ortho.parametrizations.spectral_radius`. The count of
-    each epoch is added to its logs as `missing_radius_gradients`, so it is printed, and
-    recorded by a `CSVLogger` or `History` that comes after this callback.
-
-    Args:
-        every: Number of updates between checks, a positive integer; more with
-            `steps_per_execution`, if need be. Default: 1.
-
-    Attributes:
-        count: Total since training began.
-
-    Raises:
-        ValueError: If `every` is not a positive integer.
-
-    Example:
-    ```python
-    callback = MissingRadiusGradients(every=10)
-    model.fit(x, y, callbacks=[callback, keras.callbacks.CSVLogger("log.csv")])
-    print(callback.count)
-    ```
-    """
-
-    def __init__(self, every: int = 1) -> None:
-        super().__init__(every)
-        self.count: int = 0
-        self._before_epoch = 0
-
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Resets the count."""
-        self.count = 0
-
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Begins the count of the epoch."""
-        super().on_epoch_begin(epoch, logs)
-        self._before_epoch = self.count
-
-    def act(self) -> None:
-        """Checks the matrices after an update."""
-        for cell in layers_within(self.model):
-            if isinstance(cell, ENRNNCell) and not cell.frozen:
-                self.count += not cell.eigenpair_report()["gradient_found"]
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Adds the count of the epoch to its logs."""
-        if logs is not None:
-            logs["missing_radius_gradients"] = self.count - self._before_epoch

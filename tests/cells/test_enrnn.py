@@ -8,7 +8,6 @@ import pytest
 from keras import ops
 
 from keras_ortho import ENRNN, ENRNNCell
-from keras_ortho.diagnostics import MissingRadiusGradients
 from keras_ortho.initializers import ScaledRotations
 from tests.cells.building import built
 from tests.gradients import traced
@@ -152,18 +151,10 @@ def test_scaled_rotations(n):
     assert np.all(matrix[first, first] * matrix[first + 1, first] > 0)
 
 
-@pytest.mark.slow
-def test_counts_the_gradients_that_are_missing():
+def test_reports_a_gradient_that_is_missing():
     """Of an orthogonal `T` all eigenvalues tie, far more than can be parted."""
     tied = np.linalg.qr(np.random.default_rng(0).normal(size=(40, 40)))[0]
-    x, y = np.ones((8, 3, 2), "float32"), np.zeros((8, 42), "float32")
-    # Four updates an epoch: every second one, and every third of two in a call.
-    for matrix, every, count in ((tied, 2, 4), (tied, 3, 2), (0.9 * np.eye(40), 2, 0)):
+    for matrix, found in ((tied, False), (0.9 * np.eye(40), True)):
         layer = ENRNN(2, 40, short_term_initializer=matrix)
-        in_a_call = 1 if keras.backend.backend() == "torch" else every - 1
-        model = model_of(layer, steps_per_execution=in_a_call)
-        callback = MissingRadiusGradients(every)
-        fitted = {"batch_size": 2, "epochs": 2, "callbacks": [callback], "verbose": 0}
-        history = model.fit(x, y, **fitted).history
-        assert callback.count == sum(history["missing_radius_gradients"]) == count
-        assert layer.cell.eigenpair_report()["gradient_found"] is (count == 0)
+        layer.build((None, None, 1))
+        assert layer.cell.eigenpair_report()["gradient_found"] is found

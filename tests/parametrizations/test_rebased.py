@@ -211,16 +211,12 @@ def test_a_run_that_goes_on_moves_the_base_as_if_it_had_not_ended(
     if together > 1 and TORCH:
         pytest.skip("Keras takes one step at a time there")
     moved = []
-
-    class Watched(Rebase):
-        def act(self):
-            moved.append(int(self.model.optimizer.iterations))
-
-    model, _, _ = dense()
+    model, layer, _ = dense()
+    layer.rebase = lambda: moved.append(int(model.optimizer.iterations))
     sgd = keras.optimizers.SGD(0.1, gradient_accumulation_steps=accumulated)
     model.compile(sgd, products, steps_per_execution=together)
     x = np.tile(np.eye(N), (batches, 1))
-    fit = {"batch_size": N, "verbose": 0, "callbacks": [Watched(every=every)]}
+    fit = {"batch_size": N, "verbose": 0, "callbacks": [Rebase(every=every)]}
     for epoch in range(epochs):
         model.fit(x, x, epochs=epoch + 1, initial_epoch=epoch, **fit)
     assert moved == expected
