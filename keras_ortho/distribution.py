@@ -10,11 +10,7 @@ from keras_ortho.tasks.sharing import Share, evaluation_share
 
 
 def own_share() -> Share:
-    """Returns the part of each batch that this process produces.
-
-    Keras's distribution determines it or, on TensorFlow, the strategy in whose scope
-    the function is called.
-    """
+    """Returns the part of each batch that this process produces."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -51,8 +47,7 @@ def shared_evaluation(model: keras.Model, data: Any) -> Any:
 def settings_by_replicas(model: keras.Model) -> dict[str, int]:
     """Returns the number of replicas as a setting, if it affects the training results.
 
-    On TensorFlow, each replica draws its own random numbers, and normalizes its part of
-    a batch with the statistics of that part.
+    On TensorFlow, each replica has random numbers and batch statistics of its own.
     """
     replicas = own_share().replicas
     if keras.backend.backend() != "tensorflow" or replicas == 1:

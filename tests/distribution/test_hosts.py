@@ -40,14 +40,10 @@ def start(folder, processes, kill=None):
         for process in range(processes):
             kill_at = "2" if process == kill else "-1"
             arguments = folder / "run", folder / "out", hosts, str(process), kill_at
+            command = [sys.executable, SCRIPT, *arguments]
+            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
             running.append(
-                subprocess.Popen(
-                    [sys.executable, SCRIPT, *arguments],
-                    env=environment,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                )
+                subprocess.Popen(command, env=environment, text=True, **pipes)
             )
         said = [process.communicate(timeout=SECONDS)[0] for process in running]
     finally:
