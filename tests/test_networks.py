@@ -4,7 +4,6 @@ import pytest
 
 from keras_ortho import BNPDense, SVDDense
 from keras_ortho.networks import (
-    BNP_KINDS,
     MLP_KINDS,
     bnp_network,
     mlp,
@@ -14,11 +13,6 @@ from keras_ortho.networks import (
 
 def trained(model):
     return sum(int(np.prod(v.shape)) for v in model.trainable_variables)
-
-
-def test_parameters():
-    expected = 785 * 32 + 40 * 33 * 32 + 33 * 10
-    assert {trained(mlp(kind, 40, 32)) for kind in ("mlp", "resnet")} == {expected}
 
 
 @pytest.mark.parametrize(("reflections", "number"), [(None, 8), (3, 3)])
@@ -82,11 +76,22 @@ def test_norm_preserving_center():
         assert np.mean(out**2) == pytest.approx(np.mean(z**2), rel=0.01)
 
 
-@pytest.mark.parametrize("kind", BNP_KINDS)
-def test_parameters_of_the_bnp_networks(kind):
-    parameters = (3072 + 1) * 100 + 2 * (100 + 1) * 100 + (100 + 1) * 10
-    more = 2 * (3072 + 3 * 100) if kind == "batch-norm" else 0
-    assert trained(bnp_network(kind, input_shape=(32, 32, 3))) == parameters + more
+MLP = 785 * 32 + 40 * 33 * 32 + 33 * 10
+BNP = (3072 + 1) * 100 + 2 * (100 + 1) * 100 + (100 + 1) * 10
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "parameters"),
+    [
+        (lambda kind: mlp(kind, 40, 32), "mlp", MLP),
+        (lambda kind: mlp(kind, 40, 32), "resnet", MLP),
+        (bnp_network, "plain", BNP),
+        (bnp_network, "bnp", BNP),
+        (bnp_network, "batch-norm", BNP + 2 * (3072 + 3 * 100)),
+    ],
+)
+def test_parameters(make, kind, parameters):
+    assert trained(make(kind)) == parameters
 
 
 def test_the_layers_of_the_bnp_networks():

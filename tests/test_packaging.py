@@ -113,15 +113,6 @@ def test_every_public_name_is_there():
         _ = keras_ortho.ScoRN
 
 
-def test_commands_exist():
-    lines = SETUP["options.entry_points"]["console_scripts"].split("\n")
-    commands = dict(line.split(" = ") for line in lines if line)
-    assert "keras-ortho-data" in commands
-    for name, target in commands.items():
-        entry = importlib.metadata.EntryPoint(name, target, "console_scripts")
-        assert callable(entry.load())
-
-
 def test_version_and_date_stand_everywhere_the_same():
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
     version, date = re.search(r"^## (\S+) \((\S+)\)$", changes, re.MULTILINE).groups()
@@ -160,13 +151,6 @@ def test_the_extra_that_an_error_names_brings_the_module(module, extra):
         for names in (brought_by().get(top, [top]), required)
     )
     assert brought & required
-
-
-def test_all_extra_holds_the_others():
-    (listed,) = EXTRAS["all"].split()
-    # PyTorch is large, and only there to be compared with.
-    others = {*EXTRAS} - {"all", "cuda", "dev", "docs", "release", "torch"}
-    assert {*re.search(r"^keras-ortho\[(.*)\]$", listed)[1].split(",")} == others
 
 
 def test_a_missing_module_names_its_extra(tmp_path, monkeypatch):

@@ -431,15 +431,6 @@ def test_averages_are_validated_and_kept(tmp_path):
 
 
 @pytest.mark.slow_on_jax
-def test_a_run_with_averages_goes_on(tmp_path):
-    run(tmp_path / "two", epochs=2, make=averaging, save_seconds=1e9)
-    resumed, history = run(tmp_path / "two", make=averaging)
-    unbroken, expected = run(tmp_path / "four", make=averaging)
-    assert figures(history) == figures(expected)
-    assert_same_weights(resumed, unbroken)
-
-
-@pytest.mark.slow_on_jax
 def test_figures_of_a_callback_and_of_a_vector(tmp_path, capsys):
     class Add(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
