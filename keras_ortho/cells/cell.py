@@ -439,10 +439,9 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         (before,) = states if nested else (states,)
         state = self._checked("states", before, self.state_size)
         inputs = self._checked("inputs", inputs, self._features)
-        sequence = self._sequence_of(inputs)
+        sequence, masked = self._sequence_of(inputs), state
         if sequence.input_mask is not None and call_is_training(training):
             inputs = inputs * sequence.input_mask
-        masked = state
         if sequence.state_mask is not None and call_is_training(training):
             masked = state * sequence.state_mask
         with AutocastScope(self.compute_dtype):  # Also if Keras has not opened one.
@@ -470,7 +469,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         Args:
             inputs: Tensor of shape `(batch, m)`.
             state: Tensor of shape `(batch, state_size)`, as that returned.
-            recurrent_kernel: What `step_kernel` returns, in the compute dtype.
+            recurrent_kernel: What `step_kernel` returns.
         """
         weights = self.step_weights(recurrent_kernel, Opaque(self.activate))
         return weights.after(weights.project(inputs), state, state)[0]
@@ -607,10 +606,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the cell."""
-        own = {
-            name: configs.serialize(getattr(self, name))
-            for name in self.argument_names()
-        }
+        names = self.argument_names()
+        own = {name: configs.serialize(getattr(self, name)) for name in names}
         if self.complex_state and own.get("activation") == "modrelu":
             own["activation"] = EXACT_IN_CONFIG
         if self.frozen:

@@ -19,8 +19,6 @@ from tests.cells.architectures import ARCHITECTURES
 Array = np.ndarray
 
 ON_JAX = keras.backend.backend() == "jax"
-# What an input may be that is not of the layer's own dtype.
-OTHER_INPUTS = ("bool", "uint8", "int32", "int64", "float16", "float32")
 
 
 def _bump(z: Any) -> Any:
@@ -151,7 +149,6 @@ class Structure:
     activation: str  # Key of `ACTIVATIONS`.
     shape: tuple[int, int, int]  # Of the inputs.
     unknown: bool  # Whether a program knows neither batch nor time.
-    inputs: str | None  # Their dtype, or `None`, the layer's own.
     masked: bool
     start: str  # The state: "given", "given to all", a single row, or its "own".
     training: bool
@@ -255,7 +252,6 @@ def structures(draw: st.DrawFn, name: str, modes: tuple[str, ...]) -> Structure:
         activation=activation,
         shape=(draw(st.integers(1, 5)), time, draw(st.integers(1, 3))),
         unknown=not known and draw(st.booleans()),
-        inputs=one_of(None, None, one_of(*OTHER_INPUTS)),
         masked=one_of(True, True, False),
         start=one_of("given", "own", "given to all"),
         training=training,
@@ -312,10 +308,7 @@ class Data:
         x = random.normal(size=structure.shape)
         if self.zero == "inputs":  # Of some steps.
             x[random.random(structure.shape[:2]) < 0.5] = 0
-        dtype = structure.inputs or "float64"
-        if "float" not in dtype:
-            x = np.abs(x) > 0.7 if dtype == "bool" else np.round(2 * np.abs(x))
-        return x.astype(dtype)
+        return x
 
     def state(self, structure: Structure, size: int) -> Array:
         """A state, `(rows, n)`."""

@@ -5,28 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import (
-    ENRNN,
-    EURNN,
-    GORU,
-    NNRNN,
-    ORNN,
-    SVDRNN,
-    AntisymmetricRNN,
-    ENRNNCell,
-    FactorizedRNN,
-    NNRNNCell,
-    ORNNCell,
-    OrthoRNN,
-    OrthoRNNCell,
-    RecurrentCell,
-    RecurrentLayer,
-    RestrictedURNN,
-    ScoRNN,
-    ScoRNNCell,
-    ScuRNN,
-    ScuRNNCell,
-)
+import keras_ortho as ko
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.initializers import ScaledRotations, UnitaryComposition
 from keras_ortho.parametrizations import (
@@ -43,24 +22,24 @@ pytestmark = pytest.mark.backends
 BATCH, STEPS, FEATURES = 2, 5, 4
 SEQUENCES = np.zeros((BATCH, STEPS, FEATURES), "float32")
 CELLS = {
-    "dense": lambda: ScoRNNCell(8),
-    "heads": lambda: ScoRNNCell(8, heads=2),
-    "heads of their own inputs": lambda: ScuRNNCell(4, heads=2, mix_inputs=False),
+    "dense": lambda: ko.ScoRNNCell(8),
+    "heads": lambda: ko.ScoRNNCell(8, heads=2),
+    "heads of their own inputs": lambda: ko.ScuRNNCell(4, heads=2, mix_inputs=False),
 }
 
 
-class LoudCell(ORNNCell):
+class LoudCell(ko.ORNNCell):
     def __init__(self, units, volume=1.0, **kwargs):
         kwargs.setdefault("dropout", 0.125)
         super().__init__(units, **kwargs)
         self.volume = volume
 
 
-class Loud(RecurrentLayer):
+class Loud(ko.RecurrentLayer):
     cell_class = LoudCell
 
 
-class FixedCell(RecurrentCell):
+class FixedCell(ko.RecurrentCell):
     """Gives the class above by itself what that needs."""
 
     def __init__(self, units, **kwargs):
@@ -71,7 +50,7 @@ class FixedCell(RecurrentCell):
         return [name for name in super().argument_names() if name != "use_bias"]
 
 
-class Fixed(RecurrentLayer):
+class Fixed(ko.RecurrentLayer):
     cell_class = FixedCell
 
 
@@ -100,8 +79,8 @@ def test_a_layer_says_what_it_needs():
     with pytest.raises(ValueError, match="passed to Loud: .*noise"):
         Loud(4, noise=1)
     with pytest.raises(TypeError, match="units"):
-        ENRNNCell(4, 3, units=7)
-    assert ENRNN(4, 3).units == 7
+        ko.ENRNNCell(4, 3, units=7)
+    assert ko.ENRNN(4, 3).units == 7
 
 
 class Wrong(Parametrization):
@@ -120,59 +99,78 @@ class Wrong(Parametrization):
 
 # Of each argument what it may not be.
 VALUES = {
-    ScoRNN: {"negative_ones": [-1, 8, 1.1, "half"], "recompute": [0, 2.5, None]},
-    AntisymmetricRNN: {"step_size": [0, np.nan, "0.1"], "diffusion": [-0.1, None]},
-    ORNN: {"reflections": [0, 8, 2.0, "all", True]},
-    SVDRNN: {"reflections": [8, (1, 0), (1, 2, 3)], "spectral_margin": [-0.1, np.inf]},
-    FactorizedRNN: {"spectral_margin": ["wide"], "spectral_center": [0.0, -1]},
-    NNRNN: {"map": ["log"]},
+    ko.ScoRNN: {"negative_ones": [-1, 8, 1.1, "half"], "recompute": [0, 2.5, None]},
+    ko.AntisymmetricRNN: {"step_size": [0, np.nan, "0.1"], "diffusion": [-0.1, None]},
+    ko.ORNN: {"reflections": [0, 8, 2.0, "all", True]},
+    ko.SVDRNN: {
+        "reflections": [8, (1, 0), (1, 2, 3)],
+        "spectral_margin": [-0.1, np.inf],
+    },
+    ko.FactorizedRNN: {"spectral_margin": ["wide"], "spectral_center": [0.0, -1]},
+    ko.NNRNN: {"map": ["log"]},
 }
 few, eye = "`style` must be.*Received: style=", np.eye(4)
 cannot = "cannot have: `RestrictedUnitary` cannot be set .*Received"
 # Matrices that a layer of such arguments does not take.
 MATRICES = [
-    (ScoRNN, (4,), {}, 2 * eye, "must be orthogonal"),
-    (ScoRNN, (4,), {}, np.eye(5), "Received: .*shape"),
-    (ScuRNN, (4,), {}, 2j * eye, "must be unitary"),
-    (ScuRNN, (4,), {}, np.diag([1.0] * 7 + [-1.0]), "the real form of a complex"),
-    (RestrictedURNN, (4,), {}, eye, r"matrix of shape \(4, 4\)"),
-    (EURNN, (4, 2), {}, eye, few),
-    (EURNN, (4,), {"style": "fft"}, eye, few),
-    (GORU, (4,), {}, eye, few),
-    (ORNN, (4, 3), {}, eye, r"must be 4 .*reflections=\(3,"),
-    (SVDRNN, (4,), {}, np.diag([1, 1, 1, 1.02]), "between 0.99 and 1.01. Received: b"),
-    (FactorizedRNN, (4,), {}, np.diag([1, 1, 1, 1.2]), "between 0.9 and 1.1. Recei"),
-    (AntisymmetricRNN, (4,), {}, eye, "skew-symmetric.*Received: a matrix with"),
-    (ENRNN, (2, 2), {}, np.diag([1, 1, 0.5, 1.5]), "at most 1. Received: 1.5"),
-    (ENRNN, (2, 2, 1, False), {}, np.tril(np.ones((4, 4))), "form .*coupling=False"),
+    (ko.ScoRNN, (4,), {}, 2 * eye, "must be orthogonal"),
+    (ko.ScoRNN, (4,), {}, np.eye(5), "Received: .*shape"),
+    (ko.ScuRNN, (4,), {}, 2j * eye, "must be unitary"),
+    (ko.ScuRNN, (4,), {}, np.diag([1.0] * 7 + [-1.0]), "the real form of a complex"),
+    (ko.RestrictedURNN, (4,), {}, eye, r"matrix of shape \(4, 4\)"),
+    (ko.EURNN, (4, 2), {}, eye, few),
+    (ko.EURNN, (4,), {"style": "fft"}, eye, few),
+    (ko.GORU, (4,), {}, eye, few),
+    (ko.ORNN, (4, 3), {}, eye, r"must be 4 .*reflections=\(3,"),
+    (
+        ko.SVDRNN,
+        (4,),
+        {},
+        np.diag([1, 1, 1, 1.02]),
+        "between 0.99 and 1.01. Received: b",
+    ),
+    (ko.FactorizedRNN, (4,), {}, np.diag([1, 1, 1, 1.2]), "between 0.9 and 1.1. Recei"),
+    (ko.AntisymmetricRNN, (4,), {}, eye, "skew-symmetric.*Received: a matrix with"),
+    (ko.ENRNN, (2, 2), {}, np.diag([1, 1, 0.5, 1.5]), "at most 1. Received: 1.5"),
+    (ko.ENRNN, (2, 2, 1, False), {}, np.tril(np.ones((4, 4))), "form .*coupling=False"),
 ]
 # Arguments with which a layer can be made, but not built.
 BUILDS = [
     *(
         (cls, (4,), {"recurrent_initializer": start}, message)
         for cls, start, message in [
-            (ScoRNN, "ones", "`recurrent_initializer` returned a matrix .*distance"),
-            (ScoRNN, np.eye(4)[:2], "Received: .*shape"),
-            (ScuRNN, 2j * eye, "Received: .*distance"),
-            (SVDRNN, "glorot_uniform", "must lie between"),
-            (AntisymmetricRNN, "orthogonal", "skew-symmetric"),
-            (RestrictedURNN, "orthogonal", cannot),
-            (RestrictedURNN, eye, cannot),
-            (GORU, "identity", few),
+            (ko.ScoRNN, "ones", "`recurrent_initializer` returned a matrix .*distance"),
+            (ko.ScoRNN, np.eye(4)[:2], "Received: .*shape"),
+            (ko.ScuRNN, 2j * eye, "Received: .*distance"),
+            (ko.SVDRNN, "glorot_uniform", "must lie between"),
+            (ko.AntisymmetricRNN, "orthogonal", "skew-symmetric"),
+            (ko.RestrictedURNN, "orthogonal", cannot),
+            (ko.RestrictedURNN, eye, cannot),
+            (ko.GORU, "identity", few),
         ]
     ),
     *(
-        (ENRNN, (4, 3), {name: array}, f"`{name}` must have .*Received: {name}.shape")
+        (
+            ko.ENRNN,
+            (4, 3),
+            {name: array},
+            f"`{name}` must have .*Received: {name}.shape",
+        )
         for name, array in [
             ("recurrent_initializer", np.eye(7)),
             ("short_term_initializer", np.ones((1, 3))),
             ("coupling_initializer", np.ones((4, 3))),
         ]
     ),
-    (OrthoRNN, (4, Wrong(name="kernel")), {}, "`Wrong.variables` .*Received: kernel$"),
-    (OrthoRNN, (4, Wrong(name="units")), {}, "`Wrong.variables` .*Received: units$"),
-    (OrthoRNN, (4, Wrong(name="")), {}, "`Wrong.variables` .*Received: Free"),
-    (OrthoRNN, (4, Householder(5)), {}, "`reflections` .*Received"),
+    (
+        ko.OrthoRNN,
+        (4, Wrong(name="kernel")),
+        {},
+        "`Wrong.variables` .*Received: kernel$",
+    ),
+    (ko.OrthoRNN, (4, Wrong(name="units")), {}, "`Wrong.variables` .*Received: units$"),
+    (ko.OrthoRNN, (4, Wrong(name="")), {}, "`Wrong.variables` .*Received: Free"),
+    (ko.OrthoRNN, (4, Householder(5)), {}, "`reflections` .*Received"),
 ]
 # Calls, and what the errors say.
 REFUSED = [
@@ -188,27 +186,30 @@ REFUSED += [
     (lambda row=row: built(row[0], *row[1], **row[2]), row[-1]) for row in BUILDS
 ]
 REFUSED += [
-    (lambda made=made: OrthoRNN(4, Wrong(made=made))(SEQUENCES), message)
+    (lambda made=made: ko.OrthoRNN(4, Wrong(made=made))(SEQUENCES), message)
     for made, message in [
         ([[1.0]], "`Wrong.matrix` must return a real tensor"),
         (1j * eye, "`Wrong.matrix` must return a real tensor"),
         (np.ones((2, 4)), r"`Wrong.matrix`.*\(4, 4\).*Received.*\(2, 4"),
     ]
 ]
-layer, COMPLEX = ScoRNN(8), SEQUENCES.astype("complex64")
+layer, COMPLEX = ko.ScoRNN(8), SEQUENCES.astype("complex64")
 STATES = np.zeros((BATCH, 8), "float32")
 REFUSED += [
-    (lambda: ScoRNN(4, dropout=1), "`dropout` must be a fraction.*Received: "),
-    (lambda: ScoRNN(4, use_bias=False), "Received: activation='modrelu', use_bias=F"),
+    (lambda: ko.ScoRNN(4, dropout=1), "`dropout` must be a fraction.*Received: "),
     (
-        lambda: built(ScoRNN, 4, kernel_initializer=np.ones((1, 4))),
+        lambda: ko.ScoRNN(4, use_bias=False),
+        "Received: activation='modrelu', use_bias=F",
+    ),
+    (
+        lambda: built(ko.ScoRNN, 4, kernel_initializer=np.ones((1, 4))),
         "`kernel_initializer` must have the shape .* Received",
     ),
-    (lambda: ScoRNN(4).recurrent_matrix(), "Received: .* with built=False"),
+    (lambda: ko.ScoRNN(4).recurrent_matrix(), "Received: .* with built=False"),
     (lambda: layer(SEQUENCES[:, 0]), "expected ndim=3"),
     (lambda: layer(COMPLEX), "`sequences` must be real: .*Received: "),
     (
-        lambda: built(ScoRNNCell, 8)(SEQUENCES[:, 0, :3], [1j * STATES]),
+        lambda: built(ko.ScoRNNCell, 8)(SEQUENCES[:, 0, :3], [1j * STATES]),
         "`states` must be real: .*Received: ",
     ),
     (
@@ -224,19 +225,25 @@ REFUSED += [
         "`mask` must have the shape",
     ),
     (lambda: Wrong().get_config(), "`Wrong` must store .*Received: .* scale"),
-    (lambda: EURNN(5), "`units` must be even.*Received: units=5"),
-    (lambda: EURNN(6, style="fft"), "power of two.*Received: units=6"),
-    (lambda: EURNN(6, 3), "`capacity` must be.*Received: capacity=3"),
-    (lambda: EURNN(8, "many", "fft"), "`capacity` .* Received: capacity="),
-    (lambda: EURNN(6, style="dense"), "`style` must be.*Received: style='dense'"),
-    (lambda: GORU(5, style="tunable"), "even.*Received: units=5"),
-    (lambda: GORU(8, 4), "`capacity` .* Received: capacity="),
-    (lambda: ENRNN(4, 0), "Received: short_term_units=0"),
-    (lambda: ENRNN(4, 3, 5), "Received: negative_ones=5"),
-    (lambda: ENRNN(4, 3, epsilon=-0.1), "Received: epsilon=-0.1"),
-    (lambda: ScoRNN(2, activation="smoothed_modrelu"), "activation='smoothed_modrelu'"),
-    (lambda: OrthoRNNCell(4, "cayley"), "`parametrization` must be .* Received: "),
-    (lambda: OrthoRNNCell(4, Householder), "`parametrization` must be .* Received: "),
+    (lambda: ko.EURNN(5), "`units` must be even.*Received: units=5"),
+    (lambda: ko.EURNN(6, style="fft"), "power of two.*Received: units=6"),
+    (lambda: ko.EURNN(6, 3), "`capacity` must be.*Received: capacity=3"),
+    (lambda: ko.EURNN(8, "many", "fft"), "`capacity` .* Received: capacity="),
+    (lambda: ko.EURNN(6, style="dense"), "`style` must be.*Received: style='dense'"),
+    (lambda: ko.GORU(5, style="tunable"), "even.*Received: units=5"),
+    (lambda: ko.GORU(8, 4), "`capacity` .* Received: capacity="),
+    (lambda: ko.ENRNN(4, 0), "Received: short_term_units=0"),
+    (lambda: ko.ENRNN(4, 3, 5), "Received: negative_ones=5"),
+    (lambda: ko.ENRNN(4, 3, epsilon=-0.1), "Received: epsilon=-0.1"),
+    (
+        lambda: ko.ScoRNN(2, activation="smoothed_modrelu"),
+        "activation='smoothed_modrelu'",
+    ),
+    (lambda: ko.OrthoRNNCell(4, "cayley"), "`parametrization` must be .* Received: "),
+    (
+        lambda: ko.OrthoRNNCell(4, Householder),
+        "`parametrization` must be .* Received: ",
+    ),
     (lambda: UnitRadii(-1.0), "`strength` must be .*Received: strength="),
     (lambda: ScaledRotations(4.0), "`max_angle` must.*Received: max_angle="),
     (lambda: ScaledRotations(max_radius=0), "`max_radius` must.*Received: max_rad"),
@@ -280,9 +287,12 @@ def test_shapes_that_do_not_fit_the_cell(kind):
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: ScoRNN(4, rebase_every=1), "recurrent_passes"),
+        (lambda: ko.ScoRNN(4, rebase_every=1), "recurrent_passes"),
         # Its matrix is divided from then on.
-        (lambda: ENRNN(2, 2, short_term_initializer=np.diag([3.0, 2.0])), "normalize"),
+        (
+            lambda: ko.ENRNN(2, 2, short_term_initializer=np.diag([3.0, 2.0])),
+            "normalize",
+        ),
     ],
 )
 def test_a_layer_that_is_not_trained_stays_as_it_is(make, name):
@@ -311,7 +321,7 @@ def test_weights_saved_with_another_argument(name, value, tmp_path):
     """The error says with which, in either direction."""
     models = []
     for given in ({}, {name: value}):
-        model = keras.Sequential([keras.Input((3, 4)), ScoRNN(4, **given)])
+        model = keras.Sequential([keras.Input((3, 4)), ko.ScoRNN(4, **given)])
         model.save_weights(tmp_path / f"{len(models)}.weights.h5")
         models.append(model)
     for model, file in zip(models, "10", strict=True):
@@ -322,22 +332,24 @@ def test_weights_saved_with_another_argument(name, value, tmp_path):
 def test_regularizers_of_nnrnn():
     """One for each kind of variable; that of the radii is the paper's."""
     l1 = keras.regularizers.L1
-    cell = NNRNNCell(4, recurrent_regularizer=l1(0.1), upper_regularizer=l1(0.2))
+    cell = ko.NNRNNCell(4, recurrent_regularizer=l1(0.1), upper_regularizer=l1(0.2))
     cell.build((None, 3))
     found = {v.name: float(v.regularizer.l1) for v in cell.variables if v.regularizer}
     others = ["recurrent_skew", "schur_radii", "schur_angles"]
     assert found == pytest.approx({**dict.fromkeys(others, 0.1), "schur_upper": 0.2})
-    layer = built(NNRNN, 5, radii_regularizer=UnitRadii(0.1))
+    layer = built(ko.NNRNN, 5, radii_regularizer=UnitRadii(0.1))
     layer.cell.schur_radii.assign([1.0, 3.0, -1.0])
     assert [float(loss) for loss in layer.losses] == [pytest.approx(0.1 * 8)]
-    again = NNRNN.from_config(layer.get_config())
+    again = ko.NNRNN.from_config(layer.get_config())
     assert again.cell.radii_regularizer.strength == 0.1
 
 
 def test_gates_are_regularized_and_constrained_like_the_rest():
     options = {"kernel_regularizer": "l2", "bias_regularizer": "l1"}
     options |= {"kernel_constraint": "max_norm", "bias_constraint": "non_neg"}
-    layer = built(AntisymmetricRNN, 7, gated=True, bias_initializer="ones", **options)
+    layer = built(
+        ko.AntisymmetricRNN, 7, gated=True, bias_initializer="ones", **options
+    )
     assert len(layer.losses) == 4
     for name in ("kernel", "bias"):
         gate = getattr(layer.cell, f"gate_{name}")

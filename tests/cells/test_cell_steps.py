@@ -5,23 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho import (
-    ENRNN,
-    EURNN,
-    GORU,
-    AntisymmetricRNN,
-    EURNNCell,
-    FactorizedRNN,
-    FullURNN,
-    GORUCell,
-    OrthoRNN,
-    RecurrentLayer,
-    RestrictedURNN,
-    ScoRNN,
-    ScoRNNCell,
-    ScuRNN,
-    ScuRNNCell,
-)
+import keras_ortho as ko
 from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
 from keras_ortho.optimizers import group_of, paper_optimizer
 from keras_ortho.parametrizations import (
@@ -50,10 +34,10 @@ without = {"bias_initializer": "zeros", "trainable_initial_state": False}
     ("layer", "growth"),
     [
         # modReLU with a zero bias is the identity: the Jacobian is W^500 exactly.
-        (ScoRNN(16, dtype="float64"), 0),
-        (ScuRNN(8, **without, dtype="float64"), 0),
+        (ko.ScoRNN(16, dtype="float64"), 0),
+        (ko.ScuRNN(8, **without, dtype="float64"), 0),
         # Each step multiplies an eigenvector by |1 + 0.01 i omega|, 1 at least.
-        (AntisymmetricRNN(16, 0.01, 0.0, activation="linear", dtype="float64"), 0.2),
+        (ko.AntisymmetricRNN(16, 0.01, 0.0, activation="linear", dtype="float64"), 0.2),
     ],
 )
 def test_gradient_reaches_the_far_past(layer, growth):
@@ -75,7 +59,7 @@ def test_gradient_reaches_the_far_past(layer, growth):
 @pytest.mark.parametrize("stock", [False, True])
 def test_a_complex_state_of_zero_has_a_gradient(dtype, stock):
     """Blank inputs, no initial state, and biases of either sign."""
-    layer = ScuRNN(3, trainable_initial_state=False, dtype=dtype)
+    layer = ko.ScuRNN(3, trainable_initial_state=False, dtype=dtype)
     x = np.zeros((2, 4, 2), "float32")
     x[:, 3] = 1e-3
     x = x.astype(dtype)
@@ -97,17 +81,19 @@ def test_names_of_modrelu(tmp_path):
         modrelu: "modrelu",
         smoothed_modrelu: "smoothed_modrelu",
     }.items():
-        assert ScuRNNCell(2, activation=given).activation == known
+        assert ko.ScuRNNCell(2, activation=given).activation == known
         if known == "modrelu":
-            cell = ScoRNNCell(2, activation=given)
+            cell = ko.ScoRNNCell(2, activation=given)
             assert cell.get_config()["activation"] == cell.activation == known
-    layer = OrthoRNN(4, ScaledCayleyUnitary(), activation="smoothed_modrelu")
+    layer = ko.OrthoRNN(4, ScaledCayleyUnitary(), activation="smoothed_modrelu")
     model = keras.Sequential([keras.Input((5, 3)), layer])
     layer.cell.bias.assign(-0.1 * np.ones(4))
     reloaded(model, tmp_path, X)
 
 
-@pytest.mark.parametrize("cls", [ScuRNNCell, ScuRNN, RestrictedURNN, FullURNN, EURNN])
+@pytest.mark.parametrize(
+    "cls", [ko.ScuRNNCell, ko.ScuRNN, ko.RestrictedURNN, ko.FullURNN, ko.EURNN]
+)
 def test_modrelu_in_configs(cls):
     for name in ("modrelu", "smoothed_modrelu"):
         config = cls(4, activation=name).get_config()
@@ -121,7 +107,7 @@ def test_modrelu_in_configs(cls):
 def test_recurrent_dropout_leaves_the_sum_alone(gated):
     """Masked and scaled up at every step, the state itself would double each time."""
     options = {"gated": gated, "recurrent_dropout": 0.5, "activation": "linear"}
-    layer = built(AntisymmetricRNN, 16, **options)
+    layer = built(ko.AntisymmetricRNN, 16, **options)
     layer.set_recurrent_matrix(-0.01 * np.eye(16))
     start = np.ones((1, 16), "float32")
     x = np.zeros((1, 50, 3), "float32")
@@ -140,7 +126,9 @@ def test_half_gradient_is_that_of_the_upper_rows():
     x = RANDOM.normal(size=(3, 6, 3))
     # Without a bias, modReLU is the identity.
     kwargs = {"dtype": "float64", "bias_initializer": "zeros"}
-    whole, half = (built(FullURNN, 4, half_gradient=h, **kwargs) for h in (False, True))
+    whole, half = (
+        built(ko.FullURNN, 4, half_gradient=h, **kwargs) for h in (False, True)
+    )
     half.set_weights(whole.get_weights())
     np.testing.assert_array_equal(half(x), whole(x))
     found = [
@@ -164,7 +152,7 @@ def test_half_gradient_is_that_of_the_upper_rows():
 
 
 @pytest.mark.skipif(BACKEND != "jax", reason="TensorFlow has none in training")
-@pytest.mark.parametrize("cls", [ScuRNN, EURNN])
+@pytest.mark.parametrize("cls", [ko.ScuRNN, ko.EURNN])
 def test_second_derivatives_where_units_are_zero(cls):
     import jax
 
@@ -193,14 +181,14 @@ def test_real_output_in_keras_loop(zero_output_for_mask):
     mask[0, 3:] = mask[1, 0] = mask[1, 2] = False
     settings = {"real_output": True, "activation": "softsign"}
     settings |= {"zero_output_for_mask": zero_output_for_mask, "return_sequences": True}
-    loop, unrolled = (built(EURNN, 6, **settings, unroll=u) for u in (False, True))
+    loop, unrolled = (built(ko.EURNN, 6, **settings, unroll=u) for u in (False, True))
     unrolled.set_weights(loop.get_weights())
     outputs = loop(X, mask=mask)
     assert outputs.shape == (3, 5, 6)
     np.testing.assert_allclose(outputs, unrolled(X, mask=mask), atol=100 * EPS32)
 
 
-class Doubled(EURNNCell):
+class Doubled(ko.EURNNCell):
     """One with an output of its own."""
 
     def call(self, inputs, states, training=False):
@@ -208,13 +196,13 @@ class Doubled(EURNNCell):
         return 2 * output, new
 
 
-class DoubledRNN(RecurrentLayer):
+class DoubledRNN(ko.RecurrentLayer):
     cell_class = Doubled
 
 
 def test_a_cell_with_an_output_of_its_own():
     settings = {"real_output": True, "return_sequences": True}
-    layer, plain = built(DoubledRNN, 6, **settings), built(EURNN, 6, **settings)
+    layer, plain = built(DoubledRNN, 6, **settings), built(ko.EURNN, 6, **settings)
     layer.set_weights(plain.get_weights())
     np.testing.assert_allclose(layer(X), 2 * plain(X), atol=1000 * EPS32)
 
@@ -224,7 +212,7 @@ def test_a_method_of_a_users_own_is_called(name):
     """The loop over the whole sequence would not know of it."""
     calls = []
 
-    class OwnCell(GORUCell):
+    class OwnCell(ko.GORUCell):
         pass
 
     def own(self, *args, **kwargs):
@@ -233,10 +221,10 @@ def test_a_method_of_a_users_own_is_called(name):
 
     setattr(OwnCell, name, own)
 
-    class Own(GORU):
+    class Own(ko.GORU):
         cell_class = OwnCell
 
-    layer, plain = built(Own, 8), built(GORU, 8)
+    layer, plain = built(Own, 8), built(ko.GORU, 8)
     layer.set_weights(plain.get_weights())
     np.testing.assert_allclose(layer(X), plain(X), atol=100 * 8 * EPS32)
     assert calls
@@ -246,7 +234,7 @@ def test_a_method_of_a_users_own_is_called(name):
 def test_masks_of_numbers(activation):
     """What is not zero counts, in the gradient, too, and in Keras's loop."""
     mask = RANDOM.random((3, 5)) < 0.7
-    layer = built(ScoRNN, 16, activation=activation)
+    layer = built(ko.ScoRNN, 16, activation=activation)
     (value, expected), (other, found) = (
         weight_gradients(layer, ops.sum, X, mask=given, training=True)
         for given in (mask, -0.5 * mask.astype("float32"))
@@ -259,16 +247,16 @@ def test_masks_of_numbers(activation):
 @pytest.mark.parametrize(
     ("layer", "units", "parametrization"),
     [
-        (ScuRNN(4), 4, ScaledCayleyUnitary()),
-        (ENRNN(4, 2), 6, EigenvalueNormalized(4, 2)),
-        (FullURNN(4), 4, FullUnitary()),
-        (FactorizedRNN(4, activation="modrelu"), 4, FactorizedCayley()),
+        (ko.ScuRNN(4), 4, ScaledCayleyUnitary()),
+        (ko.ENRNN(4, 2), 6, EigenvalueNormalized(4, 2)),
+        (ko.FullURNN(4), 4, FullUnitary()),
+        (ko.FactorizedRNN(4, activation="modrelu"), 4, FactorizedCayley()),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_ortho_rnn_equals_the_class(layer, units, parametrization):
     trained = layer.cell.trainable_initial_state
-    other = built(OrthoRNN, units, parametrization, trainable_initial_state=trained)
+    other = built(ko.OrthoRNN, units, parametrization, trainable_initial_state=trained)
     expected = ops.convert_to_numpy(layer(X))
     assert [w.name for w in other.weights] == [w.name for w in layer.weights]
     assert list(map(group_of, other.weights)) == list(map(group_of, layer.weights))
@@ -291,7 +279,7 @@ class Rotation(Parametrization):
 
 
 def test_a_parametrization_of_ones_own(tmp_path):
-    layer = OrthoRNN(2, Rotation(), return_sequences=True, activation="linear")
+    layer = ko.OrthoRNN(2, Rotation(), return_sequences=True, activation="linear")
     model = keras.Sequential([keras.Input((None, 3)), layer])
     model.compile(paper_optimizer(), "mse")
     model.fit(X, X[:, :, :2], epochs=2, verbose=0)

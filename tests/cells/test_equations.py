@@ -3,20 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_ortho import (
-    ENRNN,
-    EURNN,
-    GORU,
-    NNRNN,
-    ORNN,
-    SVDRNN,
-    AntisymmetricRNN,
-    FactorizedRNN,
-    FullURNN,
-    RestrictedURNN,
-    ScoRNN,
-    ScuRNN,
-)
+import keras_ortho as ko
 from tests import reference
 from tests.cells.building import assert_gradients, lively, weights_of
 from tests.cells.oracle import outputs_of
@@ -108,41 +95,41 @@ def householder(weights):
 
 # A layer, what makes `W` of its weights, and its activation, modReLU if none is named.
 EQUATIONS = {
-    "scornn": (ScoRNN(5, 2), cayley),
-    "scornn, one": (ScoRNN(1, 1), cayley),
-    "scornn, relu": (ScoRNN(5, activation="relu"), cayley, "relu"),
-    "scornn, tanh": (ScoRNN(5, activation="tanh"), cayley, "tanh"),
-    "scurnn": (ScuRNN(3), unitary_cayley),
+    "scornn": (ko.ScoRNN(5, 2), cayley),
+    "scornn, one": (ko.ScoRNN(1, 1), cayley),
+    "scornn, relu": (ko.ScoRNN(5, activation="relu"), cayley, "relu"),
+    "scornn, tanh": (ko.ScoRNN(5, activation="tanh"), cayley, "tanh"),
+    "scurnn": (ko.ScuRNN(3), unitary_cayley),
     "scurnn, smoothed": (
-        ScuRNN(3, activation="smoothed_modrelu"),
+        ko.ScuRNN(3, activation="smoothed_modrelu"),
         unitary_cayley,
         "smoothed_modrelu",
     ),
-    "antisymmetric": (AntisymmetricRNN(4, **euler), antisymmetric, "tanh"),
-    "gated": (AntisymmetricRNN(4, gated=True, **euler), antisymmetric, "tanh"),
+    "antisymmetric": (ko.AntisymmetricRNN(4, **euler), antisymmetric, "tanh"),
+    "gated": (ko.AntisymmetricRNN(4, gated=True, **euler), antisymmetric, "tanh"),
     "ablation": (
-        AntisymmetricRNN(4, gated=True, antisymmetric=False, **euler),
+        ko.AntisymmetricRNN(4, gated=True, antisymmetric=False, **euler),
         antisymmetric,
         "tanh",
     ),
-    "svdrnn": (SVDRNN(5, (3, 2), **spectrum), reflected, leaky),
-    "ornn": (ORNN(5), householder, leaky),
-    "ornn, two": (ORNN(5, 2), householder, leaky),
-    "urnn": (RestrictedURNN(3), restricted),
-    "full urnn": (FullURNN(3), full),
-    "eurnn": (EURNN(4, 4, real_output=True), rotations("tunable")),
-    "eurnn, fft": (EURNN(4, style="fft"), rotations("fft")),
-    "goru": (GORU(4), turned("fft")),
-    "goru, tunable": (GORU(4, 2, style="tunable"), turned("tunable")),
-    "nnrnn": (NNRNN(5), of(reference.real_schur, *schur, map="exponential")),
+    "svdrnn": (ko.SVDRNN(5, (3, 2), **spectrum), reflected, leaky),
+    "ornn": (ko.ORNN(5), householder, leaky),
+    "ornn, two": (ko.ORNN(5, 2), householder, leaky),
+    "urnn": (ko.RestrictedURNN(3), restricted),
+    "full urnn": (ko.FullURNN(3), full),
+    "eurnn": (ko.EURNN(4, 4, real_output=True), rotations("tunable")),
+    "eurnn, fft": (ko.EURNN(4, style="fft"), rotations("fft")),
+    "goru": (ko.GORU(4), turned("fft")),
+    "goru, tunable": (ko.GORU(4, 2, style="tunable"), turned("tunable")),
+    "nnrnn": (ko.NNRNN(5), of(reference.real_schur, *schur, map="exponential")),
     "nnrnn, cayley": (
-        NNRNN(5, "cayley"),
+        ko.NNRNN(5, "cayley"),
         of(reference.real_schur, *schur, map="cayley"),
     ),
-    "factorized": (FactorizedRNN(5, **spectrum), of(factorized, *factors), leaky),
-    "enrnn": (ENRNN(4, 3, 1), normalized(0.0)),
-    "enrnn, epsilon": (ENRNN(4, 3, 1, epsilon=0.2), normalized(0.2)),
-    "enrnn, no coupling": (ENRNN(4, 3, 1, coupling=False), normalized(0.0)),
+    "factorized": (ko.FactorizedRNN(5, **spectrum), of(factorized, *factors), leaky),
+    "enrnn": (ko.ENRNN(4, 3, 1), normalized(0.0)),
+    "enrnn, epsilon": (ko.ENRNN(4, 3, 1, epsilon=0.2), normalized(0.2)),
+    "enrnn, no coupling": (ko.ENRNN(4, 3, 1, coupling=False), normalized(0.0)),
 }
 
 
@@ -151,7 +138,7 @@ RADII = [(0.8, False), (0.8, True), (1.3, False)]
 CASES = [
     (name, *state)
     for name, (layer, *_) in EQUATIONS.items()
-    for state in (RADII if isinstance(layer, ENRNN) else [()])
+    for state in (RADII if isinstance(layer, ko.ENRNN) else [()])
 ]
 
 
@@ -180,7 +167,7 @@ def test_values_and_gradients(case):
 
 def test_literal_values():
     """Two steps of one unit: with W = -0.5, h' = h + 0.5 (x - 0.5 h)."""
-    layer = AntisymmetricRNN(
+    layer = ko.AntisymmetricRNN(
         1, 0.5, 0.5, activation="linear", kernel_initializer="ones"
     )
     x = np.array([[[1.0], [2.0]]], "float32")

@@ -4,20 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho import (
-    ENRNN,
-    EURNN,
-    GORU,
-    NNRNN,
-    ORNN,
-    SVDRNN,
-    AntisymmetricRNN,
-    FactorizedRNN,
-    FullURNN,
-    RestrictedURNN,
-    ScoRNN,
-    ScuRNN,
-)
+import keras_ortho as ko
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.initializers import (
     AntisymmetricNormal,
@@ -89,20 +76,20 @@ of_state = {"bias": small, "initial_state": within(np.sqrt(3 / 256))}
 # For each a layer, its number of inputs, and how its weights start.
 STARTS = {
     "scornn": (
-        lambda: ScoRNN.from_paper(170),
+        lambda: ko.ScoRNN.from_paper(170),
         2,
         {"kernel": small, "bias": zero, "recurrent_skew": nonzeros(85)}
         | {"recurrent_signs": equals(signs)},
     ),
     "scurnn": (
-        lambda: ScuRNN(116),
+        lambda: ko.ScuRNN(116),
         1,
         {"kernel": within(np.sqrt(6 / 233)), "bias": small, "initial_state": small}
         | {"recurrent_phases": within(2 * np.pi), "recurrent_skew_imag": zero}
         | {"recurrent_skew_real": nonzeros(58)},
     ),
     "enrnn": (
-        lambda: ENRNN.from_paper(96, 64, negative_ones=29),
+        lambda: ko.ENRNN.from_paper(96, 64, negative_ones=29),
         2,
         {"kernel": small, "bias": zero, "recurrent_skew": nonzeros(48)}
         | {"recurrent_signs": equals([1] * 67 + [-1] * 29), "normalize": zero}
@@ -110,26 +97,28 @@ STARTS = {
         | {"coupling_kernel": within(np.sqrt(6 / 160))},
     ),
     "antisymmetric": (
-        lambda: AntisymmetricRNN(100, gated=True),
+        lambda: ko.AntisymmetricRNN(100, gated=True),
         50,
         dict.fromkeys(["kernel", "gate_kernel"], normal(50**-0.5))
         | {"bias": zero, "gate_bias": zero, "recurrent_skew": normal(0.1)},
     ),
     "antisymmetric, 4": (
-        lambda: AntisymmetricRNN(100, recurrent_initializer=AntisymmetricNormal(4.0)),
+        lambda: ko.AntisymmetricRNN(
+            100, recurrent_initializer=AntisymmetricNormal(4.0)
+        ),
         3,
         {"recurrent_skew": normal(0.4)},
     ),
-    "svdrnn": (lambda: SVDRNN(128, 16), 2, {"singular_logits": zero, "bias": zero}),
+    "svdrnn": (lambda: ko.SVDRNN(128, 16), 2, {"singular_logits": zero, "bias": zero}),
     "ornn": (
-        lambda: ORNN(128, 16),
+        lambda: ko.ORNN(128, 16),
         2,
         {"kernel": within(np.sqrt(6 / 130)), "reflectors": unit_reflectors}
         | of_state
         | {"bias": zero},
     ),
     "urnn": (
-        lambda: RestrictedURNN(128),
+        lambda: ko.RestrictedURNN(128),
         10,
         {"kernel": within(np.sqrt(6 / 266)), "recurrent_phases": circle}
         | {"recurrent_reflectors": within(np.sqrt(6 / 258))}
@@ -137,31 +126,31 @@ STARTS = {
         | of_state,
     ),
     "full urnn": (
-        lambda: FullURNN(128),
+        lambda: ko.FullURNN(128),
         10,
         {"kernel": within(np.sqrt(6 / 266))} | of_state,
     ),
     "eurnn": (
-        lambda: EURNN.from_paper(512, 4),
+        lambda: ko.EURNN.from_paper(512, 4),
         10,
         {"kernel": small, "bias": zero, "output_phases": circle}
         | {"recurrent_angles": circle, "recurrent_phases": circle},
     ),
     "goru": (
-        lambda: GORU.from_paper(128),
+        lambda: ko.GORU.from_paper(128),
         10,
         dict.fromkeys(["kernel", "gate_kernel", "gate_recurrent_kernel"], small)
         | {"bias": equals(0.01), "reset_bias": equals(2), "recurrent_angles": circle}
         | {"update_bias": within(np.sqrt(3 / 128))},
     ),
     "nnrnn": (
-        lambda: NNRNN(64),
+        lambda: ko.NNRNN(64),
         3,
         {"schur_upper": zero, "schur_radii": equals(1), "schur_angles": circle}
         | {"recurrent_skew": nonzeros(32), "bias": small},
     ),
     "factorized": (
-        lambda: FactorizedRNN(64),
+        lambda: ko.FactorizedRNN(64),
         3,
         {"singular_logits": zero, "left_skew": nonzeros(32), "right_skew": zero},
     ),
@@ -184,12 +173,12 @@ def test_starts_with_the_papers_settings(name):
         for second in drawn[:i]:
             size = min(len(first), len(second))
             assert not np.array_equal(first[:size], second[:size])
-    if not isinstance(layer, AntisymmetricRNN | ENRNN):
+    if not isinstance(layer, ko.AntisymmetricRNN | ko.ENRNN):
         matrix = layer.recurrent_matrix()
         assert orthogonality_error(matrix) <= 10 * len(matrix) * np.finfo("float32").eps
 
 
-@pytest.mark.parametrize("cls", [ORNN, SVDRNN, FactorizedRNN])
+@pytest.mark.parametrize("cls", [ko.ORNN, ko.SVDRNN, ko.FactorizedRNN])
 def test_slope_of_leaky_relu(cls):
     assert cls(4).activation == LeakyReLU(0.1)
     config = cls(4, activation=LeakyReLU(0.3)).get_config()
@@ -199,10 +188,10 @@ def test_slope_of_leaky_relu(cls):
 @pytest.mark.parametrize(
     ("cls", "make", "names"),
     [
-        (ScuRNN, HenaffSkew, ["recurrent_skew_real", "recurrent_phases"]),
-        (SVDRNN, UniformReflectors, ["left_reflectors", "right_reflectors"]),
-        (FullURNN, UnitaryComposition, ["recurrent_unitary"]),
-        (RestrictedURNN, UnitaryComposition, ["recurrent_phases", "permutation"]),
+        (ko.ScuRNN, HenaffSkew, ["recurrent_skew_real", "recurrent_phases"]),
+        (ko.SVDRNN, UniformReflectors, ["left_reflectors", "right_reflectors"]),
+        (ko.FullURNN, UnitaryComposition, ["recurrent_unitary"]),
+        (ko.RestrictedURNN, UnitaryComposition, ["recurrent_phases", "permutation"]),
     ],
 )
 def test_a_seed_fixes_all_that_is_drawn(cls, make, names):
@@ -217,7 +206,7 @@ def test_a_seed_fixes_all_that_is_drawn(cls, make, names):
 
 def test_the_identity_can_be_trained():
     """Its reflectors are not zero, whose gradient would be."""
-    layer = built(ORNN, 6, recurrent_initializer="identity", dtype="float64")
+    layer = built(ko.ORNN, 6, recurrent_initializer="identity", dtype="float64")
     x = np.random.default_rng(0).normal(size=(8, 10, 3))
     _, found = weight_gradients(layer, lambda h: keras.ops.sum(h * h), x)
     *longer, last = np.split(found["reflectors"], np.cumsum(range(6, 1, -1)))
@@ -227,31 +216,31 @@ def test_the_identity_can_be_trained():
 
 # Published with networks for copying, adding, MNIST, CIFAR-10 and TIMIT.
 COUNTS = [
-    (ScoRNN(190), 10, 9, 21_764),
-    (ScoRNN(170), 2, 1, 15_046),
-    (ScoRNN(170), 1, 10, 16_415),
-    (ScoRNN(425), 129, 129, 200_304),
-    (ScuRNN(130), 10, 9, 22_369),
-    (ScuRNN(250), 1, 10, 69_010),
-    (RestrictedURNN(470), 10, 9, 22_569),
-    (RestrictedURNN(378), 129, 129, 198_957),
-    (ENRNN(172, 20), 10, 9, 22_395),
-    (ENRNN(374, 94, coupling=False), 129, 129, 199_928),
-    (AntisymmetricRNN(128), 1, 10, 9_674),
-    (AntisymmetricRNN(256, gated=True), 3, 10, 37_258),
-    (AntisymmetricRNN(196, gated=True, antisymmetric=False), 3, 10, 41_954),
-    (ORNN(256, 32), 1, 10, 11_034),
+    (ko.ScoRNN(190), 10, 9, 21_764),
+    (ko.ScoRNN(170), 2, 1, 15_046),
+    (ko.ScoRNN(170), 1, 10, 16_415),
+    (ko.ScoRNN(425), 129, 129, 200_304),
+    (ko.ScuRNN(130), 10, 9, 22_369),
+    (ko.ScuRNN(250), 1, 10, 69_010),
+    (ko.RestrictedURNN(470), 10, 9, 22_569),
+    (ko.RestrictedURNN(378), 129, 129, 198_957),
+    (ko.ENRNN(172, 20), 10, 9, 22_395),
+    (ko.ENRNN(374, 94, coupling=False), 129, 129, 199_928),
+    (ko.AntisymmetricRNN(128), 1, 10, 9_674),
+    (ko.AntisymmetricRNN(256, gated=True), 3, 10, 37_258),
+    (ko.AntisymmetricRNN(196, gated=True, antisymmetric=False), 3, 10, 41_954),
+    (ko.ORNN(256, 32), 1, 10, 11_034),
     # By the paper's own formula, with the initial state and the bias of the output.
-    (SVDRNN(256, 16, trainable_initial_state=True), 1, 10, 11_546),
+    (ko.SVDRNN(256, 16, trainable_initial_state=True), 1, 10, 11_546),
     # Without the embedding of 50 symbols in 200 numbers.
-    (NNRNN(1024), 200, 50, 1_315_650 - 50 * 200),
+    (ko.NNRNN(1024), 200, 50, 1_315_650 - 50 * 200),
     # About 9k in the scoRNN paper, with a read-out of the real part.
-    (EURNN(512, capacity=2, real_output=True), 1, 10, 8_200),
+    (ko.EURNN(512, capacity=2, real_output=True), 1, 10, 8_200),
     # With the degrees of freedom of the factors, n (n - 1) / 2 each.
-    (FactorizedRNN(128), 1, 10, 128 * 127 + 3 * 128 + 10 * 129),
+    (ko.FactorizedRNN(128), 1, 10, 128 * 127 + 3 * 128 + 10 * 129),
     # The paper counts n^2; a free complex matrix holds twice as many reals.
-    (FullURNN(116), 1, 10, 2 * 116**2 + 25 * 116 + 10),
-    (GORU(128), 10, 9, 3 * 128 * 11 + 2 * 128**2 + 7 * 64 + 129 * 9),
+    (ko.FullURNN(116), 1, 10, 2 * 116**2 + 25 * 116 + 10),
+    (ko.GORU(128), 10, 9, 3 * 128 * 11 + 2 * 128**2 + 7 * 64 + 129 * 9),
 ]
 # Table 3 of the svdRNN paper: 50words, Adiac, CBF, ItalyPowerDemand, with 16 reflectors
 # a side. The outputs are as many as the largest label, plus one.
@@ -261,9 +250,9 @@ for features, outputs, svdrnn, ornn in [
     (8, 4, 1268, 844),
     (4, 3, 1107, 683),
 ]:
-    layer = SVDRNN(32, 16, trainable_initial_state=True)
+    layer = ko.SVDRNN(32, 16, trainable_initial_state=True)
     COUNTS.append((layer, features, outputs, svdrnn))
-    COUNTS.append((ORNN(32, 16), features, outputs, ornn))
+    COUNTS.append((ko.ORNN(32, 16), features, outputs, ornn))
 
 
 @pytest.mark.slow_on_jax

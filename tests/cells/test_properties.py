@@ -69,14 +69,12 @@ def test_layer_stock_and_loop(architecture):
     hypothesis.seed(chosen + list(LAYERS).index(architecture))(holds)()
 
 
-def _value(layer, structure, differentiated, x, mask, coefficients):
+def _value(layer, structure, differentiated, mask, coefficients):
     """The sum of the outputs times coefficients, and the outputs.
 
     With what Keras's loops do with a mask on some backends only.
     """
-    start = differentiated
-    if structure.inputs is None:
-        x, *start = differentiated
+    x, *start = differentiated
     kwargs = {"initial_state": start} if start else {}
     kwargs |= {"mask": mask[0]} if mask else {}
     result = layer(x, training=structure.training, **kwargs)
@@ -200,22 +198,17 @@ class Trial:
             if getattr(layer, "has_begun", None) is not None:
                 layer.has_begun.assign(True)
         mask = [] if self.mask is None else [self.mask]
-        of_inputs = self.structure.inputs is None
-        differentiated = [self.x] * of_inputs + start
-        outputs, found = self.traced[layer](
-            differentiated, self.x, mask, self.coefficients
-        )
+        outputs, found = self.traced[layer]([self.x, *start], mask, self.coefficients)
         names = [v.name for v in layer.trainable_variables]
-        names += ["inputs"] * of_inputs + ["start"] * len(start)
+        names += ["inputs", *["start"] * len(start)]
         return outputs, dict(zip(names, map(numbers, found), strict=True))
 
     def loop(self):
         """The states that NumPy computes."""
         self.assign(self.values)
         matrix = numbers(self.cell.recurrent_matrix())
-        x = self.x.astype("float64")[:, self.way]
+        x, before = self.x[:, self.way], self.before()
         weights, activation = self.values, self.structure.activation
-        before = self.before()
         return loop(self.cell, activation, weights, matrix, x, before, self.flipped)
 
     def before(self):
