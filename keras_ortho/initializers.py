@@ -54,7 +54,7 @@ class FanInNormal(SeedOnly, keras.initializers.VarianceScaling):
     >>> kernel = FanInNormal(seed=0)((96, 256))  # a deviation of 0.1
 
     Reference:
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
     """
 
     settings: ClassVar[Mapping[str, Any]] = {
@@ -131,7 +131,7 @@ class StateUniform(SeedOnly, keras.initializers.VarianceScaling):
     >>> state = StateUniform(seed=0)((128,))
 
     Reference:
-    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
+    [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
     settings: ClassVar[Mapping[str, Any]] = {

@@ -25,7 +25,7 @@ class UnitRadii(keras.regularizers.Regularizer):
     0.4
 
     Reference:
-    - [Kerg et al., 2019](https://arxiv.org/abs/1905.12080), section 3
+    [Kerg et al., 2019](https://arxiv.org/abs/1905.12080), section 3
     """
 
     def __init__(self, strength: float = 1e-4) -> None:

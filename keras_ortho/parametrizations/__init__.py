@@ -16,6 +16,11 @@ from keras_ortho.parametrizations.cayley import (
     scaled_cayley_unitary_inverse,
 )
 from keras_ortho.parametrizations.eigenvalue_normalized import EigenvalueNormalized
+from keras_ortho.parametrizations.exponential import (
+    SkewExponential,
+    skew_exponential,
+    skew_logarithm,
+)
 from keras_ortho.parametrizations.givens import (
     GivensOrthogonal,
     GivensUnitary,
@@ -29,14 +34,7 @@ from keras_ortho.parametrizations.householder import (
     householder_inverse,
     householder_product,
 )
-from keras_ortho.parametrizations.schur import (
-    RealSchur,
-    SkewExponential,
-    schur_inverse,
-    schur_matrix,
-    skew_exponential,
-    skew_logarithm,
-)
+from keras_ortho.parametrizations.schur import RealSchur, schur_inverse, schur_matrix
 from keras_ortho.parametrizations.skew import (
     Antisymmetric,
     Unstructured,

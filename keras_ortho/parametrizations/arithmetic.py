@@ -275,7 +275,7 @@ def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
     True
 
     Reference:
-    - [Mezzadri, 2007](https://arxiv.org/abs/math-ph/0609050)
+    [Mezzadri, 2007](https://arxiv.org/abs/math-ph/0609050)
     """
     size = check_count("size", size)
     return _haar(np.random.default_rng(seed).normal(size=(size, size)))

@@ -111,7 +111,7 @@ def scaled_cayley(entries: Tensor, signs: Tensor) -> Tensor:
     [[0, -1], [1, 0]]
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
     entries = wide_tensor("entries", entries)
     inverse = _shifted_inverse(*limited(entries))
@@ -167,7 +167,7 @@ def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Te
     [[0, -1], [1, 0]]
 
     Reference:
-    - [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142), theorem 1
+    [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142), theorem 1
     """
     skew = wide_tensor("skew", skew)
     symmetric = wide_tensor("symmetric", symmetric)

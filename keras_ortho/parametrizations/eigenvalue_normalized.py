@@ -38,7 +38,7 @@ class ScaledRotations(keras.initializers.RandomUniform):
     >>> ScaledRotations(seed=0)((4, 4))
 
     Reference:
-    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section 4
+    [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section 4
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
     >>> angles = UniformPhases(seed=0)((1, 511))
 
     Reference:
-    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
+    [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html)
     """
 
     makes = "phases"

@@ -203,7 +203,7 @@ def givens_orthogonal(
     [[0, 1], [-1, 0]]
 
     Reference:
-    - [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
+    [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
     angles = wide_tensor("angles", angles)
     signs = None if signs is None else ops.cast(signs, angles.dtype)
@@ -234,7 +234,7 @@ def givens_unitary(
     (4, 4)
 
     Reference:
-    - [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html), equation 7
+    [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html), equation 7
     """
     angles = wide_tensor("angles", angles)
     phases = wide_tensor("phases", phases)
@@ -277,7 +277,7 @@ def givens_unitary_inverse(
     >>> angles, phases, output_phases = givens_unitary_inverse(1j * np.eye(2))
 
     Reference:
-    - [Clements et al., 2016](https://doi.org/10.1364/OPTICA.3.001460)
+    [Clements et al., 2016](https://doi.org/10.1364/OPTICA.3.001460)
     """
     unitary = nearest_unitary(matrix)
     rotations, after, diagonal = _eliminate(unitary)

@@ -98,7 +98,7 @@ class NormalReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomNorma
     >>> reflectors = NormalReflectors(seed=0)((3976,))
 
     Reference:
-    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
+    [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
     makes = "reflectors"
@@ -118,7 +118,7 @@ class UniformReflectors(FreeInitializer, SeedOnly, keras.initializers.RandomUnif
     >>> reflectors = UniformReflectors(seed=0)((3976,))
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
     makes = "reflectors"

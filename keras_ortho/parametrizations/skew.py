@@ -70,9 +70,9 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     >>> entries = HenaffSkew(seed=0)((14365,))  # for n = 170 units
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 4.2, after
-      [Henaff et al., 2016](https://proceedings.mlr.press/v48/henaff16.html)
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+    section 4.2, after
+    [Henaff et al., 2016](https://proceedings.mlr.press/v48/henaff16.html)
     """
 
     makes = "skew entries"
@@ -120,7 +120,7 @@ class AntisymmetricNormal(FreeInitializer, keras.initializers.Initializer):
     >>> entries = AntisymmetricNormal(4.0, seed=0)((8128,))  # for n = 128 units
 
     Reference:
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
     """
 
     makes = "skew entries"
@@ -159,7 +159,7 @@ def antisymmetric(entries: Tensor, diffusion: float = 0.0) -> Tensor:
     [[-0.5, 2], [-2, -0.5]]
 
     Reference:
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
     """
     return _diffused(skew_matrix(entries), diffusion)
 

@@ -409,7 +409,7 @@ def spectral_radius(matrix: Tensor) -> Tensor:
     2.0
 
     Reference:
-    - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), proposition 1
+    [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), proposition 1
     """
     return _spectral_radius(_check_square(matrix))
 

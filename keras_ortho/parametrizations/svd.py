@@ -43,7 +43,7 @@ def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Ten
     [0.99, 1, 1.01]
 
     Reference:
-    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
     logits = ops.convert_to_tensor(logits)
     return center + margin * (2.0 * ops.sigmoid(logits) - 1.0)
@@ -90,7 +90,7 @@ def svd_matrix(
     [[3], [0]]
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), equation 17
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), equation 17
     """
     rank = min(shape)
     checks.check_fits("singular_values", singular_values, (rank,), f"the shape {shape}")
@@ -142,7 +142,7 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
     0.5
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
     """
     matrix = _float64(ops.convert_to_numpy(matrix))
     if not np.isfinite(matrix).all():
@@ -281,7 +281,7 @@ class FactorizedCayley(BoundedSpectrum):
     0.0
 
     Reference:
-    - [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
+    [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
     """
 
     takes = "skew entries"

@@ -63,8 +63,8 @@ def restricted_unitary(
     (8, 8)
 
     Reference:
-    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
-      equation 6
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
+    equation 6
     """
     phases = wide_tensor("phases", phases)
     reflectors = wide_tensor("reflectors", reflectors)
@@ -100,8 +100,8 @@ class UnitaryComposition(UniformPhases):
     >>> matrix = UnitaryComposition(seed=0)((2, 8, 8))  # its real and imaginary part
 
     Reference:
-    - [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
-      section 4.1 and the released code
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
+    section 4.1 and the released code
     """
 
     makes = "a unitary composition"

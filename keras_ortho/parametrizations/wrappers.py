@@ -200,7 +200,7 @@ class Rebased(Parametrization):
     ['recurrent_base', 'recurrent_passes', 'recurrent_skew']
 
     Reference:
-    - [Lezcano-Casado, 2019](https://arxiv.org/abs/1909.09501), algorithm 1
+    [Lezcano-Casado, 2019](https://arxiv.org/abs/1909.09501), algorithm 1
     """
 
     has_base = True
