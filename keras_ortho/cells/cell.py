@@ -30,7 +30,6 @@ from keras_ortho.parametrizations.base import FreeVariable, Parametrization, Pla
 from keras_ortho.parametrizations.free_initializers import check_makes, independents
 from keras_ortho.parametrized import ParametrizedMatrix
 from keras_ortho.recurrence import Opaque, Plain, Pointwise, Weights, find
-from keras_ortho.saved_shapes import check_saved
 
 __all__ = ["RecurrentCell"]
 
@@ -588,12 +587,6 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         if rate == 0:
             return None
         return self._create_dropout_mask(ops.cast(like, self.compute_dtype), rate)
-
-    def load_own_variables(self, store: Any) -> None:
-        """Loads the weights, if they are not those of a cell with other arguments."""
-        if self.built:
-            check_saved(self, (None, self._features), store)
-        super().load_own_variables(store)
 
     @classmethod
     def argument_names(cls) -> list[str]:

@@ -313,22 +313,6 @@ def test_a_layer_that_is_not_trained_stays_as_it_is(make, name):
         assert not same[index] if trainable else all(same)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("rebase_every", 3), ("heads", 2), ("trainable_initial_state", True)],
-)
-def test_weights_saved_with_another_argument(name, value, tmp_path):
-    """The error says with which, in either direction."""
-    models = []
-    for given in ({}, {name: value}):
-        model = keras.Sequential([keras.Input((3, 4)), ko.ScoRNN(4, **given)])
-        model.save_weights(tmp_path / f"{len(models)}.weights.h5")
-        models.append(model)
-    for model, file in zip(models, "10", strict=True):
-        with pytest.raises(ValueError, match=f"saved with `{name}=.*Received: {name}="):
-            model.load_weights(tmp_path / f"{file}.weights.h5")
-
-
 def test_regularizers_of_nnrnn():
     """One for each kind of variable; that of the radii is the paper's."""
     l1 = keras.regularizers.L1
