@@ -19,8 +19,7 @@ class ScoRNNCell(RecurrentCell):
     """Cell of `ScoRNN`, which describes its step, arguments and weights.
 
     Args:
-        units, negative_ones, heads, mix_inputs, rebase_every,     Default: As for
-            `ScoRNN`.
+        units, negative_ones, heads, mix_inputs, rebase_every: As for `ScoRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:

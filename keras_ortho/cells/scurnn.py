@@ -17,7 +17,7 @@ class ScuRNNCell(RecurrentCell):
     """Cell of `ScuRNN`, which describes its step, arguments and weights.
 
     Args:
-        units, heads, mix_inputs, rebase_every,     Default: As for `ScuRNN`.
+        units, heads, mix_inputs, rebase_every: As for `ScuRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:
