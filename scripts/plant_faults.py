@@ -2,7 +2,8 @@
 
 `tests/faults.toml` lists the faults: text in a file, its replacement, and the tests
 that must then fail. Each fault is planted alone, in a copy of the working tree. Its
-tests run if `make test` runs them, without the data that a fresh clone lacks.
+tests run if `make test` runs them, or the fault is one of slow tests, without the data
+that a fresh clone lacks.
 """
 
 import argparse
@@ -33,6 +34,7 @@ class Fault:
         new: The replacement.
         tests: Files or folders of tests.
         backend: The backend to run them on. Default: `"tensorflow"`.
+        slow: Whether slow tests find it. Default: `False`.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Fault:
     new: str
     tests: tuple[str, ...]
     backend: str = "tensorflow"
+    slow: bool = False
 
     def plant(self, root: Path) -> str:
         """Plants the fault in a tree."""
@@ -61,18 +64,20 @@ def read_faults(table: Path = TABLE) -> list[Fault]:
     return [Fault(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
 
 
-def run_tests(root: Path, tests: list[str], backend: str, limit: float) -> int | None:
+def run_tests(
+    root: Path, tests: list[str], backend: str, limit: float, slow: bool = False
+) -> int | None:
     """Runs tests of a tree up to the first failure."""
     environment = {k: v for k, v in os.environ.items() if k != "KERAS_ORTHO_DATA"}
     environment |= {"PYTHONPATH": str(root), "KERAS_BACKEND": backend}
     # Otherwise Python would use stale bytecode for a file that changes within a second
     # and keeps its length.
     environment |= {"PYTHONDONTWRITEBYTECODE": "1"}
-    marked = "not slow" if backend == "tensorflow" else "backends and not slow"
+    marks = ["backends"] * (backend != "tensorflow") + ["not slow"] * (not slow)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
-            [*command, "-m", marked, *tests],
+            [*command, "-m", " and ".join(marks), *tests],
             cwd=root,
             env=environment,
             timeout=limit,
@@ -106,9 +111,11 @@ def copy_tree(destination: Path) -> None:
 def check_unbroken(root: Path, faults: list[Fault], limit: float) -> None:
     """Checks that the tests pass without any fault."""
     for backend in sorted({fault.backend for fault in faults}):
-        tests = sorted({t for f in faults if f.backend == backend for t in f.tests})
-        if run_tests(root, tests, backend, limit * len(tests)) != PASSED:
-            raise RuntimeError(f"The unbroken tree fails its tests: {backend}, {tests}")
+        for slow in {f.slow for f in faults if f.backend == backend}:
+            own = [f for f in faults if (f.backend, f.slow) == (backend, slow)]
+            tests = sorted({test for fault in own for test in fault.tests})
+            if run_tests(root, tests, backend, limit * len(tests), slow) != PASSED:
+                raise RuntimeError(f"The unbroken tree fails: {backend}, {tests}")
 
 
 def main() -> int:
@@ -134,7 +141,9 @@ def main() -> int:
         for number, fault in enumerate(faults, 1):
             started = time.monotonic()
             before = fault.plant(root)
-            status = run_tests(root, list(fault.tests), fault.backend, arguments.limit)
+            status = run_tests(
+                root, list(fault.tests), fault.backend, arguments.limit, fault.slow
+            )
             (root / fault.file).write_text(before, "utf-8")
             if status == PASSED:
                 missed.append(fault)
