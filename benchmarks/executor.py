@@ -1,11 +1,9 @@
 """Measures the throughput of the run executor with one worker and with two.
 
 All runs execute `examples/adding.py` for a fixed number of updates, with the seeds 0,
-1, and so on. As with `--seeds`, they go to the workers of a Dask cluster, each with one
-thread and pinned to its own core; or (`--local`) to as many processes of this machine,
-which share as many cores. The measured time extends from the first submitted run to the
-end of the last. It includes the start of each run's process, but not the start of the
-workers.
+1, and so on: on the workers of a Dask cluster, each with one thread on a core of its
+own, or (`--local`) in as many processes of this machine. The time extends from the
+first submitted run to the end of the last, without the start of the workers.
 
 Run it as `python benchmarks/executor.py [--workers 1 2] [--runs 8] [--steps 400]`, on
 cores that have nothing else to do.
@@ -13,7 +11,6 @@ cores that have nothing else to do.
 
 import argparse
 import contextlib
-import functools
 import json
 import os
 import statistics
@@ -32,7 +29,7 @@ from keras_ortho.extras import require
 
 sys.path.append(str(ROOT))  # The experiments are not installed.
 
-from experiments.engine import run_all, run_named
+from experiments.engine import RunScript, run_all
 
 # Time limit for the start of the scheduler, and of the workers.
 SECONDS = 120
@@ -80,7 +77,10 @@ def measure(folder: Path, workers: int, options: argparse.Namespace) -> float:
         name: [*script, *sizes, "--seed", name.removeprefix("seed-"), "--out", str(out)]
         for name, out in folders.items()
     }
-    make = functools.partial(run_named, commands, folders)
+
+    def make(run: RunScript, name: str) -> None:
+        run(commands[name], folders[name])
+
     folder.mkdir()
     with contextlib.ExitStack() as stack:
         address = None

@@ -12,14 +12,12 @@ from experiments.programs import ProgramFailedError, resuming, run_program, wait
 from keras_ortho.checks import check_count
 from keras_ortho.executors import open_cluster
 from keras_ortho.extras import require
-from keras_ortho.files import replacing
 from keras_ortho.locks import locked
 from keras_ortho.processors import processor_count
 
-PROGRESS, COMMAND_LOCK = "run/progress.txt", ".command.lock"
+COMMAND_LOCK = ".command.lock"
 # Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-_SECONDS = 0.5
 
 # Runs a script with its arguments in the folder of its run.
 RunScript = Callable[[Sequence[str], Path], None]
@@ -52,16 +50,12 @@ def run_all(
         own = str(max(1, processor_count() // at_once))
         environment |= dict.fromkeys(THREADS, own)
     over = threading.Event()
-    with (
-        ThreadPoolExecutor(at_once) as waiting,
-        _executor(scheduler) as executor,
-        _display(folders) as ended,
-    ):
+    tqdm = require("tqdm", extra="experiments").tqdm
+    with ThreadPoolExecutor(at_once) as waiting, _executor(scheduler) as executor:
         run = functools.partial(_run_on, executor, environment, over.is_set)
         made = {waiting.submit(_wrong, function, run, name): name for name in folders}
         try:
-            for future in as_completed(made):
-                ended.add(made[future])
+            for future in tqdm(as_completed(made), total=len(made), unit="run"):
                 yield made[future], future.result()
         finally:
             over.set()
@@ -78,19 +72,8 @@ def _wrong(
     return None
 
 
-def run_named(
-    commands: Mapping[str, Sequence[str]],
-    folders: Mapping[str, Path],
-    run: RunScript,
-    name: str,
-) -> None:
-    """Executes the run of a name with its script and arguments."""
-    run(commands[name], folders[name])
-
-
 def _run_here(arguments: Sequence[str], folder: Path) -> None:
-    status = wait_for(resuming(arguments, folder))
-    if status:
+    if status := wait_for(resuming(arguments, folder)):
         raise ProgramFailedError(f"it ended with status {status}")
 
 
@@ -129,55 +112,3 @@ def _run_on(
         # No failure of a run on its worker may stop the others.
         except Exception as error:
             raise ProgramFailedError(f"{type(error).__name__}: {error}") from error
-
-
-def write_progress(folder: Path, done: int, of: int) -> None:
-    """Writes the progress of a run to its folder."""
-    path = folder / PROGRESS
-    path.parent.mkdir(exist_ok=True)
-    # Windows does not replace a file that is being read.
-    with contextlib.suppress(PermissionError), replacing(path) as aside:
-        aside.write_text(str(done / of), "utf-8")
-
-
-def read_progress(folder: Path) -> float:
-    """Reads the progress of a run, from 0 to 1; 0 if it is unknown."""
-    try:
-        return float((folder / PROGRESS).read_text("utf-8"))
-    except (FileNotFoundError, PermissionError):
-        return 0.0
-
-
-@contextlib.contextmanager
-def _display(folders: Mapping[str, Path]) -> Iterator[set[str]]:
-    """Shows the progress of all runs in a bar; the caller adds the ended to the set."""
-    tqdm = require("tqdm", extra="experiments").tqdm
-    ended: set[str] = set()
-    over = threading.Event()
-    bar = tqdm(
-        total=len(folders),
-        bar_format="{l_bar}{bar}| {n:.1f} of {total} runs [{elapsed}<{remaining}]"
-        "{postfix}",
-    )
-
-    def show() -> None:
-        while not over.wait(_SECONDS):
-            parts = {name: read_progress(folder) for name, folder in folders.items()}
-            parts |= dict.fromkeys(ended, 1.0)
-            running = [f"{name} {p:.0%}" for name, p in parts.items() if 0 < p < 1]
-            done, bar.n = bar.n, sum(parts.values())
-            bar.set_postfix_str(", ".join(running), refresh=False)
-            # In a log file, the elapsed time alone is not worth a line.
-            if bar.n != done or bar.fp.isatty():
-                bar.refresh()
-
-    watch = threading.Thread(target=show, daemon=True)
-    watch.start()
-    try:
-        yield ended
-    finally:
-        over.set()
-        watch.join()
-        bar.n = float(len(ended))
-        bar.set_postfix_str("", refresh=False)
-        bar.close()

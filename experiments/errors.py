@@ -23,6 +23,5 @@ def plain_errors() -> Iterator[None]:
 
 def run_python(arguments: Sequence[str]) -> None:
     """Runs Python in a process that also ends if this one is killed."""
-    status = wait_for(arguments)
-    if status:
+    if status := wait_for(arguments):
         raise SystemExit(status)

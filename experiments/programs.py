@@ -14,7 +14,6 @@ LOG = "log.txt"
 # A file that every started run has, and the option that resumes a run.
 BEGUN, RESUME = "run/settings.json", "--resume"
 _CHILD = Path(__file__).with_name("child.py")
-_SECONDS = 0.5
 
 
 class ProgramFailedError(Exception):
@@ -36,8 +35,7 @@ def run_program(
             resuming(arguments, folder), given_up, **own, stdout=log, stderr=log
         )
     if status:
-        log_text = (folder / LOG).read_text("utf-8", "replace").strip()
-        last = log_text.rpartition("\n")[2]
+        last = (folder / LOG).read_text("utf-8", "replace").strip().split("\n")[-1]
         raise ProgramFailedError(f"it ended with status {status}: {last}")
 
 
@@ -55,7 +53,7 @@ def wait_for(
         try:
             while not given_up():
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    return process.wait(_SECONDS)
+                    return process.wait(0.5)
             raise ProgramFailedError("it was given up")
         finally:
             process.terminate()

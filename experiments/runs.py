@@ -7,7 +7,6 @@ from typing import Any
 import keras
 
 from experiments.device_options import OPTIONS
-from experiments.engine import write_progress
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.records import check_record, digest, draw, run_record, summary
@@ -84,7 +83,6 @@ def fit(
     if settings.tensorboard:
         callbacks.append(keras.callbacks.TensorBoard(out / "tensorboard"))
     title = title_of(settings.model)
-    callbacks.append(_Progress(out, times))
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):
         check_record(out, RECORD, "figures")
@@ -140,17 +138,6 @@ def _first_batches(task: Task) -> str:
 def recorded_settings(settings: Settings) -> dict[str, Any]:
     """Returns the settings of a run that its record holds."""
     return settings.record(*UNRECORDED)
-
-
-class _Progress(keras.callbacks.Callback):
-    """Writes to the folder of a run how many of its stretches are done."""
-
-    def __init__(self, folder: Path, times: int) -> None:
-        super().__init__()
-        self.folder, self.times = folder, times
-
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        write_progress(self.folder, epoch, self.times)
 
 
 def fit_classifier(

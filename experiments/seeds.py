@@ -1,7 +1,6 @@
 """Runs of a task from several seeds, with their common table and figure."""
 
 import argparse
-import functools
 import json
 import sys
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 import keras
 
 from experiments.comparison import write_comparison
-from experiments.engine import run_all, run_named
+from experiments.engine import RunScript, run_all
 from experiments.records import read_record
 from experiments.runs import RECORD, recorded_settings
 from experiments.settings import Settings
@@ -37,8 +36,11 @@ def run_seeds(script: Path, settings: Settings) -> None:
                 continue
             own = ["--seed", str(seed), "--out", str(folder)]
             commands[name] = [str(script), *given, *own]
-        make = functools.partial(run_named, commands, folders)
         left = {name: folders[name] for name in commands}
+
+        def make(run: RunScript, name: str) -> None:
+            run(commands[name], folders[name])
+
         ended = dict(run_all(make, left, settings.jobs, settings.scheduler))
         failed = [f"{name}: {wrong}" for name, wrong in ended.items() if wrong]
         if failed:

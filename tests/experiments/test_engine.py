@@ -1,6 +1,5 @@
 """Runs in processes of their own, several at once."""
 
-import functools
 import os
 import signal
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.engine import read_progress, run_all, run_named, write_progress
+from experiments.engine import run_all
 from experiments.programs import ProgramFailedError, run_program
 from keras_ortho.locks import locked
 from tests.waiting import is_running, until
@@ -38,7 +37,8 @@ def script(folder, code, *arguments):
 def run(codes, folder, jobs):
     folders = {name: folder / name for name in codes}
     commands = {name: script(folder, *code) for name, code in codes.items()}
-    return dict(run_all(functools.partial(run_named, commands, folders), folders, jobs))
+    found = run_all(lambda run, name: run(commands[name], folders[name]), folders, jobs)
+    return dict(found)
 
 
 def test_two_are_at_work_at_once(tmp_path):
@@ -76,12 +76,6 @@ def test_bad_jobs(jobs, tmp_path):
         run({"a": ["pass"]}, tmp_path, jobs)
 
 
-def test_progress(tmp_path):
-    assert read_progress(tmp_path) == 0
-    write_progress(tmp_path, 3, 4)
-    assert read_progress(tmp_path) == 0.75
-
-
 def test_a_program_runs_where_and_as_it_is_told(tmp_path):
     # What it reads is empty, and not for the process that waits for it to write.
     code = "import os, sys; print(os.getcwd(), os.environ['NPROC'], sys.stdin.read())"
@@ -91,12 +85,12 @@ def test_a_program_runs_where_and_as_it_is_told(tmp_path):
 
 # A shell that starts the tests in the background has them ignore the interrupt.
 STARTER = """
-import functools, pathlib, signal
+import pathlib, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from experiments.engine import run_all, run_named
+from experiments.engine import run_all
 commands = {{name: [{code!r}, name] for name in ("a", "b")}}
 folders = {{name: pathlib.Path({folder!r}, name) for name in commands}}
-list(run_all(functools.partial(run_named, commands, folders), folders, 2))
+list(run_all(lambda run, name: run(commands[name], folders[name]), folders, 2))
 """
 ENDLESS = """
 import os, pathlib, sys, time
