@@ -122,6 +122,8 @@ $(stamps): setup.cfg pyproject.toml keras_ortho/version.py
 	{ "$(PYTHON)" $(new_enough) && "$(PYTHON)" -m venv $(VENV); } || { echo "PYTHON must be \
 	Python 3.11 or later, with venv. On Debian and Ubuntu: apt-get install python3 \
 	python3-venv python3-dev gcc libc6-dev. Received: PYTHON=$(PYTHON)" >&2; exit 1; }
+	@# uv takes a fifth of the time, but knows no settings of pip, such as an index.
+	{ $(run) -m pip install -q uv && $(run) -m uv pip install -q -e ".[$(extras)]"; } || \
 	$(run) -m pip install -e ".[$(extras)]"
 	@touch $@
 
