@@ -117,7 +117,7 @@ def test_ends_with_the_best_epoch(tmp_path):
     }
 
 
-@pytest.mark.slow_on_jax
+@pytest.mark.slow
 def test_more_epochs_go_on(tmp_path):
     run_dense(tmp_path / "two", epochs=2)
     model, history = run_dense(tmp_path / "two")
@@ -128,6 +128,7 @@ def test_more_epochs_go_on(tmp_path):
     assert_same_weights(again, model)
 
 
+@pytest.mark.slow
 def test_what_a_kill_leaves_is_removed(tmp_path):
     run_dense(tmp_path)
     before = {path.name for path in tmp_path.iterdir()}

@@ -199,6 +199,7 @@ def test_killed_and_run_again_it_ends_in_the_same_bytes(tmp_path, kills, workers
     assert contents(out) == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_an_error_and_no_hang(tmp_path):
     corpus, out = tmp_path / "corpus", tmp_path / "out"
     write_corpus(corpus)

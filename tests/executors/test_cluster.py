@@ -10,6 +10,7 @@ from keras_ortho.executors import check_shared, in_parallel
 from tests.executors.clusters import cluster
 
 
+@pytest.mark.slow
 def test_work_on_the_workers(tmp_path):
     """Which are started again, and may be lost twice by a call."""
     setting = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}

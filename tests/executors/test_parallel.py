@@ -32,6 +32,7 @@ def _process(seconds):
     return seconds, os.getpid()
 
 
+@pytest.mark.slow
 def test_in_order_in_other_processes():
     waits = [0.2, 0.0, 0.1]
     found, processes = zip(*in_parallel(_process, waits, 2, batch_size=1), strict=True)

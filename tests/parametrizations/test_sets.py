@@ -218,7 +218,7 @@ def test_config(name):
 
 
 @each
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e38, 0.0])
+@pytest.mark.parametrize("bad", [np.nan, 1e38, 0.0])
 def test_bad_numbers(name, bad):
     """A matrix, and one of the set if the variables are finite: never an exception."""
     kind, _, (n, *_) = TABLE[name]

@@ -309,6 +309,7 @@ def test_shapes_that_are_not_known_when_it_is_traced(jit_compile):
             np.testing.assert_allclose(value, other, atol=atol)
 
 
+@pytest.mark.slow
 @on_tensorflow
 def test_gradients_of_one_pass():
     """There may be several, and a Jacobian; a second derivative is an error."""
