@@ -19,8 +19,8 @@ class ENRNNCell(RecurrentCell):
     """Cell of `ENRNN`, which describes its step, arguments and weights.
 
     Args:
-        long_term_units, short_term_units, negative_ones, coupling, epsilon,
-            short_term_initializer, coupling_initializer: As for `ENRNN`.
+        long_term_units, short_term_units, negative_ones, coupling: As for `ENRNN`.
+        epsilon, short_term_initializer, coupling_initializer: As for `ENRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:

@@ -21,8 +21,8 @@ class GORUCell(RecurrentCell):
     """Cell of `GORU`, which describes its step, arguments and weights.
 
     Args:
-        units, capacity, style, gate_recurrent_initializer, reset_bias_initializer,
-            update_bias_initializer: As for `GORU`.
+        units, capacity, style, gate_recurrent_initializer: As for `GORU`.
+        reset_bias_initializer, update_bias_initializer: As for `GORU`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:

@@ -17,8 +17,8 @@ class NNRNNCell(RecurrentCell):
     """Cell of `NNRNN`, which describes its step, arguments and weights.
 
     Args:
-        units, map, angles_initializer, radii_initializer, upper_initializer,
-            radii_regularizer, upper_regularizer: As for `NNRNN`.
+        units, map, angles_initializer, radii_initializer: As for `NNRNN`.
+        upper_initializer, radii_regularizer, upper_regularizer: As for `NNRNN`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
     Example:
