@@ -147,13 +147,13 @@ def test_trains_in_an_example(checkout, tmp_path):
         (
             "not slow",
             ("cells/test_standards.py", "test_docs.py"),
-            "layer_equals_its_cell saves_and_loads config_holds_every_argument "
+            "saves_and_loads config_holds_every_argument variables_of_any_size "
             "every_layer_has_a_page_with_an_example",
         ),
         pytest.param(
             "slow or not slow",
             ("cells", "diagnostics", "experiments", "test_two_backends.py"),
-            "trains is_built_within_fit variables_of_any_size arrangements "
+            "trains is_built_within_fit layer_equals_its_cell arrangements "
             "kernel_is_made_once_and_outside_of_the_loop layer_stock_and_loop "
             "observed_output_is_the_layers equal_results",
             marks=pytest.mark.slowest,
