@@ -104,8 +104,9 @@ def copy_tree(destination: Path) -> None:
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).exists():  # A tracked file may have been deleted.
             (destination / name).parent.mkdir(parents=True, exist_ok=True)
-            # Keeps links to folders, through which the changed file may be imported.
-            shutil.copyfile(ROOT / name, destination / name, follow_symlinks=False)
+            shutil.copyfile(ROOT / name, destination / name)
+    # The installed package has it from the working tree, not from the copy.
+    (destination / "keras_ortho" / "data_prep").symlink_to("../data_prep")
 
 
 def check_unbroken(root: Path, faults: list[Fault], limit: float) -> None:
