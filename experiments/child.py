@@ -1,7 +1,4 @@
-"""Runs Python with given arguments in a process that ends with its parent.
-
-The parent holds the other end of the standard input, which closes when it dies.
-"""
+"""Runs Python in a process that ends when its standard input, a pipe, closes."""
 
 import os
 import runpy

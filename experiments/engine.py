@@ -5,17 +5,23 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
-from experiments.programs import ProgramFailedError, resuming, run_program, wait_for
+from experiments.programs import (
+    COMMAND_LOCK,
+    ProgramFailedError,
+    resuming,
+    run_program,
+    wait_for,
+)
 from keras_ortho.checks import check_count
 from keras_ortho.executors import open_cluster
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
 from keras_ortho.processors import processor_count
 
-COMMAND_LOCK = ".command.lock"
 # Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -29,10 +35,7 @@ def run_all(
     jobs: int | None = None,
     scheduler: str | None = None,
 ) -> Iterator[tuple[str, str | None]]:
-    """Executes runs, several at once.
-
-    An interrupted run is resumed, as is one whose worker is lost.
-    """
+    """Executes runs, several at once; those interrupted or lost are resumed."""
     if jobs is not None:
         check_count("jobs", jobs)
     if not folders:
@@ -51,8 +54,9 @@ def run_all(
         environment |= dict.fromkeys(THREADS, own)
     over = threading.Event()
     tqdm = require("tqdm", extra="experiments").tqdm
-    with ThreadPoolExecutor(at_once) as waiting, _executor(scheduler) as executor:
-        run = functools.partial(_run_on, executor, environment, over.is_set)
+    cluster = open_cluster(scheduler) if scheduler else contextlib.nullcontext()
+    with ThreadPoolExecutor(at_once) as waiting, cluster as client:
+        run = functools.partial(_run_on, client, environment, over.is_set)
         made = {waiting.submit(_wrong, function, run, name): name for name in folders}
         try:
             for future in tqdm(as_completed(made), total=len(made), unit="run"):
@@ -77,23 +81,8 @@ def _run_here(arguments: Sequence[str], folder: Path) -> None:
         raise ProgramFailedError(f"it ended with status {status}")
 
 
-@contextlib.contextmanager
-def _executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """Opens an executor on the cluster; without one, this process runs the programs."""
-    if scheduler is None:
-        yield None
-        return
-    with open_cluster(scheduler) as client:
-        # Not pure, or a run that was once canceled would stay so.
-        executor = client.get_executor(pure=False)
-        try:
-            yield executor
-        finally:
-            executor.shutdown(wait=False)  # Cancels what has not ended.
-
-
 def _run_on(
-    executor: Executor | None,
+    client: Any,
     environment: Mapping[str, str],
     given_up: Callable[[], bool],
     arguments: Sequence[str],
@@ -103,10 +92,11 @@ def _run_on(
     given = arguments, folder, os.getcwd(), environment
     with locked(folder, COMMAND_LOCK):
         try:
-            if executor is None:
+            if client is None:
                 run_program(*given, given_up)
             else:
-                executor.submit(run_program, *given).result()
+                # Not pure, or a run that was once canceled would stay so.
+                client.submit(run_program, *given, pure=False).result()
         except ProgramFailedError:
             raise
         # No failure of a run on its worker may stop the others.

@@ -1,4 +1,4 @@
-"""Error handling of the commands. Does not import Keras."""
+"""Error handling of the commands."""
 
 import contextlib
 import sys

@@ -13,6 +13,8 @@ from keras_ortho.executors import check_shared
 LOG = "log.txt"
 # A file that every started run has, and the option that resumes a run.
 BEGUN, RESUME = "run/settings.json", "--resume"
+# The lock of who waits for a run, by which a worker sees that it has the same files.
+COMMAND_LOCK = ".command.lock"
 _CHILD = Path(__file__).with_name("child.py")
 
 
@@ -28,7 +30,7 @@ def run_program(
     given_up: Callable[[], bool] = lambda: False,
 ) -> None:
     """Starts or resumes a run, whose output is appended to a file in its folder."""
-    check_shared(folder)
+    check_shared(folder / COMMAND_LOCK)
     with open(folder / LOG, "ab") as log:
         own = {"cwd": cwd, "env": {**os.environ, **environment}}
         status = wait_for(
@@ -51,9 +53,19 @@ def wait_for(
     command = [sys.executable, str(_CHILD), *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, **own) as process:
         try:
-            while not given_up():
+            while not (given_up() or _is_cancelled()):
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     return process.wait(0.5)
             raise ProgramFailedError("it was given up")
         finally:
             process.terminate()
+
+
+def _is_cancelled() -> bool:
+    """Returns whether this is a Dask task that was canceled, which Dask only marks."""
+    distributed = sys.modules.get("distributed")
+    with contextlib.suppress(AttributeError, ValueError):  # This is no task.
+        worker = distributed.get_worker()  # type: ignore[union-attr]
+        task = worker.state.tasks.get(worker.get_current_task())
+        return task is None or task.state == "cancelled"
+    return False

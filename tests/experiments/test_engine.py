@@ -79,7 +79,11 @@ def test_bad_jobs(jobs, tmp_path):
 def test_a_program_runs_where_and_as_it_is_told(tmp_path):
     # What it reads is empty, and not for the process that waits for it to write.
     code = "import os, sys; print(os.getcwd(), os.environ['NPROC'], sys.stdin.read())"
-    run_program(script(tmp_path, code), tmp_path, str(ROOT), {"NPROC": "3"})
+    given = script(tmp_path, code), tmp_path, str(ROOT), {"NPROC": "3"}
+    with pytest.raises(FileNotFoundError, match="file system that all share.*Received"):
+        run_program(*given)
+    (tmp_path / ".command.lock").touch()
+    run_program(*given)
     assert (tmp_path / "log.txt").read_text().split() == [str(ROOT), "3"]
 
 
