@@ -12,6 +12,7 @@ import pytest
 from experiments.engine import run_all
 from experiments.programs import ProgramFailedError, run_program
 from keras_ortho.locks import locked
+from tests.executors.clusters import cluster
 from tests.waiting import is_running, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,3 +139,30 @@ def test_two_runs_in_one_folder_are_refused(tmp_path):
         found = run({"a": ["pass"], "b": ["pass"]}, tmp_path, 2)
     assert "Another process is using this folder" in found["a"]
     assert found["b"] is None
+
+
+ON_A_CLUSTER = """
+import pathlib, sys
+from experiments.engine import run_all
+address, folder, script = sys.argv[1:]
+folders = {name: pathlib.Path(folder, name) for name in ("a", "b")}
+def make(run, name):
+    run([script, name], folders[name])
+list(run_all(make, folders, scheduler=address))
+"""
+
+
+@pytest.mark.slow
+def test_runs_on_a_cluster_end_with_the_command(tmp_path):
+    (path,) = script(tmp_path, ENDLESS.format(folder=str(tmp_path)))
+    with cluster(tmp_path / "dask") as (address, _):
+        starter = subprocess.Popen(
+            [sys.executable, "-c", ON_A_CLUSTER, address, str(tmp_path), path],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        files = [tmp_path / f"{name}.pid" for name in ("a", "b")]
+        until(lambda: all(file.exists() and file.read_text() for file in files))
+        pids = [int(file.read_text()) for file in files]
+        starter.kill()
+        starter.wait(60)
+        until(lambda: not any(map(is_running, pids)))
