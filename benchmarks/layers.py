@@ -26,9 +26,6 @@ def expression(name: str, n: int) -> str:
     """Returns the expression that makes a layer for any even number of real entries."""
     if name == "EURNN":  # An even number of complex units.
         return "EURNN(n // 4 * 2)"
-    if name == "GORU" and n & (n - 1):
-        # The number of rotation layers of the FFT style, rounded to an even one.
-        return f'GORU(n, style="tunable", capacity={n.bit_length() // 2 * 2})'
     return LAYERS[name]
 
 

@@ -15,7 +15,8 @@ _UNITS: dict[str, Callable[[int], Units]] = {
     # In the ratio 374 to 94, as in the dissertation's network for speech.
     "enrnn": lambda size: (size, max(1, round(size * 94 / 374))),
     "eurnn": lambda size: 2 * size,
-    "goru": lambda size: 2 * size,
+    # As the FFT style needs them.
+    "goru-paper": lambda size: 2 ** (size - 1).bit_length(),
 }
 
 
@@ -55,9 +56,10 @@ def closest_units(
 ) -> Units:
     """Finds the units that bring the number of parameters closest to a given one.
 
-    The units are any positive number; for EURNN and GORU, an even one; for ENRNN,
-    long-term and short-term units in the ratio 374 to 94. Their size is a multiple of
-    the number of heads, and at least the number of reflections or negative ones.
+    The units are any positive number; for EURNN an even one, for GORU of the paper a
+    power of two; for ENRNN, long-term and short-term units in the ratio 374 to 94.
+    Their size is a multiple of the number of heads, and at least the number of
+    reflections or negative ones.
     """
     of_size = _UNITS.get(model, lambda size: size)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.optimizers import PARTS, part_of
 from experiments.own_layers import find_maker, is_own, make_own
-from keras_ortho import AntisymmetricRNN, RecurrentLayer, cells
+from keras_ortho import GORU, AntisymmetricRNN, RecurrentLayer, cells
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import irnn, lstm, rnn
 from keras_ortho.cells.layer import LayerArguments
@@ -83,6 +83,9 @@ LAYERS = {
     "antisymmetric-ablation": _of_its_paper(
         "unstructured ablation", AntisymmetricRNN, gated=True, antisymmetric=False
     ),
+    # As it comes: of the paper's layer, the gates are half shut.
+    "goru": Kind("GORU", GORU, RecurrentLayer),
+    "goru-paper": _of_its_paper("GORU of the paper", GORU),
     "lstm": Kind("LSTM", lstm, keras.layers.LSTM),
     "gru": Kind("GRU", keras.layers.GRU),
     "rnn": Kind("RNN", rnn, _SIMPLE),

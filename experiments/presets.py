@@ -369,7 +369,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     _text("gru", 415, ADAM),
     _text("eurnn", 2_048, ADAM_RMSPROP, REAL),
-    _text("goru", 512, ADAM_RMSPROP),
+    _text("goru-paper", 512, ADAM_RMSPROP),
     _text("ornn", 512, ADAM, {"reflections": 256}, parameters=183),
     # PyTorch's weight decay of 1e-5 adds 1e-5 T to the gradient of T, as an L2 penalty
     # of 5e-6 does.

@@ -39,7 +39,6 @@ FEED_FORWARD = "feed-forward"
 STOCK = ("lstm", "gru", "rnn", "irnn")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "enrnn": {"negative_ones": 1.0, "coupling": False},
-    "goru": {"style": "tunable", "capacity": 2},
 }
 # Rules of the recurrent matrix in the network on raw decibels. ENRNN's authors use
 # Adam at 1e-4 for it in all of their experiments with speech and text.
@@ -76,8 +75,7 @@ def matched_rows(
     Adam at a tenth of the learning rate, or for the full-capacity uRNN, descent along
     the unitary matrices. Adam clips the global norm of the gradients to 1, and its
     learning rate decreases by 3 % after each pass over the data. In ENRNN, all of D is
-    -1 and there is no coupling, as in its paper; GORU has two layers of rotations, so
-    that its size can be matched.
+    -1 and there is no coupling, as in its paper.
 
     With `raw`, the rates are those of the network on raw decibels: constant, RMSprop
     for the recurrent matrix (Adam for ENRNN), and for Keras's own layers each entry of

@@ -10,10 +10,16 @@ from keras_ortho import initializers
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.cell import SMALL_KERNEL, CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
+from keras_ortho.parametrizations.base import check_parametrization
+from keras_ortho.parametrizations.cayley import ScaledCayley
 from keras_ortho.parametrizations.givens import GivensOrthogonal
 from keras_ortho.recurrence import Pointwise, ResetAndUpdate, Weights
 
 __all__ = ["GORU", "GORUCell"]
+
+# Gates that are open: `r` is close to 1, `g` to 0.
+RESET = keras.initializers.Constant(8.0)
+UPDATE = keras.initializers.Constant(-6.0)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -21,7 +27,7 @@ class GORUCell(RecurrentCell):
     """Cell of `GORU`, which describes its step, arguments and weights.
 
     Args:
-        units, capacity, style, gate_recurrent_initializer: As for `GORU`.
+        units, parametrization, gate_recurrent_initializer: As for `GORU`.
         reset_bias_initializer, update_bias_initializer: As for `GORU`.
         **kwargs: Arguments of `keras_ortho.RecurrentCell`.
 
@@ -30,7 +36,14 @@ class GORUCell(RecurrentCell):
     (32, 128)
     """
 
-    paper_arguments = SMALL_KERNEL
+    paper_arguments: ClassVar[Mapping[str, Any]] = {
+        **SMALL_KERNEL,
+        "parametrization": GivensOrthogonal(),
+        "recurrent_initializer": "uniform_phases",
+        "bias_initializer": keras.initializers.Constant(0.01),
+        "reset_bias_initializer": keras.initializers.Constant(2.0),
+        "update_bias_initializer": "glorot_uniform",
+    }
     optimizer_groups: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ["gate_kernel", "gate_recurrent_kernel", "reset_bias", "update_bias"], "others"
     )
@@ -38,29 +51,41 @@ class GORUCell(RecurrentCell):
     def __init__(
         self,
         units: int,
-        capacity: int | None = None,
-        style: str = "fft",
+        parametrization: Any = None,
         *,
         gate_recurrent_initializer: Any = "small_uniform",
-        reset_bias_initializer: Any = None,
-        update_bias_initializer: Any = "glorot_uniform",
+        reset_bias_initializer: Any = RESET,
+        update_bias_initializer: Any = UPDATE,
         **kwargs: Unpack[CellArguments],
     ) -> None:
-        kwargs.setdefault("recurrent_initializer", "uniform_phases")
-        kwargs.setdefault("bias_initializer", keras.initializers.Constant(0.01))
-        if reset_bias_initializer is None:
-            reset_bias_initializer = keras.initializers.Constant(2.0)
-        super().__init__(units, GivensOrthogonal(capacity, style), **kwargs)
-        if capacity is None and style == "tunable":
-            capacity = self.units
-        self.capacity = capacity
-        self.style = style
+        if parametrization is None:
+            parametrization = ScaledCayley()
+        super().__init__(units, check_parametrization(parametrization), **kwargs)
+        if self.complex_state:
+            raise ValueError(
+                "The units of `GORU` are real, and so must be the `parametrization`. "
+                f"Received: parametrization={type(parametrization).__name__}"
+            )
         self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
         self.reset_bias_initializer = initializers.get(reset_bias_initializer)
         self.update_bias_initializer = initializers.get(update_bias_initializer)
 
+    @classmethod
+    def argument_names(cls) -> list[str]:
+        """Lists the arguments, with the parametrization."""
+        return [*super().argument_names(), "parametrization"]
+
+    @classmethod
+    def arguments_of(cls, config: dict[str, Any]) -> dict[str, Any]:
+        """Returns the arguments in a config, which once had those of the rotations."""
+        if "style" not in config:
+            return super().arguments_of(config)
+        config = dict(config)
+        rotations = GivensOrthogonal(config.pop("capacity"), config.pop("style"))
+        return super().arguments_of({**config, "parametrization": rotations})
+
     def build_recurrent(self) -> None:
-        """Creates the angles, the signs if any, and the weights of the gates."""
+        """Creates the variables of `Q`, and the weights of the gates."""
         super().build_recurrent()
         self.gate_kernel = self.add_input_kernel(
             "gate_kernel",
@@ -106,35 +131,30 @@ class GORU(RecurrentLayer):
 
     The reset gate `r` acts on the state after its rotation by `Q`.
 
+    The defaults begin as scoRNN: `Q` is made by the scaled Cayley map, modReLU is the
+    identity, and the gates are open, `r` close to 1 and `g` to 0, so that the layer
+    remembers; it learns where to ignore and to forget. `from_paper` has the paper's
+    rotations in the FFT style and its gates, which are half shut.
+
     Args:
-        units: Number of units `n`: a power of two in the FFT style, else even.
-        capacity: Number of layers of rotations in the tunable style, even. Default:
-            `None`: `n` layers, which reach every orthogonal matrix, or the `log2(n)`
-            layers of the FFT style.
-        style: `"fft"`, whose layers pair units at the distances `n / 2`, `n / 4` ... 1;
-            or `"tunable"`, which alternates between the neighbors
-            `(0, 1), (2, 3) ...` and `(1, 2), (3, 4) ...`. Default: `"fft"`.
+        units: Number of units `n`, a positive integer.
+        parametrization: How `Q` is made, a real `keras_ortho.parametrizations`: also
+            `Heads` or `Rebased` around one. Default: `None`, `ScaledCayley()`.
         kernel_initializer: Initializer for `U` and, with the next seed, for `U_r` and
             `U_g`. Default: `"glorot_uniform"`.
-        recurrent_initializer: Initializer for the angles or, in the tunable style with
-            `n` layers, for an orthogonal `Q`. Default: `"uniform_phases"`, uniform on
-            (-pi, pi).
-        bias_initializer: Initializer for the bias `b`. Default: 0.01.
         gate_recurrent_initializer: Initializer for `W_r` and `W_g`. Default:
             `"small_uniform"`, uniform on (-0.01, 0.01).
-        reset_bias_initializer: Initializer for `b_r`. Default: `None`, which means 2.
-        update_bias_initializer: Initializer for `b_g`. Default: `"glorot_uniform"`,
-            which for a vector is uniform on (-sqrt(3 / n), sqrt(3 / n)).
+        reset_bias_initializer: Initializer for `b_r`. Default: 8.
+        update_bias_initializer: Initializer for `b_g`. Default: -6, at which a state
+            decays by a factor e in about 400 steps; -8 suits thousands.
         **kwargs: Arguments of `RecurrentCell` and `RecurrentLayer`. Those of the kernel
             and the bias also regularize and constrain the gates;
-            `recurrent_regularizer` applies to the angles, `W_r` and `W_g`.
+            `recurrent_regularizer` applies to the variables of `Q`, `W_r` and `W_g`.
 
     Weights:
-        Those of all cells; `recurrent_angles` of shape `(log2(n), n / 2)` or, in the
-        tunable style, `(capacity / 2, n - 1)`; in the tunable style, `recurrent_signs`,
-        not trained, of shape `(n,)`; `gate_kernel` of shape `(m, 2n)` and
-        `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate first; `reset_bias`
-        and `update_bias` of shape `(n,)`.
+        Those of all cells; those of the parametrization, by its names; `gate_kernel` of
+        shape `(m, 2n)` and `gate_recurrent_kernel` of shape `(n, 2n)`, the reset gate
+        first; `reset_bias` and `update_bias` of shape `(n,)`.
 
     Example:
     >>> GORU(128, return_sequences=True)(np.zeros((32, 100, 1))).shape
@@ -149,18 +169,16 @@ class GORU(RecurrentLayer):
     def __init__(
         self,
         units: int,
-        capacity: int | None = None,
-        style: str = "fft",
+        parametrization: Any = None,
         *,
         gate_recurrent_initializer: Any = "small_uniform",
-        reset_bias_initializer: Any = None,
-        update_bias_initializer: Any = "glorot_uniform",
+        reset_bias_initializer: Any = RESET,
+        update_bias_initializer: Any = UPDATE,
         **kwargs: Unpack[LayerArguments],
     ) -> None:
         super().__init__(
             units,
-            capacity,
-            style,
+            parametrization,
             gate_recurrent_initializer=gate_recurrent_initializer,
             reset_bias_initializer=reset_bias_initializer,
             update_bias_initializer=update_bias_initializer,

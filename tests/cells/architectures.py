@@ -10,7 +10,13 @@ from typing import Any
 import keras
 
 from keras_ortho import RecurrentLayer, architectures, cells, initializers
-from keras_ortho.parametrizations import Heads, Parametrization, Rebased, ScaledCayley
+from keras_ortho.parametrizations import (
+    GivensOrthogonal,
+    Heads,
+    Parametrization,
+    Rebased,
+    ScaledCayley,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,11 +139,10 @@ _SPECIAL: dict[str, dict[str, Any]] = {
         "kernel_operations": _COSINES,
     },
     "GORU": {
-        "given": {"style": "tunable"},
-        "changed": {"capacity": 4},
+        "given": {"units": 8},
+        "changed": {"parametrization": GivensOrthogonal(4, "tunable")},
         "num_gates": 4,
-        "num_factorizations": 0,
-        "kernel_operations": _COSINES,
+        "num_factorizations": 1,
     },
     "NNRNN": {"changed": {"map": "cayley"}, "num_factorizations": 1},
     "FactorizedRNN": {"given": {"spectral_margin": 0.25}, "num_factorizations": 2},

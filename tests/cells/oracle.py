@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from keras_ortho import RecurrentCell, RecurrentLayer
 from keras_ortho.activations import PAPER_LEAKY_RELU
+from keras_ortho.parametrizations import GivensOrthogonal
 from tests import reference
 from tests.cells.architectures import ARCHITECTURES
 
@@ -189,7 +190,12 @@ ARGUMENTS = {
         "antisymmetric": st.booleans(),
     },
     "EURNN": {**_angles, "capacity": _even, "real_output": st.booleans()},
-    "GORU": {**_angles, "capacity": st.none() | _even},
+    "GORU": {
+        "units": _even,
+        "parametrization": st.sampled_from(
+            [None, GivensOrthogonal(), GivensOrthogonal(2, "tunable")]
+        ),
+    },
     "NNRNN": {"units": _few, "map": st.sampled_from(["exponential", "cayley"])},
     "ORNN": _reflections,
     "SVDRNN": {**_reflections, **_singular},

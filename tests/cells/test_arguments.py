@@ -10,9 +10,11 @@ from keras_ortho.activations import LeakyReLU
 from keras_ortho.initializers import ScaledRotations, UnitaryComposition
 from keras_ortho.parametrizations import (
     FreeVariable,
+    GivensOrthogonal,
     Householder,
     Parametrization,
     ScaledCayley,
+    ScaledCayleyUnitary,
 )
 from keras_ortho.regularizers import UnitRadii
 from tests.cells.building import built, refused
@@ -120,7 +122,6 @@ MATRICES = [
     (ko.RestrictedURNN, (4,), {}, eye, r"matrix of shape \(4, 4\)"),
     (ko.EURNN, (4, 2), {}, eye, few),
     (ko.EURNN, (4,), {"style": "fft"}, eye, few),
-    (ko.GORU, (4,), {}, eye, few),
     (ko.ORNN, (4, 3), {}, eye, r"must be 4 .*reflections=\(3,"),
     (
         ko.SVDRNN,
@@ -146,7 +147,6 @@ BUILDS = [
             (ko.AntisymmetricRNN, "orthogonal", "skew-symmetric"),
             (ko.RestrictedURNN, "orthogonal", cannot),
             (ko.RestrictedURNN, eye, cannot),
-            (ko.GORU, "identity", few),
         ]
     ),
     *(
@@ -230,8 +230,8 @@ REFUSED += [
     (lambda: ko.EURNN(6, 3), "`capacity` must be.*Received: capacity=3"),
     (lambda: ko.EURNN(8, "many", "fft"), "`capacity` .* Received: capacity="),
     (lambda: ko.EURNN(6, style="dense"), "`style` must be.*Received: style='dense'"),
-    (lambda: ko.GORU(5, style="tunable"), "even.*Received: units=5"),
-    (lambda: ko.GORU(8, 4), "`capacity` .* Received: capacity="),
+    (lambda: ko.GORU(5, GivensOrthogonal()), "power of two.*Received: units=5"),
+    (lambda: ko.GORU(4, ScaledCayleyUnitary()), "real.*Received: parametrization=Sc"),
     (lambda: ko.ENRNN(4, 0), "Received: short_term_units=0"),
     (lambda: ko.ENRNN(4, 3, 5), "Received: negative_ones=5"),
     (lambda: ko.ENRNN(4, 3, epsilon=-0.1), "Received: epsilon=-0.1"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import keras_ortho as ko
+from keras_ortho.parametrizations import GivensOrthogonal
 from tests import reference
 from tests.cells.building import assert_gradients, lively, weights_of
 from tests.cells.oracle import outputs_of
@@ -119,8 +120,9 @@ EQUATIONS = {
     "full urnn": (ko.FullURNN(3), full),
     "eurnn": (ko.EURNN(4, 4, real_output=True), rotations("tunable")),
     "eurnn, fft": (ko.EURNN(4, style="fft"), rotations("fft")),
-    "goru": (ko.GORU(4), turned("fft")),
-    "goru, tunable": (ko.GORU(4, 2, style="tunable"), turned("tunable")),
+    "goru": (ko.GORU(5), cayley),
+    "goru, fft": (ko.GORU(4, GivensOrthogonal()), turned("fft")),
+    "goru, tunable": (ko.GORU(4, GivensOrthogonal(2, "tunable")), turned("tunable")),
     "nnrnn": (ko.NNRNN(5), of(reference.real_schur, *schur, map="exponential")),
     "nnrnn, cayley": (
         ko.NNRNN(5, "cayley"),

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from keras.initializers import Constant
 
 import keras_ortho as ko
 from keras_ortho.activations import LeakyReLU
@@ -12,7 +13,7 @@ from keras_ortho.initializers import (
     UniformReflectors,
     UnitaryComposition,
 )
-from keras_ortho.parametrizations import orthogonality_error
+from keras_ortho.parametrizations import GivensOrthogonal, orthogonality_error
 from tests.cells.architectures import ARCHITECTURES
 from tests.cells.building import built, weights_of
 from tests.gradients import weight_gradients
@@ -25,7 +26,14 @@ SMOOTHED = {"activation": "smoothed_modrelu"}
 OTHERS = {
     "ScoRNN": SMALL,
     "ENRNN": SMALL,
-    "GORU": SMALL,
+    "GORU": {
+        **SMALL,
+        "parametrization": GivensOrthogonal(),
+        "recurrent_initializer": "uniform_phases",
+        "bias_initializer": Constant(0.01),
+        "reset_bias_initializer": Constant(2.0),
+        "update_bias_initializer": "glorot_uniform",
+    },
     "EURNN": SMALL | SMOOTHED,
     "ScuRNN": SMOOTHED,
     "RestrictedURNN": SMOOTHED,
@@ -43,7 +51,8 @@ def test_from_paper(architecture):
         assert {name for name in usual if usual[name] != paper[name]} == set(expected)
         assert paper == cls(**given, **expected).get_config()
         # What is given comes first.
-        usual, paper = (make(**given, **own) for make in (cls, cls.from_paper))
+        given_all = given | expected | own
+        usual, paper = (make(**given_all) for make in (cls, cls.from_paper))
         assert usual.get_config() == paper.get_config()
 
 
@@ -240,7 +249,7 @@ COUNTS = [
     (ko.FactorizedRNN(128), 1, 10, 128 * 127 + 3 * 128 + 10 * 129),
     # The paper counts n^2; a free complex matrix holds twice as many reals.
     (ko.FullURNN(116), 1, 10, 2 * 116**2 + 25 * 116 + 10),
-    (ko.GORU(128), 10, 9, 3 * 128 * 11 + 2 * 128**2 + 7 * 64 + 129 * 9),
+    (ko.GORU.from_paper(128), 10, 9, 3 * 128 * 11 + 2 * 128**2 + 7 * 64 + 129 * 9),
 ]
 # Table 3 of the svdRNN paper: 50words, Adiac, CBF, ItalyPowerDemand, with 16 reflectors
 # a side. The outputs are as many as the largest label, plus one.

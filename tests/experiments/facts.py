@@ -174,7 +174,7 @@ ARCHITECTURES = {
         f"{EUNN_CODE}, copying_task.py:81-92 (the real part, V of [n, classes]), "
         "mnist_task.py:99-107",
     ),
-    "goru": Architecture(
+    "goru-paper": Architecture(
         {
             "reset_bias": (("constant", 2.0), f"{GORU_CODE}, goru.py:239-269"),
             "bias": (("constant", 0.01), f"{GORU_CODE}, goru.py:239-269"),
@@ -304,7 +304,7 @@ EQUATIONS = {
         + 2 * m * n
         + (n + 1) * p
     ),
-    "goru": lambda m, n, p: (
+    "goru-paper": lambda m, n, p: (
         n * (n.bit_length() - 1) // 2 + 3 * m * n + 2 * n * n + 3 * n + (n + 1) * p
     ),
     "ornn": lambda m, n, p, reflections: (
@@ -891,7 +891,7 @@ ROWS = [
         "D table 2.5, from Jing et al. 2017",
     ),
     text(
-        "goru",
+        "goru-paper",
         512,
         {"": adam(1e-3), "recurrent_angles": rmsprop(1e-4)},
         "D table 2.5, from Jing et al. 2017",

@@ -30,7 +30,7 @@ RECURRENT = {
     "RestrictedURNN": "recurrent_phases recurrent_reflectors",
     "FullURNN": "",
     "EURNN": "recurrent_angles recurrent_phases output_phases",
-    "GORU": "recurrent_angles",
+    "GORU": "recurrent_skew",
     "NNRNN": "recurrent_skew",
     "FactorizedRNN": "left_skew right_skew singular_logits",
 }
