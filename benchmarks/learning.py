@@ -1,0 +1,270 @@
+"""Trains layers side by side, and counts the updates that each takes to learn a task.
+
+    python benchmarks/learning.py copying-200 --layers "GORU(64)" "keras.layers.GRU(64)"
+
+All seeds of a layer train in one compiled program on JAX, in little more than the time
+of one. Each adds a row to the table; rows that it has are not made again. The rate
+`two` is `two_rate_adam()`, `two:3e-3,1e-4` the same with these rates, of which Keras's
+own layers, with no orthogonal matrix, have the first; `adam` is `compile("adam")`, and
+`adam:3e-3` the same with that rate.
+"""
+
+import argparse
+import csv
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["KERAS_BACKEND"] = "jax"
+
+import jax
+import jax.numpy as jnp
+import keras
+import numpy as np
+
+import keras_ortho
+from keras_ortho import parametrizations
+from keras_ortho.optimizers import two_rate_adam
+from keras_ortho.tasks import adding, addition, copying
+
+KEYS = ["task", "layer", "rate", "seed"]
+COLUMNS = [*KEYS, "to half", "to a tenth", "last", "least", "parameters", "seconds"]
+CHUNK = 25  # updates in a call of the compiled program
+Data = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to learn.
+
+    Attributes:
+        draw: Draws sequences: their number and a seed to inputs and targets.
+        without: The error of an answer that does not depend on the sequence.
+        num_classes: Number of classes of a target, or 0 for a number.
+        updates: Number of updates, each with `batch_size` sequences.
+        each: Number of updates between validations.
+        wanted: Where the answer is: after "each" step, after the "last", or "written"
+            by a second layer.
+        fixed: Number of training sequences, if they are the same in all epochs.
+    """
+
+    draw: Callable[[int, np.random.SeedSequence], Data]
+    without: float
+    num_classes: int
+    updates: int
+    each: int
+    batch_size: int = 32
+    wanted: str = "last"
+    fixed: int = 0
+
+
+def task_of(name: str) -> Task:
+    """Finds a task: copying-T, adding-T, first-step-T or addition-DIGITS."""
+    kind, _, end = name.rpartition("-")
+    size = int(end)
+    if kind == "copying":
+        return Task(
+            lambda number, seed: copying.generate(number, size, seed),
+            *(copying.baseline(size), 9, 600, 20, 32, "each"),
+        )
+    if kind == "adding":
+        return Task(
+            lambda number, seed: adding.generate(number, size, seed),
+            *(adding.BASELINE, 0, 1500, 50, 50),
+        )
+    if kind == "first-step":
+        return Task(
+            lambda number, seed: first_step(number, size, seed), np.log(8), 8, 400, 20
+        )
+    # Errors are shares of wrong characters; always the most frequent ones have 0.63.
+    fixed = min(50_000, addition.num_questions(size) * 99 // 100) * 9 // 10
+    return Task(
+        lambda number, seed: addition.generate(number, size, seed),
+        *(0.63, 12, 20 * (fixed // 32), fixed // 32, 32, "written", fixed),
+    )
+
+
+def first_step(number: int, length: int, seed: np.random.SeedSequence) -> Data:
+    """Draws noise whose first step also shows one of eight classes."""
+    random = np.random.default_rng(seed)
+    classes = random.integers(0, 8, number)
+    inputs = np.zeros((number, length, 9), "float32")
+    inputs[:, :, 0] = random.normal(size=(number, length))
+    inputs[np.arange(number), 0, 1 + classes] = 1.0
+    return inputs, classes.astype("uint8")
+
+
+def draws(task: Task, seed: int) -> Iterator[Data]:
+    """Yields the validation data, then the sequences of each `CHUNK` updates."""
+    of_valid, rest = np.random.SeedSequence(seed).spawn(2)
+    chunk = CHUNK * task.batch_size
+    if not task.fixed:
+        yield task.draw(500, of_valid)
+        while True:
+            yield task.draw(chunk, rest.spawn(1)[0])
+    x, y = task.draw(task.fixed * 10 // 9, of_valid)
+    yield x[task.fixed :], y[task.fixed :]
+    random, order = np.random.default_rng(rest), np.empty(0, int)
+    while True:
+        while len(order) < chunk:
+            order = np.concatenate([order, random.permutation(task.fixed)])
+        now, order = np.split(order, [chunk])
+        yield x[now], y[now]
+
+
+def network(task: Task, layer: str, data: Data) -> keras.Model:
+    """Builds the network of a task around a layer, an expression like `GORU(64)`."""
+
+    def recurrent(return_sequences: bool) -> keras.layers.Layer:
+        names = {**vars(parametrizations), **vars(keras_ortho), "keras": keras}
+        config = eval(layer, names).get_config()
+        kind = type(eval(layer, names))
+        return kind.from_config({**config, "return_sequences": return_sequences})
+
+    x, y = data
+    features = x.shape[2] if x.ndim == 3 else int(x.max()) + 1
+    layers = [recurrent(task.wanted == "each")]
+    if task.wanted == "written":
+        layers += [keras.layers.RepeatVector(y.shape[1]), recurrent(True)]
+    shape = x.shape[1], features
+    return keras.Sequential(
+        [keras.Input(shape), *layers, keras.layers.Dense(task.num_classes or 1)]
+    )
+
+
+def optimizer_of(rate: str) -> Any:
+    """Makes an optimizer from its name and, after a colon, its rates."""
+    name, _, rates = rate.partition(":")
+    make = {"two": two_rate_adam, "adam": keras.optimizers.Adam}[name]
+    return make(*(float(rate) for rate in rates.split(",") if rate))
+
+
+def stacked(trees: list[Any]) -> Any:
+    """Stacks the arrays of several trees."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[Any]]:
+    """Trains a network from all seeds at once; yields the seed and figures of each."""
+    start = time.perf_counter()
+    streams = [draws(task, seed) for seed in seeds]
+    valid = [next(stream) for stream in streams]
+    begun = []
+    for seed in seeds:
+        keras.utils.set_random_seed(seed)
+        model, optimizer = network(task, layer, valid[0]), optimizer_of(rate)
+        optimizer.build(model.trainable_variables)
+        begun.append(
+            tuple(
+                [variable.value for variable in part]
+                for part in (
+                    model.trainable_variables,
+                    optimizer.variables,
+                    model.non_trainable_variables,
+                )
+            )
+        )
+    state = jax.tree.map(lambda *values: jnp.stack(values), *begun)
+    features = model.input_shape[-1]
+
+    def loss_of(trained: Any, others: Any, x: Any, y: Any, training: bool) -> Any:
+        """Returns the loss, and the other variables with the error."""
+        x = x if x.ndim == 3 else jax.nn.one_hot(x, features)
+        found, others = model.stateless_call(trained, others, x, training=training)
+        if not task.num_classes:
+            loss = jnp.mean((found - y) ** 2)
+            return loss, (others, loss)
+        y = y.astype("int32")
+        chances = jnp.take_along_axis(jax.nn.log_softmax(found), y[..., None], -1)
+        loss = -jnp.mean(chances)
+        wrong = jnp.mean(found.argmax(-1) != y)
+        return loss, (others, wrong if task.wanted == "written" else loss)
+
+    def update(state: Any, data: Any) -> tuple[Any, None]:
+        def of_seed(trained: Any, slots: Any, others: Any, x: Any, y: Any) -> Any:
+            make = jax.grad(loss_of, has_aux=True)
+            gradients, (others, _) = make(trained, others, x, y, True)
+            return *optimizer.stateless_apply(slots, gradients, trained), others
+
+        return jax.vmap(of_seed)(*state, *data), None
+
+    @jax.jit
+    def updated(state: Any, data: Any) -> Any:
+        return jax.lax.scan(update, state, data)[0]
+
+    @jax.jit
+    def errors(state: Any, x: Any, y: Any) -> Any:
+        def of_seed(trained: Any, _: Any, others: Any, x: Any, y: Any) -> Any:
+            return loss_of(trained, others, x, y, False)[1][1]
+
+        return jax.vmap(of_seed)(*state, x, y)
+
+    valid_x, valid_y = map(np.stack, zip(*valid, strict=True))
+    curves = []
+    for _ in range(task.updates // task.each):
+        left = task.each
+        while left:
+            now = min(CHUNK, left)
+            left -= now
+            drawn = zip(*map(next, streams), strict=True)
+            x, y = (np.stack(parts)[:, : now * task.batch_size] for parts in drawn)
+            data = [in_batches(part, now) for part in (x, y)]
+            state = updated(state, data)
+        curves.append(np.asarray(errors(state, valid_x, valid_y)))
+    seconds = time.perf_counter() - start
+    for seed, curve in zip(seeds, np.transpose(curves), strict=True):
+        reached = [first_below(curve, task.without / part) for part in (2, 10)]
+        figures = [place and place * task.each for place in reached]
+        figures += [f"{value:.5f}" for value in (curve[-1], np.nanmin(curve))]
+        yield [seed, *figures, model.count_params(), round(seconds / len(seeds), 1)]
+
+
+def in_batches(part: np.ndarray, number: int) -> np.ndarray:
+    """Divides `(streams, sequences, ...)` into `(number, streams, batch, ...)`."""
+    return np.swapaxes(part.reshape(len(part), number, -1, *part.shape[2:]), 0, 1)
+
+
+def first_below(curve: np.ndarray, level: float) -> int | str:
+    """Returns the number of the first value of a curve that is at most a level."""
+    places = np.flatnonzero(curve <= level)
+    return int(places[0]) + 1 if len(places) else ""
+
+
+def main() -> None:
+    """Trains what the table lacks."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("tasks", nargs="+", help="copying-200, adding-200, first-step-2000, addition-2")
+    add("--layers", nargs="+", required=True, help="expressions such as GORU(64)")
+    add("--rates", nargs="+", default=["two"], help="two, adam:1e-3 (two)")
+    add("--seeds", nargs="+", type=int, default=[0, 1, 2], help="(0 1 2)")
+    add("--table", type=Path, default=Path("results/learning.csv"))
+    given = parser.parse_args()
+    if not given.table.exists():
+        write(given.table, [COLUMNS])
+    for task, layer, rate in itertools.product(given.tasks, given.layers, given.rates):
+        with given.table.open(newline="") as file:
+            done = {tuple(row[: len(KEYS)]) for row in csv.reader(file)}
+        key = task, layer, rate
+        seeds = [seed for seed in given.seeds if (*key, str(seed)) not in done]
+        if seeds:
+            rows = [[*key, *row] for row in train(task_of(task), layer, rate, seeds)]
+            write(given.table, rows)
+
+
+def write(table: Path, rows: list[list[Any]]) -> None:
+    """Adds rows to the table, and prints them."""
+    with table.open("a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    for row in rows:
+        print(*row, sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main()
