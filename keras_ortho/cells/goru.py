@@ -58,13 +58,12 @@ class GORUCell(RecurrentCell):
         update_bias_initializer: Any = UPDATE,
         **kwargs: Unpack[CellArguments],
     ) -> None:
-        if parametrization is None:
-            parametrization = ScaledCayley()
-        super().__init__(units, check_parametrization(parametrization), **kwargs)
+        own = check_parametrization(parametrization or ScaledCayley())
+        super().__init__(units, own, **kwargs)
         if self.complex_state:
             raise ValueError(
-                "The units of `GORU` are real, and so must be the `parametrization`. "
-                f"Received: parametrization={type(parametrization).__name__}"
+                "The `parametrization` of `GORU` must be real. "
+                f"Received: {type(own).__name__}"
             )
         self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
         self.reset_bias_initializer = initializers.get(reset_bias_initializer)

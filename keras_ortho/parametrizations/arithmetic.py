@@ -285,14 +285,8 @@ def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
     """Draws a unitary matrix uniformly (Haar measure).
 
     Args:
-        size: Order `n`, a positive integer.
-        seed: Random seed. Default: `None`, a different one at each call.
-
-    Returns:
-        Array of shape `(n, n)`, complex128.
-
-    Raises:
-        ValueError: If `size` is not a positive integer.
+        size: As for `random_orthogonal`, but the result is complex128.
+        seed: Likewise.
 
     Example:
     >>> orthogonality_error(random_unitary(64, seed=0)) < 1e-12
