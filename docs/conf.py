@@ -26,7 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 root_doc = "docs/index"
-include_patterns = ["*.md", "data_prep/README.md", "docs/**", "results/defaults.md"]
+include_patterns = ["*.md", "data_prep/README.md", "docs/**"]
 # The README is the front page of the checkout, `docs/index.md` that of the site.
 exclude_patterns = [".*", "README.md", "build", "dist", "keras_ortho", "out"]
 templates_path = ["templates"]

@@ -13,7 +13,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 OTHERS = [*ROOT.glob("*.md"), *DOCS.glob("notebooks/*.md")]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # `make test` runs the examples of these pages, CI those of all.
-FIRST_READ = ("README", "start", "scornn")
+FIRST_READ = ("README", "start", "orthogonal")
 EXAMPLES = [
     pytest.param(
         path,

@@ -1,4 +1,4 @@
-"""The sounds of the denoising page: small, and as clean as the page says."""
+"""The sounds of the speech page: small, and as clean as the page says."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from keras_ortho.audio import read_audio
 from keras_ortho.metrics import si_sdr
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE = (DOCS / "denoising.md").read_text()
+PAGE = (DOCS / "speech.md").read_text()
 SCORES = re.findall(r"\[(-?[\d.]+)\]\((sounds/[\w-]+\.wav)\)", PAGE)
 
 
