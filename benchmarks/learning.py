@@ -190,7 +190,8 @@ def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[
             gradients, (others, _) = make(trained, others, x, y, True)
             return *optimizer.stateless_apply(slots, gradients, trained), others
 
-        return jax.vmap(of_seed)(*state, *data), None
+        x, y = data
+        return jax.vmap(of_seed)(*state, x, y), None
 
     @jax.jit
     def updated(state: Any, data: Any) -> Any:

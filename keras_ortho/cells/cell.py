@@ -160,6 +160,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     # Whether the units, and so the state, are complex.
     complex_state: bool = False
+    # Whether the parametrization is an argument, which a config then has.
+    takes_parametrization: ClassVar[bool] = False
     # Whether `step` adds to the state. Recurrent dropout then masks only the product
     # with `W`: masking the state itself would erase the dropped units, and scale up the
     # others from step to step.
@@ -595,7 +597,8 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         A class that passes one of them itself overrides this method.
         """
         names = configs.argument_names(cls, RecurrentCell)
-        return [name for name in names if name not in ("parametrization", "frozen")]
+        hidden = ["frozen"] + ["parametrization"] * (not cls.takes_parametrization)
+        return [name for name in names if name not in hidden]
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the cell."""

@@ -36,6 +36,7 @@ class GORUCell(RecurrentCell):
     (32, 128)
     """
 
+    takes_parametrization = True
     paper_arguments: ClassVar[Mapping[str, Any]] = {
         **SMALL_KERNEL,
         "parametrization": GivensOrthogonal(),
@@ -68,11 +69,6 @@ class GORUCell(RecurrentCell):
         self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
         self.reset_bias_initializer = initializers.get(reset_bias_initializer)
         self.update_bias_initializer = initializers.get(update_bias_initializer)
-
-    @classmethod
-    def argument_names(cls) -> list[str]:
-        """Lists the arguments, with the parametrization."""
-        return [*super().argument_names(), "parametrization"]
 
     @classmethod
     def arguments_of(cls, config: dict[str, Any]) -> dict[str, Any]:

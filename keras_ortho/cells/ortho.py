@@ -26,15 +26,12 @@ class OrthoRNNCell(RecurrentCell):
     (32, 170)
     """
 
+    takes_parametrization = True
+
     def __init__(
         self, units: int, parametrization: Any, **kwargs: Unpack[CellArguments]
     ) -> None:
         super().__init__(units, check_parametrization(parametrization), **kwargs)
-
-    @classmethod
-    def argument_names(cls) -> list[str]:
-        """Lists the arguments, with the parametrization."""
-        return [*super().argument_names(), "parametrization"]
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
