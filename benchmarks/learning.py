@@ -190,8 +190,7 @@ def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[
             gradients, (others, _) = make(trained, others, x, y, True)
             return *optimizer.stateless_apply(slots, gradients, trained), others
 
-        x, y = data
-        return jax.vmap(of_seed)(*state, x, y), None
+        return jax.vmap(of_seed)(*[*state, *data]), None
 
     @jax.jit
     def updated(state: Any, data: Any) -> Any:
@@ -202,7 +201,7 @@ def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[
         def of_seed(trained: Any, _: Any, others: Any, x: Any, y: Any) -> Any:
             return loss_of(trained, others, x, y, False)[1][1]
 
-        return jax.vmap(of_seed)(*state, x, y)
+        return jax.vmap(of_seed)(*[*state, x, y])
 
     valid_x, valid_y = map(np.stack, zip(*valid, strict=True))
     curves = []
