@@ -95,11 +95,11 @@ timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=
 
 bench: $(VENV)/.test ## run the benchmarks in their short form
 	$(run) benchmarks/speech_pipeline.py
-	$(run) benchmarks/recurrence.py --form short --xla no
-	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py --form short
+	$(run) benchmarks/recurrence.py
+	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py
 
-export-table: $(VENV)/.test ## export every layer in every format, and compare: [OUT=out/export]
-	$(run) benchmarks/export_table.py $(if $(OUT),--out "$(OUT)")
+export-table: $(VENV)/.test ## export every layer in every format, and compare: [OUT=folder]
+	$(run) benchmarks/deployment.py $(if $(OUT),--out "$(OUT)")
 
 reproduce: $(VENV)/.test ## run the papers' experiments, the quick set: [SET=standard DATA=... OUT=... FRESH=1 LIST=1]
 	$(run) examples/reproduce.py --set $(or $(SET),quick) $(if $(DATA),--data-dir "$(DATA)") \

@@ -1,191 +1,237 @@
-"""Measures every layer on a GPU relative to JAX's and PyTorch's recurrent layers.
+"""Checks every layer on a GPU, and measures it beside JAX's and PyTorch's LSTM.
 
-The benchmark runs on JAX, in float32, TensorFloat-32 and bfloat16. It measures training
-and inference steps of all layers, with equal numbers of real state entries, relative to
-LSTM and RNN layers with as many units and with as many parameters (as a scoRNN), by
-cuDNN where JAX and PyTorch provide it. It also measures the share of the recurrent
-matrix, compile time and peak memory, and profiles the steps. Before any measurement,
-every layer is checked against its definition in float64 on the CPU.
+The check compares outputs and gradients of each layer with those of Keras's loop around
+its cell, in float64 on the CPU. The difference may be five times that of this loop on
+the device, in the same precision. Nothing is measured where a layer is wrong.
 
-Run it as `python benchmarks/gpu.py [--form grid] [--out out/gpu]`, with JAX for the GPU
-and the extras `bench` and `plot`; TensorFlow is not needed. It writes a JSON file of
-rows, tables, plots and traces; when restarted, it resumes. The default form, `short`,
-has two shapes; `grid` has 80, from which `--units`, `--steps` and `--batch` select;
-`tiny` tests the program and also runs on a CPU. `--precision`, `--only` and `--no-...`
-restrict it further. It has not been run on a GPU yet.
+Then come, in turns, outputs with gradients (training without the optimizer) and
+inference: of all layers, of `SimpleRNN`, and of the LSTM, with as many units and with
+as many parameters as a `ScoRNN`, by Keras's loop, by cuDNN through JAX and through
+PyTorch (in another process; its training step includes Adam).
+
+Run it as `python benchmarks/gpu.py`, with JAX and PyTorch for the GPU; TensorFlow is
+not needed. It writes two tables. It also runs on a CPU, without cuDNN.
 """
 
 import argparse
 import os
-import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpu_names import (
-    CHECKED,
-    FORMS,
-    LAYER_NAMES,
-    NAMES,
-    PRECISIONS,
-    TORCH,
-    tasks,
+os.environ["KERAS_BACKEND"] = "jax"
+# PyTorch needs memory, too.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+import jax
+import keras
+import numpy as np
+from jax import numpy as jnp
+from measuring import (
+    LAYERS,
+    OUT,
+    Steps,
+    apart,
+    in_turns,
+    make_layer,
+    matched,
+    report,
+    torch_steps,
 )
-from gpu_report import plots, report
-from gpu_rows import Row, Rows, failures, why_not
-from machine import machine
-from options import positive_float, positive_int
-from processes import run
 
-from keras_ortho.files import replacing
-
-WORKER = "gpu_worker.py"
-
-
-def environment(task: dict[str, Any]) -> dict[str, str]:
-    """Chooses the environment variables for the process of a task."""
-    variables = {"KERAS_BACKEND": "jax"}
-    if set(task.get("names", ())) & set(TORCH):
-        return variables | {"JAX_PLATFORMS": "cpu"}  # PyTorch uses the GPU.
-    if task["kind"] == "check":
-        variables["JAX_ENABLE_X64"] = "1"
-        chosen = os.environ.get("JAX_PLATFORMS", "")
-        if chosen and "cpu" not in chosen:
-            variables["JAX_PLATFORMS"] = f"{chosen},cpu"
-    return variables
+# Keras's dtype policy, JAX's precision of float32 products, and the rounding error of
+# their factors: of TensorFloat-32 the whole spacing, as some devices truncate.
+PRECISIONS: dict[str, tuple[str, str | None, float]] = {
+    "float32": ("float32", "float32", 2.0**-24),
+    "tf32": ("float32", "tensorfloat32", 2.0**-9),
+    "bfloat16": ("mixed_bfloat16", None, 2.0**-8),
+}
+ALLOWED = 5  # times the error of Keras's loop
+CHECKED = [name for name in LAYERS if name != "LSTM"]
+PEERS = ["SimpleRNN", "LSTM", "LSTM, cuDNN", "torch LSTM"]
+PEERS += [f"{name}, as many parameters" for name in PEERS[1:]]
+Shape = tuple[int, int, int]
 
 
-def measure(task: dict[str, Any], limit: float) -> dict[str, dict[str, Any]]:
-    """Measures the candidates of a task, and repeats failed ones separately."""
-    names = task["names"]
-    results: dict[str, dict[str, Any]] = {}
-    try:
-        results = run(WORKER, task, environment(task), limit)
-    except RuntimeError as error:
-        if len(names) == 1:
-            return {names[0]: {"failed": str(error).strip().splitlines()[-1][:300]}}
-    if len(names) > 1:
-        for name in names:
-            # Memory may have run out for all together, or one may have crashed.
-            if "failed" in results.get(name, {"failed": ""}):
-                results |= measure({**task, "names": [name]}, limit)
-    return results
+def set_precision(precision: str) -> None:
+    """Sets the precision of Keras and JAX."""
+    policy, products, _ = PRECISIONS[precision]
+    keras.config.set_dtype_policy(policy)
+    jax.config.update("jax_default_matmul_precision", products)
 
 
-def hold(rows: Rows, form: str, precisions: list[str], names: list[str]) -> list[str]:
-    """Checks layers against their definition, and adds the errors to the rows."""
-    wrong = []
-    for name in names:
-        shapes = {precision: CHECKED[form][precision] for precision in precisions}
-        found = {}
-        for precision, (units, steps, batch) in shapes.items():
-            sizes = {"units": units, "steps": steps, "batch": batch}
-            task = {"kind": "check", "precision": precision, **sizes, "names": [name]}
-            if rows.missing(task):
-                found[precision] = task
-        if not found:
-            continue
-        wanted = {precision: shapes[precision] for precision in found}
-        task = {"kind": "check", "names": [name], "shapes": wanted}
-        results = run(WORKER, task, environment(task))[name]
-        for precision, quantities in results.items():
-            off = failures(quantities)
-            if off:
-                wrong += [f"{name}, {precision}, {line}" for line in off]
-            else:
-                rows.add(found[precision], {name: {"quantities": quantities}})
-            verdict = "WRONG" if off else "right"
-            print(f"check {precision} {name}: {verdict}", flush=True)
-    return wrong
+def functions(layer: Any, upstream: Any) -> tuple[Callable[..., Any], ...]:
+    """Makes two functions of weights and inputs: outputs with gradients, and outputs.
+
+    The gradients are those of the sum of the outputs times `upstream`.
+    """
+    fixed = [variable.value for variable in layer.non_trainable_variables]
+
+    def infer(weights: Any, x: Any, training: bool = False) -> Any:
+        outputs, _ = layer.stateless_call(weights, fixed, x, training=training)
+        return outputs.astype(upstream.dtype)
+
+    def loss(weights: Any, x: Any) -> Any:
+        outputs = infer(weights, x, training=True)
+        return jnp.sum(outputs * upstream), outputs
+
+    return jax.jit(jax.value_and_grad(loss, (0, 1), has_aux=True)), jax.jit(infer)
 
 
-def describe(row: Row) -> str:
-    """Describes a row in one line."""
-    place = (
-        f"{row['kind']} {row['precision']} n={row['units']} T={row['steps']} "
-        f"B={row['batch']} {row['name']}: "
-    )
-    shown = {"train": 1e3, "infer": 1e3, "busy": 1e3, "compile": 1, "memory_mib": 1}
-    units = {"compile": "s", "memory_mib": "MiB"}
-    return place + (
-        why_not(row)
-        or ", ".join(
-            f"{name} {scale * row[name]:.3g} {units.get(name, 'ms')}"
-            for name, scale in shown.items()
-            if name in row
+def evaluate(
+    layer: Any, x: Any, upstream: Any, weights: Any, inference: bool = False
+) -> dict[str, np.ndarray]:
+    """Computes the outputs and gradients of a layer with some weights."""
+    layer.build(x.shape)
+    layer.cell.set_weights(weights)
+    train, infer = functions(layer, upstream)
+    trained = [variable.value for variable in layer.trainable_variables]
+    (_, outputs), (to_weights, to_x) = train(trained, x)
+    names = (variable.name for variable in layer.trainable_variables)
+    found = dict(zip(names, to_weights, strict=True))
+    found |= {"outputs": outputs, "inputs": to_x}
+    if inference:
+        found["inference"] = infer(trained, x)
+    return {name: np.asarray(value, "float64") for name, value in found.items()}
+
+
+def distance(value: np.ndarray, expected: np.ndarray) -> float:
+    """Returns the distance of two arrays relative to the second, in the 2-norm."""
+    return float(np.linalg.norm(value - expected) / np.linalg.norm(expected))
+
+
+def check(name: str, precision: str, n: int) -> dict[str, tuple[float, float]]:
+    """Returns the error of each result of a layer, and the largest one to allow."""
+    # More than two segments of the recurrence; few steps where states are rounded so
+    # coarsely that units cross the kink of an activation.
+    batch, steps = 16, 131 if precision == "float32" else 8
+    random = np.random.default_rng(0)
+    keras.utils.set_random_seed(0)
+    set_precision("float32")
+    layer = make_layer(name, n)
+    layer.build((batch, steps, 1))
+    for variable in layer.trainable_variables:
+        if variable.name == "bias":
+            # With a positive bias, modReLU would jump at zero.
+            variable.assign(-0.1 * np.abs(random.normal(size=variable.shape)))
+    weights = layer.cell.get_weights()
+    x = random.normal(size=(batch, steps, 1)).astype("float32")
+    size = layer.compute_output_shape(x.shape)
+    upstream = random.normal(size=size).astype("float32")
+
+    with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(True):
+        keras.config.set_dtype_policy("float64")
+        double = (jnp.asarray(value, "float64") for value in (x, upstream))
+        loop = keras.layers.RNN(make_layer(name, n).cell)
+        expected = evaluate(loop, *double, weights)
+    set_precision(precision)
+    x, upstream = jnp.asarray(x), jnp.asarray(upstream)
+    loop = keras.layers.RNN(make_layer(name, n).cell)
+    ordinary = evaluate(loop, x, upstream, weights)
+    found = evaluate(make_layer(name, n), x, upstream, weights, inference=True)
+    for values in (expected, ordinary):
+        values["inference"] = values["outputs"]
+    unit = PRECISIONS[precision][-1]
+    return {
+        quantity: (
+            distance(value, expected[quantity]),
+            min(
+                0.5, ALLOWED * (unit + distance(ordinary[quantity], expected[quantity]))
+            ),
         )
+        for quantity, value in found.items()
+    }
+
+
+def steps_of(name: str, precision: str, shape: Shape) -> Steps:
+    """Makes the steps of a candidate."""
+    n, steps, batch = shape
+    kind, *others = name.split(", ")
+    units = matched("LSTM", n) if "as many parameters" in others else n
+    if kind == "torch LSTM":
+        return torch_steps("LSTM", units, steps, batch, precision)
+    if kind == "LSTM":
+        layer = keras.layers.LSTM(units, use_cudnn="cuDNN" in others)
+    else:
+        layer = make_layer(name, n)
+    layer.build((batch, steps, 1))
+    x = jax.random.normal(jax.random.key(0), (batch, steps, 1))
+    upstream = jnp.ones(layer.compute_output_shape(x.shape))
+    weights = [variable.value for variable in layer.trainable_variables]
+    train, infer = functions(layer, upstream)
+    return (
+        lambda: jax.block_until_ready(train(weights, x)),
+        lambda: jax.block_until_ready(infer(weights, x)),
     )
 
 
-def parse() -> argparse.Namespace:
-    """Reads the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    add = parser.add_argument
-    add("--form", choices=FORMS, default="short")
-    add("--precision", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
-    add("--only", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME")
-    add(
-        "--units", nargs="+", type=positive_int, help="only of these shapes of the form"
-    )
-    add("--steps", nargs="+", type=positive_int)
-    add("--batch", nargs="+", type=positive_int)
-    add("--repeats", type=positive_int, default=10, help="of each step")
-    add("--limit", type=positive_float, default=3_600, help="seconds for a process")
-    add("--retry", action="store_true", help="also what has failed before")
-    for name in ("check", "memory", "profile"):
-        add(f"--no-{name}", action="store_true")
-    add("--out", type=Path, default=Path("out/gpu"))
-    return parser.parse_args()
-
-
-def chosen(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Lists the tasks that the command line selects."""
-    arguments = vars(options)
-    found = []
-    for task in tasks(options.form, options.precision, options.only):
-        # A kernel task has no time steps and no batch.
-        sizes = [name for name in ("units", "steps", "batch") if task[name]]
-        wanted = all(task[name] in (arguments[name] or [task[name]]) for name in sizes)
-        if wanted and not arguments.get(f"no_{task['kind']}"):
-            found.append(task)
+def times(names: list[str], precision: str, shape: Shape, repeats: int) -> Any:
+    """Measures candidates; returns seconds by kind of step, or why there are none."""
+    set_precision(precision)
+    found: dict[str, Any] = {}
+    calls: dict[tuple[str, str], Callable[[], Any]] = {}
+    for name in names:
+        try:
+            train, infer = steps_of(name, precision, shape)
+            for call in (train, infer) * 2:
+                call()
+        except Exception as error:  # Such as a lack of memory; others are measured.
+            found[name] = f"{type(error).__name__}: {error}".splitlines()[0][:100]
+        else:
+            calls |= {(name, "train"): train, (name, "infer"): infer}
+    for (name, kind), seconds in in_turns(calls, repeats).items():
+        found.setdefault(name, {})[kind] = seconds
     return found
 
 
 def main() -> None:
     """Runs the benchmark from the command line."""
-    options = parse()
-    about, task = machine(), dict[str, Any](kind="about")
-    device = run(WORKER, task, environment(task))
-    versions = about["versions"] | device["versions"]
-    about |= {**device, "versions": versions, "backend": "jax"}
-    slug = re.sub(r"\W+", "-", about["device"].lower()).strip("-")
-    path = options.out / f"gpu-{slug}"
-    rows = Rows(path.with_suffix(".json"), about, options.retry)
-    print(f"{about['device']}: {path}.json", flush=True)
+    names = [*CHECKED, *PEERS]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    add = parser.add_argument
+    add("--only", nargs="+", choices=names, default=names, metavar="NAME")
+    add("--precision", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
+    add("--units", nargs="+", type=int, default=[128, 512], help="(128 512)")
+    add("--steps", type=int, default=784, help="in a sequence (784)")
+    add("--batch", type=int, default=128, help="sequences (128)")
+    add("--repeats", type=int, default=10, help="of each step (10)")
+    add("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    device = f"{jax.devices()[0].device_kind}, "
 
-    layers = [name for name in options.only if name in LAYER_NAMES]
-    if not options.no_check:
-        wrong = hold(rows, options.form, options.precision, layers)
-        if wrong:
-            raise SystemExit("Nothing is measured:\n" + "\n".join(wrong))
-    for task in chosen(options):
-        missing = rows.missing(task)
-        if not missing:
-            continue
-        task |= {"names": missing, "repeats": options.repeats}
-        if task["kind"] == "profile":
-            place = "-".join(str(task[name]) for name in ("units", "steps", "batch"))
-            name = re.sub(r"\W+", "-", missing[0])
-            folder = options.out / "traces" / f"{name}-{place}-{task['precision']}"
-            task["folder"] = str(folder.resolve())
-        for row in rows.add(task, measure(task, options.limit)):
-            print(describe(row), flush=True)
-        with replacing(path.with_suffix(".md")) as aside:
-            aside.write_text(report(rows, about), "utf-8")
-    try:
-        for image in plots(rows, options.form, path):
-            print(image)
-    except ImportError as error:
-        print(f"No plots. {error}")
+    rows, wrong = [], []
+    for precision in options.precision:
+        for name in (name for name in CHECKED if name in options.only):
+            found = check(name, precision, options.units[0])
+            for quantity, (error, allowed) in found.items():
+                rows.append(
+                    [name, precision, quantity, f"{error:.1e}", f"{allowed:.1e}"]
+                )
+                if not error <= allowed:
+                    wrong.append(" ".join(rows[-1]))
+    titles = ["layer", "precision", "quantity", "error", "allowed"]
+    report(options.out / "gpu-check.md", titles, rows, device)
+    if wrong:
+        raise SystemExit("Nothing is measured:\n" + "\n".join(wrong))
+
+    rows = []
+    by_torch = [name for name in options.only if name.startswith("torch")]
+    by_jax = [name for name in options.only if name not in by_torch]
+    for n in options.units:
+        for precision in options.precision:
+            shape = (n, options.steps, options.batch)
+            results: dict[str, Any] = {}
+            for names in filter(None, (by_jax, by_torch)):
+                arguments = (names, precision, shape, options.repeats)
+                results |= apart(times, arguments)[0]
+            for name in options.only:
+                own = results[name]
+                cells = [own, ""]
+                if not isinstance(own, str):
+                    cells = [f"{1e3 * own[kind]:.3g}" for kind in ("train", "infer")]
+                rows.append([name, *map(str, shape), precision, *cells])
+    titles = ["layer", "n", "T", "B", "precision", "training step, ms", "inference, ms"]
+    report(options.out / "gpu-speed.md", titles, rows, device)
 
 
 if __name__ == "__main__":

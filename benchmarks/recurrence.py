@@ -1,161 +1,151 @@
-"""Measures the recurrence against the layers that a user would choose instead.
+"""Measures `ScoRNN` and `RNN(ScoRNNCell)` beside the layers of Keras and PyTorch.
 
-Measures training and inference time, compile time and peak memory of `ScoRNN` and
-`RNN(ScoRNNCell)`; of Keras's `SimpleRNN`, `LSTM` and `GRU`, the latter two with equal
-units and with equal parameters; of PyTorch's orthogonal `nn.RNN` (extra `torch`); and
-of the bare matrix products and the Cayley transform. All candidates of a shape run in
-alternation in one process (PyTorch in another). Peak memory is measured in a separate
-process for each candidate. `KERAS_BACKEND` chooses the backend, which runs on its
-default device, a CPU or a GPU.
-
-Run it as `python benchmarks/recurrence.py [--form short] [--out out/benchmarks]`. It
-writes a table, a JSON file and plots of the training time against units, steps and
-batch size. On two cores, the form `short` takes a few minutes, `axes` most of an hour,
-and `grid` a day.
+The peers are `SimpleRNN`; `LSTM` and `GRU`, with as many units and with as many
+parameters; and PyTorch's orthogonal `nn.RNN` (extra `torch`). All candidates of a shape
+train and infer in turns in one process (PyTorch in another); the peak memory of
+training is measured in a process for each. Run it as `python benchmarks/recurrence.py
+[--form axes]`; it writes a table. `KERAS_BACKEND` chooses the backend. On two cores,
+the form `short` takes a few minutes, `axes` most of an hour.
 """
 
 import argparse
+import gc
+import importlib.util
 import itertools
-import os
+import resource
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from options import positive_int
-from plots import Panel, plot
-from processes import run
-from reports import write_report
-from tqdm import tqdm
+import keras
+import measuring
+from measuring import matched
 
-UNITS, STEPS, BATCHES = (128, 170, 360, 512), (200, 784, 2_000, 10_000), (20, 50, 128)
-CENTER = (170, 784, 128)
-ADDING = (170, 750, 50)
-# Batch size 20, because the LSTM's time steps for a batch of 128 would fill the memory.
-LONG = [(170, steps, 20) for steps in STEPS]
-# The states alone take 0.8 GB.
-LONGEST = (128, 100_000, 16)
-NAMES = (
-    "SimpleRNN",
-    "ScoRNN",
-    "RNN(ScoRNNCell)",
-    "ScoRNN, recompute",
-    "LSTM",
-    "GRU",
-    "LSTM, equal parameters",
-    "GRU, equal parameters",
-    "torch RNN, orthogonal",
-    "matrix products",
-    "Cayley transform",
-)
-IN_MEMORY = ("SimpleRNN", "ScoRNN", "ScoRNN, recompute", "LSTM", "GRU")
-
-PANELS = (
-    Panel("units n", "units", {"steps": 784, "batch": 128}),
-    Panel("steps T", "steps", {"units": 170, "batch": 20}),
-    Panel("batch B", "batch", {"units": 170, "steps": 784}),
-)
+from keras_ortho import ScoRNN, ScoRNNCell
 
 Shape = tuple[int, int, int]
+# Units, time steps and batch size.
+CENTER = (170, 784, 128)
+SHORT = [CENTER, (170, 750, 50)]
+AXES = [
+    *SHORT,
+    *((units, 784, 128) for units in (128, 360, 512)),
+    *((170, 784, batch) for batch in (20, 50)),
+    # Batch size 20, as the LSTM's steps for a batch of 128 would fill the memory.
+    *((170, steps, 20) for steps in (200, 2_000, 10_000)),
+]
+# `recompute` only, as the states alone take 0.8 GB.
+LONGEST = (128, 100_000, 16)
+FORMS = {"tiny": [(5, 7, 3)], "short": SHORT, "axes": AXES}
+TORCH, RECOMPUTE = "torch RNN, orthogonal", "ScoRNN, recompute"
+IN_MEMORY = ("SimpleRNN", "ScoRNN", RECOMPUTE, "LSTM", "GRU")
+LAYERS: dict[str, Callable[[int], keras.layers.Layer]] = {
+    "SimpleRNN": keras.layers.SimpleRNN,
+    "ScoRNN": ScoRNN,
+    "RNN(ScoRNNCell)": lambda n: keras.layers.RNN(ScoRNNCell(n)),
+    RECOMPUTE: lambda n: ScoRNN(n, recompute=True),
+    "LSTM": keras.layers.LSTM,
+    "GRU": keras.layers.GRU,
+    "LSTM, as many parameters": lambda n: keras.layers.LSTM(matched("LSTM", n)),
+    "GRU, as many parameters": lambda n: keras.layers.GRU(matched("GRU", n)),
+}
 
 
-def shapes(form: str) -> list[Shape]:
-    """Lists the shapes of a form."""
-    if form == "short":
-        return [CENTER, ADDING]
-    if form == "grid":
-        return list(itertools.product(UNITS, STEPS, BATCHES))
-    found = [CENTER, ADDING, *LONG]
-    found += [(units, *CENTER[1:]) for units in UNITS]
-    found += [(*CENTER[:2], batch) for batch in BATCHES]
-    return list(dict.fromkeys(found))
+def steps_of(name: str, shape: Shape, xla: bool) -> measuring.Steps:
+    """Makes the training and inference step of a candidate."""
+    if name == TORCH:
+        return measuring.torch_steps("RNN", *shape)
+    units, steps, batch = shape
+    return measuring.keras_steps(LAYERS[name](units), steps, batch, xla or "auto")
 
 
-def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Formats the measurements, and the ratios of the times to those of `SimpleRNN`."""
-    lines = [
-        "| n | T | B | XLA | | training step, ms | over SimpleRNN | inference, ms "
-        "| over SimpleRNN | compile, s | peak memory, MiB |",
-        "|--:|--:|--:|:-:|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    base = {key(row): row for row in rows if row["name"] == "SimpleRNN"}
-    for row in rows:
-        if "skipped" in row:
-            lines.append(
-                f"| {row['units']} | {row['steps']} | {row['batch']} | "
-                f"| {row['name']} | skipped: {row['skipped']} | | | | | |"
-            )
-            continue
-        cells = [row["units"], row["steps"], row["batch"]]
-        cells += ["yes" if row["jit_compile"] else "no", row["name"]]
-        for kind in ("train", "infer"):
-            seconds, other = row.get(kind), base.get(key(row), {}).get(kind)
-            cells.append(f"{1e3 * seconds:.1f}" if seconds else "")
-            cells.append(f"{seconds / other:.2f}" if seconds and other else "")
-        cells.append(f"{row['compile']:.1f}" if "compile" in row else "")
-        cells.append(f"{row['memory_mib']:.0f}" if "memory_mib" in row else "")
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return lines
+def times(names: list[str], shape: Shape, xla: bool, repeats: int) -> dict[str, Any]:
+    """Measures the steps of candidates in turns."""
+    calls, firsts = {}, {}
+    for name in names:
+        train, infer = steps_of(name, shape, xla)
+        start = time.perf_counter()
+        train()
+        firsts[name] = time.perf_counter() - start
+        infer()
+        train()
+        calls |= {(name, "train"): train, (name, "infer"): infer}
+    medians = measuring.in_turns(calls, repeats)
+    return {
+        name: {
+            "train": medians[name, "train"],
+            "infer": medians[name, "infer"],
+            # The first step is compiled and run.
+            "compile": max(0.0, firsts[name] - medians[name, "train"]),
+        }
+        for name in names
+    }
 
 
-def key(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Returns the shape of a row, within which rows are compared."""
-    return tuple(row[name] for name in ("units", "steps", "batch", "jit_compile"))
+def memory(name: str, shape: Shape, xla: bool) -> dict[str, Any]:
+    """Measures the peak memory of training, less that of the idle process, in MiB."""
+    # Keeps the one-time setup of the backend out of the measurement.
+    steps_of("SimpleRNN", (4, 4, 2), xla)[0]()
+    train, _ = steps_of(name, shape, xla)
+    gc.collect()
+    with open("/proc/self/statm", encoding="utf-8") as file:
+        idle = int(file.read().split()[1]) * resource.getpagesize()
+    for _ in range(3):
+        train()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {name: {"memory": (peak - idle) / 2**20}}
+
+
+def row(shape: Shape, name: str, own: dict[str, float], base: dict[str, float]) -> Any:
+    """Formats the measurements of a candidate, over those of `SimpleRNN`."""
+    cells = [name, *map(str, shape)]
+    for kind in ("train", "infer"):
+        cells.append(f"{1e3 * own[kind]:.3g}" if kind in own else "")
+        known = kind in own and kind in base
+        cells.append(f"{own[kind] / base[kind]:.2f}" if known else "")
+    cells.append(f"{own['compile']:.1f}" if "compile" in own else "")
+    return [*cells, f"{own['memory']:.0f}" if "memory" in own else ""]
 
 
 def main() -> None:
     """Runs the benchmark from the command line."""
+    names = [*LAYERS, *([TORCH] if importlib.util.find_spec("torch") else [])]
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--form", choices=["short", "axes", "grid"], default="axes")
-    parser.add_argument("--repeats", type=positive_int, default=5, help="of each step")
-    parser.add_argument("--xla", choices=["no", "yes", "both"], default="both")
-    parser.add_argument("--no-memory", action="store_true", help="only times")
-    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES)
-    parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
+    add = parser.add_argument
+    add("--form", choices=FORMS, default="short", help="(short)")
+    add("--repeats", type=int, default=5, help="of each step (5)")
+    add("--xla", action="store_true", help="on TensorFlow; JAX always compiles with it")
+    add("--no-memory", action="store_true", help="only times")
+    add("--only", nargs="+", choices=names, default=names)
+    add("--out", type=Path, default=measuring.OUT / "recurrence.md")
     options = parser.parse_args()
-
-    jit = {"no": [False], "yes": [True], "both": [False, True]}[options.xla]
-    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
-    if backend == "jax":
-        jit = [True]  # JAX always compiles with XLA.
     # In one process, PyTorch's threads would occupy the cores during other steps.
-    alone = [name for name in options.only if name.startswith("torch")]
-    together = [name for name in options.only if name not in alone]
-    tasks = [
-        {"kind": "time", "names": names, "repeats": options.repeats}
-        | {"shape": _shape(shape, jit_compile)}
-        for shape in shapes(options.form)
-        for jit_compile in jit
-        for names in (together, [] if jit_compile else alone)
-        if names
+    groups = [[name for name in options.only if name != TORCH]]
+    groups += [[TORCH]] if TORCH in options.only else []
+    shapes = FORMS[options.form]
+    tasks: list[tuple[Any, ...]] = [
+        (times, group, shape, options.xla, options.repeats)
+        for shape, group in itertools.product(shapes, groups)
     ]
     if not options.no_memory:
-        long = (LONGEST, ["ScoRNN, recompute"])
-        measured = [(CENTER, IN_MEMORY), (LONG[-1], IN_MEMORY), long]
-        tasks += [
-            {"kind": "memory", "names": [name], "shape": _shape(shape, jit[0])}
-            for shape, names in measured[: 1 if options.form == "short" else None]
-            for name in names
-            if name in options.only
-        ]
-    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    path = options.out / f"recurrence-{backend}"
-    for task in tqdm(tasks, unit="measurement"):
-        for name, values in run("measurement.py", task).items():
-            row = {**task["shape"], "name": name}
-            rows.setdefault((*key(row), name), row).update(values)
-        found = list(rows.values())
-        write_report(path, {"rows": found}, table(found))
-    plot(
-        [row for row in rows.values() if not row["jit_compile"]],
-        path.with_suffix(".png"),
-        dict.fromkeys(NAMES, "--") | {name: "-" for name in NAMES if "Sco" in name},
-        PANELS,
-    )
-    print(*table(list(rows.values())), sep="\n")
-
-
-def _shape(shape: Shape, jit_compile: bool) -> dict[str, Any]:
-    units, steps, batch = shape
-    return {"units": units, "steps": steps, "batch": batch, "jit_compile": jit_compile}
+        large = [shapes[0], shapes[-1]] if options.form == "axes" else shapes[:1]
+        measured = list(itertools.product(IN_MEMORY, large))
+        measured += [(RECOMPUTE, LONGEST)] if options.form == "axes" else []
+        tasks += [(memory, *p, options.xla) for p in measured if p[0] in options.only]
+    found: dict[Shape, dict[str, dict[str, float]]] = {}
+    titles = ["layer", "n", "T", "B", "training step, ms", "over SimpleRNN"]
+    titles += ["inference, ms", "over SimpleRNN", "compile, s", "peak memory, MiB"]
+    for function, which, shape, *others in tasks:
+        (results,) = measuring.apart(function, (which, shape, *others))
+        for name, values in results.items():
+            found.setdefault(shape, {}).setdefault(name, {}).update(values)
+    rows = [
+        row(shape, name, own, results.get("SimpleRNN", {}))
+        for shape, results in found.items()
+        for name, own in results.items()
+    ]
+    measuring.report(options.out, titles, rows, "with XLA; " if options.xla else "")
 
 
 if __name__ == "__main__":

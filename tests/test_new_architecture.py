@@ -88,10 +88,10 @@ from keras_ortho.diagnostics.matrices import manifold_parts
 from keras_ortho.optimizers import group_of
 from experiments.layers import LAYERS
 sys.path.insert(0, "benchmarks")
-import architectures
+import measuring
 
 assert LAYERS["reflection"].title == "ReflectionRNN"
-assert architectures.LAYERS["ReflectionRNN"] == "ReflectionRNN(n)"
+assert measuring.LAYERS["ReflectionRNN"] == "ReflectionRNN(n)"
 first = ReflectionRNN(6, return_sequences=True, name="first")
 second = keras.layers.RNN(ReflectionRNNCell(4), name="second")
 model = keras.Sequential([keras.Input((5, 2)), first, second])

@@ -1,9 +1,6 @@
 """What is exported runs elsewhere, and gives what the model gives."""
 
 import importlib.util
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -17,8 +14,6 @@ ON_TENSORFLOW = pytest.mark.skipif(
 for package in ("tf2onnx", "onnxruntime", "ai_edge_litert"):
     if not importlib.util.find_spec(package):
         pytest.skip(f"{package} comes with the extra export", allow_module_level=True)
-
-ROOT = Path(__file__).parents[2]
 
 
 def data(*shape):
@@ -67,15 +62,3 @@ def test_onnx_of_what_is_not_frozen(layer, batch, time, tmp_path):
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (found,) = session.run(None, {session.get_inputs()[0].name: x})
     assert_close(found, expected, x.shape[1])
-
-
-@ON_TENSORFLOW
-@pytest.mark.slow
-def test_the_table_of_formats(tmp_path):
-    command = [sys.executable, "benchmarks/export_table.py", "--out", str(tmp_path)]
-    command += ["--only", "ScoRNN", "GORU", "ENRNN"]
-    subprocess.run(command, cwd=ROOT, check=True)
-    rows = (tmp_path / "table.md").read_text().splitlines()[2:5]
-    errors = [float(value) for row in rows for value in row.split("|")[2:-1]]
-    assert len(errors) == 18
-    assert max(errors) <= 1e-5

@@ -1,0 +1,191 @@
+"""Each benchmark runs, in its shortest form, and the check for a GPU finds faults."""
+
+import importlib
+import importlib.util
+import os
+
+import keras
+import pytest
+
+from keras_ortho.architectures import ARCHITECTURES
+from keras_ortho.recurrence.sequence import Segment
+from tests.modules import ROOT, load_file, run_python
+
+BENCHMARKS = ROOT / "benchmarks"
+ON_TENSORFLOW = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="exports on TensorFlow"
+)
+ON_JAX = pytest.mark.skipif(keras.backend.backend() != "jax", reason="runs on JAX")
+UNITS = 16
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Loads a benchmark; one that runs in this process instead of in others."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    measuring = importlib.import_module("measuring")
+    apart = lambda function, *tasks: [function(*task) for task in tasks]  # noqa: E731
+    monkeypatch.setattr(measuring, "apart", apart)
+    return lambda name: load_file(f"benchmarks/{name}.py")
+
+
+@pytest.fixture
+def gpu(load):
+    """The benchmark for a GPU; what it sets stays with it."""
+    import jax
+
+    policy = keras.config.dtype_policy()
+    precision = jax.config.jax_default_matmul_precision
+    yield load("gpu")
+    keras.config.set_dtype_policy(policy)
+    jax.config.update("jax_default_matmul_precision", precision)
+
+
+def run(module, monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", [module.__name__, *map(str, arguments)])
+    module.main()
+
+
+def rows(path):
+    """The cells of a table below its titles."""
+    lines = path.read_text().splitlines()[2:]
+    return [line[2:-2].split(" | ") for line in lines if line.startswith("|")]
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("over", ["SimpleRNN", "loop"])
+def test_layers(load, monkeypatch, tmp_path, over):
+    out = tmp_path / "layers.md"
+    sizes = ["--state", 8, "--steps", 3, "--batch", 2, "--repeats", 1]
+    options = ["--only", "ScoRNN", "--over", over, *sizes, "--out", out]
+    run(load("layers"), monkeypatch, *options)
+    ((name, *numbers),) = rows(out)
+    assert name == "`ScoRNN(n)`"
+    assert min(map(float, numbers)) > 0
+
+
+@pytest.mark.backends
+def test_recurrence(load, monkeypatch, tmp_path):
+    out = tmp_path / "recurrence.md"
+    names = ["SimpleRNN", "ScoRNN", "LSTM, as many parameters"]
+    names += ["torch RNN, orthogonal"] if importlib.util.find_spec("torch") else []
+    sizes = ["--form", "tiny", "--repeats", 1]
+    options = [*sizes, "--only", *names, "--out", out]
+    run(load("recurrence"), monkeypatch, *options)
+    found = rows(out)
+    assert [row[0] for row in found] == names
+    assert found[0][5] == found[0][7] == "1.00"
+    assert float(found[1][-1]) >= 0
+
+
+# `make test` runs the last one.
+@ON_JAX
+@pytest.mark.backends
+@pytest.mark.parametrize("name", [*ARCHITECTURES][::-1])
+def test_layers_are_right(gpu, name):
+    for precision in ("float32", "bfloat16"):
+        found = gpu.check(name, precision, UNITS)
+        assert {"outputs", "inference", "inputs", "kernel"} < set(found)
+        assert [(q, *e) for q, e in found.items() if not e[0] <= e[1]] == []
+        assert precision == "bfloat16" or max(e[1] for e in found.values()) < 1e-3
+
+
+@ON_JAX
+@pytest.mark.backends
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_wrong_layers_are_found(gpu, monkeypatch, precision):
+    after, gradients = Segment.after, Segment.gradients
+    off = {"float32": 1.001, "bfloat16": 1.5}[precision]
+
+    def states(own, state, *given):
+        return after(own, off * state, *given)
+
+    def negative(*given):
+        to_state, to_inputs, (to_kernel, to_recurrent, to_bias) = gradients(*given)
+        return to_state, to_inputs, (to_kernel, -to_recurrent, to_bias)
+
+    def wrong():
+        found = gpu.check("ScoRNN", precision, UNITS).items()
+        return {quantity for quantity, (error, allowed) in found if error > allowed}
+
+    with monkeypatch.context() as planted:
+        planted.setattr(Segment, "after", states)
+        assert {"outputs", "inference"} < wrong()
+    monkeypatch.setattr(Segment, "gradients", negative)
+    assert wrong() == {"recurrent_skew"}
+
+
+@ON_JAX
+@pytest.mark.backends
+def test_gpu(gpu, monkeypatch, tmp_path):
+    names = ["ScoRNN", "LSTM", "LSTM, cuDNN"]
+    options = ["--units", 16, "--steps", 5, "--batch", 2, "--repeats", 1]
+    options += ["--precision", "float32", "--out", tmp_path, "--only", *names]
+    run(gpu, monkeypatch, *options)
+    first, second, cudnn = rows(tmp_path / "gpu-speed.md")
+    assert min(float(number) for number in (*first[-2:], *second[-2:])) > 0
+    assert cudnn[-2].startswith("ValueError: use_cudnn=True")  # On a CPU.
+    monkeypatch.setattr(gpu, "check", lambda *_: {"outputs": (1.0, 0.5)})
+    with pytest.raises(SystemExit, match="ScoRNN float32 outputs 1.0e\\+00 5.0e-01"):
+        run(gpu, monkeypatch, *options)
+
+
+@ON_JAX
+@pytest.mark.slow
+def test_gpu_runs_without_tensorflow(tmp_path):
+    missing = tmp_path / "missing" / "tensorflow"
+    missing.mkdir(parents=True)
+    (missing / "__init__.py").write_text("raise ModuleNotFoundError('tensorflow')")
+    paths = [str(missing.parent), os.environ.get("PYTHONPATH", "")]
+    options = ["--units", 16, "--steps", 5, "--batch", 2, "--repeats", 1]
+    options += ["--precision", "float32", "--only", "ScoRNN", "--out", tmp_path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    printed = run_python(BENCHMARKS / "gpu.py", *options, env=environment)
+    assert "| ScoRNN | 16 | 5 | 2 | float32 |" in printed
+
+
+@ON_TENSORFLOW
+@pytest.mark.slow
+def test_deployment(tmp_path):
+    pytest.importorskip("tf2onnx")
+    names = ["ScoRNN", "GORU", "ENRNN"]
+    options = ["--state", 16, "--repeats", 2, "--out", tmp_path, "--only", *names]
+    run_python(BENCHMARKS / "deployment.py", *options, cwd=ROOT)
+    found = [row[1:] for row in rows(tmp_path / "export.md")]
+    assert max(float(error) for row in found for error in row[:6]) <= 1e-5
+    assert min(int(size) for row in found for size in row[6:]) > 0
+    assert len(rows(tmp_path / "frozen.md")) == len(names)
+
+
+@ON_TENSORFLOW
+@pytest.mark.slow
+def test_distribution(tmp_path):
+    out = tmp_path / "table.md"
+    options = ["--only", "ScoRNN", "BNPDense", "--dtype", "float64", "--out", out]
+    run_python(BENCHMARKS / "distribution.py", *options)
+    for row in rows(out):
+        *errors, moved = (float(x) for cell in row[1:] for x in cell.split(", "))
+        assert len(errors) == 6
+        assert max(errors) < 1e-8 < moved
+
+
+@ON_TENSORFLOW
+def test_speech_pipeline(load, monkeypatch, tmp_path):
+    out = tmp_path / "table.md"
+    options = ["--seconds", 1, "--workers", 1, "--repeats", 1, "--out", out]
+    run(load("speech_pipeline"), monkeypatch, *options)
+    assert float(rows(out)[0][-1]) > 0
+
+
+@ON_TENSORFLOW
+@pytest.mark.slow
+def test_spectra(load, monkeypatch, tmp_path, capsys):
+    options = ["--updates", 10, "--only", "ScoRNN", "SimpleRNN", "--out", tmp_path]
+    run(load("spectra"), monkeypatch, *options)
+    for name in ("scornn-eigenvalues", "simplernn-eigenvalues", "margins"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    # One stays at rounding, and the other does not.
+    kept, free = (
+        float(line.split()[-1]) for line in capsys.readouterr()[0].splitlines()[-2:]
+    )
+    assert kept < 1e-5 < 1e-3 < free
