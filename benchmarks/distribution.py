@@ -178,7 +178,7 @@ def main() -> None:
         if backend not in alone:
             alone[backend] = run("one", backend, *arguments)
         found[way] = (alone[backend], run(way, backend, *arguments))
-    titles = [f"{title} ({backend})" for title, backend in map(WAYS.get, found)]
+    titles = [f"{title} ({backend})" for title, backend in (WAYS[way] for way in found)]
     if options.throughput:
         rows = [
             [title, f"{one:,.0f}", f"{two:,.0f}", f"{two / one:.2f}"]

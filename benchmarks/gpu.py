@@ -4,7 +4,7 @@ The check compares outputs and gradients of each layer with those of Keras's loo
 its cell, in float64 on the CPU. The difference may be five times that of this loop on
 the device, in the same precision. Nothing is measured where a layer is wrong.
 
-Then come, in turns, outputs with gradients (training without the optimizer) and
+Then come outputs with gradients (training without the optimizer) and
 inference: of all layers, of `SimpleRNN`, and of the LSTM, with as many units and with
 as many parameters as a `ScoRNN`, by Keras's loop, by cuDNN through JAX and through
 PyTorch (in another process; its training step includes Adam).
@@ -14,6 +14,7 @@ not needed. It writes two tables. It also runs on a CPU, without cuDNN.
 """
 
 import argparse
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,19 +26,10 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import jax
 import keras
+import measuring
 import numpy as np
 from jax import numpy as jnp
-from measuring import (
-    LAYERS,
-    OUT,
-    Steps,
-    apart,
-    in_turns,
-    make_layer,
-    matched,
-    report,
-    torch_steps,
-)
+from measuring import LAYERS, make_layer, matched
 
 # Keras's dtype policy, JAX's precision of float32 products, and the rounding error of
 # their factors: of TensorFloat-32 the whole spacing, as some devices truncate.
@@ -121,11 +113,10 @@ def check(name: str, precision: str, n: int) -> dict[str, tuple[float, float]]:
 
     with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(True):
         keras.config.set_dtype_policy("float64")
-        double = (jnp.asarray(value, "float64") for value in (x, upstream))
+        x64, upstream64 = jnp.asarray(x, "float64"), jnp.asarray(upstream, "float64")
         loop = keras.layers.RNN(make_layer(name, n).cell)
-        expected = evaluate(loop, *double, weights)
+        expected = evaluate(loop, x64, upstream64, weights)
     set_precision(precision)
-    x, upstream = jnp.asarray(x), jnp.asarray(upstream)
     loop = keras.layers.RNN(make_layer(name, n).cell)
     ordinary = evaluate(loop, x, upstream, weights)
     found = evaluate(make_layer(name, n), x, upstream, weights, inference=True)
@@ -143,13 +134,13 @@ def check(name: str, precision: str, n: int) -> dict[str, tuple[float, float]]:
     }
 
 
-def steps_of(name: str, precision: str, shape: Shape) -> Steps:
+def steps_of(name: str, precision: str, shape: Shape) -> measuring.Steps:
     """Makes the steps of a candidate."""
     n, steps, batch = shape
     kind, *others = name.split(", ")
     units = matched("LSTM", n) if "as many parameters" in others else n
     if kind == "torch LSTM":
-        return torch_steps("LSTM", units, steps, batch, precision)
+        return measuring.torch_steps("LSTM", units, steps, batch, precision)
     if kind == "LSTM":
         layer = keras.layers.LSTM(units, use_cudnn="cuDNN" in others)
     else:
@@ -166,21 +157,15 @@ def steps_of(name: str, precision: str, shape: Shape) -> Steps:
 
 
 def times(names: list[str], precision: str, shape: Shape, repeats: int) -> Any:
-    """Measures candidates; returns seconds by kind of step, or why there are none."""
+    """Measures candidates; returns their seconds, or why there are none."""
     set_precision(precision)
     found: dict[str, Any] = {}
-    calls: dict[tuple[str, str], Callable[[], Any]] = {}
     for name in names:
+        make = functools.partial(steps_of, name, precision, shape)
         try:
-            train, infer = steps_of(name, precision, shape)
-            for call in (train, infer) * 2:
-                call()
+            found |= measuring.measure({name: make}, repeats)
         except Exception as error:  # Such as a lack of memory; others are measured.
             found[name] = f"{type(error).__name__}: {error}".splitlines()[0][:100]
-        else:
-            calls |= {(name, "train"): train, (name, "infer"): infer}
-    for (name, kind), seconds in in_turns(calls, repeats).items():
-        found.setdefault(name, {})[kind] = seconds
     return found
 
 
@@ -195,7 +180,7 @@ def main() -> None:
     add("--steps", type=int, default=784, help="in a sequence (784)")
     add("--batch", type=int, default=128, help="sequences (128)")
     add("--repeats", type=int, default=10, help="of each step (10)")
-    add("--out", type=Path, default=OUT)
+    add("--out", type=Path, default=measuring.OUT)
     options = parser.parse_args()
     device = f"{jax.devices()[0].device_kind}, "
 
@@ -210,7 +195,7 @@ def main() -> None:
                 if not error <= allowed:
                     wrong.append(" ".join(rows[-1]))
     titles = ["layer", "precision", "quantity", "error", "allowed"]
-    report(options.out / "gpu-check.md", titles, rows, device)
+    measuring.report(options.out / "gpu-check.md", titles, rows, device)
     if wrong:
         raise SystemExit("Nothing is measured:\n" + "\n".join(wrong))
 
@@ -223,15 +208,17 @@ def main() -> None:
             results: dict[str, Any] = {}
             for names in filter(None, (by_jax, by_torch)):
                 arguments = (names, precision, shape, options.repeats)
-                results |= apart(times, arguments)[0]
+                results |= measuring.apart(times, arguments)[0]
             for name in options.only:
                 own = results[name]
-                cells = [own, ""]
+                cells = [own, "", ""]
                 if not isinstance(own, str):
                     cells = [f"{1e3 * own[kind]:.3g}" for kind in ("train", "infer")]
+                    cells.append(f"{own['first']:.1f}")
                 rows.append([name, *map(str, shape), precision, *cells])
-    titles = ["layer", "n", "T", "B", "precision", "training step, ms", "inference, ms"]
-    report(options.out / "gpu-speed.md", titles, rows, device)
+    titles = ["layer", "n", "T", "B", "precision"]
+    titles += ["training step, ms", "inference, ms", "first step, s"]
+    measuring.report(options.out / "gpu-speed.md", titles, rows, device)
 
 
 if __name__ == "__main__":

@@ -7,31 +7,30 @@ process, in turns. The first step includes tracing and compilation. Run it as
 """
 
 import argparse
-import time
+import functools
 from pathlib import Path
 
 import keras
-from measuring import LAYERS, OUT, apart, in_turns, keras_steps, make_layer, report
+import measuring
+from measuring import LAYERS, keras_steps, make_layer
 
 
 def measure(
     name: str, over: str, state: int, steps: int, batch: int, repeats: int
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Measures a layer and its baseline: first steps, and medians of later ones."""
+) -> dict[str, dict[str, float]]:
+    """Measures a layer and its baseline."""
     # Keeps the one-time setup of the backend out of the measurements.
     keras_steps(keras.layers.SimpleRNN(2), 2, 2)[0]()
     if over == "loop":
         other = keras.layers.RNN(make_layer(name, state).cell)
     else:
         other = make_layer(over, state)
-    firsts, calls = {}, {}
-    for key, layer in ((over, other), (name, make_layer(name, state))):
-        calls[key], _ = keras_steps(layer, steps, batch)
-        start = time.perf_counter()
-        calls[key]()
-        firsts[key] = time.perf_counter() - start
-        calls[key]()  # Some compilation happens only at the second call.
-    return firsts, in_turns(calls, repeats)
+    layers = {over: other, name: make_layer(name, state)}
+    makers = {
+        key: functools.partial(keras_steps, layer, steps, batch)
+        for key, layer in layers.items()
+    }
+    return measuring.measure(makers, repeats)
 
 
 def main() -> None:
@@ -44,18 +43,19 @@ def main() -> None:
     add("--steps", type=int, default=784, help="in a sequence (784)")
     add("--batch", type=int, default=128, help="sequences (128)")
     add("--repeats", type=int, default=5, help="of each step (5)")
-    add("--out", type=Path, default=OUT / "layers.md")
+    add("--out", type=Path, default=measuring.OUT / "layers.md")
     options = parser.parse_args()
     over, rows = options.over, []
     sizes = (options.state, options.steps, options.batch, options.repeats)
     for name in options.only:
-        ((firsts, medians),) = apart(measure, (name, over, *sizes))
-        row = [f"`{LAYERS[name]}`", f"{1e3 * medians[name]:.3g}"]
-        row += [f"{1e3 * medians[over]:.3g}", f"{medians[name] / medians[over]:.2f}"]
-        rows.append([*row, f"{firsts[name]:.1f}", f"{firsts[over]:.1f}"])
+        (found,) = measuring.apart(measure, (name, over, *sizes))
+        own, other = found[name], found[over]
+        row = [f"`{LAYERS[name]}`", f"{1e3 * own['train']:.3g}"]
+        row += [f"{1e3 * other['train']:.3g}", f"{own['train'] / other['train']:.2f}"]
+        rows.append([*row, f"{own['first']:.1f}", f"{other['first']:.1f}"])
     shape = f"n = {options.state}, T = {options.steps}, B = {options.batch}"
     titles = [shape, "training step, ms", f"{over}, ms", "ratio"]
-    report(options.out, [*titles, "first step, s", f"{over}, s"], rows)
+    measuring.report(options.out, [*titles, "first step, s", f"{over}, s"], rows)
 
 
 if __name__ == "__main__":

@@ -132,6 +132,25 @@ def in_turns(calls: Mapping[Key, Callable[[], Any]], repeats: int) -> dict[Key, 
     return {name: statistics.median(own) for name, own in seconds.items()}
 
 
+def measure(
+    makers: Mapping[Key, Callable[[], Steps]], repeats: int
+) -> dict[Key, dict[str, float]]:
+    """Measures the first training step, then training and inference in turns."""
+    found: dict[Key, dict[str, float]] = {}
+    calls: dict[tuple[Key, str], Callable[[], Any]] = {}
+    for name, make in makers.items():
+        train, infer = make()
+        start = time.perf_counter()
+        train()
+        found[name] = {"first": time.perf_counter() - start}
+        for call in (infer, train, infer):  # Some compilation is at the second call.
+            call()
+        calls |= {(name, "train"): train, (name, "infer"): infer}
+    for (name, kind), seconds in in_turns(calls, repeats).items():
+        found[name][kind] = seconds
+    return found
+
+
 def apart(
     function: Callable[..., Result],
     *processes: Sequence[Any],
@@ -148,8 +167,9 @@ def apart(
         for number, arguments in enumerate(processes):
             if cores:  # A process has those of the one that starts it.
                 os.sched_setaffinity(0, cores[number])
-            pool = stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
+            pool = ProcessPoolExecutor(1, mp_context=spawn)
             futures.append(pool.submit(function, *arguments))
+            pool.shutdown(wait=False)  # Those that communicate must end together.
         return [future.result() for future in futures]
 
 

@@ -9,11 +9,11 @@ the form `short` takes a few minutes, `axes` most of an hour.
 """
 
 import argparse
+import functools
 import gc
 import importlib.util
 import itertools
 import resource
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,27 +60,12 @@ def steps_of(name: str, shape: Shape, xla: bool) -> measuring.Steps:
     return measuring.keras_steps(LAYERS[name](units), steps, batch, xla or "auto")
 
 
-def times(names: list[str], shape: Shape, xla: bool, repeats: int) -> dict[str, Any]:
+def times(
+    names: list[str], shape: Shape, xla: bool, repeats: int
+) -> dict[str, dict[str, float]]:
     """Measures the steps of candidates in turns."""
-    calls, firsts = {}, {}
-    for name in names:
-        train, infer = steps_of(name, shape, xla)
-        start = time.perf_counter()
-        train()
-        firsts[name] = time.perf_counter() - start
-        infer()
-        train()
-        calls |= {(name, "train"): train, (name, "infer"): infer}
-    medians = measuring.in_turns(calls, repeats)
-    return {
-        name: {
-            "train": medians[name, "train"],
-            "infer": medians[name, "infer"],
-            # The first step is compiled and run.
-            "compile": max(0.0, firsts[name] - medians[name, "train"]),
-        }
-        for name in names
-    }
+    makers = {name: functools.partial(steps_of, name, shape, xla) for name in names}
+    return measuring.measure(makers, repeats)
 
 
 def memory(name: str, shape: Shape, xla: bool) -> dict[str, Any]:
@@ -104,7 +89,7 @@ def row(shape: Shape, name: str, own: dict[str, float], base: dict[str, float]) 
         cells.append(f"{1e3 * own[kind]:.3g}" if kind in own else "")
         known = kind in own and kind in base
         cells.append(f"{own[kind] / base[kind]:.2f}" if known else "")
-    cells.append(f"{own['compile']:.1f}" if "compile" in own else "")
+    cells.append(f"{own['first']:.1f}" if "first" in own else "")
     return [*cells, f"{own['memory']:.0f}" if "memory" in own else ""]
 
 
@@ -135,7 +120,7 @@ def main() -> None:
         tasks += [(memory, *p, options.xla) for p in measured if p[0] in options.only]
     found: dict[Shape, dict[str, dict[str, float]]] = {}
     titles = ["layer", "n", "T", "B", "training step, ms", "over SimpleRNN"]
-    titles += ["inference, ms", "over SimpleRNN", "compile, s", "peak memory, MiB"]
+    titles += ["inference, ms", "over SimpleRNN", "first step, s", "peak memory, MiB"]
     for function, which, shape, *others in tasks:
         (results,) = measuring.apart(function, (which, shape, *others))
         for name, values in results.items():

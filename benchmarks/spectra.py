@@ -36,9 +36,9 @@ def network(name: str) -> keras.Model:
     model = keras.Sequential(
         [keras.Input((DELAY + 20, 10)), layer, keras.layers.Dense(10)]
     )
-    adams = (keras.optimizers.Adam(1e-3, clipnorm=1.0) for _ in range(2))
+    adam, other = (keras.optimizers.Adam(1e-3, clipnorm=1.0) for _ in range(2))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(paper_optimizer(*adams, StiefelDescent(1e-2)), loss)
+    model.compile(paper_optimizer(adam, other, StiefelDescent(1e-2)), loss)
     return model
 
 
