@@ -25,12 +25,10 @@ from typing import Any
 import keras
 
 from experiments import smoke
-from experiments.distributed import distributed
 from experiments.errors import plain_errors
-from experiments.options import comparison_parser, read_comparison
+from experiments.options import Settings, comparison_parser, read_comparison
 from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival
-from experiments.settings import Settings
 from experiments.tables import cell, write_table
 from keras_ortho.files import write_json
 from keras_ortho.metrics import ErrorRate
@@ -58,15 +56,14 @@ SMOKE = {"epochs": 2, "batch_sizes": [60, 6], "rates": [0.01, 0.1]}
 def main() -> None:
     """Builds and trains the networks, and writes the results."""
     settings = parse()
-    with distributed(settings):
-        record = run_record(settings.record())
-        results = []
-        for batch_size in dict.fromkeys(settings.batch_sizes):
-            task = pixels.cifar10(form="flat", batch_size=batch_size, **settings.data)
-            for kind in dict.fromkeys(settings.models):
-                for rate in dict.fromkeys(settings.rates):
-                    results.append(run(kind, batch_size, rate, task, settings))
-                    report(settings, record, results)
+    record = run_record(settings.record())
+    results = []
+    for batch_size in dict.fromkeys(settings.batch_sizes):
+        task = pixels.cifar10(form="flat", batch_size=batch_size, **settings.data)
+        for kind in dict.fromkeys(settings.models):
+            for rate in dict.fromkeys(settings.rates):
+                results.append(run(kind, batch_size, rate, task, settings))
+                report(settings, record, results)
 
 
 def parse() -> Settings:

@@ -11,11 +11,11 @@ downloaded: if they are missing, the error says where to get them.
 import keras
 from keras import ops
 
-from experiments.building import build
 from experiments.command import command
+from experiments.layers import build
 from experiments.optimizers import make_optimizer
+from experiments.options import Settings
 from experiments.runs import fit
-from experiments.settings import Settings
 from keras_ortho.layers import CarriedState
 from keras_ortho.metrics import BitsPerCharacter
 from keras_ortho.tasks import characters
@@ -30,11 +30,6 @@ EMBEDDED = (keras.layers.LSTM, keras.layers.GRU)
 @command("char-ptb")
 def main(settings: Settings) -> None:
     """Builds and trains the network, and writes the results."""
-    if settings.distribute == "mirrored":
-        raise ValueError(
-            "The state that is carried on is that of a whole batch: train on several "
-            "devices by --distribute data-parallel. Received: --distribute mirrored"
-        )
     # The order of the text does not depend on the seed.
     data = {name: value for name, value in settings.data.items() if name != "seed"}
     text = characters.load(unroll=settings.unroll, **data)

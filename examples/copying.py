@@ -8,11 +8,11 @@ cores.
 
 import keras
 
-from experiments.building import build
 from experiments.command import command
+from experiments.layers import build
 from experiments.optimizers import make_optimizer
+from experiments.options import Settings
 from experiments.runs import fit
-from experiments.settings import Settings
 from keras_ortho.tasks import copying
 
 

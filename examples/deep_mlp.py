@@ -16,9 +16,8 @@ The networks are trained one after the other, each in its own folder, and resume
 kill. Without `--data-dir`, `keras.datasets` downloads MNIST. `--smoke` takes less than
 a minute.
 
-Writes run.json, table.md, loss.png, accuracy.png, and for several depths depth.png. The
-epoch is chosen on validation data; the best test accuracy of all epochs is also given,
-under that name.
+Writes run.json, table.md, loss.png and accuracy.png. The epoch is chosen on validation
+data; the best test accuracy of all epochs is also given, under that name.
 """
 
 from collections.abc import Sequence
@@ -27,16 +26,12 @@ from typing import Any
 import keras
 
 from experiments import smoke
-from experiments.distributed import distributed
 from experiments.errors import plain_errors
 from experiments.layers import trained_parameters
-from experiments.options import comparison_parser, read_comparison
+from experiments.options import Settings, comparison_parser, read_comparison
 from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival
-from experiments.settings import Settings
 from experiments.tables import cell, write_table
-from keras_ortho import checks
-from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import write_json
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import mlp
@@ -65,15 +60,14 @@ SMOKE = {"layers": [4], "width": 8, "epochs": 2, "batch_size": 20}
 def main() -> None:
     """Builds and trains the networks, and writes the results."""
     settings = parse()
-    with distributed(settings):
-        task = pixels.mnist(steps=1, **settings.data)
-        record = run_record(settings.record())
-        results = []
-        depths = [(kind, n) for n in settings.layers for kind in settings.models]
-        networks = [(kind, 0 if kind == LINEAR else n) for kind, n in depths]
-        for kind, layers in dict.fromkeys(networks):
-            results.append(run(kind, layers, task, settings))
-            report(settings, record, results)
+    task = pixels.mnist(steps=1, **settings.data)
+    record = run_record(settings.record())
+    results = []
+    depths = [(kind, n) for n in settings.layers for kind in settings.models]
+    networks = [(kind, 0 if kind == LINEAR else n) for kind, n in depths]
+    for kind, layers in dict.fromkeys(networks):
+        results.append(run(kind, layers, task, settings))
+        report(settings, record, results)
 
 
 def parse() -> Settings:
@@ -83,16 +77,9 @@ def parse() -> Settings:
     add("--epochs", type=int, help="passes over the training data (20)")
     add("--layers", type=int, nargs="+", help="depths (40)")
     add("--width", type=int, help="units of a layer (32)")
-    add("--reflections", type=int, help="reflectors a side of an SVD kernel (all)")
-    add("--margin", type=float, default=0.5, help="of the singular values (0.5)")
-    add("--center", type=float, help="of the singular values (1.41 and 0.5)")
     add("--rate", type=float, default=1e-3, help="of Adam (1e-3)")
     add("--batch-size", type=int, help="(128)")
-    settings = read_comparison(parser, USUAL, SMOKE, smoke.mnist)
-    checks.check_number("--margin", settings.margin)
-    if settings.center is not None:
-        checks.check_number("--center", settings.center, positive=True)
-    return settings
+    return read_comparison(parser, USUAL, SMOKE, smoke.mnist)
 
 
 def run(kind: str, layers: int, task: Task, settings: Settings) -> dict[str, Any]:
@@ -118,16 +105,7 @@ def network(
     if kind == LINEAR:
         flat = keras.layers.Flatten()
         return keras.Sequential([keras.Input(shape), flat, keras.layers.Dense(10)])
-    return mlp(
-        kind,
-        layers,
-        settings.width,
-        input_shape=shape,
-        num_classes=10,
-        reflections=settings.reflections,
-        spectral_margin=settings.margin,
-        spectral_center=settings.center,
-    )
+    return mlp(kind, layers, settings.width, input_shape=shape, num_classes=10)
 
 
 def report(
@@ -139,20 +117,6 @@ def report(
     cells = [[cell(row[name]) for name in COLUMNS] for row in rows]
     write_table(settings.out / "table.md", COLUMNS.values(), cells, right=True)
     draw_rivals(settings.out, {_name(row): row for row in rows})
-    if len(settings.layers) > 1:
-        lines: dict[str, list[dict[str, Any]]] = {}
-        ends = min(settings.layers), max(settings.layers)
-        for row in rows:
-            # The linear map has no depth: its line spans all depths.
-            of_row = [row] if row["layers"] else [row | {"layers": n} for n in ends]
-            lines.setdefault(row["title"], []).extend(of_row)
-        plot_curves(
-            settings.out / "depth.png",
-            {name: [r["test_accuracy"] for r in line] for name, line in lines.items()},
-            x={name: [r["layers"] for r in line] for name, line in lines.items()},
-            xlabel="layers",
-            ylabel="test accuracy",
-        )
 
 
 def _name(row: dict[str, Any]) -> str:

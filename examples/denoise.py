@@ -11,33 +11,29 @@ trained on the scale-invariant signal-to-distortion ratio (SI-SDR) of its output
 
 The speech comes from the records that `keras-ortho-data` makes of TIMIT or of any
 folder of recordings; without `--records`, a small corpus is synthesized. The noises are
-synthetic: white, pink, hum, clicks, babble of other speakers, and late reverberation;
-`--noise-dir` adds recorded ones. The test uses speakers and noises that are not in the
-training, among them wind and a siren, which resemble no training noise.
+synthetic; `--noise-dir` adds recorded ones. The test uses speakers and noises that are
+not in the training, among them wind and a siren, which resemble no training noise.
 
 Scores the SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter,
 and of GORU and an LSTM with equal parameter counts, or of the layers that `--models`
-names. After each epoch, some validation mixtures are scored, too. Writes results.md,
-scores.csv, results.json, curves.png, curves_stoi.png, curves_pesq.png,
-spectrograms.png, wav/, and for each model and seed a folder with best.keras, from
-waveform to waveform, and gain.keras, from frames to gains. If the command is run again,
-it resumes; models and seeds can be added.
+names. Writes results.md, scores.csv, results.json, curves.png, curves_stoi.png,
+curves_pesq.png, spectrograms.png, wav/, and for each model and seed a folder with
+best.keras, from waveform to waveform, and gain.keras, from frames to gains. If the
+command is run again, it resumes; models and seeds can be added.
 """
 
 import argparse
-import dataclasses
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops
 
-from experiments import device_options
 from experiments.denoising import (
     NOISY,
     UNTRAINED,
@@ -48,15 +44,18 @@ from experiments.denoising import (
     tables,
     write_scores,
 )
-from experiments.distributed import distributed, on_one_device
 from experiments.errors import plain_errors
 from experiments.layers import LAYERS, trained_parameters
 from experiments.optimizers import make_optimizer
-from experiments.options import check_values, new_parser
+from experiments.options import (
+    Settings,
+    check_values,
+    new_parser,
+    settle,
+)
 from experiments.own_layers import is_own
 from experiments.presets import Preset
-from experiments.records import check_record, digest, run_record
-from experiments.settings import Settings, settle
+from experiments.records import digest, run_record
 from experiments.smoke import synthesize
 from experiments.speech import (
     FEED_FORWARD,
@@ -79,7 +78,6 @@ from keras_ortho.audio import (
     wiener,
     write_wav,
 )
-from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check_decibels
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import replacing, write_json
@@ -102,11 +100,6 @@ from keras_ortho.training import MODEL, best_epoch, train
 
 RESULTS, SCORES, TABLE = "results.json", "scores.csv", "results.md"
 GAIN = "gain.keras"
-APPLICATION = {
-    "run": "folder of a run, in which a network has been trained",
-    "apply": "sound to clean",
-    "to": "file to write",
-}
 SCORED = 16  # Validation mixtures that are scored after each epoch.
 STEPS = 100  # Updates per epoch: new mixtures never run out.
 USUAL: dict[str, Any] = {"units": 128, "epochs": 15, "batch_size": 16}
@@ -116,13 +109,11 @@ SMOKE: dict[str, Any] = {"units": 12, "epochs": 2, "batch_size": 4}
 @plain_errors()
 def main() -> None:
     """Trains and scores networks, or applies a trained one."""
-    application = parse_application()
-    if application:
-        apply(*application)
+    if "--apply" in sys.argv:
+        apply(*parse_application())
         return
     settings = parse()
     record, out = run_record(settings.record()), settings.out
-    check_record(out, RESULTS, "models", [SCORES, TABLE])
     rows = matched_rows(settings.models, settings.units)
     kinds: tuple[str, ...] = TRAINED
     recorded: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
@@ -157,12 +148,11 @@ def main() -> None:
     pairs = [(each.noisy, each.clean) for each in valid]
     callback = SpeechScores(pairs, "waveform", number=SCORED)
     trained: dict[str, list[Trained]] = {}
-    with distributed(settings):
-        for row in rows:
-            trained[title_of_frame_model(row.model)] = [
-                fit(row, seed, passes(seed=seed), valid, callback, shared, settings)
-                for seed in range(settings.seed, settings.seed + settings.seeds)
-            ]
+    for row in rows:
+        trained[title_of_frame_model(row.model)] = [
+            fit(row, seed, passes(seed=seed), valid, callback, shared, settings)
+            for seed in range(settings.seed, settings.seed + settings.seeds)
+        ]
     systems = denoisers(trained, settings)
     passes_over_test = sum(map(len, systems.values()))
     number, scores = itertools.count(1), {}
@@ -187,10 +177,11 @@ def main() -> None:
     with replacing(out / TABLE) as aside:
         aside.write_text(text, "utf-8")
     of_all = SpeechScores(pairs, "waveform", ["si_sdr"], processes=1)
-    drawn = {"val_loss": ("curves.png", "SI-SDR, dB", "si_sdr", of_all)}
-    if process_count() == 1:
-        drawn["val_stoi"] = "curves_stoi.png", "STOI", "stoi", callback
-        drawn["val_pesq"] = "curves_pesq.png", "PESQ MOS-LQO", "pesq", callback
+    drawn = {
+        "val_loss": ("curves.png", "SI-SDR, dB", "si_sdr", of_all),
+        "val_stoi": ("curves_stoi.png", "STOI", "stoi", callback),
+        "val_pesq": ("curves_pesq.png", "PESQ MOS-LQO", "pesq", callback),
+    }
     for figure, (file, title, key, scored) in drawn.items():
         plot_curves(
             out / file,
@@ -221,15 +212,8 @@ def check_speakers(records: Path, speech: Mapping[str, Sequence[Any]]) -> int:
     return len(speakers["train"] & speakers["test"])
 
 
-@dataclasses.dataclass(frozen=True)
-class Trained:
-    """A network trained from one seed.
-
-    Attributes:
-        model: The network.
-        entry: Its entry in the results.
-        history: The figures of each epoch.
-    """
+class Trained(NamedTuple):
+    """A network trained from one seed, its entry in the results, and its epochs."""
 
     model: keras.Model
     entry: dict[str, Any]
@@ -255,18 +239,13 @@ def fit(
         "parameters": trained_parameters(model),
     }
     print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")
-    # Several processes hold the model together, and only one the mixtures.
-    callbacks: list[keras.callbacks.Callback] = [callback] * (process_count() == 1)
-    if settings.tensorboard:
-        logs = settings.out / "tensorboard" / entry["folder"]
-        callbacks.append(keras.callbacks.TensorBoard(logs))
     history = train(
         model,
         passes,
         settings.out / entry["folder"],
         epochs=settings.epochs,
         validation_data=denoising.padded_batches(valid, settings.batch_size),
-        callbacks=callbacks,
+        callbacks=[callback],
         settings={**entry, **shared},
     )
     losses = [epoch["val_loss"] for epoch in history]
@@ -291,10 +270,9 @@ def denoisers(
         systems[name] = []
         for one in several:
             folder = settings.out / one.entry["folder"]
-            alone = on_one_device(one.model, folder, settings)
             with replacing(folder / GAIN) as aside:
-                alone.get_layer("gain").save(aside)
-            systems[name].append(alone.predict_on_batch)
+                one.model.get_layer("gain").save(aside)
+            systems[name].append(one.model.predict_on_batch)
     return systems
 
 
@@ -341,8 +319,6 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
     """Cleans a recording with the first network of a run, which may still go on."""
     if clean.suffix.lower() != ".wav":
         raise ValueError(f"--to must name a .wav file. Received: {clean}")
-    if not clean.parent.is_dir():
-        raise FileNotFoundError(f"--to must be in a folder there. Received: {clean}")
     if clean.resolve() == noisy.resolve():
         raise ValueError(f"--to must not be the noisy file. Received: {clean}")
     networks = sorted(run.glob(f"*/*/{MODEL}"), key=lambda path: path.stat().st_mtime)
@@ -366,13 +342,8 @@ def apply(run: Path, noisy: Path, clean: Path) -> None:
 def parse(argv: Sequence[str] | None = None) -> Settings:
     """Reads the command line, and fills in what it leaves open."""
     parser = new_parser(__doc__)
-    _add_application(parser.add_argument_group("instead, apply the first network"))
     add = parser.add_argument
-    add(
-        "--records",
-        type=Path,
-        help="folder that `keras-ortho-data` wrote (synthetic speech)",
-    )
+    add("--records", type=Path, help="from `keras-ortho-data` (synthetic speech)")
     add("--noise-dir", type=Path, help="folder of recorded noises, to add to the made")
     add(
         "--models",
@@ -387,17 +358,9 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
     add("--epochs", type=int, help=f"of {STEPS} updates each (15)")
     add("--batch-size", type=int, help="mixtures in a batch, 2 s each (16)")
     add("--seeds", type=int, default=1, metavar="N", help="train from N seeds (1)")
-    add(
-        "--snrs",
-        type=float,
-        nargs="+",
-        default=SNRS,
-        metavar="DB",
-        help="of the test (-5 0 5 10 15)",
-    )
+    ratios = "of the test (-5 0 5 10 15)"
+    add("--snrs", type=float, nargs="+", default=SNRS, metavar="DB", help=ratios)
     given = parser.parse_args(argv)
-    for name in APPLICATION:  # Only for `--help`: `parse_application` reads them.
-        delattr(given, name)
     check_values(given, "speech")
     if given.smoke and (given.records or given.noise_dir):
         raise ValueError(
@@ -407,37 +370,16 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
     for snr in given.snrs:
         check_decibels("--snrs", snr)
     check_titles(given.models)
-    if len(set(given.snrs)) < len(given.snrs):
-        raise ValueError(f"--snrs names one twice. Received: {_words(given.snrs)}")
-    device_options.set_up(given)
     return settle(vars(given), SMOKE if given.smoke else {}, USUAL)
 
 
-def _words(values: Sequence[object]) -> str:
-    return " ".join(map(str, values))
-
-
-def _add_application(parser: argparse._ActionsContainer) -> None:
-    for name, what in APPLICATION.items():
-        parser.add_argument(f"--{name}", type=Path, help=what)
-
-
-def parse_application(
-    argv: Sequence[str] | None = None,
-) -> tuple[Path, Path, Path] | None:
+def parse_application(argv: Sequence[str] | None = None) -> tuple[Path, Path, Path]:
     """Reads the command line that applies a network."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    _add_application(parser)
-    given, others = parser.parse_known_args(argv)
-    run, noisy, clean = (getattr(given, name) for name in APPLICATION)
-    if run is noisy is clean is None:
-        return None
-    if None in (run, noisy, clean) or others:
-        raise ValueError(
-            "A network is applied by --run FOLDER --apply NOISY --to CLEAN alone. "
-            f"Received: {_words(sys.argv[1:] if argv is None else argv)}"
-        )
-    return run, noisy, clean
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for name in ("--run", "--apply", "--to"):
+        parser.add_argument(name, type=Path, required=True)
+    given = parser.parse_args(argv)
+    return given.run, given.apply, given.to
 
 
 if __name__ == "__main__":

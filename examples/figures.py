@@ -17,16 +17,16 @@ Writes a PNG file for each figure, and a JSON file with its numbers.
 """
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 
 from experiments.errors import plain_errors
-from experiments.layers import LAYERS, make_layer
+from experiments.layers import make_layer, title_of
 from experiments.optimizers import make_optimizer
-from experiments.options import check_out, check_seed
+from experiments.options import check_seed
 from experiments.presets import find
 from experiments.records import run_record
 from keras_ortho import ENRNN, AntisymmetricRNN
@@ -48,13 +48,11 @@ def main() -> None:
     """Runs the command."""
     options = parse()
     check_seed(options.seed)
-    check_out(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
-    chosen = list(FIGURES) if options.figure == "all" else [options.figure]
-    for name in chosen:
+    for name in FIGURES if options.figure == "all" else [options.figure]:
+        print(name)
         keras.utils.set_random_seed(options.seed)
         record = run_record(vars(options) | {"figure": name})
-        print(name)
         numbers = FIGURES[name](options.out / f"{name}.png", options)
         write_json(options.out / f"{name}.json", {**record, "numbers": numbers})
 
@@ -72,6 +70,14 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def on_adding(layer: keras.layers.Layer, length: int, rates: Any) -> keras.Model:
+    """Makes a network for the adding problem."""
+    inputs = keras.Input((length, 2))
+    model = keras.Sequential([inputs, layer, keras.layers.Dense(1)])
+    model.compile(make_optimizer(rates), "mse")
+    return model
+
+
 def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
     """Draws the gradient norms of the states, before and after some training."""
     length, updates = (30, 5) if options.smoke else (500, 300)
@@ -81,27 +87,21 @@ def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
     for name in ("scornn", "lstm"):
         preset = find("adding", name, length=400)
         layer = make_layer(name, preset.units, preset.arguments)
-        model = keras.Sequential(
-            [keras.Input((length, 2)), layer, keras.layers.Dense(1)]
-        )
-        model.compile(make_optimizer(preset.rates), "mse")
-        norms[f"{LAYERS[name].title}, start"] = gradient_norms(model, x, y)
+        model = on_adding(layer, length, preset.rates)
+        norms[f"{title_of(name)}, start"] = gradient_norms(model, x, y).tolist()
         model.fit(task.train, shuffle=False, verbose=0)
-        norms[f"{LAYERS[name].title}, {updates} updates"] = gradient_norms(model, x, y)
-    numbers = {name: values.tolist() for name, values in norms.items()}
-    plot_gradient_norms(path, numbers)
-    return numbers
+        after = gradient_norms(model, x, y).tolist()
+        norms[f"{title_of(name)}, {updates} updates"] = after
+    plot_gradient_norms(path, norms)
+    return norms
 
 
 def draw_heat_maps(path: Path, options: argparse.Namespace) -> dict:
     """Draws how long each kind of ENRNN unit depends on an input."""
     epochs, size = (1, 500) if options.smoke else (5, 100_000)
     task = adding.load(50, train_size=size, test_size=50, seed=options.seed)
-    layer = ENRNN(24, 16, negative_ones=0.3)
-    model = keras.Sequential([keras.Input((50, 2)), layer, keras.layers.Dense(1)])
-    model.compile(
-        make_optimizer({"others": "rmsprop 1e-3", "recurrent": "rmsprop 1e-4"}), "mse"
-    )
+    rates = {"others": "rmsprop 1e-3", "recurrent": "rmsprop 1e-4"}
+    model = on_adding(ENRNN(24, 16, negative_ones=0.3), 50, rates)
     model.fit(task.train, epochs=epochs, shuffle=False, verbose=2)
     x, _ = next(iter(task.test))
     parts = {"short-term units": slice(24, None), "long-term units": slice(0, 24)}
@@ -116,15 +116,12 @@ def draw_heat_maps(path: Path, options: argparse.Namespace) -> dict:
 def draw_trajectories(path: Path, options: argparse.Namespace) -> dict:
     """Draws the trajectories of two units under eight recurrent matrices."""
     random = np.random.default_rng(options.seed)
-    angle = 0.5
-    rotation = np.array(
-        [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-    )
+    cosine, sine = np.cos(0.5), np.sin(0.5)
     plain = {
         "plain, Gaussian": random.normal(size=(2, 2)),
         "plain, identity": np.eye(2),
         "plain, Gaussian again": random.normal(size=(2, 2)),
-        "plain, orthogonal": rotation,
+        "plain, orthogonal": np.array([[cosine, -sine], [sine, cosine]]),
     }
     turning = np.array([[0.0, 2.0], [-2.0, 0.0]])
     feedback = {
@@ -133,25 +130,17 @@ def draw_trajectories(path: Path, options: argparse.Namespace) -> dict:
         "feedback, imaginary eigenvalues": turning,
         "feedback, imaginary with diffusion": turning - 0.1 * np.eye(2),
     }
-
-    models: dict[str, keras.layers.Layer] = {}
+    zero = {"bias_initializer": "zeros"}
+    layers: dict[str, keras.layers.Layer] = {}
     for name, matrix in plain.items():
-        models[name] = keras.layers.SimpleRNN(
-            2,
-            recurrent_initializer=keras.initializers.Constant(matrix),
-            bias_initializer="zeros",
-        )
+        start = keras.initializers.Constant(matrix)
+        layers[name] = keras.layers.SimpleRNN(2, recurrent_initializer=start, **zero)
     for name, matrix in feedback.items():
-        models[name] = AntisymmetricRNN(
-            2,
-            step_size=0.1,
-            antisymmetric=False,
-            recurrent_initializer=matrix,
-            bias_initializer="zeros",
-        )
-    for layer in models.values():
+        own = {"step_size": 0.1, "antisymmetric": False, **zero}
+        layers[name] = AntisymmetricRNN(2, recurrent_initializer=matrix, **own)
+    for layer in layers.values():
         layer.build((None, None, 1))
-    plot_trajectories(path, models, num_steps=20 if options.smoke else 200)
+    plot_trajectories(path, layers, num_steps=20 if options.smoke else 200)
     return {name: matrix.tolist() for name, matrix in {**plain, **feedback}.items()}
 
 
@@ -175,15 +164,12 @@ def draw_jacobians(path: Path, options: argparse.Namespace) -> dict:
         }
     plot_eigenvalue_moduli(path, found)
     return {
-        name: {
-            length: [float(moduli.mean()), float(moduli.std())]
-            for length, moduli in by_length.items()
-        }
+        name: {n: [float(of.mean()), float(of.std())] for n, of in by_length.items()}
         for name, by_length in found.items()
     }
 
 
-FIGURES: dict[str, Callable[[Path, argparse.Namespace], dict]] = {
+FIGURES = {
     "gradient-norms": draw_gradient_norms,
     "heat-maps": draw_heat_maps,
     "trajectories": draw_trajectories,

@@ -10,10 +10,10 @@ n = 256, an update with the paper's batch size of 128 takes about a second on tw
 
 import keras
 
-from experiments.building import build
 from experiments.command import command
+from experiments.layers import build
+from experiments.options import Settings
 from experiments.runs import fit_classifier
-from experiments.settings import Settings
 from keras_ortho.tasks import pixels
 
 

@@ -9,10 +9,10 @@ cores.
 
 import keras
 
-from experiments.building import build
 from experiments.command import command
+from experiments.layers import build
+from experiments.options import Settings
 from experiments.runs import fit_classifier
-from experiments.settings import Settings
 from keras_ortho.tasks import pixels
 
 

@@ -11,9 +11,9 @@ retrained, and only the runs in the `--work` folder count as finished. `--out` w
 the results to another folder. Runs without data are skipped and named.
 
 DATA holds the folders mnist, ucr, ptb and cifar10, timit with the output of
-`keras-ortho-data`, and timit-corpus with the corpus itself. Writes results/RUN.json for
-each run, results/SECTION.png, and RESULTS.md; `--report` only rewrites the latter two,
-and moves the records of UCR into results/ucr.csv.
+`keras-ortho-data`, and timit-corpus with the corpus itself. Writes RESULTS.md, and for
+each of its sections results/SECTION.json with the records of its runs, or for UCR
+results/ucr.csv, and results/SECTION.png; `--report` only writes RESULTS.md and figures.
 
 `quick` takes a few minutes on two cores, and `standard` about a day. `full` adds every
 preset with its paper's training length, on all data, and takes weeks. `--list` runs
@@ -24,21 +24,17 @@ same run, one of them skips it.
 """
 
 import argparse
-import functools
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
-from experiments.catalog import SETS, select
+from experiments.catalog import SETS, Run, select
 from experiments.engine import RunScript, run_all
 from experiments.errors import plain_errors
 from experiments.options import SCHEDULER
-from experiments.records import brief, read_record
+from experiments.records import add_record, as_kept, read_record, read_records
 from experiments.report import write_report
-from experiments.sections import Run
-from experiments.standing import Folders, listing, standing
 from keras_ortho.checks import check_count
-from keras_ortho.files import remove_asides, replacing, write_json
+from keras_ortho.files import replacing
 from keras_ortho.locks import locked
 
 HERE = Path(__file__).resolve().parent
@@ -48,52 +44,70 @@ HERE = Path(__file__).resolve().parent
 def main() -> None:
     """Describes the existing records, executes the remaining runs, and reports."""
     options = parse()
+    results = options.out / "results"
     runs = [] if options.report else select(options.set, options.only)
-    folders = Folders(options.out / "results", options.work, options.data_dir)
+    left = {run.name: run for run in runs if not is_done(run, options)}
     if options.list:
-        print("\n".join(listing(runs, folders, options.fresh)))
+        for run in runs:
+            record = read_records(results / run.records).get(run.name)
+            text = "to do" if run.has_data(options.data_dir) else f"needs {run.data}"
+            if record and run.name not in left:
+                text = f"recorded at {record['commit']}"
+            print(f"{run.name}: {text}")
     if runs:
-        print("\n".join(standing(runs, folders, options.fresh)), flush=True)
+        print(
+            f"{len(runs) - len(left)} of {len(runs)} runs have their record in "
+            f"{results}; --fresh trains them anew, --out FOLDER leaves these alone.",
+            flush=True,
+        )
     if options.list:
         return
-    folders.results.mkdir(parents=True, exist_ok=True)
-    write_report(options.out, gathered=options.report)
-    left = [run for run in runs if not folders.is_done(run, options.fresh)]
-    by_name = {run.name: run for run in left if run.has_data(folders.data)}
-    make = functools.partial(carry_out, by_name, folders, options.fresh)
-    places = {name: folders.work / name for name in by_name}
+    results.mkdir(parents=True, exist_ok=True)
+    write_report(options.out)
+    places = {
+        name: options.work / name
+        for name, run in left.items()
+        if run.has_data(options.data_dir)
+    }
+
+    def make(run: RunScript, name: str) -> None:
+        carry_out(left[name], run, options)
+
     failed = []
     for name, wrong in run_all(make, places, options.jobs, options.scheduler):
         if wrong:
             failed.append(f"Not done: {name}. {wrong}")
         else:
             write_report(options.out)
-    for run in left:
-        if run.name not in by_name:
-            print(f"Left out for want of {run.data} in --data-dir: {run.name}")
+    for name in left.keys() - places.keys():
+        print(f"Left out for want of {left[name].data} in --data-dir: {name}")
     if failed:
         raise SystemExit("\n".join(failed))
 
 
-def carry_out(
-    runs: Mapping[str, Run], folders: Folders, fresh: bool, make: RunScript, name: str
-) -> None:
+def is_done(run: Run, options: argparse.Namespace) -> bool:
+    """Whether a run has a record; with `--fresh`, that of its work folder."""
+    path = options.out / "results" / run.records
+    record = read_records(path).get(run.name)
+    if record is None or not options.fresh:
+        return record is not None
+    made = options.work / run.name / run.record
+    return made.exists() and as_kept(path, read_record(made)) == record
+
+
+def carry_out(run: Run, make: RunScript, options: argparse.Namespace) -> None:
     """Executes a run, and puts its results in place, the record last."""
-    run = runs[name]
-    with locked(folders.results, f".{name}.lock"):
-        if folders.is_done(run, fresh):  # Another command has finished it.
+    results, folder = options.out / "results", options.work / run.name
+    with locked(results, f".{run.name}.lock"):
+        if is_done(run, options):  # Another command has finished it.
             return
-        folder = folders.work / name
         script = str(HERE / f"{run.script}.py")
-        make([script, *run.options(folder, folders.data)], folder)
-        for file, result in run.products.items():
-            path = folders.results / result
-            remove_asides(path)
-            if run.table:
-                write_json(path, brief(read_record(folder / file)), indent=None)
-                continue
-            with replacing(path) as aside:
+        make([script, *run.options(folder, options.data_dir)], folder)
+        for file, result in run.files.items():
+            with replacing(results / result) as aside:
                 shutil.copyfile(folder / file, aside)
+        made = read_record(folder / run.record)
+        add_record(results / run.records, run.name, made)
 
 
 def parse() -> argparse.Namespace:
@@ -111,7 +125,7 @@ def parse() -> argparse.Namespace:
     add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
     add("--fresh", action="store_true", help="also repeat what has a record")
     add("--list", action="store_true", help="run nothing, only list what is left to do")
-    add("--report", action="store_true", help="run nothing, only gather and report")
+    add("--report", action="store_true", help="run nothing, only report")
     options = parser.parse_args()
     if options.jobs is not None:
         check_count("--jobs", options.jobs)

@@ -13,13 +13,12 @@ networks of equal size, and resynthesizes and scores the speech.
 import keras
 
 from experiments import linear_prediction
-from experiments.building import build
 from experiments.command import command
-from experiments.frame_network import correction
+from experiments.layers import build
 from experiments.optimizers import make_optimizer
+from experiments.options import Settings
 from experiments.runs import fit
-from experiments.settings import Settings
-from experiments.speech import LINEAR_2, errors
+from experiments.speech import LINEAR_2, correction, errors
 from keras_ortho import losses
 from keras_ortho.metrics import ValidFrameMSE
 from keras_ortho.tasks import timit

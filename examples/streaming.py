@@ -49,21 +49,8 @@ class Step:
         runtime = require("onnxruntime", extra="export")
         with np.load(path.with_suffix(".npz")) as states:
             self.states = [states[name] for name in states]
-        try:
-            self.session = runtime.InferenceSession(path.read_bytes())
-        except Exception as error:  # ONNX Runtime's errors share no other base class.
-            raise ValueError(
-                f"`model` must be an ONNX file. {error}. Received: {path}"
-            ) from error
-        inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
-        self.names = [entry.name for entry in inputs]
-        bins = [entry.shape[-1:] for entry in (inputs[0], outputs[0])]
-        if bins != [[NUM_BINS]] * 2 or len(inputs) != 1 + len(self.states):
-            raise ValueError(
-                f"`model` must turn {NUM_BINS} bins into as many gains, and its states "
-                f"stand beside it. Received: {path}, from {bins[0]} to {bins[1]}, with "
-                f"{len(self.states)} of {len(inputs) - 1} states"
-            )
+        self.session = runtime.InferenceSession(path)
+        self.names = [entry.name for entry in self.session.get_inputs()]
 
     def __call__(self, frame: np.ndarray) -> np.ndarray:
         """Returns the gains of a frame, from its log power, both of shape `(bins,)`."""
@@ -108,12 +95,6 @@ def main() -> None:
         raise ValueError(f"`model` must be a .keras or an .onnx file. Received: {path}")
     if not path.is_file():
         raise FileNotFoundError(f"`model` must be a file. Received: {path}")
-    clean = options.out / "clean.wav"
-    if options.speech != "-" and clean.resolve() == Path(options.speech).resolve():
-        raise ValueError(
-            f"`speech` must not be {clean.name} in --out, which is written. "
-            f"Received: {options.speech}"
-        )
     tqdm = require("tqdm", extra="speech").tqdm
     speech_in = hops(options.speech)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -143,7 +124,7 @@ def main() -> None:
     waveform = np.concatenate(sound)[HOP_LENGTH:]
     with replacing(options.out / "gains.npy") as aside, aside.open("wb") as file:
         np.save(file, np.stack(gains))
-    write_wav(clean, waveform, SAMPLE_RATE)
+    write_wav(options.out / "clean.wav", waveform, SAMPLE_RATE)
     report(np.array(seconds), options.out)
 
 

@@ -32,6 +32,8 @@ repeats these runs for several seeds and divisions of the speakers. `--smoke` ta
 than a minute, with small networks and synthetic speech.
 """
 
+import argparse
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -40,32 +42,43 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments import device_options, linear_prediction, smoke
-from experiments.distributed import distributed, on_one_device
+from experiments import linear_prediction, smoke
 from experiments.errors import plain_errors
-from experiments.frame_network import correction
-from experiments.layers import make_layer, trained_parameters
+from experiments.layers import LAYERS, make_layer, trained_parameters
 from experiments.linear_prediction import LinearPrediction
 from experiments.optimizers import make_optimizer
+from experiments.options import (
+    Settings,
+    check_values,
+    new_parser,
+    read_units,
+    settle,
+)
 from experiments.own_layers import is_own
 from experiments.presets import Preset
-from experiments.records import check_record, run_record
-from experiments.settings import Settings
+from experiments.records import run_record
 from experiments.speech import (
+    CHANNELS,
     COLUMNS,
+    FEED_FORWARD,
     LINEAR_1,
     LINEAR_2,
     MEAN,
+    OUTPUTS,
     REPEAT,
+    check_titles,
+    correction,
     describe,
     errors,
     inputs,
     make_frame_layer,
+    matched_rows,
+    paper_rows,
+    read_frame_model,
     short,
     title_of_frame_model,
 )
 from experiments.tables import write_table
-from experiments.timit_options import ERROR, is_raw, read, settled
 from keras_ortho import losses
 from keras_ortho.audio import (
     NUM_BINS,
@@ -77,7 +90,6 @@ from keras_ortho.audio import (
     to_int16,
     write_wav,
 )
-from keras_ortho.backend.processes import process_count
 from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.files import write_json
 from keras_ortho.metrics import (
@@ -86,11 +98,33 @@ from keras_ortho.metrics import (
     mean_scores,
     score_speech,
 )
+from keras_ortho.metrics.evaluators import SCORES
 from keras_ortho.tasks import timit
 from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import best_epoch, train
 
 RECORD, TABLE = "results.json", "results.md"
+ERROR = "valid_frame_mse"
+USUAL: dict[str, Any] = {
+    "models": [FEED_FORWARD, "lstm", "gru", "scornn", "enrnn"],
+    "units": [128],
+    "rate": 1e-3,
+    "epochs": 40,
+    "batch_size": 8,
+}
+# Defaults of the papers' networks, for all models.
+PAPER: dict[str, Any] = {"models": ["scornn", "lstm"], "batch_size": 28}
+RAW: dict[str, Any] = PAPER | {
+    "units": [224],
+    "rate": 1e-3,
+    "epochs": 200,
+}
+SMOKE: dict[str, Any] = {
+    "models": ["lstm", "scornn"],
+    "units": [12],
+    "epochs": 2,
+    "batch_size": 2,
+}
 # Validation utterances that are scored after each epoch, if no score chooses it.
 SCORED = 8
 DRAWN = {"stoi": "STOI", "pesq": "PESQ MOS-LQO"}
@@ -103,7 +137,6 @@ def main() -> None:
     settings, models = parse()
     record = run_record(settings.record())
     out, raw = settings.out, is_raw(settings)
-    check_record(out, RECORD, "results", [TABLE])
     records = smoke.speech(out)["data_dir"] if settings.smoke else settings.records
     data = timit.load(
         records,
@@ -123,24 +156,17 @@ def main() -> None:
         number=SCORED if settings.best_by == ERROR else None,
         features=lambda x: inputs(log_power(stft(x)), settings.legacy_swapped_targets),
     )
-    trained: dict[str, tuple[keras.Model, Path]] = {}
-    with distributed(settings):
-        for row in models:
-            # The weights do not depend on the models before it.
-            keras.utils.set_random_seed(settings.seed)
-            model = (
-                raw_network(row, data.mean) if raw else network(row, linear[LINEAR_2])
-            )
-            name = title_of_frame_model(row.model)
-            folder = out / (name if is_own(row.model) else row.model)
-            print(f"\n{name}: {trained_parameters(model):,} trained parameters")
-            rows[name], by_epoch[name] = fit(
-                model, row, data, folder, records, speech, settings
-            )
-            trained[name] = model, folder
-    for name, (model, folder) in trained.items():
-        alone = on_one_device(model, folder, settings)
-        predictors[name] = functools.partial(alone.predict, verbose=0)
+    for row in models:
+        # The weights do not depend on the models before it.
+        keras.utils.set_random_seed(settings.seed)
+        model = raw_network(row, data.mean) if raw else network(row, linear[LINEAR_2])
+        name = title_of_frame_model(row.model)
+        folder = out / (name if is_own(row.model) else row.model)
+        print(f"\n{name}: {trained_parameters(model):,} trained parameters")
+        rows[name], by_epoch[name] = fit(
+            model, row, data, folder, records, speech, settings
+        )
+        predictors[name] = functools.partial(model.predict, verbose=0)
     for name, predict in predictors.items():
         rows[name] |= errors(predict, data, "test")
         if name not in by_epoch:
@@ -161,7 +187,7 @@ def main() -> None:
         log=raw,
     )
     scores = {name: speech.score(predictors[name]) for name in (REPEAT, LINEAR_2)}
-    for key, title in DRAWN.items() if process_count() == 1 else ():
+    for key, title in DRAWN.items():
         plot_curves(
             out / f"curves_{key}.png",
             {name: curve[key] for name, curve in by_epoch.items()},
@@ -205,11 +231,6 @@ def fit(
         losses.ValidFrameMSE(),
         weighted_metrics=[ValidFrameMSE()],
     )
-    # Several processes hold the model together, and only one the utterances.
-    callbacks: list[keras.callbacks.Callback] = [speech] * (process_count() == 1)
-    if settings.tensorboard:
-        logs = settings.out / "tensorboard" / folder.name
-        callbacks.append(keras.callbacks.TensorBoard(logs))
     shared = {
         "records": fingerprint(records),
         "batch_size": settings.batch_size,
@@ -225,7 +246,7 @@ def fit(
         validation_data=data.valid,
         monitor=f"val_{settings.best_by}",
         mode="min" if settings.best_by == ERROR else "max",
-        callbacks=callbacks,
+        callbacks=[speech],
         settings=describe(row) | shared,
     )
     curves = {
@@ -286,8 +307,7 @@ def score(
 
 def network(row: Preset, linear: LinearPrediction) -> keras.Model:
     """Makes the network that corrects a linear prediction of the next frame."""
-    layer = make_frame_layer(row.model, row.units, row.arguments)
-    return correction(layer, linear)
+    return correction(make_frame_layer(row.model, row.units, row.arguments), linear)
 
 
 def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
@@ -300,9 +320,110 @@ def raw_network(row: Preset, mean: np.ndarray | float = 0.0) -> keras.Model:
 
 def parse(argv: Sequence[str] | None = None) -> tuple[Settings, list[Preset]]:
     """Reads the command line, and returns the settings and those of each model."""
-    given = read(__doc__ or "", argv)
-    device_options.set_up(given)
-    return settled(given)
+    parser = new_parser(__doc__)
+    add = parser.add_argument
+    add("--records", type=Path, help="folder that `keras-ortho-data` wrote")
+    add(
+        "--models",
+        nargs="+",
+        type=read_frame_model,
+        metavar="MODEL",
+        help=f"some of {', '.join([FEED_FORWARD, *LAYERS])}, or layers or cells of "
+        "your own: package.module:Name, file.py:Name "
+        f"({' '.join(USUAL['models'])}; with --preset and --raw "
+        f"{' '.join(PAPER['models'])})",
+    )
+    add("--preset", choices=["paper"], help="train the papers' networks, as they did")
+    add("--raw", action="store_true", help="train the papers' network, on raw decibels")
+    add(
+        "--units",
+        type=read_units,
+        nargs="+",
+        help="units of scoRNN, whose parameter count all models match (128; with --raw "
+        "224); with --preset one of the paper's sizes for each model, such as 425 or "
+        "374/94",
+    )
+    add("--rate", type=float, help="rate of Adam (1e-3)")
+    add(
+        "--recurrent-rate",
+        type=float,
+        help="rate for the free variables of the recurrent matrix (a tenth of --rate; "
+        "with --raw RMSprop's, 1e-3, ENRNN's of Adam, 1e-4)",
+    )
+    add(
+        "--best-by",
+        choices=[ERROR, *SCORES],
+        default=ERROR,
+        help="the validation figure by which the best epoch is chosen (the error)",
+    )
+    add("--epochs", type=int, help="(40; with --raw 200, with --preset the paper's)")
+    add("--batch-size", type=int, help="utterances (8; with --raw and --preset 28)")
+    add(
+        "--legacy-swapped-targets",
+        action="store_true",
+        help="give the network the frame it is to predict; for comparison only, with "
+        "--raw or --preset",
+    )
+    given = parser.parse_args(argv)
+    check_values(given, "speech")
+    if given.smoke == (given.records is not None):
+        which = "both" if given.smoke else "neither"
+        raise ValueError(f"give either --records or --smoke. Received: {which}")
+    if given.smoke and given.preset:
+        raise ValueError("--smoke and --preset exclude each other. Received: both")
+    if given.preset and given.raw:
+        raise ValueError(
+            "--preset has the papers' sizes, and --raw has not: give one of them. "
+            "Received: both"
+        )
+    if given.legacy_swapped_targets and not is_raw(given):
+        raise ValueError(
+            "--legacy-swapped-targets is for the papers' networks: give --raw or "
+            "--preset. Received: neither"
+        )
+    small = SMOKE if given.smoke else {}
+    usual = PAPER if given.preset else RAW if given.raw else USUAL
+    settings = settle(vars(given), small, usual)
+    check_titles(settings.models)
+    if is_raw(settings) and FEED_FORWARD in settings.models:
+        raise ValueError(
+            "The papers' networks are recurrent. "
+            f"Received: --models {' '.join(settings.models)}"
+        )
+    rows = rows_of(settings)
+    if settings.epochs is not None:
+        rows = [dataclasses.replace(row, epochs=settings.epochs) for row in rows]
+    return settings, rows
+
+
+def is_raw(settings: argparse.Namespace) -> bool:
+    """Whether the networks are the papers'."""
+    return bool(settings.raw or settings.preset)
+
+
+def rows_of(settings: Settings) -> list[Preset]:
+    """Finds the papers' settings of the models, or makes settings of equal size."""
+    names = ("rate", "recurrent_rate")
+    given = {name: getattr(settings, name) for name in names}
+    given = {name: value for name, value in given.items() if value is not None}
+    if settings.preset:
+        for name, value in sorted(given.items()):
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"--preset uses the papers' settings: omit {option}. Received: {value}"
+            )
+        return paper_rows(settings.models, settings.units)
+    units, *more = settings.units
+    if more or isinstance(units, tuple):
+        raise ValueError(
+            "--units must be one number, that of scoRNN; only with --preset is there "
+            f"a size of each model. Received: {settings.units}"
+        )
+    if settings.raw:
+        return matched_rows(settings.models, units, raw=True, **given)
+    return matched_rows(
+        settings.models, units, features=CHANNELS, outputs=OUTPUTS, **given
+    )
 
 
 def save_wav(out: Path, utterance: str, name: str, samples: np.ndarray) -> None:

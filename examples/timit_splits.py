@@ -23,19 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from experiments import device_options, timit_options
 from experiments.comparison import spread
 from experiments.errors import plain_errors, run_python
 from experiments.options import check_values
-from experiments.records import check_record, read_record
+from experiments.records import read_record
 from experiments.speech import COLUMNS, LINEAR_2
 from experiments.tables import table
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import read_json, replacing, write_json
-from keras_ortho.tasks.timit_records import LARGEST_MANIFEST, MANIFEST
 
 HERE = Path(__file__).resolve().parent
 RECORD, TABLE = "results.json", "results.md"
+MODE = "division.json"
 # Entries that must be equal in the records of all runs.
 SAME = ("commit", "keras_ortho", "keras", "backend", "backend_version", "python")
 # Entries that differ from run to run.
@@ -49,7 +48,6 @@ Runs = Sequence[Sequence[Mapping[str, Any]]]
 def main() -> None:
     """Prepares the splits, executes their runs, and writes the results."""
     options, others = parse()
-    check_record(options.out, RECORD, "runs", [TABLE])
     runs = [
         [
             run(options.out, split, seed, others)
@@ -68,32 +66,19 @@ def prepare(options: argparse.Namespace) -> list[str]:
         )
     names = [f"split-{number}" for number in range(options.splits)]
     mode = "auto" if options.splits == 1 else "speakers"
-    before = division(options.out / names[0] / "records")
-    # A single split is also by speakers if the corpus has none of its own.
-    differs = before != "speakers"
-    if options.splits == 1:
-        differs = (options.out / "split-1").exists()
-    if before and differs:
+    written = options.out / MODE
+    if written.exists() and read_json(written)["mode"] != mode:
         raise ValueError(
             "--out holds runs on another division of the speakers: give several "
             f"splits another folder than one. Received: {options.out}"
         )
+    options.out.mkdir(parents=True, exist_ok=True)
+    write_json(written, {"mode": mode})
     for number, name in enumerate(names):
         command = ["-m", "keras_ortho.data_prep", str(options.corpus)]
         command += [str(options.out / name / "records"), "--splits", mode]
         run_python([*command, "--seed", str(number)])
     return names
-
-
-def division(records: Path) -> str | None:
-    """Returns how records divide the speakers; `None` if missing or damaged."""
-    path = records / MANIFEST
-    if not path.exists():
-        return None
-    try:
-        return read_json(path, largest=LARGEST_MANIFEST)["parameters"]["splits"]
-    except (LookupError, TypeError, ValueError):  # Damaged: it will be rewritten.
-        return None
 
 
 def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, Any]:
@@ -224,18 +209,11 @@ def parse(
     add("--splits", type=int, default=1, help="divisions of the speakers (1)")
     add("--seeds", type=int, default=3, help="runs on each (3)")
     add("--seed", type=int, default=0, help="the first of them (0)")
-    add("--tensorboard", action="store_true", help="write logs for TensorBoard, too")
     options, others = parser.parse_known_args(argv)
     check_values(options, "speech")
     for option in ("--records", "--smoke"):
         if any(word.partition("=")[0] == option for word in others):
             raise ValueError(f"The records are made here: no {option}. Received: it")
-    others += ["--tensorboard"] * options.tensorboard
-    # Fails on what a run would refuse, before the records are made.
-    own = ["--records", "records", "--out", str(options.out), *others]
-    given = timit_options.read(__doc__ or "", own)
-    device_options.check(given)
-    timit_options.settled(given)
     return options, others
 
 

@@ -1,12 +1,178 @@
-"""The sections for the papers' tables and figures, and the sets of their runs."""
+"""The sections for the papers' tables and figures, their runs, and the sets of runs."""
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from experiments.layers import Units, units_text
 from experiments.presets import PRESETS, Preset
-from experiments.sections import Comparison, Run, Section
 from keras_ortho.checks import check_choice
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of one of the examples.
+
+    Attributes:
+        name: Name of the run.
+        script: Name of the example, without `.py`.
+        arguments: Arguments of the example, except folders.
+        records: File among the results that holds the record of the run.
+        data: Subfolder of the folder of all data that it needs; empty if none.
+        data_option: Option of the example that takes the folder of the data.
+        record: Name that the example gives the record.
+        files: Its other result files: the example's names, and those among the results.
+    """
+
+    name: str
+    script: str
+    arguments: list[str]
+    records: str
+    data: str
+    data_option: str = "--data-dir"
+    record: str = "run.json"
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def has_data(self, data_dir: Path | None) -> bool:
+        """Whether the data that it needs, if any, are in the folder of all data."""
+        return not self.data or bool(data_dir and (data_dir / self.data).exists())
+
+    def options(self, out: Path | str, data_dir: Path | None) -> list[str]:
+        """Lists the arguments of the example, including folders."""
+        options = ["--out", str(out), *self.arguments]
+        if self.data and data_dir:
+            options += [self.data_option, str(data_dir / self.data)]
+        return options
+
+
+@dataclass(frozen=True)
+class Section:
+    """Runs that share a table and a figure.
+
+    Attributes:
+        title: Heading.
+        script: Name of the example, without `.py`.
+        arguments: Arguments common to all its runs.
+        models: Further arguments of each model, by its name; words after the name
+            tell its rows apart.
+        published: Results in the paper, by the same names.
+        set: The smallest set that contains the section.
+        data: As for `Run`.
+        ylabel: Label of the figure's y axis.
+        log: Whether the y axis is logarithmic.
+        side_by_side: Whether the tables have a row for each data set and the models
+            side by side; the keys of `models` then name a model and a data set.
+        apart: With `side_by_side`, data sets that the means leave out, as models cannot
+            be compared on them.
+        seeds: Seeds of each run.
+        more_seeds: Additional seeds of the runs on the named data sets.
+    """
+
+    title: str
+    script: str
+    arguments: str
+    models: Mapping[str, str]
+    published: Mapping[str, str] = field(default_factory=dict)
+    set: str = "standard"
+    data: str = ""
+    ylabel: str = "validation loss"
+    log: bool = True
+    side_by_side: bool = False
+    apart: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    more_seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the section, used for its files."""
+        return _file_name(self.title)
+
+    @property
+    def records(self) -> str:
+        """Name of the file with all its records; a CSV file has no curves."""
+        return f"{self.name}.{'csv' if self.side_by_side else 'json'}"
+
+    def seeds_of(self, row: str) -> tuple[int, ...]:
+        """Lists the seeds of a key of `models`."""
+        return (*self.seeds, *self.more_seeds.get(row.partition(" ")[2], ()))
+
+    def run_name(self, row: str, seed: int) -> str:
+        """Returns the name of the run of a key of `models` with a seed."""
+        words = [self.name, *row.lower().split()]
+        return "-".join(words + [f"seed-{seed}"] * (len(self.seeds) > 1))
+
+    def runs(self) -> list[Run]:
+        """Lists its runs, model by model."""
+        return [
+            Run(
+                self.run_name(row, seed),
+                self.script,
+                shlex.split(
+                    f"--model {row.split()[0]} {self.arguments} {more} --seed {seed}"
+                ),
+                self.records,
+                self.data,
+            )
+            for row, more in self.models.items()
+            for seed in self.seeds_of(row)
+        ]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run of an example that makes a comparison with its own table and figures.
+
+    Attributes:
+        title: Heading.
+        script: Name of the example, without `.py`.
+        arguments: Arguments of the example.
+        pictures: Figures that it writes.
+        table: Table that it writes; empty if it writes none.
+        record: Record that it writes.
+        others: Other result files that it writes.
+        set: The smallest set that contains the section.
+        data: As for `Run`.
+        data_option: As for `Run`.
+    """
+
+    title: str
+    script: str
+    arguments: str
+    pictures: tuple[str, ...]
+    table: str = "table.md"
+    record: str = "run.json"
+    others: tuple[str, ...] = ()
+    set: str = "standard"
+    data: str = ""
+    data_option: str = "--data-dir"
+
+    @property
+    def name(self) -> str:
+        """Name of the section, used for its files."""
+        return _file_name(self.title)
+
+    def runs(self) -> list[Run]:
+        """Lists its only run."""
+        files = filter(None, (*self.pictures, self.table, *self.others))
+        return [
+            Run(
+                self.name,
+                self.script,
+                shlex.split(self.arguments),
+                f"{self.name}.json",
+                self.data,
+                self.data_option,
+                self.record,
+                {file: f"{self.name}-{file}" for file in files},
+            )
+        ]
+
+
+def _file_name(title: str) -> str:
+    return "-".join(title.lower().replace(",", "").replace("=", "").split())
+
 
 # Each contains those before it.
 SETS = ("quick", "standard", "full")
@@ -151,7 +317,7 @@ def _speech(
         arguments,
         ("curves.png", "spectrograms.png"),
         table="results.md",
-        record_file="results.json",
+        record="results.json",
         data=data,
         data_option="--records",
         **own,
@@ -297,8 +463,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             )
         },
         data="ucr",
-        picture=False,
-        across=("test accuracy there", "best test accuracy"),
+        side_by_side=True,
         # The published accuracy is the share of one class, the same for all networks.
         apart=("ECG200", "Lightning2"),
         seeds=(0, 1, 2),
@@ -349,7 +514,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         "--splits 3 --seeds 3",
         ("curves.png",),
         table="results.md",
-        record_file="results.json",
+        record="results.json",
         data="timit-corpus",
         data_option="--corpus",
     ),
@@ -376,7 +541,7 @@ SECTIONS: tuple[Section | Comparison, ...] = (
             figure,
             (f"{figure}.png",),
             table="",
-            record_file=f"{figure}.json",
+            record=f"{figure}.json",
         )
         for title, figure in (
             ("Gradients over time", "gradient-norms"),

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from experiments.comparison import write_comparison
-from experiments.distributed import distributed
 from experiments.errors import plain_errors
-from experiments.options import read_task
+from experiments.options import Settings, read_task
 from experiments.records import read_record
 from experiments.runs import RECORD
 from experiments.seeds import run_seeds
-from experiments.settings import Settings
 
 
 def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], None]]:
@@ -30,8 +28,7 @@ def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], No
             script = Path(inspect.getfile(main))
             settings = read_task(task, inspect.getdoc(inspect.getmodule(main)) or "")
             if settings.seeds is None:
-                with distributed(settings):
-                    main(settings)
+                main(settings)
                 write_comparison(settings.out, [read_record(settings.out / RECORD)])
             else:
                 run_seeds(script, settings)

@@ -5,13 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.catalog import SECTIONS
+from experiments.catalog import SECTIONS, Section
 from experiments.layers import title_of, units_text
-from experiments.records import draw, read_run
-from experiments.sections import Section
-from experiments.settings import SIZES
+from experiments.options import SIZES
+from experiments.records import draw, read_records
 from experiments.tables import write_table
-from keras_ortho.files import remove_asides
 
 # One record per seed.
 Records = Sequence[Mapping[str, Any]]
@@ -36,8 +34,6 @@ def write_comparison(folder: Path, records: Records, results: Path = RESULTS) ->
         rows[known if name in rows else name] = found
     if len(rows) == len(records) == 1:
         return ""
-    remove_asides(folder / TABLE)
-    remove_asides(folder / PICTURE)
     baseline = first.get("baseline")
     draw(
         folder / PICTURE,
@@ -66,9 +62,9 @@ def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Reco
 
 def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]]:
     """Reads the existing records of a row of a section, one per seed."""
-    names = [section.record(row, seed) for seed in section.seeds_of(row)]
-    found = (read_run(results, name, section.table, NEEDED) for name in names)
-    return [record for record in found if record]
+    found = read_records(results / section.records, NEEDED)
+    names = [section.run_name(row, seed) for seed in section.seeds_of(row)]
+    return [found[name] for name in names if name in found]
 
 
 def _data(record: Mapping[str, Any]) -> dict[str, Any]:

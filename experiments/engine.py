@@ -3,30 +3,84 @@
 import contextlib
 import functools
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from experiments.programs import (
-    COMMAND_LOCK,
-    ProgramFailedError,
-    resuming,
-    run_program,
-    wait_for,
-)
 from keras_ortho.checks import check_count
-from keras_ortho.executors import open_cluster
+from keras_ortho.executors import check_shared, open_cluster
 from keras_ortho.extras import require
 from keras_ortho.locks import locked
 from keras_ortho.processors import processor_count
 
+LOG = "log.txt"
+# A file that every started run has, and the option that resumes a run.
+BEGUN, RESUME = "run/settings.json", "--resume"
+# The lock of who waits for a run, by which a worker sees that it has the same files.
+COMMAND_LOCK = ".command.lock"
+_CHILD = Path(__file__).with_name("child.py")
 # Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 # Runs a script with its arguments in the folder of its run.
 RunScript = Callable[[Sequence[str], Path], None]
+
+
+class ProgramFailedError(Exception):
+    """Raised if a program fails or is terminated."""
+
+
+def run_program(
+    arguments: Sequence[str],
+    folder: Path,
+    cwd: str,
+    environment: Mapping[str, str],
+    given_up: Callable[[], bool] = lambda: False,
+) -> None:
+    """Starts or resumes a run, whose output is appended to a file in its folder."""
+    check_shared(folder / COMMAND_LOCK)
+    with open(folder / LOG, "ab") as log:
+        own = {"cwd": cwd, "env": {**os.environ, **environment}}
+        status = wait_for(
+            resuming(arguments, folder), given_up, **own, stdout=log, stderr=log
+        )
+    if status:
+        last = (folder / LOG).read_text("utf-8", "replace").strip().split("\n")[-1]
+        raise ProgramFailedError(f"it ended with status {status}: {last}")
+
+
+def resuming(arguments: Sequence[str], folder: Path) -> list[str]:
+    """Adds the option that resumes a run, if it was started before."""
+    return [*arguments, *[RESUME] * (folder / BEGUN).exists()]
+
+
+def wait_for(
+    arguments: Sequence[str], given_up: Callable[[], bool] = lambda: False, **own: Any
+) -> int:
+    """Runs Python in a process that ends with this one, and returns its exit status."""
+    command = [sys.executable, str(_CHILD), *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, **own) as process:
+        try:
+            while not (given_up() or _is_cancelled()):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(0.5)
+            raise ProgramFailedError("it was given up")
+        finally:
+            process.terminate()
+
+
+def _is_cancelled() -> bool:
+    """Returns whether this is a Dask task that was canceled, which Dask only marks."""
+    distributed = sys.modules.get("distributed")
+    with contextlib.suppress(AttributeError, ValueError):  # This is no task.
+        worker = distributed.get_worker()  # type: ignore[union-attr]
+        task = worker.state.tasks.get(worker.get_current_task())
+        return task is None or task.state == "cancelled"
+    return False
 
 
 def run_all(

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from experiments.programs import wait_for
+from experiments.engine import wait_for
 
 
 @contextlib.contextmanager

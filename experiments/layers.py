@@ -1,10 +1,11 @@
-"""The recurrent layers that an experiment selects by name."""
+"""The recurrent layers that an experiment selects by name, and networks of them."""
 
 import functools
-import inspect
 import math
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import keras
@@ -12,51 +13,24 @@ import numpy as np
 
 from experiments.optimizers import PARTS, part_of
 from experiments.own_layers import find_maker, is_own, make_own
-from keras_ortho import GORU, AntisymmetricRNN, RecurrentLayer, cells
+from keras_ortho import GORU, AntisymmetricRNN, cells
 from keras_ortho.architectures import ARCHITECTURES
-from keras_ortho.baselines import irnn, lstm, rnn
-from keras_ortho.cells.layer import LayerArguments
+from keras_ortho.baselines import closest_size, irnn, lstm, rnn
 
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
-# Units of a layer that is made for inspection: few, and divisible into heads or blocks.
+# Size of a layer that is made for inspection: few, and divisible into heads or blocks.
 _TRIAL = 16
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A recurrent layer that can be selected.
-
-    Attributes:
-        title: Name in pictures and tables.
-        make: Makes the layer from its units and arguments.
-        extends: The class of layers that takes the arguments that `make` does not name.
-    """
+    """A recurrent layer: its name in pictures and tables, and what makes it."""
 
     title: str
     make: Callable[..., keras.layers.Layer]
-    extends: type[keras.layers.Layer] | None = None
-
-    @property
-    def counts(self) -> list[str]:
-        """Names of the required arguments of `make` for units, or of its first."""
-        arguments = inspect.signature(self.make).parameters
-        units = [
-            name
-            for name, argument in arguments.items()
-            if name.endswith("units") and argument.default is argument.empty
-        ]
-        return units or list(arguments)[:1]
 
 
-def _of_its_paper(title: str, layer: Any, **fixed: Any) -> Kind:
-    """Describes a layer with its paper's settings and fixed arguments."""
-    make: Any = functools.partial(layer.from_paper, **fixed)
-    make.__signature__ = inspect.signature(functools.partial(layer, **fixed))
-    return Kind(title, make, RecurrentLayer)
-
-
-_SIMPLE = keras.layers.SimpleRNN
 # Layers that `--model` does not call by their file's name, and layers that the papers
 # do not call by their class's name.
 _NAMES = {"urnn": "restricted-urnn"}
@@ -70,36 +44,41 @@ _TITLES = {
     "NNRNN": "nnRNN",
     "FactorizedRNN": "factorized RNN",
 }
+_GATED = functools.partial(AntisymmetricRNN.from_paper, gated=True)
+# Those of this package have their papers' settings.
 LAYERS = {
-    _NAMES.get(file, file.replace("_", "-")): _of_its_paper(
-        _TITLES.get(name, name), getattr(cells, name)
+    _NAMES.get(file, file.replace("_", "-")): Kind(
+        _TITLES.get(name, name), getattr(cells, name).from_paper
     )
     for name, file in ARCHITECTURES.items()
 } | {
-    "antisymmetric-gated": _of_its_paper(
-        "AntisymmetricRNN with gates", AntisymmetricRNN, gated=True
-    ),
+    "antisymmetric-gated": Kind("AntisymmetricRNN with gates", _GATED),
     # With gates, which gives the paper's number of parameters.
-    "antisymmetric-ablation": _of_its_paper(
-        "unstructured ablation", AntisymmetricRNN, gated=True, antisymmetric=False
+    "antisymmetric-ablation": Kind(
+        "unstructured ablation", functools.partial(_GATED, antisymmetric=False)
     ),
     # As it comes: of the paper's layer, the gates are half shut.
-    "goru": Kind("GORU", GORU, RecurrentLayer),
-    "goru-paper": _of_its_paper("GORU of the paper", GORU),
-    "lstm": Kind("LSTM", lstm, keras.layers.LSTM),
+    "goru": Kind("GORU", GORU),
+    "goru-paper": Kind("GORU of the paper", GORU.from_paper),
+    "lstm": Kind("LSTM", lstm),
     "gru": Kind("GRU", keras.layers.GRU),
-    "rnn": Kind("RNN", rnn, _SIMPLE),
-    "irnn": Kind("IRNN", irnn, _SIMPLE),
+    "rnn": Kind("RNN", rnn),
+    "irnn": Kind("IRNN", irnn),
+}
+# Sizes of units, for layers whose units are not the size itself.
+_UNITS: dict[str, Callable[[int], Units]] = {
+    # In the ratio 374 to 94, as in the dissertation's network for speech.
+    "enrnn": lambda size: (size, max(1, round(size * 94 / 374))),
+    "eurnn": lambda size: 2 * size,
+    # As the FFT style needs them.
+    "goru-paper": lambda size: 2 ** (size - 1).bit_length(),
 }
 
 
 def kind_of(model: str) -> Kind:
     """Finds a recurrent layer by name."""
     if is_own(model):
-        maker = find_maker(model)
-        make: Any = functools.partial(make_own, maker)
-        make.__signature__ = inspect.signature(maker)
-        return Kind(title_of(model), make)
+        return Kind(title_of(model), functools.partial(make_own, find_maker(model)))
     if model not in LAYERS:
         raise ValueError(
             f"`model` must be one of {list(LAYERS)}, or package.module:Name or "
@@ -113,58 +92,27 @@ def title_of(model: str) -> str:
     return model.rpartition(":")[2] if is_own(model) else kind_of(model).title
 
 
-def allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
-    """Returns the smallest size from `size` on that a layer's arguments allow.
-
-    It is a multiple of the number of heads, and at least the number of reflections or
-    negative ones.
-    """
-
-    def number(name: str) -> int:
-        # A fraction of the units sets no bound; the layer rejects other values.
-        given = arguments.get(name)
-        return max(1, given) if isinstance(given, int) else 1
-
-    least = max(size, number("reflections"), number("negative_ones"))
-    return math.ceil(least / number("heads")) * number("heads")
-
-
 def units_text(units: Units | list[int]) -> str:
     """Formats units as `--units` takes them."""
     return "/".join(map(str, units)) if isinstance(units, tuple | list) else str(units)
-
-
-def trial_units(model: str, arguments: Mapping[str, Any] | None = None) -> Units:
-    """Returns a small number of units that a model accepts with some arguments."""
-    size = allowed_size(_TRIAL, arguments or {})
-    return size if len(kind_of(model).counts) == 1 else (size, size)
 
 
 def make_layer(
     model: str, units: Units, arguments: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> keras.layers.Layer:
     """Makes a recurrent layer; one of this package has its paper's settings."""
-    kind, sizes = kind_of(model), units if isinstance(units, tuple) else (units,)
-    if len(sizes) != len(kind.counts):
-        pair = f"a pair of {' and '.join(kind.counts)}"
-        wanted = "one number" if len(kind.counts) == 1 else pair
+    kind, pair = kind_of(model), isinstance(units, tuple)
+    if not is_own(model) and pair != (model == "enrnn"):
+        wanted = "a pair, as 96/64" if model == "enrnn" else "one number"
         raise ValueError(f"`units` of {model} must be {wanted}. Received: {units}")
-    fixed = kind.make.keywords if isinstance(kind.make, functools.partial) else {}
-    # Set by the experiment.
-    taken = {"kwargs", *kind.counts, *fixed, "return_sequences", "return_state"}
-    makers: list[Any] = [kind.make, *filter(None, [kind.extends])]
-    own = {name for each in makers for name in inspect.signature(each).parameters}
-    if kind.extends is RecurrentLayer:
-        own |= set(LayerArguments.__annotations__)
-    unknown = set(arguments or {}) - (own - taken)
-    # The arguments that a user's own class passes on by `**kwargs` are unknown here.
-    if unknown and not (is_own(model) and "kwargs" in own and not unknown & taken):
-        raise ValueError(
-            f"`arguments` of {model} must be some of {sorted(own - taken)}. "
-            f"Received: {sorted(unknown)}"
-        )
     given = {**(arguments or {}), **kwargs}
-    return kind.make(*sizes, **given)
+    try:
+        return kind.make(*(units if isinstance(units, tuple) else (units,)), **given)
+    except TypeError as error:
+        raise ValueError(
+            f"`arguments` must be some of {model}: {error}. "
+            f"Received: units={units}, arguments={given}"
+        ) from error
 
 
 def parts_of(
@@ -175,9 +123,9 @@ def parts_of(
     Phases also belong to the recurrent matrix, and use its optimizer unless they are
     given their own.
     """
-    if not is_own(model):  # Any units do; a user's own layer may reject some.
-        units = arguments = None
-    layer = make_layer(model, units or trial_units(model, arguments), arguments)
+    size = _allowed_size(_TRIAL, arguments or {})
+    trial = (size, size) if model == "enrnn" else size
+    layer = make_layer(model, units or trial, arguments)
     layer.build((None, 1, 1))
     found = {part_of(variable) for variable in layer.trainable_variables}
     return tuple(part for part in PARTS if part in found)
@@ -186,3 +134,62 @@ def parts_of(
 def trained_parameters(model: keras.layers.Layer) -> int:
     """Counts the trainable parameters of a built model or layer."""
     return sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+
+
+def build(
+    network: Callable[[keras.layers.Layer], keras.Model],
+    settings: Namespace,
+    **returns: Any,
+) -> tuple[keras.Model, Any]:
+    """Builds a network around the recurrent layer of the settings.
+
+    The initial weights depend on the seed only, not on what was built before.
+    """
+
+    def sized(units: Units) -> keras.Model:
+        keras.utils.set_random_seed(settings.seed)
+        own = settings.model, units, settings.arguments
+        return network(make_layer(*own, **returns))
+
+    if settings.match is None:
+        return sized(settings.units), settings
+    parameters = trained_parameters(network(make_layer(*settings.matched, **returns)))
+    units = closest_units(
+        settings.model,
+        parameters,
+        lambda units: trained_parameters(sized(units)),
+        settings.arguments,
+    )
+    return sized(units), type(settings)(**{**vars(settings), "units": units})
+
+
+def closest_units(
+    model: str,
+    parameters: int,
+    count: Callable[[Any], int],
+    arguments: Mapping[str, Any] = MappingProxyType({}),
+) -> Units:
+    """Finds the units that bring the number of parameters closest to a given one.
+
+    The units are any positive number; for EURNN and GORU, an even one; for ENRNN,
+    long-term and short-term units in the ratio 374 to 94. Their size is a multiple of
+    the number of heads, and at least the number of reflections or negative ones.
+    """
+    of_size = _UNITS.get(model, lambda size: size)
+
+    def units_of(size: int) -> Units:
+        return of_size(_allowed_size(size, arguments))
+
+    return units_of(closest_size(lambda size: count(units_of(size)), parameters))
+
+
+def _allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
+    """Returns the smallest size from `size` on that a layer's arguments allow."""
+
+    def number(name: str) -> int:
+        # A fraction of the units sets no bound; the layer rejects other values.
+        given = arguments.get(name)
+        return max(1, given) if isinstance(given, int) else 1
+
+    least = max(size, number("reflections"), number("negative_ones"))
+    return math.ceil(least / number("heads")) * number("heads")

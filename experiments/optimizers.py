@@ -22,7 +22,6 @@ PARTS = ("phases", "recurrent", "unitary")
 KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "rmsprop": RMSpropTF1,
     "adam": keras.optimizers.Adam,
-    "adamw": keras.optimizers.AdamW,
     "adagrad": keras.optimizers.Adagrad,
     "sgd": keras.optimizers.SGD,
     "stiefel": StiefelDescent,
@@ -33,16 +32,8 @@ WORDS: dict[str, list[str]] = {
     "clip": ["clipvalue"],
     "clipnorm": ["global_clipnorm"],
     "betas": ["beta_1", "beta_2"],
-    "ema": ["ema_momentum"],
-    "momentum": ["momentum"],
     "decay": [],
     "plateau": [],
-}
-# Words for some kinds only; their numbers may be 0.
-OF_KINDS = {
-    "betas": ("adam", "adamw"),
-    "ema": ("rmsprop", "adam", "adamw", "adagrad", "sgd"),
-    "momentum": ("sgd", "rmsprop"),
 }
 
 
@@ -56,8 +47,7 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
     except (KeyError, ValueError):
         raise ValueError(
             f"`rule` must be one of {list(KINDS)}, a positive rate, and perhaps some "
-            "of 'clip 1', 'clipnorm 1', 'betas 0.9 0.999' of adam or adamw, 'ema 0.95' "
-            "but of stiefel, 'momentum 0.9' of sgd or rmsprop, 'decay 0.99' or "
+            "of 'clip 1', 'clipnorm 1', 'betas 0.9 0.999' of adam, 'decay 0.99' or "
             "'plateau 0.5', with numbers in their ranges. "
             f"Received: {rule!r}"
         ) from None
@@ -71,7 +61,7 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
         learning_rate = keras.optimizers.schedules.ExponentialDecay(
             number, updates, *options["decay"], staircase=True
         )
-    arguments: dict[str, Any] = {"use_ema": True} if "ema" in options else {}
+    arguments: dict[str, Any] = {}
     for word, numbers in options.items():
         arguments |= zip(WORDS[word], numbers, strict=False)
     optimizer = make(learning_rate, **arguments)
@@ -90,11 +80,10 @@ def _options(kind: str, words: Sequence[str]) -> dict[str, list[float]]:
     while words:
         word, *words = words
         count = max(1, len(WORDS[word]))
-        if word in found or len(words) < count or kind not in OF_KINDS.get(word, KINDS):
+        if word in found or len(words) < count or (word == "betas" and kind != "adam"):
             raise ValueError
         high = math.inf if word.startswith("clip") else 1.0
-        closed = word in OF_KINDS
-        found[word] = [_between(text, high, closed) for text in words[:count]]
+        found[word] = [_between(text, high, word == "betas") for text in words[:count]]
         words = words[count:]
     if {"decay", "plateau"} <= found.keys():
         raise ValueError

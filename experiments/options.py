@@ -1,21 +1,17 @@
-"""The command lines of the experiments: their options and checks."""
+"""The settings of a run: from the command line, else a preset, else the defaults."""
 
 import argparse
 import ast
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments import device_options, smoke
-from experiments.layers import LAYERS, Units, kind_of, make_layer, trial_units
+from experiments import smoke
+from experiments.layers import LAYERS, Units, kind_of, parts_of, units_text
 from experiments.optimizers import PARTS, parse
-from experiments.presets import PRESETS, find
-from experiments.records import check_record
-from experiments.settings import SIZES, USUAL, Settings, settle, settle_run
-from keras_ortho.backend.processes import on_first
+from experiments.presets import PRESETS, Preset, find
 from keras_ortho.extras import require
 
 # The end of every task's `--help`.
@@ -27,6 +23,43 @@ SCHEDULER = (
 )
 # Settings that a smoke run makes itself, and that cannot be given with it.
 MADE = ("data_dir", "name")
+SIZES = ("train_size", "valid_size", "test_size")
+# The other settings that loading the data takes.
+LOADED = ("data_dir", "batch_size", "seed")
+# Defaults, where neither an option nor a preset says otherwise.
+USUAL: dict[str, Any] = {
+    "units": 128,
+    "batch_size": 50,
+    "epochs": 1,
+    "steps": None,
+    "arguments": {},
+    "rates": {
+        "others": "adam 1e-3",
+        "recurrent": "rmsprop 1e-4",
+        "unitary": "stiefel 1e-4",
+    },
+    "source": None,
+}
+SMOKE = {"units": 8, "batch_size": 20, "epochs": 2}
+
+
+class Settings(argparse.Namespace):
+    """All settings of a run. `settle` makes them; nothing changes them afterwards."""
+
+    def record(self, *without: str) -> dict[str, Any]:
+        """Returns the settings by name, except some and `data`, a copy of others."""
+        left_out = {"data", *without}
+        return {name: v for name, v in vars(self).items() if name not in left_out}
+
+
+def settle(given: Mapping[str, Any], *others: Mapping[str, Any]) -> Settings:
+    """Takes each setting from the first source that has it."""
+    found = dict(given)
+    for each in others:
+        found |= {name: v for name, v in each.items() if found.get(name) is None}
+    data = {name: found[name] for name in LOADED if name in found}
+    data |= {name: found[name] for name in SIZES if found.get(name) is not None}
+    return Settings(**found, data=data)
 
 
 @dataclass(frozen=True)
@@ -118,22 +151,11 @@ def read_task(
     if given.smoke and given.preset:
         raise ValueError("--smoke and --preset exclude each other. Received: both")
     check_values(given, *(task.smoke_extras if given.smoke else ()))
-    if given.jobs and not given.seeds:
-        raise ValueError(f"--jobs needs --seeds. Received: --jobs {given.jobs}")
-    if given.scheduler and not given.seeds:
-        raise ValueError(
-            f"--scheduler needs --seeds. Received: --scheduler {given.scheduler}"
-        )
-    if given.seeds and given.hosts:
-        raise ValueError(
-            "--hosts execute one run at a time: give --seed, not --seeds. "
-            f"Received: --seeds {given.seeds}"
-        )
-    if given.seeds:  # The run of each seed sets up its devices.
-        device_options.check(given)
-    else:
-        device_options.set_up(given)
-    on_first(lambda: _check_folder(given))
+    for option in ("jobs", "scheduler"):
+        value = getattr(given, option)
+        if value and not given.seeds:
+            raise ValueError(f"--{option} needs --seeds. Received: --{option} {value}")
+    _check_folder(given)
     made = _smoke_data(given, task.smoke)
     for setting, what in task.needed.items():
         if not (made.get(setting) or getattr(given, setting)):
@@ -144,19 +166,50 @@ def read_task(
         preset = find(name, given.model, given.units, length)
     if given.match:
         matched = _matched(name, given, length)
-    settings = settle_run(name, vars(given), preset, matched, made, task.usual)
-    # Errors in the rules or the layer are reported before data are read.
-    for part, rule in settings.rates.items():
+    return _settle_run(name, vars(given), preset, matched, made, task.usual)
+
+
+def _settle_run(
+    task: str,
+    given: Mapping[str, Any],
+    preset: Preset | None,
+    matched: tuple[str, Units, Mapping[str, Any]] | None,
+    *others: Mapping[str, Any],
+) -> Settings:
+    """Determines the settings to train one recurrent network."""
+    usual = dict(USUAL)
+    if given["smoke"]:
+        usual |= SMOKE | ({"units": (6, 2)} if given["model"] == "enrnn" else {})
+    if preset:
+        usual |= {name: getattr(preset, name) for name in USUAL}
+    if given["epochs"] or given["steps"]:  # Either replaces both.
+        usual |= {"epochs": None, "steps": None}
+    if matched:
+        name, units, _ = matched
+        usual["source"] = f"as many parameters as {name} with {units_text(units)} units"
+    own = {"task": task, "matched": matched, **given}
+    arguments = {**usual.pop("arguments"), **dict(own.pop("argument"))}
+    rules = {"others": own.pop("rate")}
+    rules |= {part: own.pop(f"{part}_rate") for part in PARTS}
+    rules = {part: rule for part, rule in rules.items() if rule is not None}
+    for part, rule in rules.items():
         try:
             parse(rule, updates=1)
         except ValueError as error:
             option = "--rate" if part == "others" else f"--{part}-rate"
             raise ValueError(f"{option}: {error}") from error
-    units = settings.units
-    if matched:
-        units = trial_units(given.model, settings.arguments)
-    make_layer(given.model, units, settings.arguments)
-    return settings
+    # The units of a network that matches another are not known yet.
+    known = None if matched else given["units"] or usual["units"]
+    parts = {"others", *parts_of(given["model"], known, arguments)}
+    for part in rules.keys() - parts:
+        raise ValueError(
+            f"--{part}-rate applies to variables that {given['model']} lacks. "
+            f"Received: {rules[part]}"
+        )
+    rates = {**usual.pop("rates"), **rules}
+    usual["arguments"] = arguments
+    usual["rates"] = {part: rates[part] for part in rates if part in parts}
+    return settle(own, *others, usual)
 
 
 def _matched(
@@ -187,8 +240,6 @@ def read_comparison(
     """Reads the command line of a comparison of networks."""
     given = parser.parse_args()
     check_values(given)
-    device_options.set_up(given)
-    check_record(given.out, "run.json", "results", ["table.md"])
     made = _smoke_data(given, make)
     return settle(vars(given), made, small if given.smoke else usual)
 
@@ -205,8 +256,6 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, help="folder for the results")
     add("--seed", type=int, default=0, help="(0)")
     add("--smoke", action="store_true", help="run a small trial on generated data")
-    add("--tensorboard", action="store_true", help="also write logs for TensorBoard")
-    device_options.add_options(parser)
     return parser
 
 
@@ -334,18 +383,15 @@ def _read_argument(text: str) -> tuple[str, Any]:
 def check_values(given: argparse.Namespace, *extras: str) -> None:
     """Checks the values and optional dependencies of options, before any work."""
     check_seed(given.seed, getattr(given, "seeds", None) or 1)
-    check_out(given.out)
     for name, value in vars(given).items():
         kinds = (int, float) if name.endswith(("rate", "rates")) else int
         for number in value if isinstance(value, list) else [value]:
             counts = isinstance(number, kinds) and not isinstance(number, bool)
-            if not counts or name in ("seed", "host_id"):
+            if not counts or name == "seed":
                 continue
             if not 0 < number < math.inf:
                 must = "finite" if number == math.inf else "positive"
                 raise ValueError(f"{_flag(name)} must be {must}. Received: {number}")
-    if given.tensorboard:
-        require("tensorboard", extra="tensorboard")
     for extra in ("plot", *extras):
         for module in EXTRAS[extra]:
             require(module, extra=extra)
@@ -357,26 +403,8 @@ def check_seed(seed: int, runs: int = 1) -> None:
         raise ValueError(f"--seed must be in 0 .. 2^32 - {runs}. Received: {seed}")
 
 
-def check_out(out: Path) -> None:
-    """Checks that results can be written to a folder, without creating it."""
-    there = next(path for path in (out, *out.absolute().parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise ValueError(
-            f"--out must be a writable folder, which {there} is not. Received: {out}"
-        )
-
-
 def _check_folder(given: argparse.Namespace) -> None:
-    alone, of_seeds = (
-        any((folder / "run" / "settings.json").exists() for folder in folders)
-        for folders in ([given.out], given.out.glob("seed-*"))
-    )
-    started = of_seeds if given.seeds else alone
-    if (alone or of_seeds) and not started:
-        held = "runs of seeds: give --seeds" if of_seeds else "one run: omit --seeds"
-        raise ValueError(
-            f"--out holds {held}, or choose another folder. Received: {given.out}"
-        )
+    started = [*given.out.glob("run/settings.json"), *given.out.glob("seed-*/run")]
     if started and not given.resume:
         raise ValueError(
             "--out holds a run: resume it with --resume, or choose another folder. "
@@ -386,8 +414,6 @@ def _check_folder(given: argparse.Namespace) -> None:
         raise ValueError(
             f"--resume needs a folder that holds a run. Received: {given.out}"
         )
-    if given.resume and not started:  # It was interrupted before its first save.
-        print(f"No run has started in {given.out}: starting a new one")
 
 
 def _smoke_data(

@@ -3,7 +3,6 @@
 import functools
 import importlib
 import importlib.util
-import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -85,14 +84,6 @@ def make_own(
 ) -> keras.layers.Layer:
     """Makes a recurrent layer; a cell is wrapped in `keras.layers.RNN`."""
     returns = {"return_sequences": return_sequences, "return_state": return_state}
-    try:
-        inspect.signature(maker).bind(*sizes, **arguments)
-    except TypeError as error:
-        raise ValueError(
-            f"`model` cannot be constructed: {error}. "
-            f"Received: units={sizes[0] if len(sizes) == 1 else sizes}, "
-            f"arguments={arguments}"
-        ) from error
     made = maker(*sizes, **arguments)
     if not isinstance(made, keras.layers.Layer):
         raise ValueError(f"`model` must make a Keras layer or cell. Received: {made}")

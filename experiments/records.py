@@ -18,10 +18,13 @@ import keras
 import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import read_json, replacing
+from keras_ortho.files import naming, read_json, replacing
+from keras_ortho.locks import locked
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
+# Entries of a record that say how it was made.
+MADE = ("commit", "keras", "backend", "backend_version", "python", "cores")
 # Entries of a record that `brief` leaves out, and settings that it keeps.
 CURVES = ("curves", "best_validation", "best_test", "last", "controls")
 BRIEF = ("task", "seed", "model", "units", "batch_size", "steps", "name")
@@ -34,19 +37,6 @@ def digest(arrays: Iterable[Any]) -> str:
         found.update(f"{array.dtype} {array.shape}".encode())
         found.update(np.ascontiguousarray(array).tobytes())
     return found.hexdigest()
-
-
-def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) -> None:
-    """Refuses a folder with files that would be replaced but were written otherwise."""
-    found = [name for name in (record, *others) if (out / name).exists()]
-    try:
-        read_json(out / record, ["keras_ortho", part])
-    except (OSError, ValueError) as error:
-        if found:
-            raise ValueError(
-                f"--out must be a folder without {found[0]}, or the folder of a run. "
-                f"Received: {out / found[0]}, which no run of this kind has written"
-            ) from error
 
 
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,10 +117,7 @@ def summary(
 
 def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
     """Reads the record of a run, with these entries besides those of `run_record`."""
-    made = ("commit", "keras", "backend", "backend_version", "python", "cores")
-    record = read_json(path, ["settings", *made, *names])
-    record.pop("sha256_of_the_rest", None)  # In the records of earlier versions.
-    return record
+    return read_json(path, ["settings", *MADE, *names])
 
 
 def brief(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,23 +127,29 @@ def brief(record: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"settings": settings, "updates": record["updates"][-1:]}
 
 
-def read_run(
-    results: Path, name: str, table: str = "", names: Iterable[str] = ()
-) -> dict[str, Any] | None:
-    """Reads the record of a run: its own file or, without one, its row of a table."""
-    path = results / f"{name}.json"
-    if path.exists():
-        return read_record(path, names)
-    return read_table(results / table).get(name) if table else None
+def as_kept(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a file of records keeps of one: in a CSV file not its curves."""
+    return brief(record) if path.suffix == ".csv" else dict(record)
 
 
-def read_table(path: Path) -> dict[str, dict[str, Any]]:
-    """Reads the records of a table by the names of their runs; none without a file."""
-    return _rows(path, path.stat().st_mtime_ns) if path.exists() else {}
+def read_records(path: Path, names: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """Reads a file of records by the names of their runs; none without a file."""
+    return _records(path, path.stat().st_mtime_ns, *names) if path.exists() else {}
 
 
-@functools.lru_cache(maxsize=2)
-def _rows(path: Path, written: int) -> dict[str, dict[str, Any]]:
+@functools.lru_cache(maxsize=64)
+def _records(path: Path, written: int, *names: str) -> dict[str, dict[str, Any]]:
+    if path.suffix == ".csv":
+        return _rows(path)
+    with naming(path):
+        found = json.loads(path.read_text("utf-8"))
+        for record in found.values():
+            for name in ("settings", *MADE, *names):
+                record[name]
+        return found
+
+
+def _rows(path: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -170,20 +163,21 @@ def _rows(path: Path, written: int) -> dict[str, dict[str, Any]]:
     return found
 
 
-def gather(path: Path, runs: Iterable[str]) -> None:
-    """Moves the brief records of runs from files of their own into a table."""
-    loose = [file for run in runs if (file := path.with_name(f"{run}.json")).exists()]
-    if not loose:
-        return
-    records = read_table(path) | {f.stem: brief(read_record(f)) for f in loose}
-    rows = [{"run": run, **_flat(records[run])} for run in runs if run in records]
-    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as table:
-        titles = dict.fromkeys(title for row in rows for title in row)
-        writer = csv.DictWriter(table, titles, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    for file in loose:
-        file.unlink()
+def add_record(path: Path, run: str, record: Mapping[str, Any]) -> None:
+    """Adds the record of a run to a file of records, or replaces it there."""
+    with locked(path.parent, f".{path.name}.lock", wait=True):
+        records = read_records(path) | {run: as_kept(path, record)}
+        if path.suffix == ".json":
+            lines = (f"{json.dumps(k)}: {json.dumps(v)}" for k, v in records.items())
+            with replacing(path) as new:
+                new.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+            return
+        rows = [{"run": run, **_flat(each)} for run, each in records.items()]
+        with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as to:
+            titles = dict.fromkeys(title for row in rows for title in row)
+            writer = csv.DictWriter(to, titles, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
 
 
 def _flat(record: Mapping[str, Any], outer: str = "") -> dict[str, str]:

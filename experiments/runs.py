@@ -6,14 +6,12 @@ from typing import Any
 
 import keras
 
-from experiments.device_options import OPTIONS
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
-from experiments.records import check_record, digest, draw, run_record, summary
-from experiments.settings import Settings
+from experiments.options import Settings
+from experiments.records import digest, draw, run_record, summary
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.distribution import shared_evaluation
-from keras_ortho.files import remove_asides, write_json
+from keras_ortho.files import write_json
 from keras_ortho.locks import locked
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task
@@ -31,9 +29,8 @@ MONITORS = {
 }
 # Settings that do not affect the results, or that other settings already reflect.
 UNRECORDED = (
-    *("out", "resume", "tensorboard", "data_dir", "preset"),
+    *("out", "resume", "data_dir", "preset"),
     *("match", "matched", "seeds", "jobs", "scheduler"),
-    *OPTIONS,
 )
 # A longer run can resume a shorter one, if its stretches are the same.
 CHANGEABLE = ("task", "epochs", "steps")
@@ -74,20 +71,15 @@ def fit(
     record = run_record(recorded_settings(settings))
     parameters = trained_parameters(model)
     record |= {"parameters": parameters, "baseline": task.baseline}
-    callbacks = list(callbacks)
+    callbacks = [*callbacks]
     if with_plateau(model):
         in_a_pass = max(1, round(len(task.train) / each))
         callbacks.append(Plateau(f"val_{monitor}", in_a_pass))
     if tests_each_time:
         callbacks.append(TestFigures(task.test, list(test_callbacks)))
-    if settings.tensorboard:
-        callbacks.append(keras.callbacks.TensorBoard(out / "tensorboard"))
     title = title_of(settings.model)
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):
-        check_record(out, RECORD, "figures")
-        for file in (RECORD, PICTURE):
-            remove_asides(out / file)
         history = train(
             model,
             task.passes,
@@ -100,16 +92,14 @@ def fit(
             settings={name: str(value) for name, value in kept.items()},
         )
         tested = model.evaluate(
-            shared_evaluation(model, task.test),
+            task.test,
             callbacks=list(test_callbacks),
             return_dict=True,
             verbose=0,
         )
         record |= summary(history, monitor, each, tested)
         record["controls"] = {
-            control: model.evaluate(
-                shared_evaluation(model, data), return_dict=True, verbose=0
-            )[monitor]
+            control: model.evaluate(data, return_dict=True, verbose=0)[monitor]
             for control, data in task.controls.items()
         }
         record |= {"monitor": monitor, "figures": figures(record, figure)}
@@ -161,11 +151,7 @@ def fit_rival(
     own: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Trains one of several image networks that are compared."""
-    callbacks: list[keras.callbacks.Callback] = [TestFigures(task.test)]
-    if settings.tensorboard:
-        logs = settings.out / "tensorboard" / name
-        callbacks.append(keras.callbacks.TensorBoard(logs))
-    shared = settings.record("out", "epochs", "data_dir", "tensorboard", *OPTIONS)
+    shared = settings.record("out", "epochs", "data_dir")
     shared = {key: v for key, v in shared.items() if not isinstance(v, list)}
     history = train(
         model,
@@ -175,7 +161,7 @@ def fit_rival(
         validation_data=task.valid,
         # Finite even if a learning rate is too large.
         monitor="val_error_rate",
-        callbacks=callbacks,
+        callbacks=[TestFigures(task.test)],
         settings={**shared, "data": _first_batches(task), **own},
     )
     best = history[best_epoch([row["val_error_rate"] for row in history])]

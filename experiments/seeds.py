@@ -10,9 +10,9 @@ import keras
 
 from experiments.comparison import write_comparison
 from experiments.engine import RunScript, run_all
+from experiments.options import Settings
 from experiments.records import read_record
 from experiments.runs import RECORD, recorded_settings
-from experiments.settings import Settings
 from keras_ortho.locks import locked
 
 # Options of a command with `--seeds`, of which each run has its own, or none.

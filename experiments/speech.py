@@ -6,20 +6,25 @@ from typing import Any
 import keras
 import numpy as np
 
-from experiments.building import closest_units
 from experiments.layers import (
     Units,
+    closest_units,
     make_layer,
     parts_of,
     title_of,
     trained_parameters,
 )
+from experiments.linear_prediction import LinearPrediction
 from experiments.options import read_model
 from experiments.presets import Preset, find
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
 from keras_ortho.metrics import ValidFrameMSE
 from keras_ortho.tasks.timit import Timit
 
+# Features per frame that the layer in the middle reads, and units of the dense layer
+# that follows it.
+CHANNELS = 128
+OUTPUTS = 128
 # The first rows of every table.
 MEAN, REPEAT = "mean frame", "previous frame"
 LINEAR_1, LINEAR_2 = "linear, 1 frame", "linear, 2 frames"
@@ -38,11 +43,38 @@ COLUMNS = {
 FEED_FORWARD = "feed-forward"
 STOCK = ("lstm", "gru", "rnn", "irnn")
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "scornn": {"negative_ones": 0.1},
     "enrnn": {"negative_ones": 1.0, "coupling": False},
 }
 # Rules of the recurrent matrix in the network on raw decibels. ENRNN's authors use
 # Adam at 1e-4 for it in all of their experiments with speech and text.
 RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
+
+
+def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Model:
+    """Makes the network that corrects a linear prediction of the next frame.
+
+    Inputs and outputs are in dB; the network works in standardized units. The linear
+    prediction is not trained, and the correction starts at zero.
+    """
+    statistics = {"mean": linear.mean, "variance": linear.std**2}
+    frames = keras.Input((None, NUM_BINS))
+    x = keras.layers.Normalization(**statistics)(frames)
+    predicted = keras.layers.Conv1D(
+        NUM_BINS, len(linear.kernel), padding="causal", trainable=False, name="linear"
+    )
+    prediction = predicted(x)
+    predicted.set_weights([linear.kernel, linear.bias])
+    h = keras.layers.Dropout(0.2)(x)
+    h = keras.layers.Conv1D(CHANNELS, 2, padding="causal", activation="gelu")(h)
+    states = layer(h)
+    h = keras.layers.Concatenate()([h, keras.layers.Dropout(0.4)(states)])
+    h = keras.layers.Dense(OUTPUTS, activation="gelu")(h)
+    h = keras.layers.Dropout(0.4)(h)
+    corrected = keras.layers.Dense(NUM_BINS, kernel_initializer="zeros")(h)
+    y = keras.layers.Add()([prediction, corrected])
+    outputs = keras.layers.Normalization(**statistics, invert=True)(y)
+    return keras.Model(frames, outputs)
 
 
 def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Preset]:
@@ -65,7 +97,6 @@ def matched_rows(
     features: int = NUM_BINS,
     outputs: int = NUM_BINS,
     raw: bool = False,
-    negative_ones: float = 0.1,
     rate: float = 1e-3,
     recurrent_rate: float | None = None,
 ) -> list[Preset]:
@@ -86,12 +117,11 @@ def matched_rows(
             "`recurrent_rate` is for free variables of a recurrent matrix, which "
             f"{', '.join(models)} lacks. Received: recurrent_rate={recurrent_rate}"
         )
-    arguments = ARGUMENTS | {"scornn": {"negative_ones": negative_ones}}
     shape = {"features": features, "outputs": outputs}
-    parameters = count_parameters("scornn", units, arguments["scornn"], **shape)
+    parameters = count_parameters("scornn", units, ARGUMENTS["scornn"], **shape)
 
     def row(model: str) -> Preset:
-        own = arguments.get(model, {})
+        own = ARGUMENTS.get(model, {})
         found: Units = units
         if model != "scornn":
             found = closest_units(

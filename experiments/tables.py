@@ -26,15 +26,6 @@ def write_table(
     return text
 
 
-def check_own(path: Path, words: str) -> None:
-    """Refuses to replace a file that was written by something else."""
-    if path.exists() and words not in path.read_text("utf-8", errors="replace"):
-        raise ValueError(
-            f"{path.name} must be one that this command has written, to be replaced. "
-            f"Received: {path}"
-        )
-
-
 def cell(value: Any) -> str:
     """Formats a text, an integer, or another number to four decimals."""
     if isinstance(value, str):

@@ -1,36 +1,31 @@
-"""Trains as the examples do, in one of several processes or alone.
+"""Trains in one of several processes or alone.
 
 Arguments: the folder of the run, what the files of weights and figures begin with, the
-hosts as `--hosts` has them, or `alone`, the number of this process, and the epoch
-before which it kills itself, or -1.
+address of the first process or `alone`, the number of this process of two, and the
+epoch before which it kills itself, or -1.
 """
 
-import argparse
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
+import jax
 import keras
 import numpy as np
 
-from experiments import device_options
-from experiments.distributed import distributed
-from experiments.settings import Settings
 from keras_ortho import ScoRNN
 from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.tasks import adding
 from keras_ortho.training import train
 
-folder, out, hosts, process, kill_at = sys.argv[1:]
-options = ["--distribute", "data-parallel"]
-if hosts != "alone":
-    options += ["--hosts", hosts, "--host-id", process]
-parser = argparse.ArgumentParser()
-device_options.add_options(parser)
-given = parser.parse_args(options)
-given.out, given.batch_size = Path(folder), 8
-device_options.set_up(given)
+folder, out, address, process, kill_at = sys.argv[1:]
+if address != "alone":
+    keras.distribution.initialize(address, 2, int(process))
+keras.distribution.set_distribution(
+    keras.distribution.DataParallel(auto_shard_dataset=False)
+)
 
 
 def kill(epoch, logs):
@@ -39,7 +34,7 @@ def kill(epoch, logs):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-with distributed(Settings(**vars(given))):
+try:
     keras.utils.set_random_seed(0)
     # 41 and 17 sequences: the last batches are not divided by two.
     task = adding.load(10, batch_size=8, train_size=41, valid_size=17, test_size=8)
@@ -50,7 +45,7 @@ with distributed(Settings(**vars(given))):
     history = train(
         model,
         task.passes,
-        given.out,
+        Path(folder),
         epochs=4,
         validation_data=task.valid,
         save_seconds=0.0,
@@ -59,3 +54,9 @@ with distributed(Settings(**vars(given))):
     )
     figures = [[row["loss"], row["val_loss"]] for row in history]
     np.savez(f"{out}-{process}.npz", figures, *model.get_weights())
+except BaseException:
+    traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(1)  # At a usual end JAX would wait for the process that is lost.
+if address != "alone":
+    jax.distributed.shutdown()

@@ -28,7 +28,7 @@ def start(folder, processes, kill=None):
     if processes > 1:
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
-            hosts = f"127.0.0.1:{listener.getsockname()[1]},127.0.0.1"
+            hosts = f"127.0.0.1:{listener.getsockname()[1]}"
     environment = os.environ | {
         "CUDA_VISIBLE_DEVICES": "",
         "JAX_PLATFORMS": "cpu",

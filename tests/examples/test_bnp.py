@@ -44,15 +44,6 @@ def test_smoke(tmp_path):
     )
 
 
-@pytest.mark.slow
-def test_each_network_has_logs_of_its_own(tmp_path):
-    pytest.importorskip("tensorboard")
-    small = ["--smoke", "--tensorboard", "--batch-sizes", 60, "--rates", 0.1]
-    run_example("bnp", *small, "--models", "plain", "bnp", "--out", tmp_path)
-    for name in ("plain-60-0.1", "bnp-60-0.1"):
-        assert any((tmp_path / "tensorboard" / name).rglob("events.*"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

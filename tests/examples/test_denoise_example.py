@@ -65,7 +65,6 @@ def test_networks_have_as_many_parameters(denoise):
     [
         (["--smoke", "--records", "r"], "--smoke generates its own data.* Received: r"),
         (["--models", "lstm", "lstm"], "--models must .* Received: lstm lstm"),
-        (["--snrs", "0", "0"], "--snrs names one twice. Received: 0.0 0.0"),
         (["--snrs", "0", "nan"], "--snrs.* must be from -200 .* Received: --snrs=nan"),
         (["--snrs", "1e6"], "--snrs.* must be from -200 .* Received: --snrs=1"),
         (["--epochs", "0"], "--epochs must be positive. Received: 0"),
@@ -77,21 +76,11 @@ def test_bad_options(denoise, arguments, message):
         denoise.parse(["--out", "out", *arguments])
 
 
-def test_ratios_may_be_negative(denoise):
-    assert denoise.parse(["--out", "out", "--snrs", "-10", "0"]).snrs == [-10.0, 0.0]
-    assert denoise.parse(["--out", "out"]).epochs == denoise.USUAL["epochs"]
-
-
-def test_applications(denoise):
-    assert denoise.parse_application(["--out", "out"]) is None
+def test_applications(denoise, tmp_path):
     three = ["--run", "a", "--apply", "b", "--to", "c"]
     assert denoise.parse_application(three) == (Path("a"), Path("b"), Path("c"))
-    for wrong in (three[:4], [*three, "--epochs", "3"], three[2:]):
-        with pytest.raises(ValueError, match=f"Received: {' '.join(wrong)}"):
-            denoise.parse_application(wrong)
-
-
-def test_a_run_that_is_none(denoise, tmp_path):
+    with pytest.raises(SystemExit):
+        denoise.parse_application(three[:4])
     with pytest.raises(FileNotFoundError, match="`--run` .* Received: .*none"):
         denoise.apply(tmp_path / "none", tmp_path / "a.wav", tmp_path / "b.wav")
 
@@ -99,8 +88,6 @@ def test_a_run_that_is_none(denoise, tmp_path):
 def test_what_is_cleaned_goes_to_a_wav_file(denoise, tmp_path):
     with pytest.raises(ValueError, match=r"--to must name a .wav .* Received: .*mp3$"):
         denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "b.mp3")
-    with pytest.raises(FileNotFoundError, match="--to .* Received: .*b.wav$"):
-        denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "none" / "b.wav")
     with pytest.raises(ValueError, match="--to must not be the noisy file"):
         denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "." / "a.wav")
 

@@ -22,7 +22,7 @@ from keras_ortho.audio import (
 from tests.examples.modules import run_example
 
 pytest.importorskip("onnxruntime", reason="needs the extra export")
-onnx = pytest.importorskip("onnx", reason="needs the extra export")
+pytest.importorskip("onnx", reason="needs the extra export")
 soundfile = pytest.importorskip("soundfile", reason="needs the extra speech")
 
 ROOT = Path(__file__).parents[2]
@@ -110,30 +110,15 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
         ("alone.onnx", "none.wav", "none.wav"),
         ("none.onnx", "speech.wav", "`model` must be a file. Received: .*none.onnx"),
         ("alone.onnx", "speech.wav", "alone.npz"),
-        ("other.onnx", "speech.wav", "129 bins.*from .5. to .5., with 1 of 0 states"),
         ("best.h5", "speech.wav", "must be a .keras or an .onnx.*Received: .*best.h5"),
         ("alone.onnx", "stereo.wav", "one channel, not 2.*Received: .*stereo.wav"),
-        ("alone.onnx", "out/clean.wav", "`speech` must not be clean.wav.*Received"),
-        ("text.onnx", "speech.wav", "`model` must be an ONNX file.*Received: .*text"),
     ],
 )
 def test_bad_input(model, speech, message, tmp_path, capsys):
     write_wav(tmp_path / "speech.wav", np.zeros(1000), 8000)
     soundfile.write(tmp_path / "stereo.wav", np.zeros((1000, 2)), 8000)
-    for name in ("text", "alone", "best"):
-        suffix = "h5" if name == "best" else "onnx"
-        (tmp_path / f"{name}.{suffix}").write_text("no network")
-    five = [
-        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 5])
-        for name in ("frames", "same")
-    ]
-    node = onnx.helper.make_node("Identity", ["frames"], ["same"])
-    graph = onnx.helper.make_graph([node], "other", five[:1], five[1:])
-    version = onnx.helper.make_opsetid("", 17)
-    other = onnx.helper.make_model(graph, opset_imports=[version], ir_version=8)
-    onnx.save(other, tmp_path / "other.onnx")
-    for name in ("text", "other"):
-        np.savez(tmp_path / f"{name}.npz", np.zeros((1, 4)))
+    for name in ("alone.onnx", "best.h5"):
+        (tmp_path / name).write_text("no network")
     paths = tmp_path / model, tmp_path / speech
     with pytest.raises(SystemExit):
         run_example("streaming", *paths, "--out", tmp_path / "out")

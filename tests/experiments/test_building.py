@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.building import build, closest_units
+from experiments.layers import build, closest_units
 from experiments.options import read_task
 from tests.examples.modules import run_example
 

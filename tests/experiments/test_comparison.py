@@ -4,8 +4,7 @@ import pytest
 
 from experiments.catalog import SECTIONS
 from experiments.comparison import model_table, recorded, write_comparison
-from experiments.records import run_record
-from keras_ortho.files import write_json
+from experiments.records import add_record, run_record
 
 (ADDING,) = (s for s in SECTIONS if s.title == "Adding, T = 200")
 SETTINGS = {"task": "adding", "model": "rnn", "units": 4, "epochs": 2, "length": 200}
@@ -31,7 +30,7 @@ def results(tmp_path):
     folder.mkdir()
     for row, length in (("scornn", 200), ("lstm", 400)):
         record = made([0.5, 0.25], length=length, model=row)
-        write_json(folder / f"{ADDING.record(row, 0)}.json", record)
+        add_record(folder / ADDING.records, ADDING.run_name(row, 0), record)
     return folder
 
 
@@ -66,7 +65,7 @@ def test_one_run_alone_is_not_compared(tmp_path, results):
 
 
 def test_a_damaged_record_is_named(tmp_path, results):
-    path = results / f"{ADDING.record('scornn', 0)}.json"
+    path = results / ADDING.records
     path.write_text(path.read_text()[:-9])
     with pytest.raises(ValueError, match=f"is damaged.* Received: {path}"):
         write_comparison(tmp_path, [made([0.5])], results)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.engine import run_all
-from experiments.programs import ProgramFailedError, run_program
+from experiments.engine import ProgramFailedError, run_all, run_program
 from keras_ortho.locks import locked
 from tests.executors.clusters import cluster
 from tests.waiting import is_running, until

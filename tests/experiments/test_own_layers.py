@@ -119,8 +119,7 @@ def test_classes_and_functions(module, where):
     made = make_layer(f"{where}:made", 4, {"activation": "relu"})
     assert (made.units, made.activation) == (4, keras.activations.relu)
     assert make_layer(f"{where}:Rotation", 4, {"dropout": 0.5}).cell.dropout == 0.5
-    kind = kind_of(f"{where}:Wide")
-    assert (kind.title, kind.counts) == ("Wide", ["units"])
+    assert kind_of(f"{where}:Wide").title == "Wide"
     assert parts_of(f"{where}:Wide") == ()
 
 
@@ -163,10 +162,8 @@ def test_what_is_no_layer_is_named(module, model, message):
 
 
 def test_arguments_of_a_class_are_checked(module):
-    with pytest.raises(ValueError, match=r"Received: \['color'\]"):
+    with pytest.raises(ValueError, match=r"'color'.* Received: "):
         make_layer("ownlayers:made", 4, {"color": "red"})
-    with pytest.raises(ValueError, match="must be some of"):
-        make_layer("ownlayers:Wide", 4, {"return_sequences": True})
 
 
 def test_an_error_within_a_module_is_shown_as_it_is(module):
@@ -185,17 +182,6 @@ def test_an_error_within_a_file_or_a_module_is_shown(module, where):
     for _ in range(2):  # It is not half there the second time.
         with pytest.raises(argparse.ArgumentTypeError, match=message):
             read_model(model)
-
-
-def test_further_units_that_have_a_default_are_arguments(module, tmp_path):
-    path = tmp_path / "further.py"
-    path.write_text(
-        "import keras\n\nclass Two(keras.layers.SimpleRNN):\n"
-        "    def __init__(self, units, hidden_units=4, **kwargs):\n"
-        "        super().__init__(units, **kwargs)\n"
-    )
-    assert kind_of(f"{path}:Two").counts == ["units"]
-    assert make_layer(f"{path}:Two", 6).units == 6
 
 
 @pytest.mark.slow

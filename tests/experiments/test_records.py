@@ -3,8 +3,6 @@ import subprocess
 import pytest
 
 from experiments import records
-from experiments.records import check_record
-from keras_ortho.files import write_json
 
 
 @pytest.fixture
@@ -57,22 +55,3 @@ def test_code_is(checkout):
 def test_outside_of_a_checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "__file__", str(tmp_path / "records.py"))
     assert commit() is None
-
-
-def test_files_of_something_else_are_not_replaced(tmp_path):
-    check_record(tmp_path / "none", "run.json", "results", ["table.md"])
-    (tmp_path / "table.md").write_text("mine")
-    check_record(tmp_path, "run.json", "results")
-    with pytest.raises(ValueError, match=r"without table.md.*Received: .*table\.md"):
-        check_record(tmp_path, "run.json", "results", ["table.md"])
-    write_json(tmp_path / "run.json", {"results": [], "keras_ortho": "0.2.0"})
-    check_record(tmp_path, "run.json", "results", ["table.md"])
-    for text in ('{"results": []}', "mine"):
-        (tmp_path / "run.json").write_text(text)
-        with pytest.raises(
-            ValueError, match=r"without run.json.*Received: .*run\.json"
-        ):
-            check_record(tmp_path, "run.json", "results")
-    write_json(tmp_path / "run.json", {"figures": {}, "keras_ortho": "0.2.0"})
-    with pytest.raises(ValueError, match="no run of this kind"):
-        check_record(tmp_path, "run.json", "results")

@@ -1,5 +1,4 @@
 import json
-import shutil
 import sys
 from collections import Counter
 
@@ -8,7 +7,7 @@ import pytest
 from experiments.catalog import SECTIONS, SETS, UCR, select
 from experiments.options import TASKS, read_task, read_units
 from experiments.presets import PRESETS
-from experiments.records import run_record
+from experiments.records import add_record, run_record
 from experiments.report import write_report
 from tests.examples.modules import load_example, run_example
 
@@ -86,10 +85,11 @@ def test_report(tmp_path):
     results = tmp_path / "results"
     results.mkdir()
     section = SECTIONS[0]
-    shutil.copyfile(tmp_path / "run/run.json", results / f"{section.name}-scornn.json")
-    (results / f"{section.name}.md").write_text("As expected.\n")
-    write_report(tmp_path)
     record = json.loads((tmp_path / "run/run.json").read_text())
+    add_record(results / section.records, f"{section.name}-scornn", record)
+    notes = f"## Else\n\nNo.\n\n## {section.title}\n\nAs expected.\n"
+    (results / "notes.md").write_text(notes)
+    write_report(tmp_path)
     text = (tmp_path / "RESULTS.md").read_text()
     assert f"## {section.title}\n" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| scoRNN | ")]
@@ -102,7 +102,8 @@ def test_report(tmp_path):
     assert f"commit {record['commit']}" in text
     assert (results / f"{section.name}.png").stat().st_size > 1000
     assert "## Copying" not in text
-    path = results / f"{section.name}-scornn.json"
+    assert "No." not in text
+    path = results / section.records
     path.write_text(path.read_text()[:-9])
     with pytest.raises(ValueError, match=f"is damaged.* Received: {path}"):
         write_report(tmp_path)
@@ -115,9 +116,7 @@ def test_report_on_an_example_that_compares(tmp_path):
     results.mkdir()
     (run,) = section.runs()
     record = run_record({"seed": 5})
-    for file, name in run.products.items():
-        (results / name).write_text({"run.json": json.dumps(record)}.get(file, file))
-    assert list(run.products.values())[-1] == f"{section.name}.json"
+    add_record(results / run.records, run.name, record)
     (results / f"{section.name}-table.md").write_text("| network |\n|---|\n| x |\n")
     write_report(tmp_path)
     text = (tmp_path / "RESULTS.md").read_text()
@@ -138,8 +137,7 @@ def ucr_records(folder, figures, baseline=None):
             }
             record |= {"monitor": "error_rate", "parameters": 3, "curves": {}}
             record |= {"updates": [10], "seconds": 60.0}
-            path = folder / "results" / f"{section.record(row, seed)}.json"
-            path.write_text(json.dumps(record))
+            add_record(folder / "results/ucr.csv", section.run_name(row, seed), record)
 
 
 def ucr_rows(folder, name):
@@ -181,7 +179,9 @@ def test_more_seeds_of_some_data_sets(tmp_path):
     assert "The best test accuracy of all epochs:" in (
         (tmp_path / "RESULTS.md").read_text().splitlines()
     )
-    (tmp_path / "results" / "ucr-rnn-cbf-seed-1.json").unlink()
+    path = tmp_path / "results/ucr.csv"
+    rows = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(row for row in rows if "ucr-rnn-cbf-seed-1," not in row))
     mean, _ = ucr_rows(tmp_path, "**mean of 1**")
     assert mean["RNN, published"] == "0.5 ± 0.1, 0.552"
 
@@ -207,12 +207,3 @@ def test_what_is_over_all_data_sets(tmp_path):
     assert UCR["CBF"] == (0.702, 0.967, 0.881, 0.948)
     assert near["RNN, published"] == "1 of 2"
     assert near["LSTM, published"] == near["oRNN, published"] == "1 of 2"
-
-
-def test_results_of_somebody_else_are_not_replaced(tmp_path):
-    path = tmp_path / "RESULTS.md"
-    path.write_text("# Results\n\nmine")
-    (tmp_path / "results").mkdir()
-    with pytest.raises(ValueError, match="RESULTS.md must be .* Received: "):
-        write_report(tmp_path)
-    assert path.read_text() == "# Results\n\nmine"

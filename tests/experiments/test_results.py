@@ -13,8 +13,8 @@ def read(page):
     return (ROOT / page).read_text("utf-8")
 
 
-def figures(name):
-    return json.loads(read(f"results/{name}.json"))["figures"]
+def records(section):
+    return json.loads(read(f"results/{section}.json"))
 
 
 def test_the_report_is_that_of_the_records(tmp_path, monkeypatch):
@@ -49,10 +49,10 @@ def test_figures_beside_the_lstm_are_those_of_the_records(name):
     anchor = re.escape(f"RESULTS.md#{name.replace('-t-', '-t--')})")
     (row,) = re.findall(rf"^\|.*{anchor}.*", read("README.md"), re.MULTILINE)
     for model, cell in zip(("scornn", "lstm"), row.split("|")[-3:-1], strict=True):
-        (path,) = (ROOT / "results").glob(f"{name}-{model}*.json")
+        (run,) = (run for run in records(name) if run.startswith(f"{name}-{model}"))
         printed = cell.split()[-1]
         digits = len(printed.replace(".", "").lstrip("0"))
-        measured = figures(path.stem)[COMPARED[name]]
+        measured = records(name)[run]["figures"][COMPARED[name]]
         assert float(f"{measured:.{digits}g}") == float(printed)
 
 
@@ -80,5 +80,5 @@ def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, figure, models
     choice = read("docs/README.md").partition("## In short")[2].partition("\n## ")[0]
     printed = {*map(float, re.findall(r"\d\.\d+(?:e-\d+)?", choice))}
     for model in models.split():
-        measured = figures(f"{name}-{model}")[figure]
+        measured = records(name)[f"{name}-{model}"]["figures"][figure]
         assert {float(f"{measured:.{digits}g}") for digits in (2, 3)} & printed, model

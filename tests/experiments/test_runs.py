@@ -1,14 +1,12 @@
 import json
-import re
 import sys
 
 import keras
 import numpy as np
 import pytest
 
-from experiments.options import TASKS, read_task
+from experiments.options import TASKS, Settings, read_task
 from experiments.runs import schedule
-from experiments.settings import Settings
 from keras_ortho.data_prep.pipeline import prepare
 from tests.data_prep.corpora import write_corpus
 from tests.examples.modules import run_example
@@ -92,25 +90,17 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
         (["--resume"], "--resume needs a folder"),
         (["--model", "goru", "--preset", "paper"], "no paper has such settings"),
         (["--argument", "negative_ones"], "NAME=VALUE"),
-        (["--argument", "color=red"], "must be some of"),
-        (["--argument", "units=5"], "must be some of"),
-        (["--argument", "return_sequences=True"], "must be some of"),
-        (["--model", "lstm", "--argument", "bias=1"], "Received: ['bias']"),
-        (["--model", "antisymmetric-gated", "--argument", "gated=False"], "['gated']"),
+        (["--argument", "color=red"], "color"),
+        (["--model", "lstm", "--argument", "bias=1"], "Received: "),
         (["--model", "lstm", "--recurrent-rate", "adam 1"], "Received: adam 1"),
         (["--unitary-rate", "adam 1"], "that scornn lacks"),
         (["--model", "enrnn"], "must be a pair"),
         (["--units", "3/4"], "must be one number"),
         (["--epochs", "0"], "--epochs must be positive"),
-        (["--batch-size", "0"], "--batch-size must be positive. Received: 0"),
         (["--train-size", "-5"], "--train-size must be positive. Received: -5"),
-        (
-            ["--seed", "-1"],
-            "--seed must be in 0 .. 2^32 - 1. Received: -1",
-        ),
+        (["--seed", "-1"], "--seed must be in 0 .. 2^32 - 1. Received: -1"),
         (["--units", "0"], "must be a positive number"),
         (["--epochs", "1", "--steps", "1"], "not allowed with"),
-        (["--seed", "4294967296"], "Received: 4294967296"),
         (["--rate", "fast"], "--rate: "),
         (["--recurrent-rate", "adam"], "--recurrent-rate: "),
         (["--length", "2"], "at least 3"),
@@ -143,46 +133,6 @@ def test_a_run_does_not_go_on_with_records_that_were_made_anew(tmp_path, capsys)
     assert len(record["updates"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("example", "arguments", "message"),
-    [
-        ("figures", ["jacobians", "--seed", "-1"], "--seed must be in"),
-        (
-            "figures",
-            ["jacobians", "--out", "/dev/null/x"],
-            "--out must be a writable folder",
-        ),
-        ("reproduce", ["--jobs", "0"], "`--jobs` must be a positive integer. Received"),
-        ("defaults", ["--only", "nope"], "--only must begin .* Received: .'nope'"),
-    ],
-)
-def test_bad_options_of_what_makes_several(
-    example, arguments, message, tmp_path, capsys
-):
-    out = [] if "--out" in arguments else ["--out", tmp_path / "out"]
-    with pytest.raises(SystemExit) as exit:
-        run_example(example, *arguments, *out)
-    assert exit.value.code == 2
-    assert re.search(message, capsys.readouterr().err)
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_folder_must_be_one_to_write_to(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    for out in ("file", "file/run"):
-        with pytest.raises(SystemExit):
-            run("adding", tmp_path / out, "--smoke")
-        said = capsys.readouterr().err
-        assert f"--out must be a writable folder, which {tmp_path}" in said
-        assert f"Received: {tmp_path / out}" in said
-
-
-def test_a_run_that_was_broken_off_before_its_first_save_begins(tmp_path, capsys):
-    (tmp_path / "out").mkdir()
-    run("adding", tmp_path / "out", "--smoke", "--resume")
-    assert "No run has started" in capsys.readouterr().out
-
-
 def test_a_smoke_run_takes_no_data(tmp_path, capsys):
     with pytest.raises(SystemExit):
         run("mnist", tmp_path / "out", "--smoke", "--data-dir", "MNIST")
@@ -193,7 +143,6 @@ def test_a_smoke_run_takes_no_data(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("example", "module", "extra"),
     [
-        ("adding", "tensorboard", "tensorboard"),
         ("adding", "matplotlib", "plot"),
         ("bnp", "matplotlib", "plot"),
         ("denoise", "pystoi", "speech"),
@@ -206,16 +155,9 @@ def test_says_before_it_begins_what_is_missing(
 ):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(SystemExit):
-        run(example, tmp_path / "out", "--smoke", "--tensorboard")
+        run(example, tmp_path / "out", "--smoke")
     assert f'pip install "keras-ortho[{extra}]"' in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_logs_for_tensorboard(tmp_path):
-    pytest.importorskip("tensorboard")
-    run("adding", tmp_path, "--smoke", "--model", "rnn", "--tensorboard")
-    assert any((tmp_path / "tensorboard").rglob("events.*"))
 
 
 @pytest.mark.slow
@@ -314,14 +256,3 @@ def test_a_folder_with_a_run_is_left_alone(tmp_path, capsys):
         run("adding", tmp_path, "--smoke", "--model", "rnn")
     assert "--resume" in capsys.readouterr().err
     assert (tmp_path / "run.json").read_bytes() == before
-
-
-def test_a_record_of_somebody_else_is_not_replaced(tmp_path, capsys):
-    (tmp_path / "run.json").write_text("{}")
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "Sines").write_text("mine")
-    with pytest.raises(SystemExit):
-        run("ucr", tmp_path, "--smoke", "--model", "rnn")
-    assert "no run of this kind has written" in capsys.readouterr().err
-    assert (tmp_path / "run.json").read_text() == "{}"
-    assert (tmp_path / "data" / "Sines").read_text() == "mine"
