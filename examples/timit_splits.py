@@ -35,8 +35,6 @@ from keras_ortho.files import read_json, replacing, write_json
 HERE = Path(__file__).resolve().parent
 RECORD, TABLE = "results.json", "results.md"
 MODE = "division.json"
-# Entries that must be equal in the records of all runs.
-SAME = ("commit", "keras_ortho", "keras", "backend", "backend_version", "python")
 # Entries that differ from run to run.
 OWN = ("settings", "started", "data", "results", "curves")
 VALIDATION, TEST = "validation_valid_frame_mse", "valid_frame_mse"
@@ -92,12 +90,6 @@ def run(out: Path, split: str, seed: int, others: Sequence[str]) -> dict[str, An
 def report(options: argparse.Namespace, runs: Runs) -> None:
     """Prints the tables, and writes them, the figure and the record."""
     everything = [record for of_split in runs for record in of_split]
-    for name in SAME:
-        found = sorted({str(record[name]) for record in everything})
-        if len(found) > 1:
-            raise ValueError(
-                f"The runs in --out must have one {name}. Received: {', '.join(found)}"
-            )
     first = everything[0]
     shared = {name: value for name, value in first.items() if name not in OWN}
     settings = {

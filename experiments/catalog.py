@@ -15,15 +15,9 @@ from keras_ortho.checks import check_choice
 class Run:
     """A run of one of the examples.
 
-    Attributes:
-        name: Name of the run.
-        script: Name of the example, without `.py`.
-        arguments: Arguments of the example, except folders.
-        records: File among the results that holds the record of the run.
-        data: Subfolder of the folder of all data that it needs; empty if none.
-        data_option: Option of the example that takes the folder of the data.
-        record: Name that the example gives the record.
-        files: Its other result files: the example's names, and those among the results.
+    `records` is the file among the results that holds its record, `record` the
+    example's name of it; `files` are its other result files, by their names there.
+    `data` is the subfolder of all data that it needs, or empty.
     """
 
     name: str
@@ -49,24 +43,17 @@ class Run:
 
 @dataclass(frozen=True)
 class Section:
-    """Runs that share a table and a figure.
+    """Runs of an example that share a table and a figure.
 
     Attributes:
-        title: Heading.
-        script: Name of the example, without `.py`.
-        arguments: Arguments common to all its runs.
         models: Further arguments of each model, by its name; words after the name
             tell its rows apart.
         published: Results in the paper, by the same names.
         set: The smallest set that contains the section.
-        data: As for `Run`.
-        ylabel: Label of the figure's y axis.
-        log: Whether the y axis is logarithmic.
         side_by_side: Whether the tables have a row for each data set and the models
             side by side; the keys of `models` then name a model and a data set.
         apart: With `side_by_side`, data sets that the means leave out, as models cannot
             be compared on them.
-        seeds: Seeds of each run.
         more_seeds: Additional seeds of the runs on the named data sets.
     """
 
@@ -122,20 +109,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run of an example that makes a comparison with its own table and figures.
-
-    Attributes:
-        title: Heading.
-        script: Name of the example, without `.py`.
-        arguments: Arguments of the example.
-        pictures: Figures that it writes.
-        table: Table that it writes; empty if it writes none.
-        record: Record that it writes.
-        others: Other result files that it writes.
-        set: The smallest set that contains the section.
-        data: As for `Run`.
-        data_option: As for `Run`.
-    """
+    """A run of an example that writes its own table and figures."""
 
     title: str
     script: str

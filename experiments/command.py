@@ -1,16 +1,25 @@
-"""The command line of a task, for the example that trains its network."""
+"""The command line of a task: one run of the example that trains, or several seeds."""
 
+import argparse
 import functools
 import inspect
+import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import keras
+
 from experiments.comparison import write_comparison
+from experiments.engine import RunScript, run_all
 from experiments.errors import plain_errors
 from experiments.options import Settings, read_task
 from experiments.records import read_record
-from experiments.runs import RECORD
-from experiments.seeds import run_seeds
+from experiments.runs import RECORD, recorded_settings
+from keras_ortho.locks import locked
+
+# Options of a command with `--seeds`, of which each run has its own, or none.
+OWN = ("--seeds", "--jobs", "--scheduler", "--seed", "--out")
 
 
 def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], None]]:
@@ -36,3 +45,50 @@ def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], No
         return run
 
     return decorate
+
+
+def run_seeds(script: Path, settings: Settings) -> None:
+    """Runs a script from each seed, and writes a table and a figure of the runs.
+
+    Each run has its own folder, `seed-0` and so on, with the files of a single run.
+    With `--resume`, finished runs are left as they are.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for option in OWN:
+        parser.add_argument(option)
+    parser.add_argument("--resume", action="store_true")
+    given = parser.parse_known_args(sys.argv[1:])[1]
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    folders = {f"seed-{seed}": settings.out / f"seed-{seed}" for seed in seeds}
+    with locked(settings.out):
+        commands = {}
+        for seed, (name, folder) in zip(seeds, folders.items(), strict=True):
+            if _is_done(folder, settings):
+                print(f"{name} is done.")
+                continue
+            own = ["--seed", str(seed), "--out", str(folder)]
+            commands[name] = [str(script), *given, *own]
+        left = {name: folders[name] for name in commands}
+
+        def make(run: RunScript, name: str) -> None:
+            run(commands[name], folders[name])
+
+        ended = dict(run_all(make, left, settings.jobs, settings.scheduler))
+        failed = [f"{name}: {wrong}" for name, wrong in ended.items() if wrong]
+        if failed:
+            raise SystemExit("\n".join(failed))
+        records = [read_record(folder / RECORD) for folder in folders.values()]
+        text = write_comparison(settings.out, records)
+    print(f"\n{text}\n\nThe table and the figure are in {settings.out}")
+
+
+def _is_done(folder: Path, settings: Settings) -> bool:
+    """Whether a folder has the record of a run with these settings."""
+    if not (folder / RECORD).exists():
+        return False
+    record = read_record(folder / RECORD)
+    recorded = {**record["settings"], "backend": record["backend"]}
+    wanted = json.loads(json.dumps(recorded_settings(settings)))
+    open_ones = {"seed"} | ({"units"} if settings.match else set())
+    wanted["backend"] = keras.backend.backend()
+    return all(recorded.get(k) == v for k, v in wanted.items() if k not in open_ones)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio import NUM_BINS
-from keras_ortho.checks import check_count
 from keras_ortho.tasks.timit import Timit
 
 # Factors of the squared weights, relative to the mean over frames; the inputs are
@@ -19,14 +18,8 @@ PENALTIES = tuple(10 ** (power / 2) for power in range(-10, 1))
 class LinearPrediction:
     """A linear map from the last frames to the next one, all of them standardized.
 
-    Attributes:
-        kernel: float64 `[frames, 129, 129]`, the oldest frame first: the weights from
-            its bins (rows) to the bins of the next frame (columns), as in the kernel
-            of a `keras.layers.Conv1D`.
-        bias: float64 `[129]`.
-        mean: float64 `[129]`, the mean that is subtracted from each bin, in dB.
-        std: float64 `[129]`, by which it is then divided, in dB.
-        penalty: The chosen penalty.
+    `kernel` is float64 `[frames, 129, 129]`, the oldest frame first, from bins to those
+    of the next frame; `bias`, `mean` and `std` (in dB) are `[129]`.
     """
 
     kernel: np.ndarray
@@ -57,11 +50,6 @@ def fit(
     It minimizes the mean squared error over the valid frames of the training data, in
     standardized units, plus the penalty times the squared weights, without the bias.
     """
-    frames = check_count("frames", frames)
-    if not penalties or min(penalties) <= 0:
-        raise ValueError(
-            f"`penalties` must be some positive numbers. Received: {list(penalties)}"
-        )
     # A bin that never changes is predicted by the bias alone.
     std = np.where(data.std > 0, data.std, 1.0)
     train, valid = (

@@ -148,17 +148,11 @@ def make_optimizer(
     rules: Mapping[str, str], updates: int | None = None
 ) -> keras.optimizers.Optimizer:
     """Makes the optimizer of a run."""
-    parts = set(rules)
-    if "others" not in parts or not parts <= {"others", *PARTS}:
-        raise ValueError(
-            f"`rules` must be of 'others' and of some of {list(PARTS)}. "
-            f"Received: {sorted(parts)}"
-        )
     others = parse(rules["others"], updates)
     chosen = {
         part: parse(rules[part], updates)
         for part in PARTS
-        if part in parts and rules[part] != rules["others"]
+        if part in rules and rules[part] != rules["others"]
     }
     if not chosen:
         return others

@@ -66,14 +66,10 @@ def settle(given: Mapping[str, Any], *others: Mapping[str, Any]) -> Settings:
 class Task:
     """A task on which a run trains one recurrent network.
 
-    Attributes:
-        smoke: Makes small data in a folder, and returns the settings that load them.
-        usual: Default settings.
-        data: What `--data-dir` names; empty if no data are read.
-        length: What `--length` counts the steps of; empty if there is no choice.
-        sizes: What the options for sizes count; empty if there are none.
-        needed: Required settings, and what each names.
-        smoke_extras: Keys of `EXTRAS` that are needed to make the small data.
+    `smoke` makes small data in a folder, and returns the settings that load them, for
+    which `smoke_extras` are needed; `usual` are the default settings, `needed` the
+    required ones. `data`, `length` and `sizes` say what these options name or count;
+    empty if there are none.
     """
 
     smoke: Callable[[Path], Mapping[str, Any]]

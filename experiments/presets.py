@@ -27,19 +27,9 @@ EURNN = "Jing et al., ICML 2017, section 4"
 class Preset:
     """A paper's settings for a model on a task.
 
-    Attributes:
-        task: Name of the task.
-        model: Name of the layer.
-        units: Units of the layer; for ENRNN, long-term and short-term units.
-        rates: Optimizer rule of each part.
-        source: Where the settings come from.
-        arguments: Arguments of the layer besides its units.
-        lengths: Sequence lengths that the row is for, if the task has a choice.
-            Empty: all.
-        batch_size: Sequences in a batch.
-        epochs: Passes over the training data.
-        steps: Updates, if the paper counts these.
-        parameters: Published number of trainable parameters, in thousands.
+    `rates` has the optimizer rule of each part, `arguments` those of the layer besides
+    its units, `lengths` the sequence lengths that the row is for (empty: all), and
+    `parameters` the published number, in thousands.
     """
 
     task: str

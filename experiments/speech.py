@@ -112,11 +112,6 @@ def matched_rows(
     for the recurrent matrix (Adam for ENRNN), and for Keras's own layers each entry of
     the gradients is clipped to 1.
     """
-    if recurrent_rate is not None and not any(map(_parts, models)):
-        raise ValueError(
-            "`recurrent_rate` is for free variables of a recurrent matrix, which "
-            f"{', '.join(models)} lacks. Received: recurrent_rate={recurrent_rate}"
-        )
     shape = {"features": features, "outputs": outputs}
     parameters = count_parameters("scornn", units, ARGUMENTS["scornn"], **shape)
 

@@ -49,14 +49,7 @@ def test_smoke(tmp_path):
     [
         (["--smoke", "--data-dir", "x"], "omit --data-dir. Received: x"),
         (["--models", "cnn"], "invalid choice"),
-        (["--batch-sizes", "60", "0"], "--batch-sizes must be positive. Received: 0"),
-        (["--rates", "-0.1"], "--rates must be positive. Received: -0.1"),
         (["--rates", "0.1", "inf"], "--rates must be finite. Received: inf"),
-        (["--rates", "nan"], "--rates must be positive. Received: nan"),
-        (
-            ["--seed", "-1"],
-            "--seed must be in 0 .. 2^32 - 1. Received: -1",
-        ),
         (["--data-dir", "/nowhere"], "/nowhere"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

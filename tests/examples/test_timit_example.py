@@ -89,24 +89,16 @@ def test_the_table_says_what_is_not_in_a_mean(timit, tmp_path, capsys):
     ("arguments", "message"),
     [
         ([], "either --records or --smoke"),
-        (["--smoke", "--records", "x"], "either --records or --smoke"),
-        (["--smoke", "--preset", "paper"], "exclude each other. Received: both"),
         (["--smoke", "--models", "transformer"], "must be one of"),
         (["--smoke", "--models", "lstm", "lstm"], "name none twice"),
         (["--smoke", "--epochs", "0"], "--epochs must be positive. Received: 0"),
         (["--smoke", "--best-by", "loss"], "invalid choice: 'loss'"),
         (["--smoke", "--units", "12", "3"], "--units must be one number"),
-        (
-            ["--smoke", "--models", "lstm", "--recurrent-rate", "1"],
-            "Received: recurrent_rate=1.0",
-        ),
         (["--records", "/nowhere"], "/nowhere"),
         (["--preset", "paper", "--rate", "1"], "omit --rate"),
         (["--preset", "paper", "--units", "224"], "one size for each of"),
         (["--preset", "paper", "--units", "225", "84"], "Available: scornn 224"),
         (["--preset", "paper", "--raw"], "--raw has not: give one of them"),
-        (["--smoke", "--legacy-swapped-targets"], "give --raw or --preset"),
-        (["--smoke", "--raw", "--models", "feed-forward"], "networks are recurrent"),
     ],
 )
 def test_bad_options(arguments, message, refused):

@@ -119,20 +119,6 @@ def test_one_split_is_the_corpus_s_own(splits, commands, tmp_path, monkeypatch):
     assert trained[trained.index("--seed") + 1] == "1"
 
 
-def test_runs_of_several_commits(splits, commands, tmp_path, monkeypatch):
-    given = ["--corpus", tmp_path, "--out", tmp_path, "--seeds", 2]
-    made = splits.run
-
-    def run(out, split, seed, others):
-        return made(out, split, seed, others) | {"commit": f"c{seed}"}
-
-    monkeypatch.setattr(splits, "run", run)
-    with pytest.raises(SystemExit) as exit:
-        start(splits, monkeypatch, *given)
-    assert exit.value.code == 2
-    assert not (tmp_path / "results.md").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,11 +1,9 @@
 """Scores of denoisers by noise and ratio, their means, and their tables."""
 
-import csv
-
 import numpy as np
 import pytest
 
-from experiments.denoising import NOISY, mean_over, score, show, tables, write_scores
+from experiments.denoising import NOISY, mean_over, score, show, tables
 from keras_ortho.audio import read_audio
 from keras_ortho.metrics import pesq, segmental_snr_loizou, si_sdr, stoi
 from keras_ortho.tasks.mixtures import Mixture
@@ -124,22 +122,6 @@ def test_tables():
     assert tables(systems).endswith("means: STOI of LSTM: 3 of 108.\n")
 
 
-def test_scores_as_a_file(tmp_path):
-    systems = {NOISY: [run(1.0, 2.0, 3.0)], "LSTM": [run(2.0, 3.0, 4.0), run(2, 5, 6)]}
-    write_scores(tmp_path / "scores.csv", systems, 7)
-    with open(tmp_path / "scores.csv", newline="") as file:
-        head, *lines = csv.reader(file)
-    assert head == [
-        *("system", "seed", "noise", "snr"),
-        *NAMES,
-        "mixtures",
-        *MISSING,
-    ]
-    assert len(lines) == 3 * 2 * 3
-    assert lines[0] == ["noisy", "", "white", "-5", *"1111", "9", *"0000"]
-    assert lines[-1] == ["LSTM", "8", "wind", "5", *"7777", "9", *"0000"]
-
-
 @pytest.mark.slow
 def test_sounds_and_pictures(mixtures, tmp_path):
     show(tmp_path, {"half": lambda x: x / 2}, mixtures[:4], "wind")
@@ -152,6 +134,3 @@ def test_sounds_and_pictures(mixtures, tmp_path):
     # All by one factor.
     np.testing.assert_allclose(2.0 * after, before, atol=2)
     assert (tmp_path / "spectrograms.png").stat().st_size > 10_000
-    long = mixtures[0]._replace(utterance="ü" * 120)
-    show(tmp_path, {}, [long], "wind")
-    assert (tmp_path / "wav" / f"{'ü' * 50}_white_+0dB_clean.wav").exists()

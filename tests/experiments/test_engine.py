@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.engine import ProgramFailedError, run_all, run_program
+from experiments.engine import run_all, run_program
 from keras_ortho.locks import locked
 from tests.executors.clusters import cluster
 from tests.waiting import is_running, until
@@ -70,12 +70,6 @@ def test_one_that_was_broken_off_is_told_to_go_on(tmp_path):
     assert "it ended with status 1" in found["a"]
 
 
-@pytest.mark.parametrize("jobs", [0, -1])
-def test_bad_jobs(jobs, tmp_path):
-    with pytest.raises(ValueError, match=f"`jobs` must be .*Received: jobs={jobs}"):
-        run({"a": ["pass"]}, tmp_path, jobs)
-
-
 def test_a_program_runs_where_and_as_it_is_told(tmp_path):
     # What it reads is empty, and not for the process that waits for it to write.
     code = "import os, sys; print(os.getcwd(), os.environ['NPROC'], sys.stdin.read())"
@@ -122,15 +116,6 @@ def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     process.send_signal(killed)
     process.wait(60)
     until(lambda: not any(map(is_running, pids)))
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_of_the_function_is_that_of_its_run(tmp_path, jobs):
-    def make(run, name):
-        raise {"a": BlockingIOError("held"), "b": ProgramFailedError("no")}[name]
-
-    folders = {"a": tmp_path, "b": tmp_path}
-    assert dict(run_all(make, folders, jobs)) == {"a": "held", "b": "no"}
 
 
 def test_two_runs_in_one_folder_are_refused(tmp_path):

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from experiments.linear_prediction import LinearPrediction, fit, stack
+from experiments.linear_prediction import fit
 
 PENALTIES = (1e-3, 1e-2, 1e-1)
 
@@ -125,35 +125,3 @@ def test_a_bin_that_never_changes(data):
     predict = fit(SimpleNamespace(train=quiet, valid=quiet, mean=mean, std=std), 1)
     x, _, weight = quiet[0]
     np.testing.assert_allclose(predict(x)[weight > 0][:, 7], -50, atol=1e-9)
-
-
-def test_stack():
-    frames = np.arange(12).reshape(2, 3, 2)
-    np.testing.assert_array_equal(stack(frames, 1), frames)
-    assert stack(frames, 3)[1].tolist() == [
-        [0, 0, 0, 0, 6, 7],
-        [0, 0, 6, 7, 8, 9],
-        [6, 7, 8, 9, 10, 11],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"frames": 0}, "`frames` must be a positive integer. Received: frames=0"),
-        ({"frames": 1, "penalties": []}, r"`penalties` .* Received: \[\]"),
-        ({"frames": 1, "penalties": [1.0, 0.0]}, r"Received: \[1.0, 0.0\]"),
-    ],
-)
-def test_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        fit(None, **options)
-
-
-def test_a_map_that_is_the_previous_frame():
-    kernel = np.stack([np.zeros((129, 129)), np.eye(129)])
-    mean, std = np.linspace(-40, -20, 129), np.linspace(5, 15, 129)
-    predict = LinearPrediction(kernel, np.zeros(129), mean, std, 1.0)
-    x = np.random.default_rng(0).normal(-30, 10, (2, 5, 129))
-    # A few roundings of numbers up to about 70.
-    np.testing.assert_allclose(predict(x), x, atol=8 * 70 * np.finfo(float).eps)

@@ -148,9 +148,3 @@ def test_a_rate_falls_where_validation_does_not_improve(scaled, tmp_path):
 def test_a_rule_that_is_none_is_named(rule):
     with pytest.raises(ValueError, match="Received: "):
         parse(rule)
-
-
-@pytest.mark.parametrize("rules", [{}, {"others": "adam 1", "bias": "adam 1"}])
-def test_parts_that_are_none_are_named(rules):
-    with pytest.raises(ValueError, match="`rules` must be"):
-        make_optimizer(rules)

@@ -166,12 +166,6 @@ def test_arguments_of_a_class_are_checked(module):
         make_layer("ownlayers:made", 4, {"color": "red"})
 
 
-def test_an_error_within_a_module_is_shown_as_it_is(module):
-    module.with_name("broken.py").write_text("import not_there_either\n")
-    with pytest.raises(ModuleNotFoundError, match="not_there_either"):
-        kind_of("broken:Layer")
-
-
 @pytest.mark.parametrize("where", ["wrong.py", "wrong"])
 def test_an_error_within_a_file_or_a_module_is_shown(module, where):
     """Also one of the kinds that argparse takes for its own."""
