@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.catalog import PUBLISHED, SECTIONS, TASKS, Comparison, Section
+from experiments.catalog import SECTIONS, Comparison, Section
 from experiments.comparison import (
     Records,
     model_table,
@@ -16,7 +16,6 @@ from experiments.comparison import (
     spread,
     values_of,
 )
-from experiments.layers import title_of, units_text
 from experiments.records import draw, read_records
 from experiments.tables import table
 from keras_ortho.files import replacing
@@ -28,21 +27,14 @@ What the papers published, and what `python examples/reproduce.py` measured here
 epoch is chosen on validation data; a figure chosen on the test data, as in some papers,
 is called the best on the test data. `results/` holds the record of each run, with all
 its settings, curves and versions. Where one seed is named, the spread over seeds was
-not measured. Unless a line says otherwise, runs were made with {usual}.
+not measured. Unless a line says otherwise, runs were made with
+{usual}.
 
 Not run, or only in part: scoRNN and scuRNN on all of TIMIT, adding over 400 steps,
 layers other than scoRNN and the LSTM over the papers' whole training on MNIST; ENRNN
 with three layers; pixel CIFAR-10; svdRNN on copying and on adding over 30, 100 and 300
-steps. `python examples/reproduce.py --set full --list` lists every run.
-
-## Published figures
-
-On test data, by the number of units: accuracies on images, squared errors in dB² on
-TIMIT, bits per character on the Penn Treebank. On TIMIT, what follows "then", ENRNN and
-the LSTM with 468 units are of table 2.4 of the dissertation: 300 epochs, with padding
-left out of the loss. The others are of table 2.2: 200 epochs, with padding for scoRNN
-and LSTM. For the LSTM the sources disagree: where table 2.2 has 14.30, 12.95 and 12.62,
-the submission of the scoRNN paper to ICLR 2018 has 17.18, 15.91 and 16.06.
+steps. `python examples/reproduce.py --set full --list` lists every run;
+[catalog.py](experiments/catalog.py) has the published figures of all.
 """
 BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 # Figures of the tables with models side by side.
@@ -69,7 +61,7 @@ def write_report(folder: Path) -> None:
             for record in read_records(results / name).values()
         )
         usual = made.most_common(1)[0][0] if made else ""
-        parts = [HEAD.format(usual=usual or "nothing"), *_published(), ""]
+        parts = [HEAD.format(usual=usual or "nothing")]
         for section in SECTIONS:
             lines = (
                 _section(section, results, usual)
@@ -84,15 +76,6 @@ def write_report(folder: Path) -> None:
             aside.write_text("\n".join(parts).rstrip("\n") + "\n", "utf-8")
 
 
-def _published() -> list[str]:
-    rows = []
-    for (task, model), figures in PUBLISHED.items():
-        by_units = [f"{units_text(units)}: {text}" for units, text in figures.items()]
-        title, *_ = TASKS.get(task, ("TIMIT",))
-        rows.append([title, title_of(model), "; ".join(by_units)])
-    return table(["task", "network", "published, by units"], rows)
-
-
 def _comparison(section: Comparison, folder: Path, usual: str) -> list[str]:
     record = read_records(folder / f"{section.name}.json").get(section.name)
     if record is None:
@@ -105,7 +88,7 @@ def _comparison(section: Comparison, folder: Path, usual: str) -> list[str]:
         if more:
             lines += [f"All tables are in `results/{written.name}`.", ""]
     for picture in section.pictures:
-        lines += [f"![{section.title}](results/{section.name}-{picture})", ""]
+        lines += [f"![Curves](results/{section.name}-{picture})", ""]
     begin, count = record["settings"]["seed"], record["settings"].get("seeds", 1)
     return [*lines, _about(range(begin, begin + count), [record], usual)]
 
@@ -132,7 +115,7 @@ def _section(section: Section, folder: Path, usual: str) -> list[str]:
             log=section.log,
         )
         lines = [*table(*model_table(rows, published)), ""]
-        lines += [f"![{section.title}](results/{section.name}.png)"]
+        lines += [f"![Curves](results/{section.name}.png)"]
     seeds = sorted({record["settings"]["seed"] for record in everything})
     return [*lines, "", _about(seeds, everything, usual)]
 
