@@ -171,9 +171,10 @@ def closest_units(
 ) -> Units:
     """Finds the units that bring the number of parameters closest to a given one.
 
-    The units are any positive number; for EURNN an even one, for GORU of the paper a power of two; for ENRNN,
-    long-term and short-term units in the ratio 374 to 94. Their size is a multiple of
-    the number of heads, and at least the number of reflections or negative ones.
+    The units are any positive number; for EURNN an even one, for GORU of the paper a
+    power of two; for ENRNN, long-term and short-term units in the ratio 374 to 94.
+    Their size is a multiple of the number of heads, and at least the number of
+    reflections or negative ones.
     """
     of_size = _UNITS.get(model, lambda size: size)
 
