@@ -5,15 +5,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
-from pathlib import Path
 from typing import Any
 
 from keras_ortho.processors import processor_count
 
-from .listed import ListFile
-from .pipeline import NUM_SHARDS, prepare
-from .report import summarize
-from .splits import MODES, SPLITS
+from .pipeline import NUM_SHARDS, REPORT, Outcome, list_unused, prepare
+from .splits import COMPLETE, MODES, SPLITS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,15 +43,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted; run again to go on", file=sys.stderr)
         return 130
-    print(
-        summarize(
-            outcome.manifest,
-            written=outcome.written,
-            rejected=outcome.rejected,
-            passed_over=len(outcome.passed_over),
-        )
-    )
+    print(_summarize(outcome))
     return 0
+
+
+def _summarize(outcome: Outcome) -> str:
+    splits = outcome.manifest["splits"]
+    complete = COMPLETE.get(outcome.manifest["parameters"]["splits"], {})
+    lines = []
+    for name, split in splits.items():
+        utterances = split["num_utterances"]
+        line = (
+            f"{name}: {utterances} utterances, {split['seconds'] / 60:.1f} minutes, "
+            f"at most {split['max_frames']} frames"
+        )
+        if utterances != complete.get(name, utterances):
+            line += f" (the complete corpus has {complete[name]} utterances)"
+        lines.append(line)
+    unchanged = sum(len(s["shards"]) for s in splits.values()) - outcome.written
+    lines.append(f"shards: {outcome.written} written, {unchanged} unchanged")
+    if outcome.passed_over:
+        lines.append(
+            f"passed over: {len(outcome.passed_over)} copies or files that are no "
+            f"utterances; see {REPORT}"
+        )
+    if outcome.rejected:
+        files = list_unused(outcome.rejected)
+        lines.append(f"rejected: {len(outcome.rejected)}{files}")
+    return "\n".join(lines)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -74,13 +90,12 @@ def _parser() -> argparse.ArgumentParser:
         "--list",
         dest="lists",
         metavar="[SPLIT=]LIST",
-        type=_list_file,
         action="append",
         default=[],
         help="the files of a corpus that is not TIMIT: a CSV file with the columns "
-        "file, speaker and maybe split and id, or a folder of Kaldi's with wav.scp and "
-        "utt2spk; files are relative to CORPUS. May be given more than once, for "
-        f"example for each split, {', '.join(f'{name}=LIST' for name in SPLITS)}",
+        "file, speaker and maybe split and id; files are relative to CORPUS. May be "
+        "given more than once, for example for each split, "
+        f"{', '.join(f'{name}=LIST' for name in SPLITS)}",
     )
     parser.add_argument(
         "--splits",
@@ -117,14 +132,6 @@ def _parser() -> argparse.ArgumentParser:
         help="fail if a file cannot be used, and leave the earlier result as it was",
     )
     return parser
-
-
-def _list_file(text: str) -> ListFile:
-    split, equals, path = text.partition("=")
-    # A path may contain "=".
-    if equals and split in SPLITS:
-        return ListFile(Path(path), split)
-    return ListFile(Path(text))
 
 
 def _positive(text: str) -> int:

@@ -3,9 +3,8 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 AUDIO_SUFFIX = re.compile(r"\.(?:wav|sph|flac)$", re.IGNORECASE)
 # TRAIN/DR1/FCJF0/SA1.WAV as on the disc, or dr1-fcjf0/sa1.wav as in NLTK, in upper or
@@ -19,16 +18,14 @@ UTTERANCE_PATH = re.compile(
 )
 
 
-@dataclass(frozen=True, order=True)
-class Utterance:
+class Utterance(NamedTuple):
     """One recording of one sentence by one speaker.
 
     Attributes:
         id: `"{speaker}_{sentence}"`, e.g. `"faem0_sx42"`. For a listed recording, the
             id in the list, or one derived from its path.
         speaker: The speaker. In TIMIT, the first letter is the sex, `f` or `m`.
-        sentence: The sentence. Every speaker reads `sa1` and `sa2`. `""` for a listed
-            recording.
+        sentence: The sentence, e.g. `"sx42"`. `""` for a listed recording.
         dialect: The dialect region, `dr1` to `dr8`. `""` for a listed recording.
         part: `"train"` or `"test"`, or `None` if the copy has no such folders. For a
             listed recording, the split in the list, or `None`.
@@ -43,21 +40,14 @@ class Utterance:
     path: str
 
 
-@dataclass(frozen=True)
-class Unused:
-    """A file that yields no record.
-
-    Attributes:
-        path: Path of the file relative to the corpus.
-        reason: The reason why.
-    """
+class Unused(NamedTuple):
+    """Path, relative to the corpus, of a file that yields no record, and the reason."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
-class Corpus:
+class Corpus(NamedTuple):
     """A copy of TIMIT, or the recordings in a list.
 
     Attributes:
@@ -70,8 +60,8 @@ class Corpus:
     """
 
     root: Path
-    utterances: tuple[Utterance, ...]
-    passed_over: tuple[Unused, ...]
+    utterances: list[Utterance]
+    passed_over: list[Unused]
     list_sha256: str | None = None
 
 
@@ -88,72 +78,49 @@ def check_folder(root: str | os.PathLike[str]) -> Path:
 def discover(root: str | os.PathLike[str]) -> Corpus:
     """Finds the utterances in a copy of TIMIT."""
     root = check_folder(root)
-    copies: dict[str, list[tuple[bool, int, str, Utterance]]] = {}
+    used: dict[str, Utterance] = {}
     passed_over = []
-    for path in sorted(_audio_files(root)):
-        match = UTTERANCE_PATH.fullmatch(path)
+    matches = [(UTTERANCE_PATH.fullmatch(path), path) for path in _audio_files(root)]
+    # Of several copies, one in TRAIN or TEST is preferred, then one as on the disc.
+    for match, path in sorted(matches, key=_preference):
         if match is None:
             passed_over.append(Unused(path, "Not the path of a TIMIT utterance"))
+            continue
+        part = match["part"] and match["part"].lower()
+        speaker, sentence = match["speaker"].lower(), match["sentence"].lower()
+        name, dialect = f"{speaker}_{sentence}", match["dialect"].lower()
+        if name in used:
+            passed_over.append(Unused(path, f"Another copy of {used[name].path}"))
         else:
-            utterance = _utterance(path, match)
-            copy = (utterance.part is None, len(match["suffixes"]), path, utterance)
-            copies.setdefault(utterance.id, []).append(copy)
-    if not copies:
+            used[name] = Utterance(name, speaker, sentence, dialect, part, path)
+    if not used:
         raise ValueError(
             "No utterances: expected files of TIMIT, such as TRAIN/DR1/FCJF0/SA1.WAV "
             "or dr1-fcjf0/sa1.wav. Another corpus needs a list of its files (--list). "
             f"Received: {root}"
         )
-    utterances = []
-    for _, (used, *others) in sorted((key, sorted(c)) for key, c in copies.items()):
-        utterances.append(used[-1])
-        passed_over += [
-            Unused(path, f"Another copy of {used[-1].path}") for *_, path, _ in others
-        ]
-    return Corpus(root, tuple(utterances), tuple(sorted(passed_over, key=_path)))
+    return Corpus(root, sorted(used.values()), sorted(passed_over))
 
 
-def _path(unused: Unused) -> str:
-    return unused.path
-
-
-def _utterance(path: str, match: re.Match[str]) -> Utterance:
-    part = match["part"]
-    speaker, sentence = match["speaker"].lower(), match["sentence"].lower()
-    return Utterance(
-        id=f"{speaker}_{sentence}",
-        speaker=speaker,
-        sentence=sentence,
-        dialect=match["dialect"].lower(),
-        part=part.lower() if part else None,
-        path=path,
-    )
+def _preference(found: tuple[re.Match[str] | None, str]) -> tuple[bool, int, str]:
+    match, path = found
+    return (not (match and match["part"]), len(match["suffixes"]) if match else 0, path)
 
 
 def _audio_files(root: Path) -> Iterator[str]:
-    """Yields the paths of audio files below `root`, relative to it.
-
-    Follows symbolic links, but visits each folder once: by its own path if that is
-    below `root`, otherwise by the path of a link.
-    """
-    seen, starts = set(), [root]
-    while starts:
-        links: list[Path] = []
-        for start in starts:
-            for folder, folders, files in os.walk(start, onerror=_raise):
-                status = os.stat(folder)
-                identity = (status.st_dev, status.st_ino)
-                if identity in seen:
-                    folders.clear()
-                    continue
-                seen.add(identity)
-                folders.sort()
-                links += filter(Path.is_symlink, (Path(folder, x) for x in folders))
-                for name in files:
-                    # macOS adds "._SA1.WAV" and the like on foreign file systems.
-                    if AUDIO_SUFFIX.search(name) and not name.startswith("."):
-                        yield Path(folder, name).relative_to(root).as_posix()
-        starts = sorted(links)
+    """Yields the paths of audio files below `root`, relative to it."""
+    seen = set()
+    for folder, folders, files in os.walk(root, onerror=_raise, followlinks=True):
+        place = os.path.realpath(folder)
+        if place in seen:  # A link to a folder above it, for example.
+            folders.clear()
+            continue
+        seen.add(place)
+        folders.sort()
+        for name in files:
+            # macOS adds "._SA1.WAV" and the like on foreign file systems.
+            if AUDIO_SUFFIX.search(name) and not name.startswith("."):
+                yield Path(folder, name).relative_to(root).as_posix()
 
 
 def _raise(error: OSError) -> NoReturn:

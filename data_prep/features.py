@@ -1,6 +1,6 @@
 """Computes the audio and log power in a record from the bytes of a recording."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ HIGHEST_RATE = 192_000  # Hz; a header with a higher rate is considered damaged.
 LONGEST = 600  # s; the longest utterance of TIMIT takes 8
 
 
-@dataclass(frozen=True)
-class Features:
+class Features(NamedTuple):
     """The audio of a recording and its log power, as in its record.
 
     Attributes:
@@ -45,10 +44,6 @@ def extract(data: bytes, *, name: str) -> Features:
         raise ValueError(
             f"Too short: {len(audio)} samples at {SAMPLE_RATE} Hz, less than a frame "
             f"of {FRAME_LENGTH}. Received: {name}"
-        )
-    if (audio == audio[0]).all():
-        raise ValueError(
-            f"Silent at {SAMPLE_RATE} Hz: all samples are {audio[0]}. Received: {name}"
         )
     signal = audio.astype(np.float32) / FULL_SCALE
     return Features(audio, log_power(stft(signal)))

@@ -1,138 +1,161 @@
-"""Reads a corpus other than TIMIT from lists of its recordings."""
+"""Reads a corpus other than TIMIT from CSV lists of its recordings."""
 
+import csv
+import io
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_ortho.files import json_sha256
+from keras_ortho.files import json_sha256, read_bytes
 
 from .corpus import Corpus, Utterance, check_folder
-from .csv_list import read_csv
-from .entries import Entry
-from .kaldi_list import read_kaldi
 from .splits import SPLITS
 
+LARGEST_LIST = 2**27  # bytes; a list of LibriSpeech has a sixth of it
 # An id may become part of a file name.
 ID = re.compile(r"[^\s/.-][^\s/]*")
 LONGEST_ID = 200  # bytes
 
 
-class ListFile(NamedTuple):
-    """A list of recordings.
+class _Entry(NamedTuple):
+    """A line of a list; `split` and `id` are `None` without such a column."""
 
-    Attributes:
-        path: A CSV file or a Kaldi data folder.
-        split: `"train"`, `"valid"` or `"test"`, if all recordings in the list belong to
-            that split. Default: `None`, the splits in the list, if it has any.
-    """
-
-    path: str | os.PathLike[str]
-    split: str | None = None
+    file: str
+    speaker: str
+    split: str | None
+    id: str | None
+    where: str
 
 
 def list_corpus(
-    root: str | os.PathLike[str], lists: Sequence[str | os.PathLike[str] | ListFile]
+    root: str | os.PathLike[str], lists: Sequence[str | os.PathLike[str]]
 ) -> Corpus:
-    """Reads a corpus from lists of its recordings."""
+    """Reads a corpus from lists of its recordings, each `LIST` or `SPLIT=LIST`."""
     root = check_folder(root)
-    if isinstance(lists, str | os.PathLike | ListFile) or not lists:
-        raise ValueError(f"`lists` must be a sequence of lists. Received: {lists!r}")
-    sources = [s if isinstance(s, ListFile) else ListFile(s) for s in lists]
-    entries = [entry for source in sources for entry in _read(source)]
-    _check_splits(entries)
-    roots = (root.absolute(), root.resolve())
-    utterances = [_utterance(entry, root, roots) for entry in entries]
-    named = list(zip(utterances, entries, strict=True))
-    _check_distinct("A file must be named once", ((u.path, e.where) for u, e in named))
-    _check_distinct(
-        "Utterances must have different ids, which a column `id` can give",
-        ((u.id, e.where) for u, e in named),
-    )
+    entries = [entry for each in lists for entry in _read(os.fspath(each))]
+    splits = {entry.split is None: entry.where for entry in entries}
+    if len(splits) > 1:
+        raise ValueError(
+            "All lists must give splits, or none. "
+            f"Received: {splits[False]} with one, {splits[True]} without"
+        )
+    utterances = [_utterance(entry, root) for entry in entries]
+    places = [entry.where for entry in entries]
+    _check_distinct("A file must be named once", [u.path for u in utterances], places)
+    rule = "Utterances must have different ids, which a column `id` can give"
+    _check_distinct(rule, [u.id for u in utterances], places)
     utterances.sort()
     digest = json_sha256([[u.id, u.path, u.speaker, u.part] for u in utterances])
-    return Corpus(root, tuple(utterances), (), digest)
+    return Corpus(root, utterances, [], digest)
 
 
-def _read(source: ListFile) -> list[Entry]:
-    path = Path(source.path)
-    if source.split not in (None, *SPLITS):
-        raise ValueError(
-            f"A list's split must be one of {SPLITS}. Received: {source.split!r}"
-        )
-    if not path.exists():
+def _read(source: str) -> list[_Entry]:
+    name, equals, path = source.partition("=")
+    # A path may contain "=".
+    split, path = (name, path) if equals and name in SPLITS else (None, source)
+    if not os.path.exists(path):
         raise FileNotFoundError(
-            "There is no such list, a CSV file or a folder of Kaldi's; that of one "
-            f"split is given as {', '.join(f'{name}=LIST' for name in SPLITS)}. "
-            f"Received: {path}"
+            "There is no such list; that of one split is given as "
+            f"{', '.join(f'{name}=LIST' for name in SPLITS)}. Received: {path}"
         )
-    entries = read_kaldi(path) if path.is_dir() else read_csv(path)
+    entries = read_csv(path)
     if not entries:
         raise ValueError(f"A list must name a file. Received: {path}")
-    if source.split is None:
+    if split is None:
         return entries
     if entries[0].split is not None:
         raise ValueError(
-            f"A list that is given for {source.split!r} must have no column `split`. "
+            f"A list that is given for {split!r} must have no column `split`. "
             f"Received: {path}"
         )
-    return [entry._replace(split=source.split) for entry in entries]
+    return [entry._replace(split=split) for entry in entries]
 
 
-def _check_splits(entries: Sequence[Entry]) -> None:
-    with_split = [entry for entry in entries if entry.split is not None]
-    for entry in with_split:
-        if entry.split not in SPLITS:
-            raise ValueError(
-                f"A split must be one of {SPLITS}. "
-                f"Received: {entry.where}: {entry.split!r}"
-            )
-    if with_split and len(with_split) < len(entries):
-        other = next(entry for entry in entries if entry.split is None)
-        raise ValueError(
-            "All lists must give splits, or none. "
-            f"Received: {with_split[0].where} with one, {other.where} without"
+def read_csv(path: str) -> list[_Entry]:
+    """Reads a list, whose first line names its columns, in any order."""
+    data = read_bytes(path, LARGEST_LIST)
+    line = 1
+    try:
+        rows = csv.reader(
+            io.StringIO(data.decode("utf-8-sig"), newline=""),
+            skipinitialspace=True,
+            strict=True,
         )
+        names, entries = [name.strip() for name in next(rows, [])], []
+        _check_columns(names, f"{path}, line 1")
+        for row in rows:
+            line = rows.line_num
+            if row:
+                entries.append(_entry(names, row, f"{path}, line {line}"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"A list must be in UTF-8. Received: {path}, line {line}: "
+            f"the byte 0x{data[error.start]:02x}"
+        ) from error
+    except csv.Error as error:
+        raise ValueError(
+            f"A list must be a CSV file. Received: {path}, after line {line}: {error}"
+        ) from error
+    return entries
 
 
-def _utterance(entry: Entry, root: Path, roots: Iterable[Path]) -> Utterance:
-    path = _relative_path(entry, roots)
+def _check_columns(names: list[str], where: str) -> None:
+    for name in ("file", "speaker"):
+        if name not in names:
+            raise ValueError(
+                "A list is a CSV file whose first line names the columns `file` and "
+                f"`speaker`, and maybe `split` and `id`; there is no `{name}`. "
+                f"Received: {where}: {', '.join(names):.200}"
+            )
+
+
+def _entry(names: list[str], row: list[str], where: str) -> _Entry:
+    if len(row) != len(names):
+        raise ValueError(
+            f"A row must have as many fields as the first line, {len(names)}. "
+            f"Received: {where}"
+        )
+    fields = dict(zip(names, row, strict=True))
+    stripped = {name: value.strip() for name, value in fields.items()}
+    # The file name is not stripped, since it may end with a space.
+    file, speaker = fields["file"], stripped["speaker"]
+    split, name = stripped.get("split"), stripped.get("id")
+    if split not in (None, *SPLITS):
+        raise ValueError(
+            f"A split must be one of {SPLITS}. Received: {where}: {split!r}"
+        )
+    if not speaker:
+        raise ValueError(f"An utterance must have a speaker. Received: {where}: {file}")
+    if name is not None and not (
+        ID.fullmatch(name) and name.isprintable() and len(name.encode()) <= LONGEST_ID
+    ):
+        raise ValueError(
+            f"An id must have 1 to {LONGEST_ID} bytes, no blank and no slash, and not "
+            f"begin with '.' or '-'. Received: {where}: {name!r}"
+        )
+    return _Entry(file, speaker, split, name, where)
+
+
+def _utterance(entry: _Entry, root: Path) -> Utterance:
+    path = _relative_path(entry, root)
     # Not `Path.is_file`, which raises errors for some names.
     if not os.path.isfile(os.path.join(root, path)):
         raise ValueError(
             f"There is no such file below {root}. Received: {entry.where}: {entry.file}"
         )
-    if not entry.speaker:
-        raise ValueError(
-            f"An utterance must have a speaker. Received: {entry.where}: {entry.file}"
-        )
-    name = _id_of(path) if entry.id is None else entry.id
-    if (
-        not ID.fullmatch(name)
-        or not name.isprintable()
-        or len(name.encode()) > LONGEST_ID
-    ):
-        raise ValueError(
-            f"An id must have 1 to {LONGEST_ID} bytes, no blank and no slash, and not "
-            f"begin with '.' or '-'. Received: {entry.where}: {name!r}"
-        )
-    return Utterance(
-        id=name,
-        speaker=entry.speaker,
-        sentence="",
-        dialect="",
-        part=entry.split,
-        path=path,
-    )
+    name = entry.id or re.sub(r"^[.-]|[^\w.-]", "_", posixpath.splitext(path)[0])
+    return Utterance(name, entry.speaker, "", "", entry.split, path)
 
 
-def _relative_path(entry: Entry, roots: Iterable[Path]) -> str:
+def _relative_path(entry: _Entry, root: Path) -> str:
     path = Path(entry.file)
-    for root in roots:
-        if path.is_relative_to(root):
-            path = path.relative_to(root)
+    for start in (root.absolute(), root.resolve()):
+        if path.is_relative_to(start):
+            path = path.relative_to(start)
     # A folder before ".." may be a link to elsewhere, so "a/../b" need not be "b".
     if path.anchor or path == Path() or ".." in path.parts:
         raise ValueError(
@@ -142,13 +165,9 @@ def _relative_path(entry: Entry, roots: Iterable[Path]) -> str:
     return path.as_posix()
 
 
-def _id_of(path: str) -> str:
-    return re.sub(r"^[.-]|[^\w.-]", "_", posixpath.splitext(path)[0])
-
-
-def _check_distinct(rule: str, names: Iterable[tuple[str, str]]) -> None:
-    places: dict[str, str] = {}
-    for name, where in names:
-        if name in places:
-            raise ValueError(f"{rule}. Received: {where}: {name}, as {places[name]}")
-        places[name] = where
+def _check_distinct(rule: str, names: Sequence[str], places: Sequence[str]) -> None:
+    first: dict[str, str] = {}
+    for name, where in zip(names, places, strict=True):
+        if name in first:
+            raise ValueError(f"{rule}. Received: {where}: {name}, as {first[name]}")
+        first[name] = where

@@ -1,68 +1,124 @@
-"""Writes shards of records with their sidecars, and checks existing ones."""
+"""Plans, writes and reads shards of records.
+
+The name of a shard contains a signature of everything that determines its contents. An
+intact shard never has to be overwritten, because any change results in a new name.
+"""
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from keras_ortho.audio.stft import NUM_BINS
+from keras_ortho.audio.stft import (
+    FRAME_LENGTH,
+    HOP_LENGTH,
+    NUM_BINS,
+    POWER_FLOOR,
+    SAMPLE_RATE,
+)
 from keras_ortho.executors import check_shared
-from keras_ortho.files import file_sha256, json_sha256, read_bytes, read_json, replacing
+from keras_ortho.extras import require
+from keras_ortho.files import json_sha256, read_bytes, replacing
 from keras_ortho.locks import LOCK
+from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION, dataset
 
-from .corpus import Utterance
+from .corpus import Unused, Utterance
 from .features import Features, extract
-from .plan import LARGEST, Shard, Source, library_versions
-from .storage import write_json
+from .splits import SPLITS, Splits
 
-Sidecar = dict[str, Any]
+LARGEST = 2**28  # bytes of a recording; ten minutes at 192 kHz and 16 bits fit
+PARAMETERS: dict[str, int | float] = {
+    "frame_length": FRAME_LENGTH,
+    "hop_length": HOP_LENGTH,
+    "num_bins": NUM_BINS,
+    "power_floor": POWER_FLOOR,
+    "sample_rate": SAMPLE_RATE,
+}
 
-LARGEST_SIDECAR = 2**26  # bytes: 671 for each of MOST_UTTERANCES
+
+class Shard(NamedTuple):
+    """A shard: its split, its utterances with the SHA-256 of each, and its file."""
+
+    split: str
+    sources: list[tuple[Utterance, str]]
+    file: str
 
 
-def write_shard(shard: Shard, root: Path, out: Path) -> Sidecar:
-    """Writes a shard and its sidecar; the sidecar appears first."""
+class Contents(NamedTuple):
+    """What a shard contains.
+
+    Attributes:
+        frames: Number of frames of each utterance.
+        samples: Number of samples, at 8 kHz.
+        moments: float64 `[2, 129]`, the sums of each bin and of its square.
+        rejected: Recordings of the shard that are damaged or otherwise unusable.
+    """
+
+    frames: dict[str, int]
+    samples: int
+    moments: np.ndarray
+    rejected: list[Unused]
+
+
+def library_versions() -> dict[str, str]:
+    """Returns the versions of the libraries that compute the features."""
+    names = ("librosa", "numpy", "scipy", "soundfile")
+    versions = {name: require(name, extra="speech").__version__ for name in names}
+    soundfile = require("soundfile", extra="speech")
+    return versions | {"libsndfile": soundfile.__libsndfile_version__}
+
+
+def plan_shards(
+    splits: Splits, digests: Mapping[str, str], num_shards: Mapping[str, int]
+) -> list[Shard]:
+    """Distributes the utterances of each split over its shards.
+
+    The shard of an utterance depends only on its id, so adding, changing or removing a
+    file affects a single shard. Utterances without a digest are left out.
+    """
+    versions = library_versions()
+    shards = []
+    for split in SPLITS:
+        count = num_shards[split]
+        members: dict[int, list[tuple[Utterance, str]]] = {}
+        for u in sorted(splits[split]):
+            if u.id in digests:
+                index = shard_index(u.id, count)
+                members.setdefault(index, []).append((u, digests[u.id]))
+        for index, chosen in sorted(members.items()):
+            contents = {
+                "format": [FORMAT, FORMAT_VERSION],
+                "parameters": PARAMETERS,
+                "versions": versions,
+                "shard": [split, index, count],
+                "sources": [[_recorded(u), digest] for u, digest in chosen],
+            }
+            signature = json_sha256(contents)[:16]
+            file = f"{split}-{index:05d}-of-{count:05d}-{signature}.tfrecord"
+            shards.append(Shard(split, chosen, file))
+    return shards
+
+
+def shard_index(utterance_id: str, count: int) -> int:
+    """Returns the index of an utterance's shard, the same on every machine."""
+    digest = hashlib.sha256(utterance_id.encode()).digest()
+    return int.from_bytes(digest[:8], "big") % count
+
+
+def _recorded(u: Utterance) -> list[str]:
+    # Without the part, whose place the split takes.
+    return [u.id, u.speaker, u.sentence, u.dialect, u.path]
+
+
+def write_shard(
+    shard: Shard, root: Path, out: Path, versions: Mapping[str, str]
+) -> Contents:
+    """Writes a shard, possibly in a worker process on another machine."""
     import tensorflow as tf  # Imported here because the import takes seconds.
 
-    utterances, rejected = [], []
-    moments = np.zeros((2, NUM_BINS))
-    try:
-        with replacing(_record_path(shard, out)) as aside:
-            with tf.io.TFRecordWriter(str(aside)) as writer:
-                for source in shard.sources:
-                    path = source.utterance.path
-                    try:
-                        features = extract(_read(root / path, source), name=path)
-                    except ValueError as error:
-                        reason = str(error).removesuffix(f" Received: {path}")
-                        rejected.append({"path": path, "reason": reason})
-                        continue
-                    writer.write(encode(source.utterance, features))
-                    utterances.append(_describe(source, features))
-                    moments += _moments(features)
-            contents = {
-                "shard": _record_path(shard, out).name,
-                "signature": shard.signature,
-                "sha256": file_sha256(aside),
-                "bytes": aside.stat().st_size,
-                "utterances": utterances,
-                "moments": moments.tolist(),
-                "rejected": rejected,
-            }
-            sidecar = contents | {"sidecar_sha256": json_sha256(contents)}
-            write_json(_sidecar_path(shard, out), sidecar, LARGEST_SIDECAR)
-    except tf.errors.OpError as error:
-        raise OSError(f"Cannot write {shard.stem}: {error.message}") from error
-    return sidecar
-
-
-def write_shared_shard(
-    shard: Shard, root: Path, out: Path, versions: Mapping[str, str]
-) -> Sidecar:
-    """Writes a shard in a worker process, possibly on another machine."""
     check_shared(out / LOCK)
     own = library_versions()
     if own != versions:
@@ -70,75 +126,100 @@ def write_shared_shard(
             f"The libraries of a worker on {platform.node()} must be those of the "
             f"command, {dict(versions)}. Received: {own}"
         )
-    return write_shard(shard, root, out)
+    rejected = []
 
+    def written() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+        for utterance, digest in shard.sources:
+            features, reason = _extract(utterance, digest, root)
+            if features:
+                writer.write(encode(utterance, features))
+                yield utterance.id, features.log_power, features.audio
+            else:
+                rejected.append(Unused(utterance.path, reason))
 
-def find_shard(shard: Shard, out: Path) -> Sidecar | None:
-    """Returns the sidecar of a shard if both are on disk and intact."""
     try:
-        sidecar = read_json(_sidecar_path(shard, out), largest=LARGEST_SIDECAR)
-        digest = file_sha256(_record_path(shard, out))
-    except (FileNotFoundError, ValueError):
+        with (
+            replacing(out / shard.file) as aside,
+            tf.io.TFRecordWriter(str(aside)) as writer,
+        ):
+            return Contents(*_describe(written()), rejected)
+    except tf.errors.OpError as error:
+        raise OSError(f"Cannot write {shard.file}: {error.message}") from error
+
+
+def read_shard(shard: Shard, root: Path, out: Path) -> Contents | None:
+    """Returns what a shard contains, or `None` if it is missing or damaged."""
+    tf = require("tensorflow")
+    if not (out / shard.file).is_file():
         return None
-    if not isinstance(sidecar, dict) or sidecar.get("signature") != shard.signature:
+    manifest = {"splits": {shard.split: {"shards": [{"file": shard.file}]}}}
+    records = dataset(out, manifest, shard.split).as_numpy_iterator()
+    try:
+        described = _describe((name.decode(), *rest) for name, _, *rest in records)
+    except tf.errors.OpError:
         return None
-    # The contents become part of the manifest, so a changed digit must be detected.
-    contents = {key: sidecar[key] for key in sidecar if key != "sidecar_sha256"}
-    if sidecar.get("sidecar_sha256") != json_sha256(contents):
-        return None
-    return sidecar if sidecar.get("sha256") == digest else None
+    rejected = []
+    for utterance, digest in shard.sources:
+        if utterance.id not in described[0]:
+            features, reason = _extract(utterance, digest, root)
+            if features:
+                return None
+            rejected.append(Unused(utterance.path, reason))
+    return Contents(*described, rejected)
+
+
+def _describe(
+    records: Iterable[tuple[str, np.ndarray, np.ndarray]],
+) -> tuple[dict[str, int], int, np.ndarray]:
+    frames, samples, moments = {}, 0, np.zeros((2, NUM_BINS))
+    for name, log_power, audio in records:
+        frames[name] = len(log_power)
+        samples += len(audio)
+        values = log_power.astype(np.float64)
+        moments += np.stack([values.sum(axis=0), (values**2).sum(axis=0)])
+    return frames, samples, moments
 
 
 def encode(utterance: Utterance, features: Features) -> bytes:
     """Serializes an utterance as a `tf.train.Example`, always to the same bytes."""
     import tensorflow as tf
 
-    def feature(value: bytes) -> tf.train.Feature:
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
-
+    values = {
+        "utterance_id": utterance.id.encode(),
+        "speaker": utterance.speaker.encode(),
+        "sentence": utterance.sentence.encode(),
+        "dialect": utterance.dialect.encode(),
+        "log_power": features.log_power.astype("<f4").tobytes(),
+        "audio": features.audio.astype("<i2").tobytes(),
+    }
     frames = tf.train.Int64List(value=[len(features.log_power)])
-    example = tf.train.Example(
-        features=tf.train.Features(
-            feature={
-                "utterance_id": feature(utterance.id.encode()),
-                "speaker": feature(utterance.speaker.encode()),
-                "sentence": feature(utterance.sentence.encode()),
-                "dialect": feature(utterance.dialect.encode()),
-                "num_frames": tf.train.Feature(int64_list=frames),
-                "log_power": feature(features.log_power.astype("<f4").tobytes()),
-                "audio": feature(features.audio.astype("<i2").tobytes()),
-            }
-        )
-    )
+    feature = {
+        name: tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+        for name, value in values.items()
+    }
+    feature["num_frames"] = tf.train.Feature(int64_list=frames)
+    example = tf.train.Example(features=tf.train.Features(feature=feature))
     # Otherwise protocol buffers do not define the order of a map's entries.
     return example.SerializeToString(deterministic=True)
 
 
-def _read(path: Path, source: Source) -> bytes:
+def read_source(path: Path) -> tuple[bytes, str]:
+    """Reads a recording, and returns its SHA-256."""
     data = read_bytes(path, LARGEST)
-    if hashlib.sha256(data).hexdigest() != source.sha256:
-        raise OSError(f"The file changed during the run; run again. Received: {path}")
-    return data
+    return data, hashlib.sha256(data).hexdigest()
 
 
-def _describe(source: Source, features: Features) -> dict[str, str | int]:
-    return {
-        "id": source.utterance.id,
-        "source": source.utterance.path,
-        "source_sha256": source.sha256,
-        "samples": len(features.audio),
-        "frames": len(features.log_power),
-    }
-
-
-def _moments(features: Features) -> np.ndarray:
-    frames = features.log_power.astype(np.float64)
-    return np.stack([frames.sum(axis=0), (frames**2).sum(axis=0)])
-
-
-def _record_path(shard: Shard, out: Path) -> Path:
-    return out / f"{shard.stem}.tfrecord"
-
-
-def _sidecar_path(shard: Shard, out: Path) -> Path:
-    return out / f"{shard.stem}.json"
+def _extract(
+    utterance: Utterance, digest: str, root: Path
+) -> tuple[Features | None, str]:
+    """Returns the features of an utterance, or why it has none."""
+    data, found = read_source(root / utterance.path)
+    if found != digest:
+        raise OSError(
+            "The file changed during the run; run again. "
+            f"Received: {root / utterance.path}"
+        )
+    try:
+        return extract(data, name=utterance.path), ""
+    except ValueError as error:
+        return None, str(error).removesuffix(f" Received: {utterance.path}")

@@ -1,10 +1,12 @@
-"""Divides the utterances of TIMIT into train, valid and test.
+"""Divides utterances into train, valid and test.
 
-No split contains the two SA sentences, which every speaker reads.
+No split of TIMIT contains the two SA sentences, which every speaker reads.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from .corpus import Utterance
 
@@ -13,7 +15,7 @@ Splits = dict[str, list[Utterance]]
 SPLITS = ("train", "valid", "test")
 MODES = ("timit", "wisdom", "speakers")
 
-# Number of utterances in the complete corpus.
+# Numbers of utterances in the complete corpus.
 COMPLETE = {
     "timit": {"train": 3696, "valid": 400, "test": 192},
     "wisdom": {"train": 3640, "valid": 400, "test": 192},
@@ -51,59 +53,80 @@ def split(utterances: Sequence[Utterance], mode: str, *, seed: int = 0) -> Split
     """Divides the utterances of TIMIT into train, valid and test."""
     mode = resolve_mode(mode, utterances)
     utterances = [u for u in utterances if not u.sentence.startswith("sa")]
-    assign = _assign_by_seed(utterances, seed) if mode == "speakers" else _assign_timit
+    speakers = {u.speaker for u in utterances}
+    by_seed: dict[str, str] = {}
+    for sex in "fm":
+        by_seed |= _divide_speakers((s for s in speakers if s.startswith(sex)), seed)
     splits: Splits = {name: [] for name in SPLITS}
-    for utterance in utterances:
-        name = assign(utterance)
-        if name and not (mode == "wisdom" and _dropped_by_wisdom(name, utterance)):
-            splits[name].append(utterance)
-    empty = [name for name, members in splits.items() if not members]
-    if empty:
-        needs = {
-            "speakers": "three men or three women",
-            "timit": "the TRAIN and TEST folders of the complete corpus",
-        }["speakers" if mode == "speakers" else "timit"]
-        raise ValueError(
-            f"Mode {mode!r} needs {needs}: nothing for {', '.join(empty)}. "
-            f"Received: {len({u.speaker for u in utterances})} speakers"
-        )
+    for u in utterances:
+        name = by_seed[u.speaker] if mode == "speakers" else _timit_split(u)
+        # The speaker's name counts, not the folders above it.
+        dropped = mode == "wisdom" and name == "train" and "sa" in u.speaker
+        if name and not dropped:
+            splits[name].append(u)
+    needs = "the TRAIN and TEST folders of the complete corpus"
+    if mode == "speakers":
+        needs = "three men or three women"
+    _check_filled(splits, f"Mode {mode!r} needs {needs}", utterances)
     return splits
 
 
-def _assign_timit(utterance: Utterance) -> str | None:
-    if utterance.part == "train":
-        return "train"
+def _timit_split(utterance: Utterance) -> str | None:
     if utterance.part == "test" and utterance.speaker in DEVELOPMENT_SPEAKERS:
         return "valid"
-    if utterance.part == "test" and utterance.speaker in CORE_TEST_SPEAKERS:
-        return "test"
-    return None
+    if utterance.part == "test" and utterance.speaker not in CORE_TEST_SPEAKERS:
+        return None
+    return utterance.part
 
 
-def _dropped_by_wisdom(name: str, utterance: Utterance) -> bool:
-    # Only the speaker's folder matters: the folders above the part must be ignored, and
-    # the sentences sa1 and sa2 are already excluded.
-    return name == "train" and "sa" in utterance.speaker
+def split_listed(
+    utterances: Sequence[Utterance], mode: str = "auto", *, seed: int = 0
+) -> tuple[Splits, str]:
+    """Divides listed utterances: by their list if it has splits, else by speakers.
 
-
-def _assign_by_seed(
-    utterances: Sequence[Utterance], seed: int
-) -> Callable[[Utterance], str]:
+    Warns if a speaker is in more than one split.
+    """
+    if mode not in ("auto", "speakers"):
+        raise ValueError(
+            "`mode` must be 'auto' or 'speakers' where a list names the files, as "
+            f"must `--splits` of the command. Received: {mode!r}"
+        )
     speakers = {u.speaker for u in utterances}
-    names: dict[str, str] = {}
-    for sex in "fm":
-        names |= divide_speakers((s for s in speakers if s.startswith(sex)), seed)
-    return lambda utterance: names[utterance.speaker]
+    by_seed = _divide_speakers(speakers, seed)
+    given = mode == "auto" and all(u.part for u in utterances)
+    splits: Splits = {name: [] for name in SPLITS}
+    for u in utterances:
+        splits[(given and u.part) or by_seed[u.speaker]].append(u)
+    needs = "must have files of every split" if given else "needs three speakers"
+    _check_filled(splits, f"A list {needs}", utterances)
+    places = {(u.speaker, name) for name, members in splits.items() for u in members}
+    counts = Counter(speaker for speaker, _ in places)
+    if len(places) > len(speakers):
+        several = sum(count > 1 for count in counts.values())
+        warnings.warn(
+            "A list should have each speaker in one split only: a network that is "
+            "scored on `test` may have heard its voices in training. "
+            f"Received: {several} of {len(speakers)} speakers in several splits",
+            stacklevel=2,
+        )
+    return splits, "list" if given else "speakers"
 
 
-def divide_speakers(speakers: Iterable[str], seed: int) -> dict[str, str]:
+def _check_filled(splits: Splits, needs: str, given: Sequence[Utterance]) -> None:
+    empty = [name for name, members in splits.items() if not members]
+    if empty:
+        raise ValueError(
+            f"{needs}: nothing for {', '.join(empty)}. Received: {len(given)} "
+            f"utterances of {len({u.speaker for u in given})} speakers"
+        )
+
+
+def _divide_speakers(speakers: Iterable[str], seed: int) -> dict[str, str]:
     """Assigns an eighth of the speakers to valid, one to test, the rest to train."""
     ordered = sorted(
         speakers,
         key=lambda speaker: hashlib.sha256(f"{seed}:{speaker}".encode()).digest(),
     )
     share = max(1, (len(ordered) + 4) // 8) if len(ordered) >= 3 else 0
-    names = dict.fromkeys(ordered, "train")
-    names.update(dict.fromkeys(ordered[:share], "valid"))
-    names.update(dict.fromkeys(ordered[share : 2 * share], "test"))
-    return names
+    names = ["valid"] * share + ["test"] * share + ["train"] * len(ordered)
+    return dict(zip(ordered, names, strict=False))

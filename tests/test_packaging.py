@@ -131,7 +131,7 @@ def test_wheel_of_a_zip_has_every_file(tmp_path):
     tree = shutil.make_archive(str(tmp_path / "tree"), "zip", tmp_path, "tree")
     run_python("-m", "pip", "wheel", "--no-deps", "-w", tmp_path, tree)
     (wheel,) = tmp_path.glob("*.whl")
-    files = {"keras_ortho/py.typed"}
+    files = {"keras_ortho/py.typed", "keras_ortho/data_prep/demo_corpus/english.toml"}
     for folder, start in (("keras_ortho", ""), ("data_prep", "keras_ortho/")):
         paths = (ROOT / folder).rglob("*.py")
         files |= {f"{start}{path.relative_to(ROOT).as_posix()}" for path in paths}

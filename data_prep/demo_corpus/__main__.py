@@ -4,34 +4,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from .sentences import MAX_SENTENCES
-from .speakers import MAX_SPEAKERS
-from .tree import write_corpus
+from . import MAX_SENTENCES, MAX_SPEAKERS, write_corpus
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command."""
-    options = _parser().parse_args(arguments)
-    try:
-        written = write_corpus(
-            options.out,
-            speakers=options.speakers,
-            sentences=options.sentences,
-            seed=options.seed,
-            progress=True,
-        )
-    except (ImportError, OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    if written:
-        count = options.speakers * options.sentences
-        print(f"Wrote {count} sentences of synthetic speech to {options.out}")
-    else:
-        print(f"{options.out} holds this corpus already: left as it is")
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m keras_ortho.data_prep.demo_corpus",
         description="Synthesizes a small corpus of speech and writes it like TIMIT: "
@@ -45,7 +22,18 @@ def _parser() -> argparse.ArgumentParser:
     ):
         text = f"{meaning} (default: {default})"
         parser.add_argument(f"--{name}", type=int, default=default, help=text)
-    return parser
+    options = parser.parse_args(arguments)
+    try:
+        written = write_corpus(**vars(options), progress=True)
+    except (ImportError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if written:
+        count = options.speakers * options.sentences
+        print(f"Wrote {count} sentences of synthetic speech to {options.out}")
+    else:
+        print(f"{options.out} holds this corpus already: left as it is")
+    return 0
 
 
 if __name__ == "__main__":

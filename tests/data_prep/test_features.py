@@ -33,20 +33,13 @@ def test_other_rates(rate):
     assert len(features.audio) == 800
 
 
-@pytest.mark.parametrize("samples", [512, 511])
-def test_one_frame_is_enough(samples):
-    assert len(extract(sphere(noise(0, samples)), name="x").audio) == 256
-
-
 @pytest.mark.parametrize(
     ("samples", "rate", "reason"),
     [
         (np.zeros(5000, np.int16), 16000, "Silent: all samples are 0."),
         (np.full(5000, -3, np.int16), 16000, "Silent: all samples are -3."),
-        (np.eye(1, 16000, 5, dtype=np.int16)[0], 16000, "Silent at 8000 Hz"),
         (noise(0, 510), 16000, "Too short: 255 samples at 8000 Hz"),
         (noise(0, 600 * 8000 + 1), 8000, "Too long: 4800001 samples at 8000 Hz"),
-        (noise(0, 1), 16000, "Silent: all samples are"),
         (noise(0, 5000).reshape(-1, 2), 16000, "must have one channel, not 2"),
         (noise(0, 5000), 7999, r"must lie in 8000 \.\. 192000 Hz, not 7999"),
         (noise(0, 5000), 192001, "not 192001"),

@@ -1,154 +1,187 @@
-import json
-import math
+from collections import Counter
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_ortho.data_prep.corpus import discover
+from keras_ortho.data_prep import shards
+from keras_ortho.data_prep.corpus import Unused, Utterance, discover
 from keras_ortho.data_prep.features import extract
-from keras_ortho.data_prep.plan import Shard, hash_sources
-from keras_ortho.data_prep.shards import encode, find_shard, write_shard
-from keras_ortho.files import file_sha256
+from keras_ortho.data_prep.shards import (
+    encode,
+    library_versions,
+    plan_shards,
+    read_shard,
+    read_source,
+    shard_index,
+    write_shard,
+)
+from keras_ortho.locks import LOCK
 from tests.data_prep.corpora import contents, write_corpus, write_sphere
+
+NUM_SHARDS = {"train": 4, "valid": 2, "test": 1}
+
+
+def utterance(number, **changes):
+    path = f"dr1-faaa0/sx{number}.wav"
+    made = Utterance(f"faaa0_sx{number}", "faaa0", f"sx{number}", "dr1", None, path)
+    return made._replace(**changes)
+
+
+UTTERANCES = [utterance(number) for number in range(40)]
+SPLITS = {"train": UTTERANCES[:30], "valid": UTTERANCES[30:36], "test": UTTERANCES[36:]}
+DIGESTS = {u.id: f"{n:064x}" for n, u in enumerate(UTTERANCES)}
+
+
+def files(splits=SPLITS, digests=DIGESTS, num_shards=NUM_SHARDS):
+    return {shard.file for shard in plan_shards(splits, digests, num_shards)}
+
+
+# --- Plans
+
+
+def test_every_utterance_is_in_one_shard_of_its_split():
+    planned = plan_shards(SPLITS, DIGESTS, NUM_SHARDS)
+    for split, members in SPLITS.items():
+        mine = [shard for shard in planned if shard.split == split]
+        assert len(mine) == NUM_SHARDS[split]
+        assert sorted(u for s in mine for u, _ in s.sources) == sorted(members)
+        for index, shard in enumerate(mine):
+            assert shard.file.startswith(f"{split}-0000{index}-of-0000{len(mine)}-")
+            assert shard.sources == sorted(shard.sources)
+    few = {"train": UTTERANCES[:1], "valid": UTTERANCES[1:2], "test": UTTERANCES[2:3]}
+    assert len(plan_shards(few, DIGESTS, dict.fromkeys(SPLITS, 50))) == 3
+
+
+def test_the_shard_of_an_utterance_never_changes():
+    # SHA-256 of "faem0_sx42" begins 87b68d5573b81efa.
+    assert shard_index("faem0_sx42", 16) == 0x87B68D5573B81EFA % 16
+    counts = Counter(shard_index(f"m{n:03d}0_sx1", 8) for n in range(8000))
+    # Eight bins of 1000 expected, standard deviation 30.
+    assert all(880 < counts[index] < 1120 for index in range(8))
+
+
+@pytest.mark.parametrize("change", ["contents", "path", "speaker", "added", "removed"])
+def test_a_change_touches_one_shard(change):
+    splits, digests = SPLITS | {"train": list(SPLITS["train"])}, dict(DIGESTS)
+    if change == "contents":
+        digests[UTTERANCES[7].id] = "f" * 64
+    elif change == "path":
+        splits["train"][7] = utterance(7, path="dr2-faaa0/sx7.wav", dialect="dr2")
+    elif change == "speaker":
+        splits["train"][7] = utterance(7, speaker="fbbb0")
+    elif change == "added":
+        splits["train"].append(utterance(99))
+        digests[utterance(99).id] = "f" * 64
+    else:
+        del digests[UTTERANCES[7].id]
+    before, after = files(), files(splits, digests)
+    assert len(after) == len(before)
+    assert len(before - after) == 1
+
+
+@pytest.mark.parametrize("change", ["parameters", "version", "libraries", "count"])
+def test_a_change_of_the_making_touches_all(change, monkeypatch):
+    before, num_shards = files(), NUM_SHARDS
+    if change == "parameters":
+        monkeypatch.setitem(shards.PARAMETERS, "hop_length", 64)
+    elif change == "version":
+        monkeypatch.setattr(shards, "FORMAT_VERSION", shards.FORMAT_VERSION + 1)
+    elif change == "libraries":
+        monkeypatch.setattr(shards, "library_versions", lambda: {"librosa": "0"})
+    else:
+        num_shards = {name: count + 1 for name, count in NUM_SHARDS.items()}
+    assert not before & files(num_shards=num_shards)
+
+
+# --- Files
 
 
 @pytest.fixture
-def shard(tmp_path):
-    """A corpus in `tmp_path/corpus`, and a plan for all of it in one shard."""
-    write_corpus(tmp_path / "corpus", ("faaa0",))
+def folders(tmp_path):
+    """A corpus of a speaker, and a folder for its records."""
     (tmp_path / "out").mkdir()
-    return plan(tmp_path)
+    (tmp_path / "out" / LOCK).touch()
+    write_corpus(tmp_path / "corpus", ("faaa0",))
+    return tmp_path / "corpus", tmp_path / "out"
 
 
-def plan(folder):
-    corpus = discover(folder / "corpus")
-    sources, unreadable = hash_sources(corpus.root, corpus.utterances)
-    assert not unreadable
-    return Shard("train", 0, 1, tuple(sources.values()), "0123456789abcdef" * 4)
+def plan(corpus):
+    members = discover(corpus).utterances
+    digests = {u.id: read_source(corpus / u.path)[1] for u in members}
+    splits = {"train": members, "valid": [], "test": []}
+    (shard,) = plan_shards(splits, digests, dict.fromkeys(splits, 1))
+    return shard
 
 
-def records(path):
-    for serialized in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+def test_records_hold_the_features_raw(folders):
+    corpus, out = folders
+    shard = plan(corpus)
+    found, powers, samples = write_shard(shard, *folders, library_versions()), [], 0
+    assert list(contents(out)) == [shard.file]
+    assert repr(read_shard(shard, *folders)) == repr(found)
+    dataset = tf.data.TFRecordDataset(str(out / shard.file)).as_numpy_iterator()
+    for serialized, (source, _) in zip(dataset, shard.sources, strict=True):
         example = tf.train.Example.FromString(serialized)
-        yield {
+        record = {
             name: (value.bytes_list.value or value.int64_list.value)[0]
             for name, value in example.features.feature.items()
         }
-
-
-def test_records_hold_the_features_raw(shard, tmp_path):
-    write_shard(shard, tmp_path / "corpus", tmp_path / "out")
-    found = list(records(tmp_path / "out" / f"{shard.stem}.tfrecord"))
-    assert [r["utterance_id"] for r in found] == [
-        *(b"faaa0_sa1", b"faaa0_si7", b"faaa0_sx1", b"faaa0_sx2")
-    ]
-    for record, source in zip(found, shard.sources, strict=True):
-        path = tmp_path / "corpus" / source.utterance.path
-        features = extract(path.read_bytes(), name="")
+        features = extract((corpus / source.path).read_bytes(), name="")
+        assert record["utterance_id"].decode() == source.id
         assert record["speaker"] == b"faaa0"
-        assert record["sentence"] == source.utterance.sentence.encode()
+        assert record["sentence"].decode() == source.sentence
         assert record["dialect"] == b"dr1"
-        assert record["num_frames"] == len(features.log_power)
+        assert (
+            record["num_frames"] == len(features.log_power) == found.frames[source.id]
+        )
         log_power = np.frombuffer(record["log_power"], "<f4").reshape(-1, 129)
         np.testing.assert_array_equal(log_power, features.log_power)
         audio = np.frombuffer(record["audio"], "<i2")
         np.testing.assert_array_equal(audio, features.audio)
-
-
-def test_records_are_the_same_bytes_each_time(shard, tmp_path):
-    source = shard.sources[0]
-    path = tmp_path / "corpus" / source.utterance.path
-    features = extract(path.read_bytes(), name="")
-    assert len({encode(source.utterance, features) for _ in range(50)}) == 1
-
-
-def test_sidecar(shard, tmp_path):
-    sidecar = write_shard(shard, tmp_path / "corpus", tmp_path / "out")
-    record_path = tmp_path / "out" / f"{shard.stem}.tfrecord"
-    sidecar_path = tmp_path / "out" / f"{shard.stem}.json"
-    assert sorted(contents(tmp_path / "out")) == [sidecar_path.name, record_path.name]
-    assert json.loads(sidecar_path.read_bytes()) == sidecar
-    assert sidecar["shard"] == record_path.name
-    assert sidecar["sha256"] == file_sha256(record_path)
-    assert sidecar["bytes"] == record_path.stat().st_size
-    assert sidecar["rejected"] == []
-    assert sidecar["utterances"][0] == {
-        "id": "faaa0_sa1",
-        "source": "dr1-faaa0/sa1.wav",
-        "source_sha256": shard.sources[0].sha256,
-        "samples": 500,
-        "frames": 4 + 3,
-    }
-
-
-def test_the_moments_of_the_frames(shard, tmp_path):
-    sidecar = write_shard(shard, tmp_path / "corpus", tmp_path / "out")
-    found = records(tmp_path / "out" / f"{shard.stem}.tfrecord")
-    powers = [np.frombuffer(record["log_power"], "<f4") for record in found]
-    frames = np.concatenate(powers).reshape(-1, 129).T.astype(float)
-    for sums, values in zip(sidecar["moments"], (frames, frames**2), strict=True):
-        exact = [math.fsum(bin) for bin in values]
+        assert len({encode(source, features) for _ in range(50)}) == 1
+        powers.append(log_power.astype(float))
+        samples += len(audio)
+    assert (found.samples, found.rejected) == (samples, [])
+    frames = np.concatenate(powers)
+    for sums, values in zip(found.moments, (frames, frames**2), strict=True):
         # Of n terms, added one by one: n roundings of at most their sum of sizes.
-        scale = len(values[0]) * np.finfo(float).eps * np.abs(values).sum(axis=1)
-        assert (np.abs(np.array(sums) - exact) <= scale).all()
+        scale = len(values) * np.finfo(float).eps * np.abs(values).sum(axis=0)
+        assert (np.abs(sums - values.sum(axis=0)) <= scale).all()
 
 
-def test_the_sidecar_is_there_before_the_shard(shard, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    seen = []
-    monkeypatch.setattr("keras_ortho.files.os.replace", lambda a, b: seen.append(b))
-    write_shard(shard, tmp_path / "corpus", out)
-    assert [path.suffix for path in seen] == [".json", ".tfrecord"]
-    assert list(out.iterdir()) == []
+def test_a_rejected_file_is_named_without_its_path_in_the_reason(folders):
+    path = "dr1-faaa0/si7.wav"
+    write_sphere(folders[0] / path, np.zeros(3000, np.int16))
+    shard = plan(folders[0])
+    found = write_shard(shard, *folders, library_versions())
+    assert repr(read_shard(shard, *folders)) == repr(found)
+    assert found.rejected == [Unused(path, "Silent: all samples are 0.")]
+    assert len(found.frames) == 3
 
 
-def test_a_rejected_file_is_named_without_its_path_in_the_reason(tmp_path):
-    paths = write_corpus(tmp_path / "corpus", ("faaa0",))
-    (tmp_path / "out").mkdir()
-    write_sphere(paths[1], np.zeros(3000, np.int16))
-    sidecar = write_shard(plan(tmp_path), tmp_path / "corpus", tmp_path / "out")
-    assert sidecar["rejected"] == [
-        {"path": "dr1-faaa0/si7.wav", "reason": "Silent: all samples are 0."}
-    ]
-    assert len(sidecar["utterances"]) == 3
+def test_a_missing_or_damaged_shard_is_found_out(folders):
+    shard = plan(folders[0])
+    path = folders[1] / shard.file
+    assert read_shard(shard, *folders) is None
+    write_shard(shard, *folders, library_versions())
+    data = path.read_bytes()
+    ends = [len(data) // 4, len(data) - 1]
+    dataset = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
+    ends.append(len(next(dataset)) + 16)  # Whole records, but not all.
+    for damaged in (*(data[:end] for end in ends), data[:100] + b"!" + data[101:], b""):
+        path.write_bytes(damaged)
+        assert read_shard(shard, *folders) is None
 
 
-def test_find_shard(shard, tmp_path):
-    out = tmp_path / "out"
-    record_path, sidecar_path = (
-        out / f"{shard.stem}{suffix}" for suffix in (".tfrecord", ".json")
-    )
-    assert find_shard(shard, out) is None
-    sidecar = write_shard(shard, tmp_path / "corpus", out)
-    assert find_shard(shard, out) == sidecar
-
-    record, text = record_path.read_bytes(), sidecar_path.read_text()
-    record_path.write_bytes(record[:-1])
-    assert find_shard(shard, out) is None
-    record_path.write_bytes(record[:100] + b"!" + record[101:])
-    assert find_shard(shard, out) is None
-    record_path.write_bytes(record)
-    assert find_shard(shard, out) == sidecar
-    # Another signature with the same first 16 digits.
-    sidecar_path.write_text(text.replace(shard.signature, shard.signature[:-1] + "0"))
-    assert find_shard(shard, out) is None
-    sidecar_path.write_text(text.replace('"frames": 7', '"frames": 8'))
-    assert find_shard(shard, out) is None
-    for damaged in ("", "[" * 10000, "[]", text[:50], "\x80"):
-        sidecar_path.write_bytes(damaged.encode("latin-1"))
-        assert find_shard(shard, out) is None
-
-
-def test_a_source_that_changed_since_it_was_hashed(shard, tmp_path):
-    write_sphere(
-        tmp_path / "corpus" / "dr1-faaa0" / "sx1.wav", np.arange(999, dtype="i2")
-    )
+def test_what_cannot_be_written(folders):
+    corpus, out = folders
+    shard = plan(corpus)
+    with pytest.raises(ValueError, match="libraries of a worker on .* Received: {'li"):
+        write_shard(shard, corpus, out, {"librosa": "0"})
+    with pytest.raises(FileNotFoundError, match="A worker on .* does not see"):
+        write_shard(shard, corpus, out / "elsewhere", library_versions())
+    write_sphere(corpus / "dr1-faaa0" / "sx1.wav", np.arange(999, dtype="i2"))
     with pytest.raises(OSError, match=r"changed during the run.*sx1\.wav"):
-        write_shard(shard, tmp_path / "corpus", tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_a_shard_that_cannot_be_written(shard, tmp_path):
-    with pytest.raises(OSError, match=f"Cannot write {shard.stem}"):
-        write_shard(shard, tmp_path / "corpus", tmp_path / "nowhere")
+        write_shard(shard, corpus, out, library_versions())
+    assert not contents(out)

@@ -1,0 +1,410 @@
+"""The demonstration corpus: texts, phones, voices, sound, files."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from keras_ortho.data_prep import demo_corpus
+from keras_ortho.data_prep.corpus import discover
+from keras_ortho.data_prep.demo_corpus import LABEL, prosody, synthesizer, write_corpus
+from keras_ortho.data_prep.demo_corpus.__main__ import main
+from keras_ortho.data_prep.demo_corpus.prosody import MAX_SPEAKERS, draw_speaker
+from keras_ortho.data_prep.demo_corpus.synthesizer import FRAME, RATE, record
+from keras_ortho.data_prep.demo_corpus.text import (
+    LEXICON,
+    MAX_SENTENCES,
+    PHONES,
+    SA,
+    SI_PARTS,
+    SX,
+    Sound,
+    reading_list,
+    transcribe,
+)
+
+signal = pytest.importorskip("scipy.signal")
+soundfile = pytest.importorskip("soundfile")
+pytest.importorskip("tqdm")
+
+TEXTS = [*SA, *SX, *(part for parts in SI_PARTS for part in parts)]
+
+
+# --- Texts, phones and speakers -----------------------------------------------------
+
+
+def test_every_text_can_be_read_and_every_word_is_used():
+    for text in TEXTS:
+        labels = [sound.phone for sound in transcribe(text)]
+        assert set(labels) <= set(PHONES)
+        assert labels[0] == labels[-1] == "h#"
+    words = re.findall("[a-z]+", " ".join(TEXTS).lower())
+    assert {*words, ","} == set(LEXICON)
+    assert all(entry.count("1") <= 1 for entry in LEXICON.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A closure before a stop, but not after silence.
+        ("Put.", "h# p uh tcl t h#"),
+        # The first of two stops is not released.
+        ("Good book.", "h# g uh dcl bcl b uh kcl k h#"),
+        # One stop, and one fricative, where two meet.
+        ("Lost tools.", "h# l ao s tcl t ux l z h#"),
+        ("House sing.", "h# hh aw s ih ng h#"),
+        # An affricate has a closure too.
+        ("The cheese.", "h# dh ax tcl ch iy z h#"),
+        # "The" before a vowel; a voiced h between vowels.
+        ("The apples.", "h# dh iy ae pcl p ax l z h#"),
+        ("Behind.", "h# b ix hv ay n dcl d h#"),
+        # A comma is a pause.
+        ("Bread, cheese.", "h# b r eh dcl d pau ch iy z h#"),
+    ],
+)
+def test_rules_of_connected_speech(text, expected):
+    assert " ".join(sound.phone for sound in transcribe(text)) == expected
+
+
+def test_a_reading_list_is_like_timits():
+    texts = {}
+    for speaker in (0, 1, 11, 259):
+        longest = reading_list(speaker, MAX_SENTENCES, seed=0)
+        assert len({name for name, _ in longest}) == MAX_SENTENCES == 34
+        assert {text for name, text in longest if name.startswith("SX")} == set(SX)
+        assert all(text[0].isupper() and text[-1] in ".?" for _, text in longest)
+        assert reading_list(speaker, 10, seed=0) == longest[:10]
+        kinds = Counter(name[:2] for name, _ in longest[:10])
+        assert kinds == {"SA": 2, "SX": 5, "SI": 3}
+        for name, text in longest:
+            assert texts.setdefault(name, text) == text
+    other = dict(reading_list(0, MAX_SENTENCES, seed=1))
+    assert all((other[n] != texts[n]) == n.startswith("SI") for n in other)
+
+
+def test_speakers_have_timits_names_and_depend_on_the_seed():
+    speakers = [draw_speaker(number, 0) for number in range(MAX_SPEAKERS)]
+    assert len({s.name for s in speakers}) == len({s.f0 for s in speakers}) == 260
+    for speaker in speakers:
+        assert re.fullmatch(r"[FM]AA[A-Z][0-9]", speaker.name)
+        assert (speaker.name[0] == "F") == speaker.woman
+        low, high = (180, 245) if speaker.woman else (95, 150)
+        assert low <= speaker.f0 <= high
+        # A pulse, delayed by jitter, ends within its period.
+        assert speaker.opening + speaker.closing + 12**0.5 * speaker.jitter < 1
+    for region in ("DR1", "DR2"):
+        sexes = [s.woman for s in speakers[:12] if s.region == region]
+        assert sexes == [True, False] * 3
+    assert draw_speaker(7, 0) == speakers[7] != draw_speaker(7, 1)
+
+
+# --- Timing and articulation --------------------------------------------------------
+
+
+def test_durations_depend_on_place_and_stress():
+    sounds = [Sound("h#"), *(Sound("ae", x) for x in (True, False, True)), Sound("h#")]
+    drawn = [
+        prosody.durations(sounds, 0.7, np.random.default_rng(i)) for i in range(200)
+    ]
+    _, stressed, unstressed, final, _ = np.mean(drawn, axis=0)
+    assert unstressed < 0.9 * stressed
+    assert final > 1.3 * stressed
+
+
+@pytest.mark.parametrize("question", [False, True])
+def test_melody_falls_and_ends_low_unless_it_asks_and_the_voice_fades(question):
+    speaker = draw_speaker(1, 0)
+    sounds = transcribe("The small boat turned around the island at noon.")
+    spans = prosody.durations(sounds, speaker.tempo, np.random.default_rng(0))
+    bounds = np.cumsum([0.0, *spans])
+    times = np.arange(0, bounds[-1], 0.005)
+    f0, loudness = prosody.melody(
+        sounds, bounds, times, speaker, question, np.random.default_rng(0)
+    )
+    middle = f0[(times > bounds[1]) & (times < bounds[-2] - 0.3)]
+    assert np.polyfit(np.arange(len(middle)), middle, 1)[0] < 0
+    assert 0.8 * speaker.f0 < np.median(middle) < 1.3 * speaker.f0
+    last = np.abs(times - bounds[-2]).argmin()
+    assert (f0[last] > np.median(middle)) == question
+    assert speaker.f0 / 1.8 < f0.min() < f0.max() < 1.8 * speaker.f0
+    assert loudness[last] < 0.4 * np.median(loudness)
+
+
+def test_consonants_are_drawn_towards_their_vowels():
+    second = {}
+    for vowel in ("iy", "aa"):
+        sounds = [Sound("h#"), Sound("d"), Sound(vowel, True), Sound("h#")]
+        targets = synthesizer.contextual_targets(sounds, woman=False)
+        own = synthesizer.target_formants(vowel, woman=False)
+        np.testing.assert_array_equal(targets[2], own)
+        np.testing.assert_allclose(targets[0], own, rtol=1e-15)
+        locus = synthesizer.target_formants("d", woman=False)[1]
+        low, high = sorted((locus[1], own[0, 1]))
+        assert low < targets[1, 1, 1] < high
+        # The jaw is up for a stop whatever follows.
+        assert targets[1, 1, 0] == locus[0]
+        second[vowel] = targets[1, 1, 1]
+    assert second["iy"] > second["aa"] + 200
+
+
+@pytest.mark.parametrize("label", PHONES)
+@pytest.mark.parametrize("woman", [False, True])
+def test_formants_ascend_within_the_band(label, woman):
+    targets = synthesizer.target_formants(label, woman)
+    # Klatt keeps 200 Hz between formants.
+    assert (np.diff(targets, axis=1) >= 200).all()
+    assert 150 < targets.min() < targets.max() < 5000
+    manner = PHONES[label]["manner"]
+    assert ("noise" in PHONES[label]) == manner.endswith(("fricative", "release"))
+
+
+# --- Filters ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("center", "width"), [(500, 60), (1500, 90), (3500, 250)])
+@pytest.mark.parametrize("band", [False, True])
+def test_a_resonance_is_where_asked_and_as_wide_as_asked(center, width, band):
+    a = synthesizer.poles(np.array([float(center)]), float(width))[0]
+    b = np.array([1 - a[2], 0, a[2] - 1]) / 2 if band else [a.sum()]
+    frequencies = np.linspace(0, RATE / 2, 16001)
+    gain = np.abs(signal.freqz(b, a, worN=frequencies, fs=RATE)[1])
+    assert frequencies[gain.argmax()] == pytest.approx(center, rel=0.01)
+    loud = frequencies[gain > gain.max() / np.sqrt(2)]
+    # The skirts of two poles are not quite symmetric.
+    assert loud[-1] - loud[0] == pytest.approx(width, rel=0.05)
+    assert (gain.max() if band else gain[0]) == pytest.approx(1, abs=0.01)
+    make = synthesizer.band_pass if band else synthesizer.resonator
+    (response,) = make(np.array([float(center)]), float(width))
+    expected = signal.freqz(b, a, worN=np.arange(481) * 2 * np.pi / 960)[1]
+    # The narrowest resonance is 100 times stronger than its neighborhood.
+    tolerance = 1000 * np.finfo(float).eps * np.abs(expected).max()
+    np.testing.assert_allclose(response, expected, atol=tolerance)
+
+
+def test_filter_frames_with_one_response_is_one_filter():
+    noise = np.random.default_rng(0).standard_normal(7 * FRAME)
+    a = synthesizer.poles(np.array([700.0]), 200.0)[0]
+    expected = signal.lfilter([a.sum()], a, noise)
+    responses = synthesizer.resonator(np.full(7, 700.0), 200.0)
+    filtered = synthesizer.filter_frames(noise, responses)
+    assert filtered.shape == noise.shape
+    # What rings on after 50 ms, exp(-10 pi) = 2e-14 of it, wraps around.
+    np.testing.assert_allclose(filtered[:-FRAME], expected[:-FRAME], atol=1e-11)
+
+
+def test_filter_frames_makes_no_clicks():
+    tone = np.sin(2 * np.pi * 120 / RATE * np.arange(60 * FRAME))
+    centers = 500 + 300 * np.sin(np.arange(60) / 4)
+    responses = synthesizer.resonator(centers, 90.0)
+    moving = synthesizer.filter_frames(tone, responses)[:-FRAME]
+    frequencies, power = signal.welch(moving, RATE, nperseg=1024)
+    # Coefficients that jump at each frame, the state carried over, leave 8e-8.
+    assert power[frequencies > 3000].sum() < 1e-9 * power.sum()
+
+
+# --- Recordings ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["woman", "man"])
+def reading(request):
+    speaker = draw_speaker(request.param, 0)
+    return speaker, [
+        (text, *record(text, speaker, np.random.default_rng(i)))
+        for i, text in enumerate((*SA, *SX[:4]))
+    ]
+
+
+def segments(reading, test, margin):
+    """Samples of all phones that pass a test, on a scale of 1, without margins."""
+    for _, samples, phones in reading[1]:
+        for begin, end, label in phones:
+            if test(label):
+                cut = round(margin * (end - begin))
+                yield samples[begin + cut : end - cut] / 2**15
+
+
+def manner(name):
+    return lambda label: PHONES[label]["manner"] == name
+
+
+def test_phones_tile_the_samples_and_levels_are_those_of_speech(reading):
+    for text, samples, phones in reading[1]:
+        assert phones[0][0] == 0
+        assert phones[-1][1] == len(samples)
+        assert all(a[0] < a[1] == b[0] for a, b in pairwise(phones))
+        assert [label for *_, label in phones] == [s.phone for s in transcribe(text)]
+        assert samples.dtype == np.int16
+        assert 0.3 < np.abs(samples.astype(int)).max() / 2**15 < 0.7
+        assert 1.5 < len(samples) / RATE < 4.5
+    for part in segments(reading, manner("silence"), 0.25):
+        # 700 or more samples: the estimate varies by 0.25 dB.
+        assert 20 * np.log10(part.std()) == pytest.approx(-60, abs=1.5)
+
+
+def test_vowels_are_loud_closures_quiet_sibilants_high(reading):
+    def level(name):
+        parts = np.concatenate(list(segments(reading, manner(name), 0.25)))
+        return 10 * np.log10(np.mean(parts**2))
+
+    vowels = level("vowel")
+    assert vowels > -30
+    assert level("voiceless closure") < vowels - 30
+    assert vowels - 40 < level("voiced closure") < vowels - 15
+    assert vowels - 25 < level("voiceless fricative") < vowels - 5
+    parts = np.concatenate(list(segments(reading, "s".__eq__, 0.25)))
+    frequencies, power = signal.welch(parts, RATE, nperseg=512)
+    assert power[frequencies > 2500].sum() > 0.85 * power.sum()
+    everything = np.concatenate([samples for _, samples, _ in reading[1]])
+    frequencies, power = signal.welch(everything / 2**15, RATE, nperseg=512)
+    octaves = [
+        10 * np.log10(power[(frequencies >= low) & (frequencies < 2 * low)].mean())
+        for low in (500, 1000, 2000)
+    ]
+    assert -14 < np.polyfit(range(3), octaves, 1)[0] < -4
+
+
+def test_vowels_are_voiced_at_the_speakers_f0_without_clicks(reading):
+    measured = []
+    for part in segments(reading, manner("vowel"), 0.2):
+        # Pulses through formants stand out by 3 to 8 in natural vowels.
+        assert np.abs(part).max() < 7 * part.std()
+        if len(part) > 0.06 * RATE:
+            correlation = signal.correlate(part, part)[len(part) - 1 :]
+            low, high = RATE // 400, RATE // 60
+            lag = low + correlation[low:high].argmax()
+            assert correlation[lag] > 0.25 * correlation[0]
+            measured.append(RATE / lag)
+    assert len(measured) > 20
+    assert np.median(measured) == pytest.approx(reading[0].f0, rel=0.2)
+
+
+def test_a_vowel_has_its_formants():
+    """Peaks of linear prediction in the middle of a long, steady vowel."""
+    librosa = pytest.importorskip("librosa")
+    speaker = draw_speaker(1, 0)
+    bounds = np.array([0.0, 0.1, 1.1, 1.2])
+    for label in ("iy", "eh", "ae", "aa", "ao", "er"):
+        sounds = [Sound("h#"), Sound(label, True), Sound("h#")]
+        rng = np.random.default_rng(0)
+        samples = synthesizer.synthesize(sounds, bounds, speaker, False, rng)
+        part = samples[5000:13000] * np.hanning(8000)
+        roots = np.roots(librosa.lpc(signal.lfilter([1, -0.97], [1], part), order=18))
+        roots = roots[roots.imag > 0]
+        frequency = np.angle(roots) * RATE / (2 * np.pi)
+        narrow = -np.log(np.abs(roots)) * RATE / np.pi < 500
+        measured = np.sort(frequency[narrow & (frequency > 150)])[:3]
+        expected = synthesizer.target_formants(label, woman=False)[0, :3]
+        np.testing.assert_allclose(measured, expected * speaker.build, rtol=0.1)
+
+
+# --- Files --------------------------------------------------------------------------
+
+
+def digests(root):
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    root = tmp_path_factory.mktemp("corpus") / "demo"
+    assert write_corpus(root, speakers=4, sentences=4, seed=5)
+    return root
+
+
+def test_the_files_are_laid_out_like_timits(corpus):
+    folders = [path.relative_to(corpus).as_posix() for path in corpus.glob("*/*/*")]
+    names = ("DR1/FAAA0", "DR1/MAAB0", "DR2/FAAC0", "DR2/MAAD0")
+    assert sorted(folders) == [f"TRAIN/{name}" for name in names]
+    assert len(digests(corpus)) == 4 * 4 * 3 + 1
+    for path in corpus.rglob("*.WAV"):
+        data = path.read_bytes()
+        assert data.startswith(b"NIST_1A\n   1024\n")
+        assert b"\nsample_rate -i 16000\n" in data[:1024]
+        assert b"\nsample_byte_format -s2 01\n" in data[:1024]
+        samples = np.frombuffer(data[1024:], "<i2")
+        np.testing.assert_array_equal(soundfile.read(path, dtype="int16")[0], samples)
+        text = path.with_suffix(".TXT").read_text()
+        assert re.fullmatch(rf"0 {len(samples)} [A-Z].*[.?]\n", text)
+        lines = path.with_suffix(".PHN").read_text().splitlines()
+        assert lines[0].startswith("0 ")
+        assert re.fullmatch(rf"\d+ {len(samples)} h#", lines[-1])
+    found = discover(corpus)
+    assert len(found.utterances) == 16
+    assert not found.passed_over
+    label = json.loads((corpus / LABEL).read_text())
+    assert (label["speakers"], label["sentences"], label["seed"]) == (4, 4, 5)
+
+
+def test_the_arguments_say_what_is_written(corpus, tmp_path):
+    write_corpus(tmp_path / "part", speakers=2, sentences=3, seed=5)
+    part = digests(tmp_path / "part")
+    del part[LABEL]
+    assert len(part) == 2 * 3 * 3
+    assert part.items() <= digests(corpus).items()
+    write_corpus(tmp_path / "other", speakers=1, sentences=1, seed=6)
+    name = "TRAIN/DR1/FAAA0/SA1.WAV"
+    assert digests(tmp_path / "other")[name] != digests(corpus)[name]
+
+
+def test_a_folder_of_something_else_is_left_alone(corpus, tmp_path):
+    before = digests(corpus)
+    assert not write_corpus(corpus, speakers=4, sentences=4, seed=5)
+    with pytest.raises(FileExistsError, match=f"Received: {corpus}, .*4, .seed.: 5"):
+        write_corpus(corpus, speakers=4, sentences=4, seed=6)
+    assert digests(corpus) == before
+    (tmp_path / "notes.txt").write_text("mine")
+    for out in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(FileExistsError, match=f"Received: {out}"):
+            write_corpus(out)
+    assert digests(tmp_path).keys() == {"notes.txt"}
+
+
+def test_failure_leaves_nothing_behind(tmp_path, monkeypatch):
+    made = []
+
+    def fail_at_third(*arguments):
+        made.append(arguments)
+        if len(made) == 3:
+            raise OSError("No space left on device")
+        return record(*arguments)
+
+    monkeypatch.setattr(demo_corpus, "record", fail_at_third)
+    with pytest.raises(OSError, match="No space left"):
+        write_corpus(tmp_path / "demo", speakers=1, sentences=4)
+    assert len(made) == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_once_and_says_so(tmp_path, capsys):
+    out = tmp_path / "new" / "demo"
+    arguments = [str(out), "--speakers", "2", "--sentences", "1"]
+    assert main(arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Wrote 2 sentences of synthetic speech to ")
+    assert "2/2" in captured.err
+    assert len(list(out.rglob("*.WAV"))) == 2
+    assert main(arguments) == 0
+    assert "left as it is" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--speakers 0", "`speakers` must be a positive integer. Received: speakers=0"),
+        ("--speakers 261", "`speakers` must be at most 260. Received: 261"),
+        ("--sentences 99", "`sentences` must be at most 34. Received: 99"),
+        ("--seed -3", "`seed` must be an integer of at least 0. Received: seed=-3"),
+    ],
+)
+def test_numbers_out_of_range_are_errors(tmp_path, capsys, arguments, message):
+    assert main([str(tmp_path / "demo"), *arguments.split()]) == 1
+    assert capsys.readouterr().err == f"error: {message}\n"
+    assert not list(tmp_path.iterdir())
