@@ -32,24 +32,31 @@ def write_corpus(
 ) -> bool:
     """Synthesizes the corpus and writes it; returns whether it was not there already.
 
-    Each sentence is `TRAIN/{region}/{speaker}/{sentence}.WAV`, 16-bit little-endian
-    NIST SPHERE at 16 kHz, with its text in `.TXT` and its phones in `.PHN`, as in
-    TIMIT. The same arguments give the same files; fewer speakers or sentences give
-    some of the same. The folder appears complete or not at all.
+    Each sentence is `TRAIN/{region}/{speaker}/{sentence}.WAV`, 16-bit NIST SPHERE at 16
+    kHz, with its text in `.TXT` and its phones in `.PHN`. The same arguments give the
+    same files. The folder appears complete or not at all.
     """
     check_seed("seed", seed)
-    numbers = {"speakers": speakers, "sentences": sentences}
-    for name, most in (("speakers", MAX_SPEAKERS), ("sentences", MAX_SENTENCES)):
-        if check_count(name, numbers[name]) > most:
-            raise ValueError(
-                f"`{name}` must be at most {most}. Received: {numbers[name]}"
-            )
+    for name, value, most in (
+        ("speakers", speakers, MAX_SPEAKERS),
+        ("sentences", sentences, MAX_SENTENCES),
+    ):
+        if check_count(name, value) > most:
+            raise ValueError(f"`{name}` must be at most {most}. Received: {value}")
     root = Path(out).resolve()
     corpus = "synthetic speech for demonstration, laid out like TIMIT"
-    contents = {"corpus": corpus, "version": VERSION, **numbers, "seed": seed}
-    label = json.dumps(contents, indent=2) + "\n"
-    if _is_written(root, label):
-        return False
+    numbers = {"speakers": speakers, "sentences": sentences, "seed": seed}
+    label = {"corpus": corpus, "version": VERSION, **numbers}
+    contents = json.dumps(label, indent=2) + "\n"
+    if root.exists() and not (root.is_dir() and not any(root.iterdir())):
+        path = root / LABEL
+        found = path.read_text("utf-8") if path.is_file() else "no such corpus"
+        if found == contents:
+            return False
+        raise FileExistsError(
+            "`out` must be a new or empty folder, or hold this demo corpus. "
+            f"Received: {root}, with {' '.join(found.split())}"
+        )
     soundfile = require("soundfile", extra="speech")
     tqdm, total = require("tqdm", extra="speech").tqdm, speakers * sentences
     root.parent.mkdir(parents=True, exist_ok=True)
@@ -69,22 +76,8 @@ def write_corpus(
                 (folder / f"{name}.TXT").write_text(f"0 {len(samples)} {text}\n")
                 (folder / f"{name}.PHN").write_text("".join(lines))
                 bar.update()
-        (tree / LABEL).write_text(label, encoding="utf-8")
+        (tree / LABEL).write_text(contents, "utf-8")
         if root.exists():  # An empty folder, which Windows does not replace.
             root.rmdir()
         os.replace(tree, root)
-    return True
-
-
-def _is_written(root: Path, label: str) -> bool:
-    """Whether `root` holds the corpus of `label`; raises if it holds another thing."""
-    if not root.exists() or (root.is_dir() and not any(root.iterdir())):
-        return False
-    path = root / LABEL
-    found = path.read_text("utf-8") if path.is_file() else "no such corpus"
-    if found != label:
-        raise FileExistsError(
-            "`out` must be a new or empty folder, or hold this demo corpus. "
-            f"Received: {root}, with {' '.join(found.split())}"
-        )
     return True

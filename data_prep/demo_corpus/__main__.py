@@ -28,11 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ImportError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    if written:
-        count = options.speakers * options.sentences
-        print(f"Wrote {count} sentences of synthetic speech to {options.out}")
-    else:
-        print(f"{options.out} holds this corpus already: left as it is")
+    count = options.speakers * options.sentences
+    print(f"{'Wrote' if written else 'Kept'} {count} sentences in {options.out}")
     return 0
 
 

@@ -1,6 +1,7 @@
 """The speakers' voices, and the timing, melody and loudness of a sentence."""
 
 from itertools import pairwise
+from string import ascii_uppercase
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,22 +11,18 @@ from numpy.random import Generator
 from .text import PHONES, SILENCES, TABLES, Sound, generator, is_vowel
 
 WOMAN_TO_MAN = 1.16  # mean ratio of F1-F4 over the vowels of Hillenbrand et al. (1995)
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # As many as there are names: `AA`, a letter, a digit. No TIMIT speaker has one.
-MAX_SPEAKERS = 10 * len(LETTERS)
+MAX_SPEAKERS = 10 * len(ascii_uppercase)
 P = SimpleNamespace(**TABLES["prosody"])
 
 
 def draw_speaker(number: int, seed: int) -> SimpleNamespace:
-    """Draws a speaker: name, region, sex, and a value of each of the table `voices`.
-
-    Women and men alternate in both dialect regions.
-    """
+    """Draws a speaker: name, region, sex, and a value of each of the table `voices`."""
     rng, woman = generator(seed, 0, number), number % 2 == 0
-    digit, letter = divmod(number, len(LETTERS))
+    digit, letter = divmod(number, len(ascii_uppercase))
     voice = {name: rng.uniform(*x[woman]) for name, x in TABLES["voices"].items()}
     return SimpleNamespace(
-        name=f"{'F' if woman else 'M'}AA{LETTERS[letter]}{digit}",
+        name=f"{'F' if woman else 'M'}AA{ascii_uppercase[letter]}{digit}",
         region=f"DR{number // 2 % 2 + 1}",
         woman=woman,
         # Formant frequencies over those of a man's vocal tract.
@@ -39,24 +36,19 @@ def durations(sounds: list[Sound], tempo: float, rng: Generator) -> ndarray:
     result = np.empty(len(sounds))
     for i, (label, stressed) in enumerate(sounds):
         phone = PHONES[label]
+        rest = (x for x, _ in sounds[i + 1 :] if is_vowel(x) or x in SILENCES)
         factor, pace = P.connected, tempo * np.exp(rng.normal(0.0, P.variation))
         if label in SILENCES:
             factor, pace = rng.uniform(), 1.0
         elif phone["manner"] == "voiceless release" and sounds[i - 2].phone == "s":
             factor = P.after_s
-        elif _is_final(sounds[i:]):
+        elif next(rest) in SILENCES:  # It is in the last syllable of a phrase.
             factor = P.phrase_final
         elif phone["manner"] == "vowel" and not stressed:
             factor = P.unstressed
         span = phone["inherent"] - phone["minimal"]
         result[i] = pace * (phone["minimal"] + factor * span) / 1000
     return result
-
-
-def _is_final(sounds: list[Sound]) -> bool:
-    """Whether no other vowel comes between the first of the sounds and a silence."""
-    labels = (sound.phone for sound in sounds[1:])
-    return next(x for x in labels if x in SILENCES or is_vowel(x)) in SILENCES
 
 
 def melody(
@@ -67,10 +59,7 @@ def melody(
     question: bool,
     rng: Generator,
 ) -> tuple[ndarray, ndarray]:
-    """Fundamental frequency in Hz, and amplitude of the voice, at times in s.
-
-    The amplitude falls over the sentence, and fades before a silence.
-    """
+    """Fundamental frequency in Hz, and amplitude of the voice, at times in s."""
     begin, end = bounds[1], bounds[-2]
     semitones = P.declination * (0.5 - np.clip((times - begin) / (end - begin), 0, 1))
     for sound, (left, right) in zip(sounds, pairwise(bounds), strict=True):

@@ -31,10 +31,7 @@ S = SimpleNamespace(**TABLES["synthesizer"])
 def record(
     text: str, speaker: SimpleNamespace, rng: Generator
 ) -> tuple[ndarray, list[tuple[int, int, str]]]:
-    """Has a speaker read a sentence.
-
-    Returns int16 samples at 16 kHz, and each phone's begin, end (in samples) and label.
-    """
+    """Returns int16 samples, and each phone's begin, end (in samples) and label."""
     sounds = transcribe(text)
     bounds = np.cumsum([0.0, *durations(sounds, speaker.tempo, rng)])
     pressure = synthesize(sounds, bounds, speaker, text.endswith("?"), rng)
@@ -45,8 +42,7 @@ def record(
     noise = S.noise_floor * rng.standard_normal(len(pressure))
     heard = peak / np.abs(pressure).max() * pressure + noise
     places = [*np.rint(bounds[:-1] * RATE).astype(int).tolist(), len(heard)]
-    labels = [sound.phone for sound in sounds]
-    phones = [(*ends, x) for ends, x in zip(pairwise(places), labels, strict=True)]
+    phones = [(*ends, x) for ends, (x, _) in zip(pairwise(places), sounds, strict=True)]
     return np.rint(heard * 2**15).astype(np.int16), phones
 
 
@@ -88,7 +84,9 @@ def synthesize(
     # The tract's length sets all formants above F4.
     high = np.array(S.high_formants) * speaker.tract
     high = high[high < 0.97 * RATE / 2]
-    tract = nasal_response(zero) * resonator(high, high / 12).prod(axis=0)
+    tract = resonator(np.full_like(zero, S.nasal_pole), S.nasal_bandwidth)
+    tract /= resonator(zero, S.nasal_bandwidth)
+    tract *= resonator(high, high / 12).prod(axis=0)
     for center, width in zip(formants.T, widths.T, strict=True):
         tract *= resonator(center, width)
     # Frication goes through what of the tract lies in front of the constriction.
@@ -200,18 +198,8 @@ def band_pass(frequency: ndarray, bandwidth: ndarray | float) -> ndarray:
     return np.fft.rfft((1 - a[:, 2:]) / 2 * [1, 0, -1], FFT) / np.fft.rfft(a, FFT)
 
 
-def nasal_response(zero: ndarray) -> ndarray:
-    """Response of the nasal pole and a zero, which cancel if they are equal."""
-    pole = resonator(np.full_like(zero, S.nasal_pole), S.nasal_bandwidth)
-    return pole / resonator(zero, S.nasal_bandwidth)
-
-
 def filter_frames(signal: ndarray, responses: ndarray) -> ndarray:
-    """Filters a signal by a response per frame.
-
-    Overlapping pieces fade into each other: a change makes no click, however strong
-    the filter. The last frame fades out.
-    """
+    """Filters a signal by a response per frame, which fades into the next one's."""
     blocks = np.concatenate([np.zeros(FRAME), signal]).reshape(-1, FRAME)
     fade = 0.5 - 0.5 * np.cos(np.pi * np.arange(2 * FRAME) / FRAME)
     pieces = fade * np.hstack([blocks[:-1], blocks[1:]])

@@ -114,7 +114,6 @@ def test_a_missing_library_names_the_extra(corpus, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--workers", "-1"],
         ["--workers", "two"],
         ["--shards", "2"],
         ["--shards", "0", "1", "1"],

@@ -37,11 +37,17 @@ TEXTS = [*SA, *SX, *(part for parts in SI_PARTS for part in parts)]
 # --- Texts, phones and speakers -----------------------------------------------------
 
 
-def test_every_text_can_be_read_and_every_word_is_used():
+def test_the_tables_fit_together():
     for text in TEXTS:
         labels = [sound.phone for sound in transcribe(text)]
         assert set(labels) <= set(PHONES)
         assert labels[0] == labels[-1] == "h#"
+    for label in PHONES:
+        for woman in (False, True):
+            targets = synthesizer.target_formants(label, woman)
+            # Klatt keeps 200 Hz between formants.
+            assert (np.diff(targets, axis=1) >= 200).all()
+            assert 150 < targets.min() < targets.max() < 5000
     words = re.findall("[a-z]+", " ".join(TEXTS).lower())
     assert {*words, ","} == set(LEXICON)
     assert all(entry.count("1") <= 1 for entry in LEXICON.values())
@@ -105,16 +111,6 @@ def test_speakers_have_timits_names_and_depend_on_the_seed():
 # --- Timing and articulation --------------------------------------------------------
 
 
-def test_durations_depend_on_place_and_stress():
-    sounds = [Sound("h#"), *(Sound("ae", x) for x in (True, False, True)), Sound("h#")]
-    drawn = [
-        prosody.durations(sounds, 0.7, np.random.default_rng(i)) for i in range(200)
-    ]
-    _, stressed, unstressed, final, _ = np.mean(drawn, axis=0)
-    assert unstressed < 0.9 * stressed
-    assert final > 1.3 * stressed
-
-
 @pytest.mark.parametrize("question", [False, True])
 def test_melody_falls_and_ends_low_unless_it_asks_and_the_voice_fades(question):
     speaker = draw_speaker(1, 0)
@@ -149,17 +145,6 @@ def test_consonants_are_drawn_towards_their_vowels():
         assert targets[1, 1, 0] == locus[0]
         second[vowel] = targets[1, 1, 1]
     assert second["iy"] > second["aa"] + 200
-
-
-@pytest.mark.parametrize("label", PHONES)
-@pytest.mark.parametrize("woman", [False, True])
-def test_formants_ascend_within_the_band(label, woman):
-    targets = synthesizer.target_formants(label, woman)
-    # Klatt keeps 200 Hz between formants.
-    assert (np.diff(targets, axis=1) >= 200).all()
-    assert 150 < targets.min() < targets.max() < 5000
-    manner = PHONES[label]["manner"]
-    assert ("noise" in PHONES[label]) == manner.endswith(("fricative", "release"))
 
 
 # --- Filters ------------------------------------------------------------------------
@@ -388,11 +373,11 @@ def test_the_command_writes_once_and_says_so(tmp_path, capsys):
     arguments = [str(out), "--speakers", "2", "--sentences", "1"]
     assert main(arguments) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("Wrote 2 sentences of synthetic speech to ")
+    assert captured.out.startswith(f"Wrote 2 sentences in {out}")
     assert "2/2" in captured.err
     assert len(list(out.rglob("*.WAV"))) == 2
     assert main(arguments) == 0
-    assert "left as it is" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("Kept 2 sentences")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from keras_ortho.data_prep.corpus import Unused
-from keras_ortho.data_prep.pipeline import OWN_FILE, prepare
+from keras_ortho.data_prep.pipeline import prepare
 from keras_ortho.files import file_sha256
 from keras_ortho.locks import locked
 from keras_ortho.tasks.timit import utterances
@@ -85,39 +84,13 @@ def test_nothing_depends_on_where_or_when(corpus):
     assert not any(str(corpus.parent).encode() in data for data in again.values())
 
 
-def test_a_second_run_writes_nothing_but_the_manifest(corpus):
-    first = run(corpus)
-    out = corpus.parent / "out"
-    before = contents(out)
-    times = {p.name: p.stat().st_mtime_ns for p in out.glob("*.tfrecord")}
-    second = run(corpus)
-    assert (first.written, second.written) == (len(times), 0)
-    assert contents(out) == before
-    assert {p.name: p.stat().st_mtime_ns for p in out.glob("*.tfrecord")} == times
-
-
-@pytest.mark.parametrize("change", ["changed", "added", "removed"])
-def test_a_change_of_one_file_writes_one_shard(corpus, change):
-    shards = run(corpus).written
-    path = corpus / "dr1-faaa0" / "sx2.wav"
-    if change == "changed":
-        write_sphere(path, noise(99))
-    elif change == "added":
-        write_sphere(path.with_name("sx3.wav"), noise(99))
-    else:
-        path.unlink()
-    outcome = run(corpus)
-    assert outcome.written == 1
-    files = {p.name for p in (corpus.parent / "out").glob("*.tfrecord")}
-    assert len(files) == shards
-    run(corpus, out="fresh")
-    assert contents(corpus.parent / "out") == contents(corpus.parent / "fresh")
-
-
-def test_damaged_shards_are_written_again(corpus):
+def test_a_second_run_writes_what_is_missing_or_damaged(corpus):
     run(corpus)
     out = corpus.parent / "out"
     before = contents(out)
+    times = {p.name: p.stat().st_mtime_ns for p in out.glob("*.tfrecord")}
+    assert run(corpus).written == 0
+    assert {p.name: p.stat().st_mtime_ns for p in out.glob("*.tfrecord")} == times
     damaged, cut, missing, *_ = sorted(out.glob("*.tfrecord"))
     damaged.write_bytes(b"!" + damaged.read_bytes()[1:])
     cut.write_bytes(cut.read_bytes()[:-5])
@@ -129,8 +102,15 @@ def test_damaged_shards_are_written_again(corpus):
 def test_other_splits_replace_the_old_ones_and_leave_other_files(corpus):
     run(corpus)
     out = corpus.parent / "out"
-    (out / "notes.txt").write_text("mine")
-    (out / "train.tfrecord").write_text("mine too")
+    mine = [
+        "train.tfrecord",
+        "train-00000-of-00002.tfrecord",
+        "train-00000-of-00002-0123456789abcdef.tfrecord.bak",
+        "timit-train-00000-of-00002-0123456789abcdef.tfrecord",
+        "notes.json",
+    ]
+    for name in mine:
+        (out / name).write_text("mine")
     (out / "tmp-77-train-00000-of-00003-0123456789abcdef.tfrecord").write_text("old")
     (out / "train-00000-of-00003-0123456789abcdef.json").write_text("of a version")
     folder = out / "train-00000-of-00003-0123456789abcdef.tfrecord"
@@ -138,8 +118,7 @@ def test_other_splits_replace_the_old_ones_and_leave_other_files(corpus):
     run(corpus, seed=1)
     folder.rmdir()  # It is there.
     found = contents(out)
-    assert found.pop("notes.txt") == b"mine"
-    assert found.pop("train.tfrecord") == b"mine too"
+    assert {found.pop(name) for name in mine} == {b"mine"}
     run(corpus, seed=1, out="fresh")
     assert found == contents(corpus.parent / "fresh")
 
@@ -173,25 +152,9 @@ def test_files_of_something_else_are_left_alone(name, text, corpus):
     assert contents(out) == {name: text.encode()}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "train.tfrecord",
-        "train-00000-of-00002.tfrecord",
-        "train-00000-of-00002-0123456789abcdef.tfrecord.bak",
-        "timit-train-00000-of-00002-0123456789abcdef.tfrecord",
-        "notes.json",
-    ],
-)
-def test_the_names_of_others(name):
-    assert not OWN_FILE.fullmatch(name)
-    assert OWN_FILE.fullmatch("tmp-1-train-123456-of-1000000-0123456789abcdef.tfrecord")
-
-
 # Every way in which a file can be of no use, and what must be said of it.
 FAULTS = {
-    "truncated": "The file is truncated or damaged: its header states 1256 samples, "
-    "but it holds 1206",
+    "truncated": "The file is truncated or damaged: its header states",
     "header": "The file cannot be read as audio",
     "empty": "The file is empty",
     "no_samples": "The file contains no samples",
@@ -200,8 +163,7 @@ FAULTS = {
     "constant": "Silent: all samples are -3",
     "short": "Too short: 250 samples at 8000 Hz",
     "stereo": "The file must have one channel, not 2",
-    "channels": "The file is truncated or damaged: its header states 1256 samples, "
-    "but it holds 628",
+    "channels": "The file is truncated or damaged: its header states",
     "rate": "The sampling rate must lie in 8000 .. 192000 Hz, not 4000",
     "pipe": "The path must be that of a regular file",
     "count": "A SPHERE header must state the number of samples once",
@@ -225,32 +187,27 @@ def flac_of_unlimited_length():
 def damage(path, fault):
     data = path.read_bytes()
     path.unlink()
-    if fault == "truncated":
-        path.write_bytes(data[:-100])
-    elif fault == "header":
-        path.write_bytes(data[:900])
-    elif fault == "empty":
-        path.touch()
-    elif fault == "no_samples":
-        write_sphere(path, noise(0, 0))
-    elif fault == "text":
-        path.write_text("Error 404: not found")
-    elif fault == "zero":
-        write_sphere(path, np.zeros(2000, np.int16))
-    elif fault == "constant":
-        write_sphere(path, np.full(2000, -3, np.int16))
-    elif fault == "short":
-        write_sphere(path, noise(0, 500))
-    elif fault == "stereo":
-        write_sphere(path, noise(0, 2000).reshape(-1, 2))
-    elif fault == "channels":
-        path.write_bytes(data.replace(b"channel_count -i 1", b"channel_count -i 2"))
-    elif fault == "rate":
-        write_sphere(path, noise(0, 2000), rate=4000)
-    elif fault == "count":
-        path.write_bytes(data.replace(b"sample_count -i", b"sample_count -x"))
-    elif fault == "flac":
-        path.write_bytes(flac_of_unlimited_length())
+    contents = {
+        "truncated": data[:-100],
+        "header": data[:900],
+        "empty": b"",
+        "text": b"Error 404: not found",
+        "channels": data.replace(b"channel_count -i 1", b"channel_count -i 2"),
+        "count": data.replace(b"sample_count -i", b"sample_count -x"),
+        "flac": flac_of_unlimited_length(),
+    }
+    samples = {
+        "no_samples": noise(0, 0),
+        "zero": np.zeros(2000, np.int16),
+        "constant": np.full(2000, -3, np.int16),
+        "short": noise(0, 500),
+        "stereo": noise(0, 2000).reshape(-1, 2),
+        "rate": noise(0, 2000),
+    }
+    if fault in contents:
+        path.write_bytes(contents[fault])
+    elif fault in samples:
+        write_sphere(path, samples[fault], rate=4000 if fault == "rate" else 16000)
     elif fault == "mp3":
         file = io.BytesIO()
         soundfile.write(file, noise(0, 9000), 16000, format="MP3")
@@ -264,23 +221,7 @@ def damage(path, fault):
         path.symlink_to("nowhere")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_file_of_no_use_is_named_and_skipped(corpus, fault):
-    damage(corpus / "dr1-faaa0" / "si7.wav", "stereo")
-    damage(corpus / "dr1-faaa0" / "sx1.wav", fault)
-    outcome = run(corpus)
-    out = corpus.parent / "out"
-    report = dict(read_report(out))
-    assert list(report) == ["dr1-faaa0/si7.wav", "dr1-faaa0/sx1.wav"]
-    assert re.match(FAULTS[fault], report["dr1-faaa0/sx1.wav"])
-    assert {r.path: r.reason for r in outcome.rejected} == report
-    assert {r["path"]: r["reason"] for r in outcome.manifest["rejected"]} == report
-    ids = {u.id for name in NUM_SHARDS for u in utterances(out, name)}
-    assert len(ids) == 16
-    assert not ids & {"faaa0_si7", "faaa0_sx1"}
-
-
-def test_strict_names_all_faults_and_leaves_the_result_as_it_was(corpus):
+def test_files_of_no_use_are_named_and_skipped_or_an_error(corpus):
     write_corpus(corpus, sentences=("sx3", "sx4"))
     run(corpus)
     before = contents(corpus.parent / "out")
@@ -290,33 +231,22 @@ def test_strict_names_all_faults_and_leaves_the_result_as_it_was(corpus):
     assert len(damaged) == len(FAULTS)
     for fault, path in damaged.items():
         damage(path, fault)
-    with pytest.raises(ValueError, match=rf"cannot be used: {len(FAULTS)}\n") as error:
+    with pytest.raises(ValueError, match=rf"cannot be used: {len(FAULTS)}\n"):
         run(corpus, strict=True)
-    for fault, path in damaged.items():
-        name = path.relative_to(corpus)
-        # The number of samples differs from file to file.
-        reason = FAULTS[fault].split(" states ")[0]
-        assert re.search(f"\n  {name}: ({reason})", str(error.value))
     after = contents(corpus.parent / "out")
     assert {name: after[name] for name in before} == before
     # What the failed run has made serves the next one.
     outcome = run(corpus)
     assert outcome.written == 0
-    assert len(outcome.rejected) == len(FAULTS)
-
-
-def test_copies_are_reported_and_no_fault(corpus):
-    for path in sorted(corpus.glob("*/sx1.wav")):
-        path.with_name("sx1.wav.wav").write_bytes(path.read_bytes())
-    outcome = run(corpus, strict=True)
-    assert len(outcome.passed_over) == 6
-    assert outcome.rejected == []
-    assert read_report(corpus.parent / "out")[0] == (
-        "dr1-faaa0/sx1.wav.wav",
-        "Another copy of dr1-faaa0/sx1.wav",
-    )
-    splits = outcome.manifest["splits"].values()
-    assert sum(split["num_utterances"] for split in splits) == 18
+    report = dict(read_report(corpus.parent / "out"))
+    for fault, path in damaged.items():
+        reason = report.pop(path.relative_to(corpus).as_posix())
+        # The number of samples differs from file to file.
+        assert re.match(FAULTS[fault].split(" states ")[0], reason)
+    assert not report
+    assert len(outcome.rejected) == len(outcome.manifest["rejected"]) == len(FAULTS)
+    ids = {u.id for name in NUM_SHARDS for u in utterances(corpus.parent / "out", name)}
+    assert len(ids) == 6 * 5 - len(FAULTS)
 
 
 def test_a_name_that_is_not_unicode(corpus):
@@ -504,27 +434,6 @@ def test_a_change_of_the_list_writes_what_it_touches(recordings):
     run_list(recordings, [*renamed, *ROWS[1:]], out="fresh")
     assert contents(recordings.parent / "out") == contents(recordings.parent / "fresh")
     assert len(list((recordings.parent / "out").glob("*.tfrecord"))) == shards
-
-
-def test_speakers_by_seed_where_the_list_has_no_splits(recordings):
-    outcome = run_list(recordings, [row[:2] for row in ROWS], seed=2)
-    parameters = outcome.manifest["parameters"]
-    assert (parameters["splits"], parameters["seed"]) == ("speakers", 2)
-    out = recordings.parent / "out"
-    speakers = [{r.speaker for r in utterances(out, name)} for name in NUM_SHARDS]
-    assert [len(each) for each in speakers] == [2, 1, 1]
-    assert set.union(*speakers) == set(SPLIT_OF)
-
-
-def test_a_listed_file_of_no_use_is_named_and_skipped_or_an_error(recordings):
-    (recordings / "ben" / "a.wav").write_bytes(b"")
-    with pytest.raises(ValueError, match="1\n  ben/a.wav: The file is empty."):
-        run_list(recordings)
-    outcome = run_list(recordings, strict=False)
-    assert outcome.rejected == [Unused("ben/a.wav", "The file is empty.")]
-    assert outcome.manifest["splits"]["train"]["num_utterances"] == 5
-    report = (recordings.parent / "out" / "report.csv").read_text()
-    assert report == "path,reason\nben/a.wav,The file is empty.\n"
 
 
 def test_an_error_in_the_list_comes_before_any_work(recordings):

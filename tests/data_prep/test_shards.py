@@ -117,7 +117,7 @@ def plan(corpus):
 def test_records_hold_the_features_raw(folders):
     corpus, out = folders
     shard = plan(corpus)
-    found, powers, samples = write_shard(shard, *folders, library_versions()), [], 0
+    found, samples = write_shard(shard, *folders, library_versions()), 0
     assert list(contents(out)) == [shard.file]
     assert repr(read_shard(shard, *folders)) == repr(found)
     dataset = tf.data.TFRecordDataset(str(out / shard.file)).as_numpy_iterator()
@@ -140,14 +140,8 @@ def test_records_hold_the_features_raw(folders):
         audio = np.frombuffer(record["audio"], "<i2")
         np.testing.assert_array_equal(audio, features.audio)
         assert len({encode(source, features) for _ in range(50)}) == 1
-        powers.append(log_power.astype(float))
         samples += len(audio)
     assert (found.samples, found.rejected) == (samples, [])
-    frames = np.concatenate(powers)
-    for sums, values in zip(found.moments, (frames, frames**2), strict=True):
-        # Of n terms, added one by one: n roundings of at most their sum of sizes.
-        scale = len(values) * np.finfo(float).eps * np.abs(values).sum(axis=0)
-        assert (np.abs(sums - values.sum(axis=0)) <= scale).all()
 
 
 def test_a_rejected_file_is_named_without_its_path_in_the_reason(folders):
