@@ -4,10 +4,10 @@ The check compares outputs and gradients of each layer with those of Keras's loo
 its cell, in float64 on the CPU. The difference may be five times that of this loop on
 the device, in the same precision. Nothing is measured where a layer is wrong.
 
-Then come outputs with gradients (training without the optimizer) and
-inference: of all layers, of `SimpleRNN`, and of the LSTM, with as many units and with
-as many parameters as a `ScoRNN`, by Keras's loop, by cuDNN through JAX and through
-PyTorch (in another process; its training step includes Adam).
+Then come outputs with gradients (training without the optimizer) and inference: of all
+layers, of `SimpleRNN`, and of the LSTM, with as many units and with as many parameters
+as a `ScoRNN`, by Keras's loop, by cuDNN through JAX and through PyTorch (in another
+process; its training step includes Adam).
 
 Run it as `python benchmarks/gpu.py`, with JAX and PyTorch for the GPU; TensorFlow is
 not needed. It writes two tables. It also runs on a CPU, without cuDNN.
@@ -53,10 +53,7 @@ def set_precision(precision: str) -> None:
 
 
 def functions(layer: Any, upstream: Any) -> tuple[Callable[..., Any], ...]:
-    """Makes two functions of weights and inputs: outputs with gradients, and outputs.
-
-    The gradients are those of the sum of the outputs times `upstream`.
-    """
+    """Makes functions of weights and inputs: outputs with gradients, and outputs."""
     fixed = [variable.value for variable in layer.non_trainable_variables]
 
     def infer(weights: Any, x: Any, training: bool = False) -> Any:

@@ -85,13 +85,9 @@ def keras_steps(layer: Any, steps: int, batch: int, jit_compile: Any = "auto") -
 def torch_steps(
     kind: str, units: int, steps: int, batch: int, precision: str = "float32"
 ) -> Steps:
-    """Makes the steps of PyTorch's `"LSTM"` or `"RNN"`, the latter orthogonal.
-
-    On a GPU, the layer uses cuDNN, and the data are there.
-    """
+    """Makes the steps of PyTorch's `"LSTM"` or orthogonal `"RNN"`; on a GPU cuDNN's."""
     torch = require("torch", extra="torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.set_num_threads(processor_count())
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
     rnn = getattr(torch.nn, kind)(1, units, batch_first=True)

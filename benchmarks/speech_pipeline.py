@@ -1,8 +1,7 @@
 """Measures how many seconds of audio `keras-ortho-data` processes per second.
 
-The corpus is noise, modulated like speech, in NIST SPHERE files of three seconds, as
-TIMIT has them. The worker processes are started before the measurement, and the files
-are in the page cache. Run it as `python benchmarks/speech_pipeline.py`.
+The corpus is noise, modulated like speech, in NIST SPHERE files of three seconds. Run
+it as `python benchmarks/speech_pipeline.py`; the processes start before the measurement.
 """
 
 import argparse
