@@ -1,7 +1,7 @@
 """Measures how many seconds of audio `keras-ortho-data` processes per second.
 
 The corpus is noise, modulated like speech, in NIST SPHERE files of three seconds. Run
-it as `python benchmarks/speech_pipeline.py`; the processes start before the measurement.
+it as `python benchmarks/speech_pipeline.py`; processes start before the measurement.
 """
 
 import argparse
