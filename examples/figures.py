@@ -130,14 +130,15 @@ def draw_trajectories(path: Path, options: argparse.Namespace) -> dict:
         "feedback, imaginary eigenvalues": turning,
         "feedback, imaginary with diffusion": turning - 0.1 * np.eye(2),
     }
-    zero = {"bias_initializer": "zeros"}
+    zero: dict[str, Any] = {"bias_initializer": "zeros"}
     layers: dict[str, keras.layers.Layer] = {}
     for name, matrix in plain.items():
         start = keras.initializers.Constant(matrix)
         layers[name] = keras.layers.SimpleRNN(2, recurrent_initializer=start, **zero)
     for name, matrix in feedback.items():
-        own = {"step_size": 0.1, "antisymmetric": False, **zero}
-        layers[name] = AntisymmetricRNN(2, recurrent_initializer=matrix, **own)
+        layers[name] = AntisymmetricRNN(
+            2, recurrent_initializer=matrix, step_size=0.1, antisymmetric=False, **zero
+        )
     for layer in layers.values():
         layer.build((None, None, 1))
     plot_trajectories(path, layers, num_steps=20 if options.smoke else 200)
