@@ -3,7 +3,6 @@ import json
 
 import pytest
 
-from experiments.options import read_task
 from tests.examples.modules import run_example
 
 
@@ -43,18 +42,6 @@ def test_goes_on_to_the_same_result(tmp_path):
     parts = run(tmp_path / "parts", *small, "--epochs", "2", "--resume")
     assert parts["curves"] == whole["curves"]
     assert len(parts["updates"]) > 2
-
-
-def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
-    given = ["--model", "enrnn", "--preset", "paper", "--argument", "negative_ones=5"]
-    given += ["--data-dir", "DATA", "--recurrent-rate", "rmsprop 1e-5"]
-    settings = read_task("char-ptb", "", ["--out", str(tmp_path), *given])
-    assert settings.units == (310, 720)
-    assert settings.rates == {"others": "adam 1e-3", "recurrent": "rmsprop 1e-5"}
-    assert settings.arguments["negative_ones"] == 5
-    assert settings.arguments["activation"] == "relu"
-    assert (settings.batch_size, settings.unroll, settings.epochs) == (32, 50, 20)
-    assert "Helfrich" in settings.source
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,6 @@ def test_smoke(tmp_path, capsys):
     assert "Received: width=9 (the run has 8)" in capsys.readouterr().err
 
 
-def test_one_deep_network(tmp_path):
-    options = ["--smoke", "--models", "mlp", "--layers", 1, "--out", tmp_path]
-    run_example("deep_mlp", *options)
-    (result,) = json.loads((tmp_path / "run.json").read_text())["results"]
-    # From 784 inputs to 8 units, from these to the layer's 8, and to 10 classes.
-    assert result["parameters"] == 784 * 8 + 8 + 8 * 8 + 8 + 8 * 10 + 10
-
-
 def test_a_network_does_not_go_on_with_other_data(tmp_path, capsys):
     for name in "ab":
         smoke.mnist(tmp_path / name)

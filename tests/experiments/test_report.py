@@ -1,12 +1,10 @@
 import json
 import sys
-from collections import Counter
 
 import pytest
 
 from experiments.catalog import SECTIONS, SETS, UCR, select
-from experiments.options import TASKS, read_task, read_units
-from experiments.presets import PRESETS
+from experiments.options import TASKS, read_task
 from experiments.records import add_record, run_record
 from experiments.report import write_report
 from tests.examples.modules import load_example, run_example
@@ -17,31 +15,6 @@ def test_each_set_holds_the_one_before():
     assert quick < standard < full
     names = [run.name for run in select("full")]
     assert len(names) == len(set(names))
-
-
-def test_the_full_set_has_every_preset_at_its_own_length():
-    """As the rows say, of which those of UCR are in the standard set."""
-    found = Counter()
-    for run in select("full"):
-        if "as-long-as-the-papers" not in run.name:
-            continue
-        given = dict(zip(run.arguments, run.arguments[1:], strict=False))
-        task = run.script.replace("_", "-")
-        model = given.get("--model") or given["--models"]
-        found[task, model, read_units(given["--units"])] += 1
-        assert given["--preset"] == "paper"
-        assert not {"--epochs", "--steps", "--train-size"} & {*run.arguments}
-    lengths = {"copying": {1_000, 2_000}, "adding": {200, 400, 750}}
-    lengths["sequence-mnist"] = {28, 112}
-    expected = Counter()
-    for row in PRESETS:
-        if row.task != "ucr":
-            of_task = lengths.get(row.task, {0})
-            count = len(of_task & set(row.lengths) if row.lengths else of_task)
-            expected[row.task, row.model, row.units] += count
-    assert found == expected
-    ucr = [run for run in select("standard") if run.script == "ucr"]
-    assert not any({"--epochs", "--steps"} & {*run.arguments} for run in ucr)
 
 
 def _differing(runs):
@@ -68,15 +41,6 @@ def test_arguments_are_those_of_the_example(section, tmp_path, monkeypatch):
             example = load_example(section.script)
             monkeypatch.setattr(sys, "argv", [section.script, *arguments])
             example.parse()
-
-
-def test_prefixes_choose():
-    names = [run.name for run in select("standard", ["adding-t-750-l"])]
-    assert names == ["adding-t-750-lstm"]
-    with pytest.raises(ValueError, match="--only. must begin"):
-        select("quick", ["chess"])
-    with pytest.raises(ValueError, match="`chosen` must be one of"):
-        select("all")
 
 
 def test_report(tmp_path):

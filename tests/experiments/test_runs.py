@@ -157,15 +157,6 @@ def test_says_before_it_begins_what_is_missing(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
-def test_a_unitary_matrix_is_trained_along_the_unitary_ones(tmp_path):
-    record = run("adding", tmp_path, "--smoke", "--model", "full-urnn")
-    assert record["settings"]["rates"] == {
-        "others": "adam 1e-3",
-        "unitary": "stiefel 1e-4",
-    }
-
-
 @pytest.mark.parametrize(
     ("steps", "epochs", "wanted", "batches", "each", "times"),
     [
@@ -186,27 +177,6 @@ def test_a_unitary_matrix_is_trained_along_the_unitary_ones(tmp_path):
 def test_stretches_between_validations(steps, epochs, wanted, batches, each, times):
     settings = Settings(steps=steps, epochs=epochs, evaluate_every=wanted)
     assert schedule(settings, batches) == (each, times)
-
-
-@pytest.mark.slow
-def test_a_cut_run_does_not_go_on_as_another(tmp_path, capsys):
-    small = "--smoke", "--model", "rnn", "--evaluate-every", "20"
-    run("adding", tmp_path, *small, "--steps", "5")
-    with pytest.raises(SystemExit):
-        run("adding", tmp_path, *small, "--steps", "40", "--resume")
-    assert "evaluate_every=20 (the run has 5)" in capsys.readouterr().err
-    run(
-        "adding",
-        tmp_path,
-        "--smoke",
-        "--model",
-        "rnn",
-        "--evaluate-every",
-        "5",
-        "--steps",
-        "10",
-        "--resume",
-    )
 
 
 @pytest.mark.slow
