@@ -97,12 +97,14 @@ def prepare(
         _check_own(out, {u.id for u in chosen})
         digests, rejected = _hash_all(found.root, chosen)
         shards = plan_shards(splits, digests, num_shards)
-        place = {"root": found.root.absolute(), "out": out}
-        made = {shard.file: read_shard(shard, **place) for shard in shards}
+        root = found.root.absolute()
+        made = {shard.file: read_shard(shard, root, out) for shard in shards}
         # Largest first, so that no large shard is left for the end.
         missing = [shard for shard in shards if made[shard.file] is None]
         missing.sort(key=lambda shard: -len(shard.sources))
-        write = functools.partial(write_shard, **place, versions=library_versions())
+        write = functools.partial(
+            write_shard, root=root, out=out, versions=library_versions()
+        )
         total = sum(len(shard.sources) for shard in shards)
         todo = sum(len(shard.sources) for shard in missing)
         with require("tqdm", extra="speech").tqdm(

@@ -126,7 +126,7 @@ def write_shard(
             f"The libraries of a worker on {platform.node()} must be those of the "
             f"command, {dict(versions)}. Received: {own}"
         )
-    rejected = []
+    rejected: list[Unused] = []
 
     def written() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         for utterance, digest in shard.sources:
