@@ -55,7 +55,7 @@ from experiments.options import (
 )
 from experiments.own_layers import is_own
 from experiments.presets import Preset
-from experiments.records import digest, run_record
+from experiments.records import check_record, digest, run_record
 from experiments.smoke import synthesize
 from experiments.speech import (
     FEED_FORWARD,
@@ -114,6 +114,7 @@ def main() -> None:
         return
     settings = parse()
     record, out = run_record(settings.record()), settings.out
+    check_record(out, RESULTS, "models", [SCORES, TABLE])
     rows = matched_rows(settings.models, settings.units)
     kinds: tuple[str, ...] = TRAINED
     recorded: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])

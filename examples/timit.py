@@ -56,7 +56,7 @@ from experiments.options import (
 )
 from experiments.own_layers import is_own
 from experiments.presets import Preset
-from experiments.records import run_record
+from experiments.records import check_record, run_record
 from experiments.speech import (
     CHANNELS,
     COLUMNS,
@@ -137,6 +137,7 @@ def main() -> None:
     settings, models = parse()
     record = run_record(settings.record())
     out, raw = settings.out, is_raw(settings)
+    check_record(out, RECORD, "results", [TABLE])
     records = smoke.speech(out)["data_dir"] if settings.smoke else settings.records
     data = timit.load(
         records,

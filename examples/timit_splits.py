@@ -26,7 +26,7 @@ import numpy as np
 from experiments.comparison import spread
 from experiments.errors import plain_errors, run_python
 from experiments.options import check_values
-from experiments.records import read_record
+from experiments.records import check_record, read_record
 from experiments.speech import COLUMNS, LINEAR_2
 from experiments.tables import table
 from keras_ortho.diagnostics import plot_curves
@@ -46,6 +46,7 @@ Runs = Sequence[Sequence[Mapping[str, Any]]]
 def main() -> None:
     """Prepares the splits, executes their runs, and writes the results."""
     options, others = parse()
+    check_record(options.out, RECORD, "runs", [TABLE])
     runs = [
         [
             run(options.out, split, seed, others)

@@ -39,6 +39,19 @@ def digest(arrays: Iterable[Any]) -> str:
     return found.hexdigest()
 
 
+def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) -> None:
+    """Refuses a folder with files that would be replaced but were written otherwise."""
+    found = [name for name in (record, *others) if (out / name).exists()]
+    try:
+        read_json(out / record, ["keras_ortho", part])
+    except (OSError, ValueError) as error:
+        if found:
+            raise ValueError(
+                f"--out must be a folder without {found[0]}, or the folder of a run. "
+                f"Received: {out / found[0]}, which no run of this kind has written"
+            ) from error
+
+
 def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Describes a run at its start, so that it can be repeated."""
     backend = keras.backend.backend()

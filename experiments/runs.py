@@ -9,7 +9,7 @@ import keras
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.options import Settings
-from experiments.records import digest, draw, run_record, summary
+from experiments.records import check_record, digest, draw, run_record, summary
 from keras_ortho.diagnostics import plot_curves
 from keras_ortho.files import write_json
 from keras_ortho.locks import locked
@@ -80,6 +80,7 @@ def fit(
     title = title_of(settings.model)
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
     with locked(out):
+        check_record(out, RECORD, "figures")
         history = train(
             model,
             task.passes,

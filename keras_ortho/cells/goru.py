@@ -141,7 +141,7 @@ class GORU(RecurrentLayer):
             `"small_uniform"`, uniform on (-0.01, 0.01).
         reset_bias_initializer: Initializer for `b_r`. Default: 8.
         update_bias_initializer: Initializer for `b_g`. Default: -6, at which a state
-            decays by a factor e in about 400 steps; -8 suits thousands.
+            decays by a factor e in about 400 steps; -8 suits thousands of steps.
         **kwargs: Arguments of `RecurrentCell` and `RecurrentLayer`. Those of the kernel
             and the bias also regularize and constrain the gates;
             `recurrent_regularizer` applies to the variables of `Q`, `W_r` and `W_g`.

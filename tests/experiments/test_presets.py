@@ -20,36 +20,61 @@ SHAPES = {
     "char-ptb": (50, 50),
 }
 WITH_PRESETS = [task for task in TASKS if any(row.task == task for row in PRESETS)]
-# Parameters of networks whose published number counts otherwise.
+# Numbers of trained parameters by the published equations, of n units, m inputs, p
+# outputs of the last layer, k reflectors, and h trained initial states.
+
+
+def triangle(n):
+    return n * (n - 1) // 2
+
+
+def reflectors(k, n):
+    return k * n - triangle(k)
+
+
+def enrnn(n, m, p, coupling=True):
+    q, s = n
+    free = triangle(q) + s * s + coupling * q * s
+    return free + (m + 1) * (q + s) + (q + s + 1) * p
+
+
+EQUATIONS = {
+    "scornn": lambda n, m, p: triangle(n) + m * n + n + (n + 1) * p,
+    # n^2 of A, n phases, the bias, and h_0.
+    "scurnn": lambda n, m, p: n * n + n + 2 * m * n + n + 2 * n + (2 * n + 1) * p,
+    "enrnn": enrnn,
+    "restricted-urnn": lambda n, m, p: 7 * n + 2 * m * n + 3 * n + (2 * n + 1) * p,
+    "full-urnn": lambda n, m, p: 2 * n * n + 2 * m * n + 3 * n + (2 * n + 1) * p,
+    # Angles and phases of each pair, the diagonal, and the bias.
+    "eurnn": lambda n, m, p, style="tunable", capacity=2: (
+        (capacity * (n - 1) if style == "tunable" else n * (n.bit_length() - 1))
+        + 2 * n
+        + 2 * m * n
+        + (n + 1) * p
+    ),
+    "ornn": lambda n, m, p, reflections: (
+        reflectors(reflections, n) + m * n + 2 * n + (n + 1) * p
+    ),
+    "svdrnn": lambda n, m, p, reflections, h=0: (
+        2 * reflectors(reflections, n) + m * n + (2 + h) * n + (n + 1) * p
+    ),
+    "antisymmetric": lambda n, m, p: triangle(n) + (m + 1) * n + (n + 1) * p,
+    "antisymmetric-gated": lambda n, m, p: triangle(n) + 2 * (m + 1) * n + (n + 1) * p,
+    "antisymmetric-ablation": lambda n, m, p: n * n + 2 * (m + 1) * n + (n + 1) * p,
+    "nnrnn": lambda n, m, p: 2 * triangle(n) + n + (m + 1) * n + (n + 1) * p,
+    "lstm": lambda n, m, p, h=0: 4 * n * (m + n + 1) + 2 * h * n + (n + 1) * p,
+    "rnn": lambda n, m, p, h=0: n * (m + n + 1) + h * n + (n + 1) * p,
+}
+# Where the published number counts otherwise, and why.
 COUNTED_OTHERWISE = {
-    # Of the unitary matrix n^2, its degrees of freedom, where it holds 2 n^2 numbers.
-    "full-urnn": {116: 29_822, 512: 537_098, 128: 99_329, 192: 173_505, 256: 264_065},
-    # A trained initial state of 2 n numbers that the authors' code does not use.
-    "eurnn": {512: 8_200},
-    # That of a network over 112 steps, of 7 pixels, with a trained initial state.
-    "svdrnn": {256: 11_290},
-    # Those of pixel CIFAR-10, whose steps have 3 numbers and not 96; of the LSTM no
-    # count gives the published one.
-    "noise-padded-cifar10": {
-        ("antisymmetric", 256): 60_042,
-        ("antisymmetric-gated", 256): 84_874,
-        ("antisymmetric-ablation", 196): 78_410,
-        ("lstm", 128): 116_490,
-    },
-    # The dissertation rounds these, and gives ENRNN's text network that of the LSTM.
-    "lstm": {
-        256: 266_762,
-        120: 135_609,
-        158: 202_527,
-        468: 1_179_957,
-        1_030: 8_594_370,
-    },
-    "restricted-urnn": {378: 198_957},
-    "enrnn": {(310, 720): 893_575},
-    # Whole vectors of all reflectors, which here leave out their leading zeros.
-    "ornn": {512: 150_706},
-    # Characters embedded in 200 numbers.
-    "nnrnn": {1_024: 1_152_050},
+    "full-urnn": "of the unitary matrix its n^2 degrees of freedom, not 2 n^2 numbers",
+    "eurnn": "a trained initial state that the authors' code does not use",
+    "svdrnn": "a network over 112 steps, with a trained initial state",
+    "lstm": "rounded in the dissertation",
+    "restricted-urnn": "rounded in the dissertation",
+    "enrnn": "that of the LSTM in the dissertation",
+    "ornn": "whole vectors of all reflectors, which here leave out leading zeros",
+    "nnrnn": "characters embedded in 200 numbers",
 }
 
 # Zhang et al., table 3: the length of the series, the values of a step (the length over
@@ -90,21 +115,27 @@ def test_as_many_parameters_as_the_paper_says(preset):
     text = preset.task == "char-ptb"
     kwargs = {"return_sequences": True, "return_state": True} if text else {}
     layer = make_layer(preset.model, preset.units, preset.arguments, **kwargs)
+    known = {
+        name: preset.arguments[name]
+        for name in ("style", "capacity", "reflections", "coupling")
+        if name in preset.arguments
+    }
+    if preset.arguments.get("trainable_initial_state"):
+        known["h"] = 1
     if text:
         model = load_example("char_ptb").network(layer, outputs, (2, 3))
     else:
         model = keras.Sequential(
             [keras.Input((4, features)), layer, keras.layers.Dense(outputs)]
         )
-    of_task = COUNTED_OTHERWISE.get(preset.task, {})
-    of_model = COUNTED_OTHERWISE.get(preset.model, {})
-    published = of_task.get((preset.model, preset.units)) or (
-        None if of_task else of_model.get(preset.units)
-    )
-    if published is None:
-        assert abs(trained_parameters(model) - 1000 * preset.parameters) <= 500
-    else:
-        assert trained_parameters(model) == published
+    embedded = 0
+    if text and preset.model == "lstm":  # Each character as `n` trained numbers.
+        features, embedded = preset.units, features * preset.units
+    count = EQUATIONS[preset.model]
+    counted = embedded + count(preset.units, features, outputs, **known)
+    assert trained_parameters(model) == counted
+    other = preset.model in COUNTED_OTHERWISE or preset.task == "noise-padded-cifar10"
+    assert other or abs(counted - 1000 * preset.parameters) <= 500
 
 
 @pytest.mark.parametrize("model", ["rnn", "lstm", "ornn", "svdrnn"])

@@ -55,3 +55,16 @@ def test_code_is(checkout):
 def test_outside_of_a_checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "__file__", str(tmp_path / "records.py"))
     assert commit() is None
+
+
+def test_files_of_something_else_are_not_replaced(tmp_path):
+    (tmp_path / "table.md").write_text("mine")
+    records.check_record(tmp_path, "run.json", "results")
+    with pytest.raises(ValueError, match=r"without table.md.*Received: .*table\.md"):
+        records.check_record(tmp_path, "run.json", "results", ["table.md"])
+    for text in ('{"results": []}', "mine", '{"figures": {}, "keras_ortho": "0.2.0"}'):
+        (tmp_path / "run.json").write_text(text)
+        with pytest.raises(ValueError, match=r"without run.json.*Received: .*run\.js"):
+            records.check_record(tmp_path, "run.json", "results")
+    (tmp_path / "run.json").write_text('{"results": [], "keras_ortho": "0.2.0"}')
+    records.check_record(tmp_path, "run.json", "results", ["table.md"])
