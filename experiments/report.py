@@ -30,15 +30,16 @@ its settings, curves and versions. Where one seed is named, the spread over seed
 not measured. Unless a line says otherwise, runs were made with
 {usual}.
 
-Run as long as the papers: copying over 2 000 steps (five of seven networks), scoRNN with
-170 units on pixel MNIST, scoRNN with 170 and the LSTM with 128 units on permuted MNIST,
-rows of MNIST, UCR, 40 layers on MNIST. Everything else below is shorter or smaller than
-its paper's. Not run at all: adding over 400 steps; scuRNN on adding over 750 steps, on
-permuted MNIST and on TIMIT, of which there is only a sample; ENRNN with three layers, and
-by its number of short-term units; pixel CIFAR-10; svdRNN on copying, on MNIST a pixel a
-step, on adding over 30, 100 and 300 steps, and with up to 100 layers; the times of an
-epoch on a GPU. `python examples/reproduce.py --set full --list` lists every run;
-[catalog.py](experiments/catalog.py) has the published figures of all.
+Run as long as the papers: copying over 2 000 steps (five of seven networks), scoRNN
+with 170 units on pixel MNIST, scoRNN with 170 and the LSTM with 128 units on permuted
+MNIST, rows of MNIST, 40 layers on MNIST. Everything else below is shorter or smaller
+than its paper's. Not run at all: adding over 400 steps; scuRNN on adding over 750
+steps, on permuted MNIST and on TIMIT, of which there is only a sample; ENRNN with
+three layers, and by its number of short-term units; pixel CIFAR-10; svdRNN on
+copying, on MNIST a pixel a step, on adding over 30, 100 and 300 steps, and with up to
+100 layers; the times of an epoch on a GPU. `python examples/reproduce.py --set full
+--list` lists every run; [catalog.py](experiments/catalog.py) has the published
+figures of all.
 """
 BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 # Figures of the tables with models side by side.
