@@ -17,7 +17,6 @@ from keras_ortho.recurrence import Pointwise, ResetAndUpdate, Weights
 
 __all__ = ["GORU", "GORUCell"]
 
-# Gates that are open: `r` is close to 1, `g` to 0.
 RESET = keras.initializers.Constant(8.0)
 UPDATE = keras.initializers.Constant(-6.0)
 
@@ -128,8 +127,7 @@ class GORU(RecurrentLayer):
 
     The defaults begin as scoRNN: `Q` is made by the scaled Cayley map, modReLU is the
     identity, and the gates are open, `r` close to 1 and `g` to 0, so that the layer
-    remembers; it learns where to ignore and to forget. `from_paper` has the paper's
-    rotations in the FFT style and its gates, which are half shut.
+    remembers. `from_paper` has the paper's FFT style, and its gates, half shut.
 
     Args:
         units: Number of units `n`, a positive integer.

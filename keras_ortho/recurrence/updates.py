@@ -106,16 +106,18 @@ class ResetAndUpdate(Update):
 
     # The gradients with respect to `x U`, `h W`, and the pre-activation of the gates.
     widths, of_inputs, of_states = (1, 1, 2), (0, 2), (1, 2)
-    # The gates, `h W`, and `h - c`.
+    # `1 - r` and `g`, `h W`, and `h - c`.
     extras = (2, 1, 1)
 
     def apply(self, products: Products) -> Tensors:
         """See `Update`."""
         (of_candidate, of_gates), (turned, in_gates) = products.inputs, products.states
-        gates = ops.sigmoid(of_gates + in_gates)
-        reset, update = ops.split(gates, 2, axis=-1)
+        of_reset, of_update = ops.split(of_gates + in_gates, 2, axis=-1)
+        # `1 - r`: in low precision, `r` of an open gate is 1, and has no derivative.
+        gates = ops.sigmoid(ops.concatenate([-of_reset, of_update], axis=-1))
+        shut, update = ops.split(gates, 2, axis=-1)
         value, *rest = self.activation.apply(
-            of_candidate + reset * turned, products.biases[0]
+            of_candidate + (1.0 - shut) * turned, products.biases[0]
         )
         # Not `c + g (h - c)`, which in low precision loses a state that is to be kept.
         after = update * products.state + (1.0 - update) * value
@@ -124,13 +126,13 @@ class ResetAndUpdate(Update):
     def pull(self, kept: Tensors, biases: Tensors, upstream: Tensor) -> Gradients:
         """See `Update`."""
         _, *candidate, gates, turned, difference = kept
-        reset, update = ops.split(gates, 2, axis=-1)
+        shut, update = ops.split(gates, 2, axis=-1)
         to_input, to_bias = self.activation.pull(
             tuple(candidate), biases[0], upstream * (1.0 - update)
         )
         to_gates = ops.concatenate([to_input * turned, upstream * difference], axis=-1)
         to_gates = to_gates * gates * (1.0 - gates)
-        to_products = to_input, to_input * reset, to_gates
+        to_products = to_input, to_input * (1.0 - shut), to_gates
         return to_products, (to_bias, to_gates), upstream * update
 
 

@@ -176,7 +176,9 @@ def trained_by(optimizer, variables):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", WITH_PRESETS)
 def test_the_examples_make_these_networks(task, tmp_path, monkeypatch):
-    preset = next(preset for preset in PRESETS if preset.task == task)
+    # A baseline may be wrapped, and its own layer then has another name.
+    rows = (row for row in PRESETS if row.task == task)
+    preset = next(row for row in rows if row.model not in ("rnn", "lstm"))
     made = []
     monkeypatch.setattr(runs, "fit", lambda model, *args, **kwargs: made.append(model))
     example = load_example(task.replace("-", "_"))
