@@ -2,11 +2,11 @@
 
     python benchmarks/learning.py copying-200 --layers "GORU(64)" "keras.layers.GRU(64)"
 
-All seeds of a layer train in one compiled program on JAX, in little more than the time
-of one. Each adds a row to the table; rows that it has are not made again. The rate
-`two` is `two_rate_adam()`, `two:3e-3,1e-4` the same with these rates, of which Keras's
-own layers, with no orthogonal matrix, have the first; `adam` is `compile("adam")`, and
-`adam:3e-3` the same with that rate.
+All seeds of a layer train in one compiled program on JAX. Each adds a row to the table;
+rows that it has are not made again. The rate `two` is `two_rate_adam()`,
+`two:3e-3,1e-4` the same with these rates, of which Keras's own layers, with no
+orthogonal matrix, have the first; `adam` is `compile("adam")`, and `adam:3e-3` the same
+with that rate.
 """
 
 import argparse
@@ -28,6 +28,7 @@ import numpy as np
 
 import keras_ortho
 from keras_ortho import parametrizations
+from keras_ortho.files import replacing
 from keras_ortho.optimizers import two_rate_adam
 from keras_ortho.tasks import adding, addition, copying
 
@@ -65,6 +66,11 @@ class Task:
 def task_of(name: str) -> Task:
     """Finds a task: copying-T, adding-T, first-step-T or addition-DIGITS."""
     kind, _, end = name.rpartition("-")
+    if kind not in ("copying", "adding", "first-step", "addition") or not end.isdigit():
+        raise ValueError(
+            "A task must be copying-T, adding-T, first-step-T or addition-DIGITS. "
+            f"Received: {name!r}"
+        )
     size = int(end)
     if kind == "copying":
         return Task(
@@ -121,9 +127,9 @@ def network(task: Task, layer: str, data: Data) -> keras.Model:
 
     def recurrent(return_sequences: bool) -> keras.layers.Layer:
         names = {**vars(parametrizations), **vars(keras_ortho), "keras": keras}
-        config = eval(layer, names).get_config()
-        kind = type(eval(layer, names))
-        return kind.from_config({**config, "return_sequences": return_sequences})
+        made: keras.layers.Layer = eval(layer, names)
+        config = {**made.get_config(), "return_sequences": return_sequences}
+        return type(made).from_config(config)
 
     x, y = data
     features = x.shape[2] if x.ndim == 3 else int(x.max()) + 1
@@ -139,13 +145,10 @@ def network(task: Task, layer: str, data: Data) -> keras.Model:
 def optimizer_of(rate: str) -> Any:
     """Makes an optimizer from its name and, after a colon, its rates."""
     name, _, rates = rate.partition(":")
-    make = {"two": two_rate_adam, "adam": keras.optimizers.Adam}[name]
-    return make(*(float(rate) for rate in rates.split(",") if rate))
-
-
-def stacked(trees: list[Any]) -> Any:
-    """Stacks the arrays of several trees."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+    makers = {"two": two_rate_adam, "adam": keras.optimizers.Adam}
+    if name not in makers:
+        raise ValueError(f"A rate must begin with two or adam. Received: {rate!r}")
+    return makers[name](*(float(rate) for rate in rates.split(",") if rate))
 
 
 def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[Any]]:
@@ -246,24 +249,24 @@ def main() -> None:
     add("--seeds", nargs="+", type=int, default=[0, 1, 2], help="(0 1 2)")
     add("--table", type=Path, default=Path("results/learning.csv"))
     given = parser.parse_args()
-    if not given.table.exists():
-        write(given.table, [COLUMNS])
-    for task, layer, rate in itertools.product(given.tasks, given.layers, given.rates):
+    for task, rate in itertools.product(given.tasks, given.rates):
+        task_of(task), optimizer_of(rate)  # Typing errors come before hours of work.
+    rows = []
+    if given.table.exists():
         with given.table.open(newline="") as file:
-            done = {tuple(row[: len(KEYS)]) for row in csv.reader(file)}
-        key = task, layer, rate
-        seeds = [seed for seed in given.seeds if (*key, str(seed)) not in done]
-        if seeds:
-            rows = [[*key, *row] for row in train(task_of(task), layer, rate, seeds)]
-            write(given.table, rows)
-
-
-def write(table: Path, rows: list[list[Any]]) -> None:
-    """Adds rows to the table, and prints them."""
-    with table.open("a", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
-    for row in rows:
-        print(*row, sep="\t", flush=True)
+            rows = list(csv.reader(file))[1:]
+    for task, layer, rate in itertools.product(given.tasks, given.layers, given.rates):
+        key = [task, layer, rate]
+        done = [row[: len(KEYS)] for row in rows]
+        seeds = [seed for seed in given.seeds if [*key, str(seed)] not in done]
+        if not seeds:
+            continue
+        new = [[*key, *row] for row in train(task_of(task), layer, rate, seeds)]
+        for row in new:
+            print(*row, sep="\t", flush=True)
+        rows += [[str(value) for value in row] for row in new]
+        with replacing(given.table) as aside, aside.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
 
 
 if __name__ == "__main__":

@@ -104,6 +104,12 @@ def read_csv(path: str) -> list[_Entry]:
 
 
 def _check_columns(names: list[str], where: str) -> None:
+    for name in ("file", "speaker", "split", "id"):
+        if names.count(name) > 1:
+            raise ValueError(
+                f"A list must have one column `{name}`. "
+                f"Received: {where}: {', '.join(names):.200}"
+            )
     for name in ("file", "speaker"):
         if name not in names:
             raise ValueError(

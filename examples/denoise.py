@@ -15,11 +15,11 @@ synthetic; `--noise-dir` adds recorded ones. The test uses speakers and noises t
 not in the training, among them wind and a siren, which resemble no training noise.
 
 Scores the SI-SDR, segmental SNR, STOI and PESQ of the noisy speech, of a Wiener filter,
-and of GORU and an LSTM with equal parameter counts, or of the layers that `--models`
-names. Writes results.md, scores.csv, results.json, curves.png, curves_stoi.png,
-curves_pesq.png, spectrograms.png, wav/, and for each model and seed a folder with
-best.keras, from waveform to waveform, and gain.keras, from frames to gains. If the
-command is run again, it resumes; models and seeds can be added.
+and of the paper's GORU and an LSTM with equal parameter counts, or of the layers that
+`--models` names. Writes results.md, scores.csv, results.json, curves.png,
+curves_stoi.png, curves_pesq.png, spectrograms.png, wav/, and for each model and seed a
+folder with best.keras, from waveform to waveform, and gain.keras, from frames to gains.
+If the command is run again, it resumes; models and seeds can be added.
 """
 
 import argparse
@@ -350,10 +350,10 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
         "--models",
         nargs="+",
         type=read_frame_model,
-        default=["goru", "lstm"],
+        default=["goru-paper", "lstm"],
         metavar="MODEL",
         help=f"some of {', '.join(LAYERS)}, or layers or cells of your own: "
-        f"package.module:Name, file.py:Name; or {FEED_FORWARD} (goru lstm)",
+        f"package.module:Name, file.py:Name; or {FEED_FORWARD} (goru-paper lstm)",
     )
     add("--units", type=int, help="of scoRNN, whose parameters all models match (128)")
     add("--epochs", type=int, help=f"of {STEPS} updates each (15)")

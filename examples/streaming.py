@@ -1,6 +1,6 @@
 """Removes noise from speech as it comes in, by ONNX Runtime alone.
 
-    python examples/streaming.py out/denoise/goru/seed-0/gain.keras noisy.wav
+    python examples/streaming.py out/denoise/goru-paper/seed-0/gain.keras noisy.wav
     arecord -q -t raw -f S16_LE -r 8000 | python examples/streaming.py step.onnx -
 
 Freezes a network that computes a gain for each bin of a frame, as trained by

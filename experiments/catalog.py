@@ -497,8 +497,8 @@ SECTIONS: tuple[Section | Comparison, ...] = (
         data="timit-corpus",
         data_option="--corpus",
     ),
-    _denoising("Denoising, synthetic speech", "", "goru lstm"),
-    _denoising("Denoising, TIMIT sample", "timit", "goru scornn lstm"),
+    _denoising("Denoising, synthetic speech", "", "goru-paper lstm"),
+    _denoising("Denoising, TIMIT sample", "timit", "goru-paper scornn lstm"),
     Comparison(
         "BNP on CIFAR-10",
         "bnp",

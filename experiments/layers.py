@@ -71,7 +71,7 @@ _UNITS: dict[str, Callable[[int], Units]] = {
     "enrnn": lambda size: (size, max(1, round(size * 94 / 374))),
     "eurnn": lambda size: 2 * size,
     # As the FFT style needs them.
-    "goru-paper": lambda size: 2 ** (size - 1).bit_length(),
+    "goru-paper": lambda size: 2 ** max(1, (size - 1).bit_length()),
 }
 
 

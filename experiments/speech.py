@@ -19,6 +19,7 @@ from experiments.options import read_model
 from experiments.presets import Preset, find
 from keras_ortho.audio import NUM_BINS, SILENCE_DB
 from keras_ortho.metrics import ValidFrameMSE
+from keras_ortho.parametrizations import GivensOrthogonal
 from keras_ortho.tasks.timit import Timit
 
 # Features per frame that the layer in the middle reads, and units of the dense layer
@@ -45,6 +46,12 @@ STOCK = ("lstm", "gru", "rnn", "irnn")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "scornn": {"negative_ones": 0.1},
     "enrnn": {"negative_ones": 1.0, "coupling": False},
+    # Of two layers of rotations, so that the size can be matched.
+    "goru-paper": {
+        "parametrization": keras.saving.serialize_keras_object(
+            GivensOrthogonal(2, "tunable")
+        )
+    },
 }
 # Rules of the recurrent matrix in the network on raw decibels. ENRNN's authors use
 # Adam at 1e-4 for it in all of their experiments with speech and text.

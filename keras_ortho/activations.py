@@ -188,8 +188,15 @@ def smoothed_modrelu(inputs: Tensor, bias: Tensor) -> Tensor:
     at least float32. The derivative is bounded, by about `1 + 300 b`.
 
     Args:
-        inputs: As for `complex_modrelu`, as are the result and the errors.
-        bias: Likewise.
+        inputs: Tensor of shape `(..., 2n)`, real parts before imaginary parts.
+        bias: Tensor of shape `(n,)`.
+
+    Returns:
+        Tensor with the shape and dtype of `inputs`. For integers and booleans, the
+        dtype is Keras's `floatx`.
+
+    Raises:
+        ValueError: If `bias` has the wrong shape, or a tensor is complex.
 
     Example:
     >>> smoothed_modrelu(np.array([3.0, 4.0]), np.array([-2.0]))

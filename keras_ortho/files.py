@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import secrets
 import shutil
 import stat
@@ -28,14 +27,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(aside, place)
     finally:
         aside.unlink(missing_ok=True)
-
-
-def remove_asides(path: str | os.PathLike[str]) -> None:
-    """Removes temporary files left by processes killed while `replacing` a file."""
-    name = re.compile(rf"tmp-\d+-{re.escape(Path(path).name)}")
-    for found in Path(os.path.realpath(path)).parent.iterdir():
-        if name.fullmatch(found.name):
-            found.unlink()
 
 
 def write_json(

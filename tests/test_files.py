@@ -13,7 +13,6 @@ from keras_ortho.files import (
     naming,
     read_bytes,
     read_json,
-    remove_asides,
     replacing,
     write_json,
 )
@@ -39,14 +38,6 @@ def test_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_removes_what_a_kill_left(tmp_path):
-    others = {"result.txt", "tmp-12-other.txt", "tmp-notes-result.txt"}
-    for name in (*others, "tmp-12-result.txt", "tmp-345-result.txt"):
-        (tmp_path / name).touch()
-    remove_asides(tmp_path / "result.txt")
-    assert {path.name for path in tmp_path.iterdir()} == others
-
-
 def test_keeps_permissions_and_links(tmp_path):
     path = tmp_path / "store" / "a"
     path.parent.mkdir()
@@ -60,8 +51,6 @@ def test_keeps_permissions_and_links(tmp_path):
     assert link.is_symlink()
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o600
-    (path.parent / "tmp-1-result.txt").touch()
-    remove_asides(link)
     assert list(path.parent.iterdir()) == [path]
 
 

@@ -58,12 +58,12 @@ class GORUCell(RecurrentCell):
         update_bias_initializer: Any = UPDATE,
         **kwargs: Unpack[CellArguments],
     ) -> None:
-        own = check_parametrization(parametrization or ScaledCayley())
-        super().__init__(units, own, **kwargs)
+        kind = ScaledCayley() if parametrization is None else parametrization
+        super().__init__(units, check_parametrization(kind), **kwargs)
         if self.complex_state:
             raise ValueError(
                 "The `parametrization` of `GORU` must be real. "
-                f"Received: {type(own).__name__}"
+                f"Received: {type(kind).__name__}"
             )
         self.gate_recurrent_initializer = initializers.get(gate_recurrent_initializer)
         self.reset_bias_initializer = initializers.get(reset_bias_initializer)

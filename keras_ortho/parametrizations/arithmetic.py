@@ -25,11 +25,6 @@ def frobenius_norm(tensor: Tensor) -> Tensor:
     return ops.sqrt(ops.sum(tensor * tensor))
 
 
-def frobenius_norms(tensors: Tensor) -> Tensor:
-    """Computes the Frobenius norm of each of several matrices."""
-    return ops.sqrt(ops.sum(tensors * tensors, axis=(1, 2), keepdims=True))
-
-
 def divide(numerator: Tensor, denominator: Tensor) -> Tensor:
     """Divides two tensors, by 1 where the denominator is zero."""
     one = ops.ones_like(denominator)
@@ -285,8 +280,14 @@ def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
     """Draws a unitary matrix uniformly (Haar measure).
 
     Args:
-        size: As for `random_orthogonal`, but the result is complex128.
-        seed: Likewise.
+        size: Order `n`, a positive integer.
+        seed: Random seed. Default: `None`, a different one at each call.
+
+    Returns:
+        Array of shape `(n, n)`, complex128.
+
+    Raises:
+        ValueError: If `size` is not a positive integer.
 
     Example:
     >>> orthogonality_error(random_unitary(64, seed=0)) < 1e-12

@@ -1,5 +1,6 @@
 """Each benchmark runs, in its shortest form, and the check for a GPU finds faults."""
 
+import dataclasses
 import importlib
 import importlib.util
 import os
@@ -76,6 +77,30 @@ def test_recurrence(load, monkeypatch, tmp_path):
     assert [row[0] for row in found] == names
     assert found[0][5] == found[0][7] == "1.00"
     assert float(found[1][-1]) >= 0
+
+
+@ON_JAX
+@pytest.mark.backends
+def test_learning_trains_each_seed_as_keras_does(load, monkeypatch, tmp_path):
+    learning, table = load("learning"), tmp_path / "learning.csv"
+    with pytest.raises(ValueError, match="copying-T.* Received: 'sorting-5'"):
+        learning.task_of("sorting-5")
+    task = dataclasses.replace(learning.task_of("adding-5"), updates=25, each=25)
+    monkeypatch.setattr(learning, "task_of", lambda name: task)
+    options = ["adding-5", "--layers", "ScoRNN(4)", "--rates", "adam", "--table", table]
+    run(learning, monkeypatch, *options, "--seeds", 0, 1)
+    text = table.read_text()
+    run(learning, monkeypatch, *options, "--seeds", 1, 0)  # It has these rows.
+    assert table.read_text() == text
+    stream = learning.draws(task, 1)
+    valid, train = next(stream), next(stream)
+    keras.utils.set_random_seed(1)
+    model = learning.network(task, "ScoRNN(4)", valid)
+    model.compile("adam", "mse")
+    model.fit(*train, batch_size=50, shuffle=False, verbose=0)
+    # Roundings of float32 in 25 updates, far below the change of a wrong batch.
+    expected = model.evaluate(*valid, verbose=0)
+    assert float(text.split("\n")[2].split(",")[6]) == pytest.approx(expected, rel=1e-3)
 
 
 # `make test` runs the last one.

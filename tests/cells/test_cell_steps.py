@@ -265,6 +265,28 @@ def test_ortho_rnn_equals_the_class(layer, units, parametrization):
     np.testing.assert_allclose(other(X), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("stock", [False, True])
+def test_an_open_reset_gate_learns_in_low_precision(stock):
+    """In bfloat16, the sigmoid of 10 is 1, from which no derivative can be had."""
+    given = {"reset_bias_initializer": keras.initializers.Constant(10.0)}
+    dtypes = "float64", "mixed_bfloat16"
+    layers = [built(ko.GORU, 4, dtype=dtype, **given) for dtype in dtypes]
+    layers[1].set_weights(layers[0].get_weights())
+    if stock:
+        layers = [
+            keras.layers.RNN(each.cell, dtype=each.dtype_policy) for each in layers
+        ]
+        for each in layers:
+            each.build(X.shape)
+    exact, rounded = (
+        weight_gradients(each, lambda y: ops.sum(ops.square(y)), X)[1]["reset_bias"]
+        for each in layers
+    )
+    # Five steps round to eight bits: a hundred roundings would be 0.4 of it.
+    error = np.linalg.norm(rounded.astype("float64") - exact)
+    assert error < 0.4 * np.linalg.norm(exact)
+
+
 @keras.saving.register_keras_serializable(package="tests")
 class Rotation(Parametrization):
     """The plane's, by an angle: a parametrization of one's own."""

@@ -152,6 +152,7 @@ def test_a_line_that_cannot_be_is_named(corpus, line, message):
     [
         ("", "no `file`. Received: LIST, line 1: $"),
         ("file;speaker", "no `file`. Received: LIST, line 1: file;speaker$"),
+        ("file,speaker,file", "one column `file`. Received: LIST, line 1: file"),
         ("file,Speaker", "no `speaker`. Received: LIST, line 1: file, Speaker$"),
         ("file,speaker", "A list must name a file. Received: LIST$"),
     ],

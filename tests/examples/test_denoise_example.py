@@ -55,7 +55,7 @@ def test_network_is_a_gain_on_the_pipelines_transform(denoise, model):
 def test_networks_have_as_many_parameters(denoise):
     counts = [
         trained_parameters(denoise.network(row, np.zeros(129), np.ones(129)))
-        for row in matched_rows(["scornn", "goru", "lstm"], 128)
+        for row in matched_rows(["scornn", "goru", "goru-paper", "lstm"], 128)
     ]
     assert max(counts) < 1.02 * min(counts)
 
@@ -100,8 +100,8 @@ def test_what_is_cleaned_goes_to_a_wav_file(denoise, tmp_path):
     ],
 )
 def test_what_cannot_be_cleaned(denoise, tmp_path, shape, rate, message):
-    (tmp_path / "goru" / "seed-0").mkdir(parents=True)
-    (tmp_path / "goru" / "seed-0" / "best.keras").touch()
+    (tmp_path / "goru-paper" / "seed-0").mkdir(parents=True)
+    (tmp_path / "goru-paper" / "seed-0" / "best.keras").touch()
     soundfile.write(tmp_path / "a.wav", np.full(shape, 0.1), rate)
     with pytest.raises(ValueError, match=message):
         denoise.apply(tmp_path, tmp_path / "a.wav", tmp_path / "b.wav")
@@ -134,7 +134,9 @@ def test_the_whole_command(tmp_path):
     noises = ["white", "pink", "hum", "clicks", "babble", "reverberation"]
     noises += ["wind", "siren"]
     systems = [("noisy", ""), ("Wiener filter", "")]
-    systems += [(model, seed) for model in ("GORU", "LSTM") for seed in "01"]
+    systems += [
+        (model, seed) for model in ("GORU of the paper", "LSTM") for seed in "01"
+    ]
     assert [tuple(line.values())[:4] for line in lines] == [
         (*system, noise, snr)
         for system in systems
@@ -151,12 +153,12 @@ def test_the_whole_command(tmp_path):
     assert float(lines[1]["si_sdr"]) == pytest.approx(10, abs=0.5)
     text = (out / "results.md").read_text()
     assert text in printed
-    assert re.search(r"\| GORU \| -?\d+\.\d ± \d\.\d \|", text)
+    assert re.search(r"\| GORU of the paper \| -?\d+\.\d ± \d\.\d \|", text)
     for name in ("curves", "curves_stoi", "curves_pesq", "spectrograms"):
         assert (out / f"{name}.png").stat().st_size > 10_000
     # Of an utterance: 8 noises, each before and after three denoisers, and clean.
     assert len(list((out / "wav").iterdir())) == 8 * 5
-    for model in ("goru", "lstm"):
+    for model in ("goru-paper", "lstm"):
         for seed in (0, 1):
             folder = out / model / f"seed-{seed}"
             assert (folder / "best.keras").is_file()
@@ -164,18 +166,18 @@ def test_the_whole_command(tmp_path):
             assert gain.output_shape == (None, None, 129)
 
     # Again: nothing is trained, and the scores are the same.
-    kept = ("scores.csv", "results.md", "goru/seed-0/history.csv")
+    kept = ("scores.csv", "results.md", "goru-paper/seed-0/history.csv")
     before = [(out / name).read_bytes() for name in kept]
     run(*options)
     assert [(out / name).read_bytes() for name in kept] == before
 
     # On a file of one's own, at another rate, by the one network that there is so far.
-    for name in ("results.json", "goru/seed-1", "lstm"):
+    for name in ("results.json", "goru-paper/seed-1", "lstm"):
         (out / name).rename(tmp_path / name.replace("/", "-"))
     sound = 0.2 * np.random.default_rng(0).normal(size=16000)
     write_wav(tmp_path / "noisy.wav", sound, 16000)
     files = ["--apply", tmp_path / "noisy.wav", "--to", tmp_path / "clean.wav"]
-    assert f"Cleaned by {out / 'goru' / 'seed-0'}" in run("--run", out, *files)[0]
+    assert f"Cleaned by {out / 'goru-paper' / 'seed-0'}" in run("--run", out, *files)[0]
     cleaned, rate = read_audio(tmp_path / "clean.wav")
     assert (rate, len(cleaned)) == (8000, 8000)
     assert 0 < np.std(cleaned / 32768) < 0.2
